@@ -288,7 +288,7 @@ impl Case {
             Act::Undo => {
                 self.undone = true;
                 let named = |file: &&str| ended.out.lines().any(|line| line.contains(*file));
-                self.told_back.extend(USERS.iter().copied().filter(|file| named(&file)));
+                self.told_back.extend(USERS.iter().copied().filter(|file| named(file)));
             }
             _ => {}
         }
