@@ -1,5 +1,6 @@
 //! What a log holds, and the seam that every log implements.
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
@@ -63,6 +64,39 @@ pub struct SessionSummary {
     pub status: String,
 }
 
+/// A session that begins with its first entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// The session.
+    pub id: SessionId,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// One line for people.
+    pub title: String,
+    /// When it begins.
+    pub now: UnixMillis,
+    /// What lists show of it.
+    pub status: String,
+    /// Who may write it from the start, as [`Store::lease`] takes it: the holder's words and milliseconds.
+    pub lease: Option<(String, u64)>,
+    /// Its first entries, or the first after those of the session that it is a fork of.
+    pub entries: Vec<NewEntry>,
+}
+
+/// Where a new session comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// It is the first of its kind, for the project at this root.
+    Root(String),
+    /// It has the entries of another session up to a place, as [`Store::fork`] makes it.
+    Fork {
+        /// The other session.
+        parent: SessionId,
+        /// The last entry that is taken over.
+        at: Seq,
+    },
+}
+
 /// A durable set of append-only logs, one a session. What entries mean is the caller's business.
 ///
 /// Calls take effect in the order in which they are made, not in the order in which the futures are
@@ -113,6 +147,61 @@ pub trait Store: Send + Sync {
         expected: Seq,
         entries: Vec<NewEntry>,
     ) -> BoxFuture<'_, Result<Seq, StoreError>>;
+
+    /// Begins a session with its first entries, and returns the place of the last one. A store that outlives the
+    /// program does this in one step: a crash leaves the whole session or nothing of it. A session without a
+    /// parent that exists already and has no entries is taken for an earlier attempt of the same call.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the session has entries; as [`Store::fork`], [`Store::lease`] and
+    /// [`Store::append`].
+    fn begin(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        async move {
+            let NewSession { id, origin, title, now, status, lease, entries } = new;
+            check_sizes(&entries)?;
+            let expected = match &origin {
+                Origin::Root(root) => match self.create(&id, root, &title, now).await {
+                    Ok(()) | Err(StoreError::SessionExists { .. }) => Seq::START,
+                    Err(error) => return Err(error),
+                },
+                Origin::Fork { parent, at } => {
+                    self.fork(parent, *at, &id, &title, now).await?;
+                    *at
+                }
+            };
+            if let Some((holder, ttl_ms)) = &lease {
+                self.lease(&id, holder, now, *ttl_ms).await?;
+            }
+            let last = self.append(&id, expected, entries).await?;
+            if status != STATUS_NEW {
+                self.set_status(&id, &status, now).await?;
+            }
+            Ok(last)
+        }
+        .boxed()
+    }
+
+    /// As [`Store::append`], and sets the status that lists show in the same step, where the store outlives the
+    /// program.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    fn append_as(
+        &self,
+        session: &SessionId,
+        expected: Seq,
+        entries: Vec<NewEntry>,
+        status: &str,
+    ) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        let (session, status) = (session.clone(), status.to_owned());
+        async move {
+            let newest = entries.iter().map(|entry| entry.at).max().unwrap_or_default();
+            let last = self.append(&session, expected, entries).await?;
+            self.set_status(&session, &status, newest).await?;
+            Ok(last)
+        }
+        .boxed()
+    }
 
     /// At most `limit` entries after the place `after`, in order.
     ///

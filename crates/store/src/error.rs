@@ -77,6 +77,14 @@ pub enum StoreError {
         /// What was seen.
         detail: String,
     },
+    /// The log's file is not where it was opened any more.
+    #[error(
+        "the session log {} was removed or replaced while it was in use", .path.display()
+    )]
+    Gone {
+        /// The database file.
+        path: PathBuf,
+    },
     /// The log was written by a newer version of this program.
     #[error(
         "the session log {} has format {found}, and this version knows formats up to {known}; nothing was changed. \
@@ -231,6 +239,7 @@ impl StoreError {
             Self::NewerFormat { path, found, known } => {
                 Self::NewerFormat { path: path.clone(), found: *found, known: *known }
             }
+            Self::Gone { path } => Self::Gone { path: path.clone() },
             Self::Busy { path } => Self::Busy { path: path.clone() },
             Self::DiskFull { action, path, detail } => {
                 Self::DiskFull { action, path: path.clone(), detail: detail.clone() }

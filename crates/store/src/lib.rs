@@ -39,7 +39,9 @@ mod tail;
 mod watch;
 
 pub use blobs::{Blobs, Durability, MAX_BLOB_BYTES, Stored, Sweeping, Using};
-pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, Store};
+pub use entry::{
+    Entry, MAX_ENTRY_BYTES, MAX_FOUND, NewEntry, NewSession, Origin, STATUS_NEW, SessionSummary, Store,
+};
 pub use error::StoreError;
 pub use exchange::{EXPORT_VERSION, ImportAs, STATUS_IMPORTING, export, export_file, import};
 pub use memory::MemoryStore;

@@ -16,7 +16,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::watch::Watchers;
-use crate::{Entry, NewEntry, SessionSummary, Store, StoreError};
+use crate::{Entry, NewEntry, NewSession, Origin, SessionSummary, Store, StoreError};
 use group::{About, Call, Ground, Sync, Weight};
 use log::Log;
 use owner::{Job, Owner};
@@ -166,6 +166,12 @@ fn small(action: &'static str, sync: Sync) -> About {
     About { action, sync, weight: Weight::Payload(0), tell: None }
 }
 
+/// A change that adds these entries.
+fn appending(action: &'static str, session: &SessionId, entries: &[NewEntry]) -> About {
+    let bytes = entries.iter().map(|entry| entry.payload.len() as u64).sum();
+    About { weight: Weight::Payload(bytes), tell: Some(session.clone()), ..small(action, Sync::Full) }
+}
+
 impl Store for SqliteStore {
     fn create(
         &self,
@@ -202,13 +208,31 @@ impl Store for SqliteStore {
         entries: Vec<NewEntry>,
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let session = session.clone();
-        let bytes = entries.iter().map(|entry| entry.payload.len() as u64).sum();
-        let about = About {
-            weight: Weight::Payload(bytes),
-            tell: Some(session.clone()),
-            ..small("append to", Sync::Full)
-        };
+        let about = appending("append to", &session, &entries);
         self.change(about, move |connection, _| writes::append(connection, &session, expected, &entries))
+    }
+
+    fn begin(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        let about = appending("begin a session in", &new.id, &new.entries);
+        let about = match new.origin {
+            Origin::Root(_) => about,
+            Origin::Fork { .. } => About { weight: Weight::WholeSession, ..about },
+        };
+        self.change(about, move |connection, ground| writes::begin(connection, ground, &new))
+    }
+
+    fn append_as(
+        &self,
+        session: &SessionId,
+        expected: Seq,
+        entries: Vec<NewEntry>,
+        status: &str,
+    ) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        let (session, status) = (session.clone(), status.to_owned());
+        let about = appending("append to", &session, &entries);
+        self.change(about, move |connection, _| {
+            writes::append_as(connection, &session, expected, &entries, &status)
+        })
     }
 
     fn read(

@@ -530,3 +530,28 @@ fn a_full_or_read_only_disk_is_named_and_what_was_stored_is_kept() {
     assert!(std::env::var_os("JM_REQUIRE_ALL").is_none(), "no small disk to be had: {missing}");
     println!("skipped: no small disk to be had with unshare and mount: {missing}");
 }
+
+#[test]
+fn a_log_that_is_taken_away_while_it_is_in_use_takes_nothing_more() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("state/sessions.db");
+    for replaced in [false, true] {
+        let store = SqliteStore::open(&path).unwrap();
+        block_on(store.create(&session(1), "/p", "t", UnixMillis(1))).unwrap();
+        fs::remove_dir_all(home.path().join("state")).unwrap();
+        if replaced {
+            filled(&path, 3);
+        }
+        let there = fs::read(&path).ok();
+        let entry = NewEntry { channel: None, kind: "note".into(), at: UnixMillis(2), payload: vec![1] };
+        for _ in 0..2 {
+            let error = block_on(store.append(&session(1), Seq::START, vec![entry.clone()])).unwrap_err();
+            assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
+        }
+        let error = block_on(store.find("")).unwrap_err();
+        assert!(error.to_string().contains("was removed or replaced while it was in use"), "{error}");
+        assert_eq!(fs::read(&path).ok(), there, "nothing is made in its place");
+        drop(store);
+        drop(fs::remove_dir_all(home.path().join("state")));
+    }
+}

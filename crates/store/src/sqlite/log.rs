@@ -1,5 +1,7 @@
 //! The open file: what may be done with it, and what happens when the disk fails.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,6 +28,8 @@ pub(super) struct Log {
     ground: Ground,
     busy: Duration,
     connection: Option<Connection>,
+    /// The device and inode of the file that was opened first: what is at its path later may be another.
+    file: Option<(u64, u64)>,
     /// Estimated pages that were written since the write-ahead log was last moved.
     pages: u64,
     /// The device failed, and what the write-ahead log holds may not be on it.
@@ -55,6 +59,7 @@ impl Log {
             ground: Ground::new(path),
             busy,
             connection: None,
+            file: None,
             pages: 0,
             doubtful: false,
             watchers,
@@ -90,9 +95,20 @@ impl Log {
     }
 
     fn open(&mut self) -> Result<(&mut Connection, &mut Ground), StoreError> {
+        let path = &self.ground.path;
+        let found = || fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+        // Entries written into a file without a name would be lost with the process, and a new file hasn't the
+        // earlier ones.
+        if self.file.is_some() && self.file != found() {
+            return Err(StoreError::Gone { path: path.clone() });
+        }
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            closed => closed.insert(file::open(&self.ground.path, self.busy)?),
+            closed => {
+                let connection = closed.insert(file::open(path, self.busy)?);
+                self.file = found();
+                connection
+            }
         };
         Ok((connection, &mut self.ground))
     }

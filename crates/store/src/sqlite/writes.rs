@@ -8,7 +8,7 @@ use super::holder::{Life, life};
 use super::rows::{MAX_SEQ, Stop, channel_code, checksum, head, place, signed, unknown, unsigned};
 use crate::entry::{check_sizes, entry_bytes};
 use crate::lease::Lease;
-use crate::{NewEntry, STATUS_NEW, StoreError};
+use crate::{NewEntry, NewSession, Origin, STATUS_NEW, StoreError};
 
 /// A fork copies so much at once. SQLite holds a copy within one table in memory until it is whole.
 const COPY_BYTES: usize = 1024 * 1024;
@@ -126,6 +126,41 @@ pub(super) fn fork(
         )?
         .execute(params![to, signed(at.0), place(to, Seq::START), place(to, at)])?;
     Ok(())
+}
+
+pub(super) fn begin(connection: &Connection, ground: &mut Ground, new: &NewSession) -> Result<Seq, Stop> {
+    let NewSession { id, origin, title, now, status, lease: held, entries } = new;
+    let expected = match origin {
+        Origin::Root(root) => match create(connection, id, root, title, *now) {
+            Ok(_) | Err(Stop::Ours(StoreError::SessionExists { .. })) => Seq::START,
+            Err(stop) => return Err(stop),
+        },
+        Origin::Fork { parent, at } => {
+            fork(connection, ground, parent, *at, id, (title, *now))?;
+            *at
+        }
+    };
+    if let Some((holder, ttl_ms)) = held {
+        lease(connection, ground, id, holder, (*now, *ttl_ms))??;
+    }
+    let last = append(connection, id, expected, entries)?;
+    if status != STATUS_NEW {
+        set_status(connection, id, status, *now)?;
+    }
+    Ok(last)
+}
+
+pub(super) fn append_as(
+    connection: &Connection,
+    session: &SessionId,
+    expected: Seq,
+    entries: &[NewEntry],
+    status: &str,
+) -> Result<Seq, Stop> {
+    let last = append(connection, session, expected, entries)?;
+    let newest = entries.iter().map(|entry| entry.at).max().unwrap_or_default();
+    set_status(connection, session, status, newest)?;
+    Ok(last)
 }
 
 pub(super) fn set_status(
