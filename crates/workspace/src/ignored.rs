@@ -24,6 +24,10 @@ use crate::walk::{Listed, is_sibling};
 use crate::workspace::lock;
 use crate::{CheckpointId, Workspace, WorkspaceError};
 
+mod since;
+
+pub use since::IgnoredChanges;
+
 /// Directories that builds make, where a rule ignores them.
 const BUILD_DIRECTORIES: [&[u8]; 31] = [
     b"target",

@@ -100,6 +100,7 @@ pub use diff::{Diff, DiffFile, unified_diff};
 pub use error::{EncodeError, Found, NotAFile, WorkspaceError};
 pub use guarded::{Aftermath, GuardRules, Guarded};
 pub use hard_links::HardLinks;
+pub use ignored::IgnoredChanges;
 pub use isolate::{
     CopyInfo, Isolated, Loss, Means, Refreshed, Tier, Trial, TrialLanding, Tried, Uncovered, remove_tree,
 };

@@ -16,6 +16,7 @@ use crate::beat::{Begin, DeadBeat, beats};
 use crate::command::{Doing, Found};
 use crate::compare::{Others, filtered};
 use crate::history::{History, Selected};
+use crate::ignored::IgnoredChanges;
 use crate::journal::{Cause, Line, Record};
 use crate::limits::Step;
 use crate::snapshot::{Content, Difference, Keep, Tree, differences, file_clock, kind_of};
@@ -51,6 +52,10 @@ pub struct Sealed {
     pub kept: Vec<CheckpointId>,
     /// What differs from the checkpoint beside that and is left as it is, each with the reason.
     pub left: Vec<(FileChange, String)>,
+    /// Whether a command ran, or may have run: unlike an edit it can change what no checkpoint covers.
+    pub ran: bool,
+    /// Ignored files that were changed while the command ran, and stay as they are.
+    pub ignored: IgnoredChanges,
 }
 
 /// Differences, and those of them that aren't the command's.
@@ -150,7 +155,16 @@ impl Workspace {
         } else {
             Vec::new()
         };
-        Ok(Sealed { applied, restored, kept, left })
+        let ran = ran || (lost && !left.is_empty());
+        let ignored = match dead.first() {
+            Some(oldest) => {
+                let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
+                self.ignored_changes(oldest.began, until)
+            }
+            // It was sealed before, or its sign of life is lost with the time of its end.
+            None => IgnoredChanges { paths: Vec::new(), more: ran },
+        };
+        Ok(Sealed { applied, restored, kept, left, ran, ignored })
     }
 
     /// Brings checks of a session that were cut off to an end: what they did is journaled as

@@ -1,0 +1,47 @@
+//! Changes to files that no checkpoint covers, as far as they can be told after the fact.
+
+use journeyman_protocol::RelPath;
+
+use crate::Workspace;
+use crate::snapshot::Keep;
+use crate::walk::{Plan, walk};
+
+/// The maximum number of files that one look takes in: the installed dependencies of a large project.
+const MAX_LOOKED_AT: usize = 200_000;
+/// The maximum number of changed files that are kept by name. A reader wants to know which to look at.
+const MAX_NAMED: usize = 20;
+
+/// Ignored files that were changed within some time. Those that were removed leave no trace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IgnoredChanges {
+    /// The changed files, sorted; at most 20.
+    pub paths: Vec<RelPath>,
+    /// Whether there are more, or may be: the project has too many files to look at all, or they can't be listed.
+    pub more: bool,
+}
+
+impl Workspace {
+    /// Looks for files that aren't in the tree as checkpoints have it and were last changed, in whichever way, from
+    /// `since` to `until` in nanoseconds of the file system's clock.
+    pub(crate) fn ignored_changes(&self, since: i64, until: i64) -> IgnoredChanges {
+        let unknown = IgnoredChanges { paths: Vec::new(), more: true };
+        let plan = Plan {
+            include_ignored: true,
+            stat: true,
+            ..Plan::of_names(&self.door, &self.rules, MAX_LOOKED_AT)
+        };
+        let Ok(walked) = walk(&plan) else { return unknown };
+        let Ok(tree) = self.snapshot(Keep::Hashes, None) else { return unknown };
+        let is_covered =
+            |path: &[u8]| tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path)).is_ok();
+        let changed = walked.files.iter().filter(|file| {
+            let within = file.seen.is_some_and(|seen| (since..=until).contains(&seen.ctime));
+            within && !is_covered(&file.path)
+        });
+        let mut paths: Vec<RelPath> =
+            changed.filter_map(|file| RelPath::parse(&file.path).ok()).take(MAX_NAMED + 1).collect();
+        let more = walked.overflow || paths.len() > MAX_NAMED;
+        paths.truncate(MAX_NAMED);
+        IgnoredChanges { paths, more }
+    }
+}
