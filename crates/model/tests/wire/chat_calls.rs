@@ -102,6 +102,19 @@ fn what_a_call_may_lack() {
             ],
             vec![("jm_", "read_file", json!({"path": "a"})), ("jm_", "read_file", json!({"path": "b"}))],
         ),
+        (
+            "no name, beside one that has one",
+            vec![
+                r#"{"tool_calls":[{"index":0,"id":"call_A","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}},{"index":1,"id":"x","function":{"arguments":"{\"path\""}}]}"#,
+                r#"{"tool_calls":[{"index":1,"function":{"arguments":":\"b\"}"}}]}"#,
+            ],
+            vec![a.clone(), ("x", "", json!({"path": "b"}))],
+        ),
+        (
+            "nothing at all",
+            vec![r#"{"tool_calls":[{"index":0,"function":{}}]}"#],
+            vec![("jm_", "", json!({}))],
+        ),
     ];
     check(cases);
 }

@@ -349,3 +349,16 @@ pub(super) fn validate(body: &Value) {
     }
     assert!(open.is_empty());
 }
+
+#[test]
+fn a_call_without_a_name_is_a_call() {
+    let answer = reply(
+        Wire::Gemini,
+        r#"data: {"candidates":[{"content":{"parts":[{"functionCall":{"args":{"path":"a.rs"},"id":"fc-1"}}],"role":"model"},"finishReason":"STOP","index":0}],"responseId":"r-1"}
+
+"#,
+    );
+    let calls: Vec<(&str, &str)> =
+        answer.message.tool_uses().map(|call| (call.id.as_str(), call.name.as_str())).collect();
+    assert_eq!((calls, answer.stop), (vec![("fc-1", "")], StopReason::ToolUse));
+}

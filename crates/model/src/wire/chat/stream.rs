@@ -283,6 +283,18 @@ impl Reader {
         Ok(())
     }
 
+    /// A call that has ended without a name is one all the same: the model is told that no tool is called so.
+    fn open_nameless(&mut self, at: usize) -> Result<(), ModelError> {
+        let Some(call) = self.calls.get_mut(at).filter(|call| call.block.is_none()) else { return Ok(()) };
+        let (id, early) = (call.id.clone(), std::mem::take(&mut call.early));
+        self.close_current();
+        let block = self.assembly.open_call(&id, "")?;
+        if let Some(call) = self.calls.get_mut(at) {
+            call.block = Some(block);
+        }
+        self.assembly.arguments(block, &early)
+    }
+
     /// The call that a piece seems to belong to.
     fn known_call(&self, index: Option<u64>, id: &str, name: &str, place: usize) -> Option<usize> {
         match index {
@@ -328,8 +340,8 @@ impl Reader {
             }
             other => StopReason::Other(other.to_owned()),
         };
-        if self.calls.iter().any(|call| call.block.is_none()) {
-            return Err(ModelError::Protocol("a tool call without a name".to_owned()));
+        for at in 0..self.calls.len() {
+            self.open_nameless(at)?;
         }
         if !self.details.is_empty() {
             let details =

@@ -129,9 +129,8 @@ impl Reader {
 
     fn call(&mut self, call: &Value, signature: Option<&str>) -> Result<(), ModelError> {
         self.close_current();
-        let Some(name) = json::text(call, "name") else {
-            return Err(ModelError::Protocol("a tool call without a name".to_owned()));
-        };
+        // One without a name is a call all the same: the model is told that no tool is called so.
+        let name = json::text(call, "name").unwrap_or_default();
         let block = self.assembly.open_call(json::text(call, "id").unwrap_or_default(), name)?;
         if let Some(arguments) = json::present(call, "args") {
             self.assembly.arguments(block, &arguments.to_string())?;
