@@ -14,7 +14,7 @@ use journeyman_protocol::{
     CandidateReport, CopyState, Envelope, Event, MessageKind, Outcome, ReminderCategory, RunReport, Seq,
     SessionId,
 };
-use journeyman_store::Store;
+use journeyman_store::{Store, StoreError};
 use journeyman_workspace::{DiffStat, WorkspaceError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::copies::{Isolation, LandContext, keep, last_report};
 use crate::lease::Lease;
 use crate::log::{Filter, Since, events};
-use crate::record::Record;
+use crate::record::{CandidateRun, Record, record_of};
 use crate::session::{Assembled, SessionHandle, assemble};
 use crate::settings::{Approver, Purse};
 use crate::state::State;
@@ -32,7 +32,7 @@ use crate::{AgentError, CutOff, Parts, RunSettings, fork, resume};
 /// The most candidates of one task: more copies than a person compares, and as many requests at once as the smallest
 /// plans of providers allow.
 pub const MAX_CANDIDATES: u32 = 8;
-/// Entries among which the beginning of a race is looked for: it follows the first context.
+/// Events read at once. The first of a parent's are all it has.
 const FIRST_ENTRIES: usize = 200;
 
 /// What a race is to be.
@@ -47,6 +47,8 @@ pub struct Race<'a> {
     pub parent: SessionId,
     /// The candidates, numbered from 1.
     pub candidates: Vec<SessionId>,
+    /// Whether the caller lands the best of them without a question: kept on record.
+    pub land: bool,
 }
 
 /// What is heard of a race.
@@ -90,7 +92,9 @@ impl Race<'_> {
             purse: Some(Arc::new(Purse::default())),
             ..self.settings.clone()
         };
-        let mut parent = Parent::begin((self.parts)(), settings.clone(), self.parent.clone(), task).await?;
+        let run =
+            CandidateRun { parent: self.parent.clone(), sessions: self.candidates.clone(), land: self.land };
+        let mut parent = Parent::begin((self.parts)(), settings.clone(), run, task).await?;
         let ran = self.run_all(&mut parent, &settings, stop, heard).await;
         parent.end(ran).await
     }
@@ -238,12 +242,14 @@ impl Parent {
     async fn begin(
         parts: Parts,
         settings: RunSettings,
-        id: SessionId,
+        run: CandidateRun,
         task: &str,
     ) -> Result<Self, AgentError> {
+        let id = run.parent.clone();
         let lease =
             Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
-        let Assembled { worker, lease } = assemble(parts, settings, id, State::default(), lease);
+        let first = vec![Record::Candidates(run)];
+        let Assembled { worker, lease } = assemble(parts, settings, id, State::default(), lease, first);
         let mut parent = Self { worker, lease };
         let opened = parent.open(task).await;
         if opened.is_err() {
@@ -288,9 +294,8 @@ impl Parent {
     /// Ends its task and gives it back. What can't be written is left out: the candidates' logs have it all.
     async fn over(&mut self, outcome: Outcome) {
         let worker = &mut self.worker;
-        worker.note(Record::Ended { outcome });
+        worker.note(Record::Ended { outcome, unverified: None });
         worker.flush().await.ok();
-        worker.list_as(outcome).await.ok();
         worker.log.end().await;
         self.lease.give_back().await;
     }
@@ -306,7 +311,7 @@ pub async fn compare(
     isolation: &Isolation,
     session: &SessionId,
 ) -> Result<Option<(SessionId, Vec<CandidateReport>)>, AgentError> {
-    let Some((parent, sessions)) = race_of(store, session).await? else { return Ok(None) };
+    let Some(CandidateRun { parent, sessions, .. }) = run_of(store, session).await? else { return Ok(None) };
     let (origin, mut candidates) = (Arc::clone(&isolation.origin), Vec::new());
     let looked_for = sessions.clone();
     let (copies, landed) = blocking("looking for copies", move || {
@@ -326,7 +331,11 @@ pub async fn compare(
         let kept = copies.iter().any(|copy| copy.session == session);
         let mut candidate = match known {
             Some(known) => known.clone(),
-            None => unfinished(store, number, &session).await?,
+            None => match unfinished(store, number, &session).await {
+                // It was never begun, or was deleted.
+                Err(AgentError::Store(StoreError::UnknownSession { .. })) => continue,
+                found => found?,
+            },
         };
         candidate.state = match (kept, landed.contains(&session)) {
             (true, _) => CopyState::Kept,
@@ -339,22 +348,19 @@ pub async fn compare(
     Ok(Some((parent, candidates)))
 }
 
-/// The race that a session began or ran in: its parent, and its sessions by their numbers.
-async fn race_of(
-    store: &dyn Store,
-    session: &SessionId,
-) -> Result<Option<(SessionId, Vec<SessionId>)>, AgentError> {
-    if let Some(sessions) = started(store, session).await? {
-        return Ok(Some((session.clone(), sessions)));
-    }
-    let state = State::load(store, session).await?;
-    let Some(parent) = state.candidate.and(state.lineage.last()) else { return Ok(None) };
-    let sessions = match started(store, parent).await {
-        // It was deleted; what is left of the race is this one.
-        Err(AgentError::Store(journeyman_store::StoreError::UnknownSession { .. })) => None,
-        found => found?,
+/// The candidates that a session's task was given to, or that it is one of; `None` for any other session.
+///
+/// # Errors
+/// The store's.
+pub async fn run_of(store: &dyn Store, session: &SessionId) -> Result<Option<CandidateRun>, AgentError> {
+    let first = store.read_records(session, Seq::START, 1).await?;
+    let run = match first.first().and_then(record_of) {
+        Some(Record::Candidates(run)) => run,
+        _ => return Ok(None),
     };
-    Ok(sessions.map(|sessions| (parent.clone(), sessions)))
+    // Any other fork of theirs begins with the same entry.
+    let is_of_it = run.parent == *session || run.sessions.contains(session);
+    Ok(is_of_it.then_some(run))
 }
 
 /// The sessions that do the task of this one.
@@ -362,15 +368,16 @@ async fn race_of(
 /// # Errors
 /// The store's.
 pub async fn started(store: &dyn Store, session: &SessionId) -> Result<Option<Vec<SessionId>>, AgentError> {
-    let first = events(store, session, Seq::START, FIRST_ENTRIES).await?;
-    Ok(first.into_iter().find_map(|envelope| match envelope.event {
-        Event::CandidatesStarted { sessions } => Some(sessions),
-        _ => None,
-    }))
+    let run = run_of(store, session).await?;
+    Ok(run.filter(|run| run.parent == *session).map(|run| run.sessions))
 }
 
 async fn last_comparison(store: &dyn Store, parent: &SessionId) -> Result<Vec<CandidateReport>, AgentError> {
-    let first = events(store, parent, Seq::START, FIRST_ENTRIES).await?;
+    let first = match events(store, parent, Seq::START, FIRST_ENTRIES).await {
+        // It was deleted.
+        Err(AgentError::Store(StoreError::UnknownSession { .. })) => return Ok(Vec::new()),
+        found => found?,
+    };
     let compared = first.into_iter().rev().find_map(|envelope| match envelope.event {
         Event::CandidatesCompared { candidates } => Some(candidates),
         _ => None,
@@ -429,7 +436,7 @@ async fn left_as(store: &dyn Store, session: &SessionId) -> Result<CopyState, Ag
     let (mut after, mut state) = (Seq::START, CopyState::Discarded);
     loop {
         let page = match events(store, session, after, FIRST_ENTRIES).await {
-            Err(AgentError::Store(journeyman_store::StoreError::UnknownSession { .. })) => return Ok(state),
+            Err(AgentError::Store(StoreError::UnknownSession { .. })) => return Ok(state),
             page => page?,
         };
         let Some(last) = page.last().and_then(|envelope| envelope.seq) else { return Ok(state) };

@@ -14,7 +14,10 @@ use crate::hooks::HookEvent;
 /// Describes a failure of the log. A log that can't be read was not to be written.
 fn log_failure(error: &StoreError) -> String {
     match error.is_refused_write() {
-        true => format!("the session log could not be written, so nothing further was done: {error}"),
+        true => {
+            let left = left_by(error);
+            format!("the session log could not be written, so nothing further was done{left}: {error}")
+        }
         false => error.to_string(),
     }
 }
@@ -161,6 +164,14 @@ impl AgentError {
             | Self::Verify(_)
             | Self::Background { .. } => ErrorPhase::System,
         }
+    }
+}
+
+/// What is left of a run without its log.
+fn left_by(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Gone { .. } => " and the project's files stay as they are now",
+        _ => "",
     }
 }
 

@@ -1,7 +1,7 @@
 //! A new session from another one's log, and names for the places where one may begin.
 
 use journeyman_protocol::{Outcome, Seq, SessionId, UnixMillis};
-use journeyman_store::{NewEntry, Store};
+use journeyman_store::{NewEntry, NewSession, Origin, STATUS_NEW, Store};
 
 use crate::record::Record;
 use crate::state::State;
@@ -50,18 +50,35 @@ pub async fn fork(
     if state.safe == Seq::START || state.messages.is_empty() {
         return Err(AgentError::NothingToFork { session: parent.clone() });
     }
-    let summary = store.find(parent.as_str()).await?.into_iter().find(|found| found.id == *parent);
-    let title = summary.map(|summary| summary.title).unwrap_or_default();
-    let now = clock.now();
-    store.fork(parent, state.safe, child, &title, now).await?;
     let mut records = vec![Record::Forked { parent: parent.clone(), at: state.safe }];
     if state.task.is_some() {
-        records.push(Record::Ended { outcome: Outcome::Interrupted });
+        records.push(Record::Ended { outcome: Outcome::Interrupted, unverified: state.unverified_since() });
     }
-    let entries = records.iter().map(|record| entry(record, now)).collect();
-    store.append(child, state.safe, entries).await?;
-    store.set_status(child, STATUS_FORKED, now).await?;
+    begin(store, (parent, state.safe), child, STATUS_FORKED, &records, clock.now()).await?;
     Ok(state.safe)
+}
+
+/// Makes a session that says in its first own entries what it is: a crash leaves none that looks like its parent.
+async fn begin(
+    store: &dyn Store,
+    (parent, at): (&SessionId, Seq),
+    child: &SessionId,
+    status: &str,
+    records: &[Record],
+    now: UnixMillis,
+) -> Result<(), AgentError> {
+    let summary = store.find(parent.as_str()).await?.into_iter().find(|found| found.id == *parent);
+    let new = NewSession {
+        id: child.clone(),
+        origin: Origin::Fork { parent: parent.clone(), at },
+        title: summary.map(|summary| summary.title).unwrap_or_default(),
+        now,
+        status: status.to_owned(),
+        lease: None,
+        entries: records.iter().map(|record| entry(record, now)).collect(),
+    };
+    store.begin(new).await?;
+    Ok(())
 }
 
 /// Makes `child` from the log of `parent` up to `at`, with the parent's task open: it begins where the model is to be
@@ -74,13 +91,8 @@ pub(crate) async fn candidate(
     number: u32,
     clock: &dyn Clock,
 ) -> Result<(), AgentError> {
-    let summary = store.find(parent.as_str()).await?.into_iter().find(|found| found.id == *parent);
-    let title = summary.map(|summary| summary.title).unwrap_or_default();
-    let now = clock.now();
-    store.fork(parent, at, child, &title, now).await?;
     let records = [Record::Forked { parent: parent.clone(), at }, Record::Candidate { number }];
-    store.append(child, at, records.iter().map(|record| entry(record, now)).collect()).await?;
-    Ok(())
+    begin(store, (parent, at), child, STATUS_NEW, &records, clock.now()).await
 }
 
 /// Gives the newest place of a session at which every call was answered a name, for [`fork`]; gives that place. Who

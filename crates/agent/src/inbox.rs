@@ -7,7 +7,7 @@ use journeyman_protocol::{MessageKind, ReminderCategory};
 use tokio::sync::Mutex;
 
 use crate::lease::Lease;
-use crate::log::{Item, Log};
+use crate::log::{Beginning, Item, Log};
 use crate::record::{MessageId, Queued, Record};
 use crate::shared::Shared;
 use crate::{AgentError, reminder};
@@ -30,8 +30,9 @@ pub(crate) struct Inbox {
     lease: Arc<Lease>,
     redactor: Arc<Redactor>,
     root: String,
-    /// One message at a time, so that the queue has the order of the log.
-    sending: Mutex<()>,
+    /// One message at a time, so that the queue has the order of the log. Holds what a new session's first append has
+    /// before its first message: how the session is set.
+    sending: Mutex<Vec<Record>>,
 }
 
 impl Inbox {
@@ -41,8 +42,9 @@ impl Inbox {
         lease: Arc<Lease>,
         redactor: Arc<Redactor>,
         root: String,
+        first: Vec<Record>,
     ) -> Self {
-        Self { log, shared, lease, redactor, root, sending: Mutex::new(()) }
+        Self { log, shared, lease, redactor, root, sending: Mutex::new(first) }
     }
 
     /// Takes a message: it is on record and queued afterwards, or neither. Not to be dropped half-way.
@@ -55,32 +57,38 @@ impl Inbox {
         if text.len() > MAX_MESSAGE {
             return Err(AgentError::MessageTooLong { bytes: text.len(), limit: MAX_MESSAGE });
         }
-        let _one = self.sending.lock().await;
+        let mut first = self.sending.lock().await;
         if self.shared.closing.is_cancelled() {
             return Err(AgentError::Ended);
         }
         // Half a secret is one too: redacted before anything is cut.
         let text = self.redactor.redact(&text).into_owned();
-        if !self.lease.is_taken() {
-            let title: String = text.lines().next().unwrap_or_default().chars().take(MAX_TITLE).collect();
-            self.lease.create(&self.root, &title).await?;
-        }
+        let title: String = text.lines().next().unwrap_or_default().chars().take(MAX_TITLE).collect();
         let text = if kind == MessageKind::Reminder { reminder::wrapped(&text) } else { text };
         self.check_room(&text)?;
         let id = self.shared.name();
         let queued = Queued { id, kind, category, text };
-        match self.log.offer(vec![Item::from(Record::Queued(queued.clone()))]).await {
-            Ok(()) => {
-                self.shared.queue(queued);
-                Ok(id)
-            }
-            // It will be on record: then it has to be answered, although its sender can't be told so.
-            Err(error @ AgentError::InDoubt { .. }) => {
-                self.shared.queue(queued);
-                Err(error)
-            }
-            Err(error) => Err(error),
+        let begins = !self.lease.is_taken();
+        if begins {
+            let (root, lease) = (self.root.clone(), self.lease.terms());
+            self.log.begin(Some(Beginning { root, title, lease })).await;
         }
+        let records = first.iter().cloned().chain([Record::Queued(queued.clone())]);
+        let offered = self.log.offer(records.map(Item::from).collect()).await;
+        match offered {
+            Err(error) if !matches!(error, AgentError::InDoubt { .. }) => {
+                if begins {
+                    self.log.begin(None).await;
+                }
+                return Err(error);
+            }
+            // One in doubt will be on record: then it has to be answered, although its sender can't be told so.
+            _ => {}
+        }
+        first.clear();
+        self.lease.begun();
+        self.shared.queue(queued);
+        offered.map(|()| id)
     }
 
     /// Refuses what would make more wait than the log takes at once. Called by one sender at a time.

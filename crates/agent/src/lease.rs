@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use journeyman_protocol::SessionId;
 use journeyman_store::{Store, StoreError};
-use tokio::sync::OnceCell;
 
 use crate::{AgentError, Clock};
 
@@ -22,7 +21,6 @@ pub(crate) struct Lease {
     session: SessionId,
     holder: String,
     clock: Arc<dyn Clock>,
-    created: OnceCell<()>,
     taken: AtomicBool,
 }
 
@@ -33,7 +31,7 @@ impl Lease {
         holder: String,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { store, session, holder, clock, created: OnceCell::new(), taken: AtomicBool::new(false) }
+        Self { store, session, holder, clock, taken: AtomicBool::new(false) }
     }
 
     /// Whether it was taken.
@@ -41,24 +39,19 @@ impl Lease {
         self.taken.load(Ordering::Acquire)
     }
 
-    /// Begins the session, and takes it.
-    pub(crate) async fn create(&self, root: &str, title: &str) -> Result<(), AgentError> {
-        let creating = || async {
-            let made = self.store.create(&self.session, root, title, self.clock.now()).await;
-            match made {
-                // A first attempt whose answer got lost: ids are random, so it is ours, and the lease decides.
-                Ok(()) | Err(StoreError::SessionExists { .. }) => Ok(()),
-                Err(error) => Err(error),
-            }
-        };
-        self.created.get_or_try_init(creating).await?;
-        self.take().await
+    /// What the store is told of it when the session begins with it.
+    pub(crate) fn terms(&self) -> (String, u64) {
+        (self.holder.clone(), millis(TTL))
+    }
+
+    /// The session has begun with it.
+    pub(crate) fn begun(&self) {
+        self.taken.store(true, Ordering::Release);
     }
 
     /// Takes or renews it.
     pub(crate) async fn take(&self) -> Result<(), AgentError> {
-        let ttl = u64::try_from(TTL.as_millis()).unwrap_or(u64::MAX);
-        self.store.lease(&self.session, &self.holder, self.clock.now(), ttl).await?;
+        self.store.lease(&self.session, &self.holder, self.clock.now(), millis(TTL)).await?;
         self.taken.store(true, Ordering::Release);
         Ok(())
     }
@@ -84,4 +77,8 @@ impl Lease {
             self.store.release(&self.session, &self.holder).await.ok();
         }
     }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

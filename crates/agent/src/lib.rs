@@ -86,7 +86,7 @@ pub use connect::{Cassette, Connected, connect, providers, thinking};
 pub use error::{AgentError, ConfigError};
 pub use fork::{ForkPoint, STATUS_FORKED, fork, snapshot};
 pub use log::{Filter, Since, Subscription, envelope_of, events, message_of};
-pub use record::{Asked, Books, MessageId, Queued, Record, Setting, record_of};
+pub use record::{Asked, Books, CandidateRun, MessageId, Queued, Record, Setting, record_of};
 pub use session::{CutOff, Parts, Programs, SessionHandle, resume, start};
 pub use settings::{
     Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_INDEX_PATIENCE,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use journeyman_context::{Inputs, SystemText, first, system_prompt};
 use journeyman_model::SystemPart;
 use journeyman_protocol::{AgentState, Block, Event, MessageKind, Mode, ToolSpec};
-use journeyman_store::STATUS_NEW;
 use journeyman_verify::Check;
 use journeyman_workspace::{ListOptions, Listing};
 
@@ -14,7 +13,7 @@ use crate::record::{MessageId, Queued, Record, Setting};
 use crate::settings::Checks;
 use crate::text_calls::{has_calls, in_words};
 use crate::turn::{Worker, blocking};
-use crate::{AgentError, apply_edit};
+use crate::{AgentError, apply_edit, session};
 
 /// Files that the map is drawn from. A path is some 50 bytes; 20,000 keep the walk of a huge tree bounded.
 const MAP_FILES: usize = 20_000;
@@ -26,7 +25,6 @@ impl Worker {
         let mut taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
         let task = words(&waiting);
         self.before = Before::Unrecorded;
-        self.list_as_begun().await;
         self.note(Record::Began);
         let setting = self.setting();
         if self.state.setting.as_ref() != Some(&setting) {
@@ -51,16 +49,6 @@ impl Worker {
         // Whatever came of it: a task that can't begin must not be begun again and again.
         self.take(content, taken);
         refused.map_or(Ok(()), Err)
-    }
-
-    /// Lists say of a session with a task that it has no end, so that one which is cut off is told from the task
-    /// before it.
-    async fn list_as_begun(&mut self) {
-        if self.state.outcome.is_some() {
-            let now = self.parts.clock.now();
-            // Only lists show it. A store that fails is told of when the task is written down.
-            self.parts.store.set_status(&self.session, STATUS_NEW, now).await.ok();
-        }
     }
 
     /// What the model is told first: the packed context at the session's first task, and what waits.
@@ -98,12 +86,7 @@ impl Worker {
 
     /// How the session is set now.
     pub(crate) fn setting(&self) -> Setting {
-        Setting {
-            model: self.parts.model.name(),
-            mode: self.settings.mode,
-            tool_calling: self.settings.tool_calling,
-            asked: self.settings.asked.clone(),
-        }
+        session::setting(&self.parts, &self.settings)
     }
 
     /// Packs the first context: the system parts are kept, the first message is returned.

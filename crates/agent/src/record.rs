@@ -5,13 +5,14 @@
 
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
-    Block, CallId, Message, MessageKind, Mode, Outcome, ReminderCategory, Seq, SessionId, StopReason, Todo,
-    ToolUse, Transition, Trespass, Usage,
+    Block, CallId, Message, MessageKind, Mode, Outcome, RelPath, ReminderCategory, Seq, SessionId,
+    StopReason, Todo, ToolUse, Transition, Trespass, Usage,
 };
-use journeyman_store::Entry;
+use journeyman_store::{Entry, STATUS_NEW};
 use journeyman_tools::SeenFile;
 use serde::{Deserialize, Serialize};
 
+use crate::copies::CommitWish;
 use crate::settings::Checks;
 
 /// Names a message that waits for a session, unique in it.
@@ -63,6 +64,15 @@ pub struct Asked {
     /// Whether it works in a copy of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolate: Option<bool>,
+    /// Whether its work stays in that copy, also when it is verified.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keep: bool,
+    /// How its work is committed once it is verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitWish>,
+    /// The files that the user had changed and not committed when it began, where it is to commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncommitted: Option<Vec<RelPath>>,
 }
 
 impl Asked {
@@ -71,6 +81,17 @@ impl Asked {
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// Several sessions that do one task side by side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CandidateRun {
+    /// The session that was given the task.
+    pub parent: SessionId,
+    /// The sessions that do it, by their numbers from 1.
+    pub sessions: Vec<SessionId>,
+    /// Whether the best of them is landed without a question.
+    pub land: bool,
 }
 
 /// The books of a task that runs, so that a restart goes on counting.
@@ -100,6 +121,9 @@ pub enum Record {
         /// The last entry that was taken over.
         at: Seq,
     },
+    /// The session's task is done by others, each in a copy of its own. The first entry of the session that it was
+    /// given to, and with that of the others, which are forks of it.
+    Candidates(CandidateRun),
     /// The session does the task of the one it was made from, beside others that do the same: its first context is
     /// theirs too, byte for byte.
     Candidate {
@@ -185,6 +209,9 @@ pub enum Record {
     Ended {
         /// How.
         outcome: Outcome,
+        /// The checkpoint since which files were changed that nothing has verified.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unverified: Option<u64>,
     },
 }
 
@@ -194,6 +221,7 @@ impl Record {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Forked { .. } => "forked",
+            Self::Candidates(_) => "candidates",
             Self::Candidate { .. } => "candidate",
             Self::Setting(_) => "setting",
             Self::Context { .. } => "context",
@@ -215,6 +243,16 @@ impl Record {
         }
     }
 
+    /// What lists show of the session from this entry on, where it says anything new.
+    #[must_use]
+    pub(crate) fn status(&self) -> Option<String> {
+        match self {
+            Self::Began => Some(STATUS_NEW.to_owned()),
+            Self::Ended { outcome, .. } => Some(status_of(*outcome)),
+            _ => None,
+        }
+    }
+
     /// A message that is nothing but that.
     #[must_use]
     pub fn message(message: Message) -> Self {
@@ -229,4 +267,10 @@ pub fn record_of(entry: &Entry) -> Option<Record> {
         return None;
     }
     serde_json::from_slice(&entry.payload).ok()
+}
+
+/// What lists show of a session whose last task ended so.
+pub(crate) fn status_of(outcome: Outcome) -> String {
+    let word = serde_json::to_value(outcome).ok();
+    word.as_ref().and_then(|word| word.as_str()).unwrap_or_default().to_owned()
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
-    AgentState, Breakpoint, Event, FileChange, FileChangeKind, Outcome, RunReport, Trespass,
+    AgentState, Breakpoint, Event, FileChange, FileChangeKind, Mode, Outcome, RunReport, Trespass,
 };
 use journeyman_store::StoreError;
 
-use crate::before::Before;
+use crate::AgentError;
 use crate::log::redacted;
 use crate::record::Record;
 use crate::turn::{End, Worker, blocking};
@@ -23,7 +23,8 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
     worker.note_background_trespasses();
     let end = without_trespass(end, &worker.state.trespasses);
     let mut problems = Vec::new();
-    let changes = match worker.changes().await {
+    let (looked, unverified) = look_at_changes(worker, end.outcome).await;
+    let changes = match looked {
         Ok(changes) => changes,
         Err(error) => {
             problems.push(error.to_string());
@@ -75,7 +76,7 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
     worker.note_todos();
     worker.become_(AgentState::Ready);
     worker.at(Breakpoint::Ready);
-    worker.note(Record::Ended { outcome: report.outcome });
+    worker.note(Record::Ended { outcome: report.outcome, unverified });
     worker.log.emit(Event::Done { report: Box::new(report.clone()) });
     close(worker, report).await
 }
@@ -119,46 +120,61 @@ fn told(ignored: &[(FileChange, bool)]) -> String {
     }
 }
 
+/// The changes that the report shows: what checks have looked at, or else what this task changed. Beside them the
+/// checkpoint since which there are changes that nothing has verified.
+async fn look_at_changes(
+    worker: &mut Worker,
+    outcome: Outcome,
+) -> (Result<Vec<FileChange>, AgentError>, Option<u64>) {
+    let earlier = worker.state.unverified;
+    // A copy is compared with the user's tree, whatever was verified of it.
+    let in_place = worker.parts.copy.is_none();
+    let all = worker.unverified_changes().await;
+    let unverified = match &all {
+        _ if outcome == Outcome::Verified || !in_place => None,
+        _ if worker.settings.mode == Mode::Plan => earlier,
+        Ok(changes) if changes.is_empty() => None,
+        Ok(_) => worker.tally.compared.map(|id| id.0),
+        Err(_) => worker.state.unverified_since(),
+    };
+    let looked = match worker.tally.evidence.is_empty() && earlier.is_some() && in_place {
+        true => worker.changes().await,
+        false => all,
+    };
+    (looked, unverified)
+}
+
 /// Writes the last entries. A log that refuses them turns the outcome into an error: what is not on
 /// record has not been verified.
 async fn close(worker: &mut Worker, mut report: RunReport) -> RunReport {
     let written = worker.flush().await;
-    let noted = worker.list_as(report.outcome).await;
-    let failed = written.err().map(|e| e.to_string()).or_else(|| noted.err().map(|e| e.to_string()));
-    if let Some(problem) = failed
-        && report.outcome != Outcome::Error
-    {
-        report.outcome = Outcome::Error;
-        report.exit_code = Outcome::Error.exit_code();
+    let Err(problem) = written else { return report };
+    if matches!(problem, AgentError::Store(StoreError::Gone { .. })) {
+        // Whatever went wrong before that, such as a checkpoint that wasn't there, came of the same.
+        report.summary = problem.to_string();
+    } else if report.outcome != Outcome::Error {
         report.summary = format!("{} (before that: {})", problem, report.summary);
     }
+    report.outcome = Outcome::Error;
+    report.exit_code = Outcome::Error.exit_code();
     report
-}
-
-impl Worker {
-    /// What lists show of the session from now on.
-    pub(crate) async fn list_as(&self, outcome: Outcome) -> Result<(), StoreError> {
-        let status = serde_json::to_value(outcome).ok().and_then(|word| word.as_str().map(str::to_owned));
-        let (store, now) = (Arc::clone(&self.parts.store), self.parts.clock.now());
-        store.set_status(&self.session, &status.unwrap_or_default(), now).await
-    }
 }
 
 async fn diff(worker: &mut Worker, nothing: bool) -> Result<String, String> {
     if nothing {
         return Ok(String::new());
     }
-    let compared = match (&worker.parts.copy, &worker.before) {
+    let compared = match (&worker.parts.copy, worker.tally.compared) {
         (Some(copy), _) => {
             let copy = Arc::clone(copy);
             let compare = move || copy.diff(&copy.changes()?, MAX_DIFF);
             blocking("comparing the copy", compare).await
         }
-        (None, Before::Recorded(id)) => {
-            let (workspace, id) = (Arc::clone(&worker.parts.workspace), *id);
+        (None, Some(id)) => {
+            let workspace = Arc::clone(&worker.parts.workspace);
             blocking("comparing the tree", move || workspace.diff_since(&id, MAX_DIFF)).await
         }
-        (None, _) => return Ok(String::new()),
+        (None, None) => return Ok(String::new()),
     };
     let diff = compared.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     let cut = if diff.truncated { "\n… the diff is cut here\n" } else { "" };

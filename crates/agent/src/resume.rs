@@ -10,14 +10,14 @@ use journeyman_protocol::{
     Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, MessageKind, Outcome,
     ReminderCategory, ResumeStrategy, ToolUse, Transition, UnixMillis,
 };
-use journeyman_workspace::{CheckpointId, Sealed};
+use journeyman_workspace::{CheckpointId, IgnoredChanges, Sealed};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
 use crate::before::Before;
 use crate::finished::Finished;
 use crate::hooks::StartedBy;
-use crate::record::Record;
+use crate::record::{MessageId, Record};
 use crate::session::CutOff;
 use crate::state::OpenCall;
 use crate::turn::{Begin, End, Worker, blocking};
@@ -66,21 +66,35 @@ impl Worker {
             self.warn(ErrorPhase::Lifecycle, error.to_string());
         }
         self.remind_at_start();
+        let given_up = self.given_up(cut_off);
         let begin = match (&self.state.task, cut_off) {
-            (None, _) => None,
+            (None, _) if given_up.is_empty() => None,
             (Some(_), CutOff::Continue) => Some(Begin::WhereItWas),
-            (Some(_), CutOff::Close) => {
+            _ => {
                 self.close_calls("not run: the task was closed when the session was opened again");
-                self.note(Record::Ended { outcome: Outcome::Interrupted });
+                self.take(Vec::new(), given_up);
+                let unverified = self.state.unverified_since();
+                self.note(Record::Ended { outcome: Outcome::Interrupted, unverified });
                 None
             }
         };
         // What can't be written now is told by the log, and written when it can be.
         self.flush().await.ok();
-        if strategy == ResumeStrategy::Crash && begin.is_none() {
-            self.list_as(Outcome::Interrupted).await.ok();
-        }
         begin
+    }
+
+    /// The messages that go with a task which is closed: what it was to begin with. Those that came behind one that
+    /// had begun are the next task.
+    fn given_up(&self, cut_off: CutOff) -> Vec<MessageId> {
+        let opened = self.state.task.as_ref().is_some_and(|task| task.opened);
+        if opened || cut_off == CutOff::Continue {
+            return Vec::new();
+        }
+        // One that was sent since the session was opened is for the next task.
+        let before = |id: MessageId| id <= self.state.newest;
+        let waiting = self.shared.waiting().into_iter();
+        let given_up = waiting.filter(|queued| queued.kind == MessageKind::User && before(queued.id));
+        given_up.map(|queued| queued.id).collect()
     }
 
     /// The settings hold that the session is opened with; what is different is said.
@@ -95,6 +109,10 @@ impl Worker {
             }
             if was.model != now.model {
                 changed.push(format!("model: {} → {}", was.model, now.model));
+            }
+            if was.asked.keep != now.asked.keep {
+                let word = |keep| if keep { "stays in its copy" } else { "is landed" };
+                changed.push(format!("its work: {} → {}", word(was.asked.keep), word(now.asked.keep)));
             }
             if was.mode != now.mode {
                 changed.push(format!("mode: {} → {}", was.mode.name(), now.mode.name()));
@@ -209,12 +227,17 @@ impl Worker {
         let text = match self.fate(Some(checkpoint), &open).await {
             Ok(fate) => {
                 let put_back = self.put_back(&fate);
-                let Sealed { applied, restored, .. } = fate;
-                let text = match (applied.is_empty(), put_back) {
-                    (true, None) => return,
+                let Sealed { applied, restored, ran, ignored, .. } = fate;
+                let mut text = match (applied.is_empty(), put_back) {
+                    (true, None) if !ran => return,
+                    (true, None) => "None of its changes to tracked files are in place.".to_owned(),
                     (true, Some(put_back)) => put_back,
                     (false, _) => format!("Its changes are in place: {}.", named(&applied)),
                 };
+                if ran {
+                    text.push(' ');
+                    text.push_str(&beyond_tracking(&ignored));
+                }
                 self.own(applied.iter().chain(&restored).cloned().collect()).await;
                 finished.changes.extend(applied);
                 text
@@ -355,11 +378,15 @@ fn cut_off_event(record: &CallRecord, text: &str) -> Event {
 
 fn seal_text(fate: &Sealed, put_back: Option<&str>) -> String {
     let mut text = String::from("cut off: the program ended while this call ran. ");
-    if fate.applied.is_empty() {
-        text.push_str("None of its changes are in place, so it is safe to do it again.");
-    } else {
-        let named = named(&fate.applied);
-        text.push_str(&format!("Its changes are in place and journaled, don't make them again: {named}."));
+    match (fate.applied.is_empty(), fate.ran) {
+        (true, false) => text.push_str("None of its changes are in place, so it is safe to do it again."),
+        (true, true) => text.push_str("None of its changes to tracked files are in place."),
+        (false, _) => {
+            let named = named(&fate.applied);
+            text.push_str(&format!(
+                "Its changes are in place and journaled, don't make them again: {named}."
+            ));
+        }
     }
     if let Some(put_back) = put_back {
         text.push_str(&format!(" {put_back}"));
@@ -367,8 +394,30 @@ fn seal_text(fate: &Sealed, put_back: Option<&str>) -> String {
     for (change, why) in fate.left.iter().take(MOST_NAMED) {
         text.push_str(&format!(" {} differs and was left as it is: {why}.", change.path));
     }
+    if fate.ran {
+        text.push(' ');
+        text.push_str(&beyond_tracking(&fate.ignored));
+        if fate.applied.is_empty() {
+            text.push_str(" Look at what is there before you run it again.");
+        }
+    }
     text.push_str(" Its output is lost.");
     text
+}
+
+/// What is known of a command's effects on what isn't tracked.
+fn beyond_tracking(ignored: &IgnoredChanges) -> String {
+    let paths: Vec<String> = ignored.paths.iter().map(ToString::to_string).collect();
+    let found = match (paths.is_empty(), ignored.more) {
+        (true, true) => "it may have changed any of them".to_owned(),
+        (true, false) => "none that is there now was changed while it ran".to_owned(),
+        (false, true) => format!("changed while it ran and left so: {} and perhaps more", paths.join(", ")),
+        (false, false) => format!("changed while it ran and left so: {}", paths.join(", ")),
+    };
+    format!(
+        "Ignored files are not tracked: {found}. Whether it removed any, or did something outside of the project, \
+         is not known."
+    )
 }
 
 fn named(changes: &[FileChange]) -> String {

@@ -477,7 +477,11 @@ impl Execution {
                 Finished::refused(CallState::Failed, format!("ended at its time limit of {limit}: {error}"))
             }
             Err(error) => {
-                let state = if cancel.is_cancelled() { CallState::Sealed } else { CallState::Failed };
+                let was_stopped = matches!(error, ToolError::Cancelled | ToolError::Stopped(_));
+                let state = match cancel.is_cancelled() && was_stopped {
+                    true => CallState::Sealed,
+                    false => CallState::Failed,
+                };
                 Finished::refused(state, error.to_string())
             }
         };
@@ -517,14 +521,17 @@ fn joined(
 
 fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> Finished {
     let ToolOutput { mut parts, changes, is_error, trespasses } = output;
+    if !is_error {
+        // It came to its own end in the moment in which it was told to end: that is what happened.
+        return Finished { trespasses, ..Finished::ran(CallState::Completed, parts, changes) };
+    }
     if let Some(limit) = timed_out {
         let text = format!("ended at its time limit of {}", crate::turn::seconds(limit));
         parts.push(journeyman_protocol::ResultPart::Text { text });
     }
-    let state = match (timed_out.is_some(), cancelled, is_error) {
-        (true, _, _) | (false, false, true) => CallState::Failed,
-        (false, true, _) => CallState::Sealed,
-        (false, false, false) => CallState::Completed,
+    let state = match timed_out.is_none() && cancelled {
+        true => CallState::Sealed,
+        false => CallState::Failed,
     };
     Finished { trespasses, ..Finished::ran(state, parts, changes) }
 }

@@ -23,7 +23,7 @@ use crate::inbox::Inbox;
 use crate::lease::Lease;
 use crate::log::{Filter, Item, Log, LogBounds, Since, Subscription};
 use crate::pool::Member;
-use crate::record::{MessageId, Record};
+use crate::record::{MessageId, Record, Setting};
 use crate::schedule::Schedule;
 use crate::shared::{Answer, Decided, Shared, Status};
 use crate::state::State;
@@ -106,7 +106,8 @@ pub enum CutOff {
 pub fn start(parts: Parts, settings: RunSettings, id: SessionId) -> SessionHandle {
     let lease =
         Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
-    open(parts, settings, id, State::default(), lease, actor::Opening::Fresh)
+    let assembled = assemble(parts, settings, id, State::default(), lease, Vec::new());
+    open(assembled, actor::Opening::Fresh)
 }
 
 /// Opens a session again: what was cut off is closed with one result a call that says what is known, and its task
@@ -133,21 +134,15 @@ pub async fn resume(
             return Err(error);
         }
     };
-    Ok(open(parts, settings, id, state, lease, actor::Opening::Again(cut_off)))
+    let assembled = assemble(parts, settings, id, state, lease, Vec::new());
+    Ok(open(assembled, actor::Opening::Again(cut_off)))
 }
 
-fn open(
-    parts: Parts,
-    settings: RunSettings,
-    id: SessionId,
-    state: State,
-    lease: Lease,
-    opening: actor::Opening,
-) -> SessionHandle {
+fn open(assembled: Assembled, opening: actor::Opening) -> SessionHandle {
     let (report, reports) = watch::channel(None);
-    let Assembled { worker, lease } = assemble(parts, settings, id.clone(), state, lease);
-    let Worker { shared, log, inbox, todos, schedule, safe, .. } = &worker;
-    let (shared, log, inbox) = (Arc::clone(shared), log.clone(), Arc::clone(inbox));
+    let Assembled { worker, lease } = assembled;
+    let Worker { session, shared, log, inbox, todos, schedule, safe, .. } = &worker;
+    let (id, shared, log, inbox) = (session.clone(), Arc::clone(shared), log.clone(), Arc::clone(inbox));
     let (todos, schedule, safe) = (Arc::clone(todos), Arc::clone(schedule), Arc::clone(safe));
     let acting = actor::act(worker, opening, report, Arc::clone(&lease));
     let actor = tokio::spawn(acting);
@@ -160,13 +155,14 @@ pub(crate) struct Assembled {
     pub(crate) lease: Arc<Lease>,
 }
 
-/// Puts a session together.
+/// Puts a session together. `first` stands before all else in the log of a new one.
 pub(crate) fn assemble(
     mut parts: Parts,
     settings: RunSettings,
     id: SessionId,
     mut state: State,
     lease: Lease,
+    mut first: Vec<Record>,
 ) -> Assembled {
     let shared = Arc::new(Shared::new(std::mem::take(&mut state.queue), state.newest));
     shared.status.send_modify(|status| status.step = state.books.step);
@@ -183,18 +179,35 @@ pub(crate) fn assemble(
     parts.policy =
         said.fold(std::mem::take(&mut parts.policy), |policy, rules| policy.with_rules(rules.unfiled()));
     let lease = Arc::new(lease);
+    if state.last == Seq::START {
+        // On record with the first message: a session that is cut off at once knows how it was set.
+        let setting = setting(&parts, &settings);
+        state.setting = Some(setting.clone());
+        first.push(Record::Setting(setting));
+    }
     let inbox = Arc::new(Inbox::new(
         log.clone(),
         Arc::clone(&shared),
         Arc::clone(&lease),
         Arc::clone(&parts.redactor),
         parts.workspace.root().display().to_string(),
+        first,
     ));
     let todos = todo_list(&settings, &parts.clock, &state);
     let schedule = Arc::new(Schedule::new(state.books.step));
     let safe = Arc::new(actor::SafePlace::new(state.safe));
     let worker = Worker::new(parts, settings, id, state, log, shared, inbox, todos, schedule, safe);
     Assembled { worker, lease }
+}
+
+/// How a session with these parts is set.
+pub(crate) fn setting(parts: &Parts, settings: &RunSettings) -> Setting {
+    Setting {
+        model: parts.model.name(),
+        mode: settings.mode,
+        tool_calling: settings.tool_calling,
+        asked: settings.asked.clone(),
+    }
 }
 
 fn todo_list(settings: &RunSettings, clock: &Arc<dyn Clock>, state: &State) -> Arc<Todos> {

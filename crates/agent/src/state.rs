@@ -53,6 +53,8 @@ pub struct State {
     pub outcome: Option<Outcome>,
     /// What commands of the task that runs, or ran last, did to what is guarded.
     pub trespasses: Vec<Trespass>,
+    /// The checkpoint since which earlier tasks changed files that nothing has verified.
+    pub unverified: Option<u64>,
     /// What is to be done.
     pub todos: Vec<Todo>,
     /// What a person allowed from then on: rules as text of a `policy.toml`.
@@ -206,6 +208,12 @@ impl State {
         Ok(())
     }
 
+    /// The checkpoint since which files may have been changed that nothing has verified.
+    #[must_use]
+    pub fn unverified_since(&self) -> Option<u64> {
+        self.unverified.or_else(|| self.task.as_ref()?.checkpoint)
+    }
+
     /// Whether every call has its result.
     #[must_use]
     pub fn is_settled(&self) -> bool {
@@ -220,6 +228,8 @@ impl State {
                 self.candidate = Some(number);
                 self.task = Some(Task { opened: true, ..Task::default() });
             }
+            // Who has to know reads it from the log's beginning.
+            Record::Candidates(_) => {}
             Record::Setting(setting) => self.setting = Some(setting),
             Record::Context { system } => self.system = system,
             Record::Queued(queued) => {
@@ -258,8 +268,9 @@ impl State {
             Record::Snapshot { name, at } => {
                 self.snapshots.insert(name, at);
             }
-            Record::Ended { outcome } => {
+            Record::Ended { outcome, unverified } => {
                 self.task = None;
+                self.unverified = unverified;
                 self.outcome = Some(outcome);
             }
         }

@@ -12,6 +12,7 @@ use journeyman_protocol::{
 };
 use journeyman_tools::{Background, Outputs, Registry, Seen};
 use journeyman_verify::Check;
+use journeyman_workspace::CheckpointId;
 use tokio_util::sync::CancellationToken;
 
 use crate::actor::SafePlace;
@@ -96,6 +97,8 @@ pub(crate) struct Tally {
     pub(crate) sent_back: u32,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) edits: Vec<String>,
+    /// The checkpoint that the newest look at the changes compared the tree with.
+    pub(crate) compared: Option<CheckpointId>,
     pub(crate) last_text: String,
 }
 

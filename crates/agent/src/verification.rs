@@ -7,7 +7,7 @@ use journeyman_protocol::{
     CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Mode, Needs, Outcome, ToolUse,
 };
 use journeyman_verify::{Check, Progress, RunContext, RunLimits, Verdict, verdict};
-use journeyman_workspace::ListOptions;
+use journeyman_workspace::{CheckpointId, ListOptions, WorkspaceError};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -33,15 +33,21 @@ impl Worker {
     /// the user stopped it.
     pub(crate) async fn verify(&mut self, stop: &CancellationToken) -> Result<Option<End>, AgentError> {
         self.refresh_copy().await?;
-        let changes = self.changes().await?;
+        let changes = self.unverified_changes().await?;
         if changes.is_empty() {
             return Ok(Some(self.nothing_changed().await));
         }
         if self.settings.checks == Checks::Off {
+            if self.changes().await?.is_empty() {
+                return Ok(Some(self.nothing_changed().await));
+            }
             return Ok(Some(End::new(Outcome::Unverified, "finished; no check was run (--no-check)")));
         }
         self.refresh_checks(&changes).await?;
         if self.checks.is_empty() {
+            if self.changes().await?.is_empty() {
+                return Ok(Some(self.nothing_changed().await));
+            }
             let why =
                 "finished; no check was found in the project, so nothing verified it (name one with --check)";
             return Ok(Some(End::new(Outcome::Unverified, why)));
@@ -86,7 +92,7 @@ impl Worker {
         Ok(None)
     }
 
-    /// What differs from the tree as it was before the run; in a copy, from the user's.
+    /// What differs from the tree as it was before the task; in a copy, from the user's.
     pub(crate) async fn changes(&mut self) -> Result<Vec<FileChange>, AgentError> {
         if let Some(copy) = self.parts.copy.clone() {
             return self.copy_changes(&copy).await;
@@ -95,6 +101,30 @@ impl Worker {
             return Ok(Vec::new());
         }
         let id = self.recorded().await?;
+        self.tally.compared = Some(id);
+        self.changes_since(id).await
+    }
+
+    /// As [`Worker::changes`], and what earlier tasks of the session left behind that nothing has verified, such as
+    /// one that was interrupted before its checks had run.
+    pub(crate) async fn unverified_changes(&mut self) -> Result<Vec<FileChange>, AgentError> {
+        // A plan changes nothing, so it is nothing that has to be proven.
+        let earlier = self.state.unverified.filter(|_| self.settings.mode != Mode::Plan).map(CheckpointId);
+        let (Some(earlier), None) = (earlier, &self.parts.copy) else { return self.changes().await };
+        match self.changes_since(earlier).await {
+            Ok(changes) => {
+                self.tally.compared = Some(earlier);
+                Ok(changes)
+            }
+            // It was dropped to keep the journal small, and what it would tell is not known any more.
+            Err(AgentError::Workspace(
+                WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. },
+            )) => self.changes().await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn changes_since(&self, id: CheckpointId) -> Result<Vec<FileChange>, AgentError> {
         let workspace = Arc::clone(&self.parts.workspace);
         Ok(blocking("comparing the tree", move || workspace.changes_since(&id)).await??)
     }

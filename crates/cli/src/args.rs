@@ -316,6 +316,9 @@ pub(crate) struct ResumeArgs {
     /// Give up the task that was cut off instead of finishing it
     #[arg(long)]
     pub(crate) close: bool,
+    /// Land the work once it is verified, although the run was to leave it in its copy (--no-land, --candidates)
+    #[arg(long, conflicts_with_all = ["no_land", "no_isolate"])]
+    pub(crate) land: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }

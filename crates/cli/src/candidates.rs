@@ -9,7 +9,7 @@ use journeyman_agent::config::{Config, Environment};
 use journeyman_agent::copies::{LandEnd, LandWish};
 use journeyman_protocol::{CandidateReport, CopyState, Envelope, Outcome, RunReport, SessionId};
 use journeyman_sandbox::clean;
-use journeyman_store::Store as _;
+use journeyman_store::{SessionSummary, Store as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::CandidatesArgs;
@@ -36,13 +36,18 @@ pub(crate) async fn run(
     shown: Shown,
 ) -> Result<u8, Failure> {
     let context = wired.land_context();
+    let mut settings = wired.settings.clone();
+    delivery.put_on_record(&mut settings.asked);
+    // Each in a copy of its own, where it stays until somebody takes it.
+    (settings.asked.isolate, settings.asked.keep) = (Some(true), true);
     let new_id = || SessionId::new(now(), fastrand::u64(..));
     let race = Race {
         context: &context,
         parts: &|| wired.parts(),
-        settings: wired.settings.clone(),
+        settings,
         parent: new_id(),
         candidates: (0..count).map(|_| new_id()).collect(),
+        land,
     };
     let stop = CancellationToken::new();
     let mut screen = Screen::new(shown, count);
@@ -158,6 +163,9 @@ pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Re
     let race = candidates::compare(&*house.store, &ground.isolation(), &session.id).await?;
     let (parent, all) =
         race.ok_or_else(|| Failure::usage(format_args!("session {} has no candidates", session.id)))?;
+    if all.is_empty() {
+        return Err(none_begun(&parent));
+    }
     if args.json {
         say!("{}", serde_json::json!({ "parent": parent, "candidates": all }));
         return Ok(0);
@@ -171,11 +179,37 @@ pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Re
     Ok(0)
 }
 
-/// This directory's newest session whose task was given to candidates.
-async fn newest(
-    house: &House,
+/// What can be done with a task whose candidates never began.
+fn none_begun(parent: &SessionId) -> Failure {
+    Failure::usage(format_args!(
+        "session {parent} was cut off before any of its candidates began; give the task again with jm run \
+         --candidates, and remove this one with: jm delete {parent}"
+    ))
+}
+
+/// Says of a session whose task was given to candidates what they are and what can be done with them: it has nothing
+/// of its own to go on with.
+pub(crate) async fn refuse(
     environment: &Environment,
-) -> Result<journeyman_store::SessionSummary, Failure> {
+    house: &House,
+    session: &SessionSummary,
+) -> Result<Failure, Failure> {
+    let place = root(environment, Some(std::path::Path::new(&session.root)))?;
+    let ground = Ground::new(environment, house, &place, &Config::default(), Vec::new(), "resume")?;
+    let compared = candidates::compare(&*house.store, &ground.isolation(), &session.id).await?;
+    let Some((parent, all)) = compared.filter(|(_, all)| !all.is_empty()) else {
+        return Ok(none_begun(&session.id));
+    };
+    Ok(Failure::usage(format_args!(
+        "the task of session {parent} was given to candidates, so there is nothing of its own to go on with:\n{}\
+         finish one that was cut off, or go on with one: jm resume SESSION; take one: jm land SESSION; remove them \
+         all: jm discard --all {parent}",
+        summary::candidates(&all, color::stderr())
+    )))
+}
+
+/// This directory's newest session whose task was given to candidates.
+async fn newest(house: &House, environment: &Environment) -> Result<SessionSummary, Failure> {
     let here = root(environment, None)?.display().to_string();
     let sessions = house.store.sessions(Some(&here), LOOKED_AT).await.context("the session log")?;
     for session in sessions {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use journeyman_agent::copies::{self, CommitWish, LandWish};
-use journeyman_agent::{AgentError, Parts};
+use journeyman_agent::{AgentError, Asked, Parts};
 use journeyman_git::{GitError, HookRun};
 use journeyman_protocol::{CopyState, Envelope, Outcome, RelPath, RunReport, SessionId};
 use journeyman_sandbox::clean;
@@ -18,6 +18,10 @@ use crate::run::{Output, Shown, Signals, line};
 use crate::wire::Wired;
 use crate::{color, prompt};
 
+/// The maximum number of uncommitted files that are kept on record. With more, a session that was cut off takes all
+/// that is uncommitted when it goes on for the user's.
+const MAX_RECORDED: usize = 10_000;
+
 /// Where the work goes, as flags and configuration say.
 #[derive(Debug, Clone)]
 pub(crate) struct Delivery {
@@ -25,8 +29,8 @@ pub(crate) struct Delivery {
     /// `None` keeps the work in its copy.
     wish: Option<LandWish>,
     commit: Option<CommitWish>,
-    /// What was uncommitted when the run began.
-    before: BTreeSet<RelPath>,
+    /// What was uncommitted when the session began; known where it is to commit.
+    before: Option<BTreeSet<RelPath>>,
 }
 
 /// Where a session works.
@@ -65,7 +69,45 @@ impl Delivery {
         let commit =
             commit_wish(args.commit, args.branch.as_ref(), args.commit_message.as_ref(), args.no_verify)?;
         let wish = (!args.no_land).then(|| LandWish { commit: commit.clone(), ..LandWish::default() });
-        Ok(Self { place, wish, commit, before: BTreeSet::new() })
+        Ok(Self { place, wish, commit, before: None })
+    }
+
+    /// As a session was started with: what was asked for then holds where no flag says otherwise. The work of one
+    /// that was to keep it, such as a candidate, is landed only where `land` says so.
+    pub(crate) fn again(
+        args: &DeliveryArgs,
+        place: Place,
+        asked: &Asked,
+        keeps: bool,
+        land: bool,
+    ) -> Result<Self, Failure> {
+        let keeps = keeps && !land;
+        let commits = args.commit || args.branch.is_some();
+        if keeps && (commits || args.no_isolate) {
+            return Err(Failure::usage(
+                "the work of this session was to stay in its copy; with --land it is landed, and committed where you \
+                 say so",
+            ));
+        }
+        let mut args = DeliveryArgs { no_land: args.no_land || keeps, ..args.clone() };
+        let earlier = asked.commit.as_ref().filter(|_| !commits && !args.no_land);
+        if let Some(CommitWish { branch, message, hooks }) = earlier {
+            (args.commit, args.branch) = (true, branch.clone().filter(|_| !args.no_isolate));
+            args.no_verify |= *hooks == HookRun::Skipped;
+            args.commit_message = args.commit_message.or_else(|| message.clone());
+        }
+        let mut delivery = Self::new(&args, place)?;
+        delivery.before = asked.uncommitted.as_ref().map(|paths| paths.iter().cloned().collect());
+        Ok(delivery)
+    }
+
+    /// Puts on record what is asked for, so that it holds when the session is opened again.
+    pub(crate) fn put_on_record(&self, asked: &mut Asked) {
+        asked.isolate = Some(self.place == Place::Copy);
+        asked.keep = self.wish.is_none();
+        asked.commit.clone_from(&self.commit);
+        let few = self.before.as_ref().filter(|paths| paths.len() <= MAX_RECORDED);
+        asked.uncommitted = few.map(|paths| paths.iter().cloned().collect());
     }
 
     /// How the work is landed; `None` where it is to stay in its copy.
@@ -79,9 +121,9 @@ impl Delivery {
 
     /// The parts of the session that begins or goes on now, in the copy where it has one.
     pub(crate) async fn parts(&mut self, wired: &Wired, session: &SessionId) -> Result<Parts, Failure> {
-        if self.commit.is_some() {
+        if self.commit.is_some() && self.before.is_none() {
             // Asked also where a copy is landed: a commit that can't be made is known before anything is done.
-            self.before = copies::uncommitted(&wired.ground.git).await.map_err(AgentError::from)?;
+            self.before = Some(copies::uncommitted(&wired.ground.git).await.map_err(AgentError::from)?);
         }
         if let Some(wish) = self.commit.as_ref().filter(|_| !wired.asks()) {
             let checked = wired.ground.committer.check(wish, &[], &CancellationToken::new()).await;
@@ -116,6 +158,8 @@ impl Delivery {
     ) -> Result<RunReport, Failure> {
         let mut report = (**report).clone();
         let context = wired.land_context();
+        let nothing = BTreeSet::new();
+        let before = self.before.as_ref().unwrap_or(&nothing);
         let stop = CancellationToken::new();
         let commit = self.asked(wired, &report, &stop).await?;
         let wish = self.wish.as_ref().map(|wish| LandWish { commit: commit.clone(), ..wish.clone() });
@@ -124,7 +168,7 @@ impl Delivery {
                 match (self.place, &commit) {
                     (Place::Copy, _) => copies::settle(&context, &mut report, wish.as_ref(), &stop).await,
                     (Place::Project, Some(wish)) => {
-                        copies::commit_run(&context, &mut report, wish, &self.before, &stop).await
+                        copies::commit_run(&context, &mut report, wish, before, &stop).await
                     }
                     (Place::Project, None) => Ok(Vec::new()),
                 }

@@ -5,19 +5,20 @@ use std::path::Path;
 use anyhow::Context as _;
 use journeyman_agent::config::Environment;
 use journeyman_agent::{
-    AgentError, CutOff, Filter, SessionHandle, Since, State, Subscription, resume as open,
+    AgentError, CutOff, Filter, SessionHandle, Since, State, Subscription, candidates, resume as open,
 };
 use journeyman_protocol::{Event, MessageKind, Outcome, SessionId};
 use journeyman_sandbox::clean;
-use journeyman_store::SessionSummary;
+use journeyman_store::{SessionSummary, Store as _};
 
 use crate::args::ResumeArgs;
+use crate::candidates::refuse as candidates_of;
 use crate::color;
 use crate::deliver::{Delivery, Place};
 use crate::edge::{Failure, House, root};
 use crate::question::Questions;
 use crate::render::Renderer;
-use crate::run::{Prepared, Shown, stand_by, words};
+use crate::run::{Output, Prepared, Shown, stand_by, words};
 use crate::sessions::{Claim, STATUS_IMPORTED, find};
 use crate::settings::Before;
 
@@ -30,7 +31,7 @@ struct Request {
 pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> Result<u8, Failure> {
     let house = House::open(environment)?;
     let request = request(&args)?;
-    let summary = find_in(&house, environment, &args, &request).await?;
+    let summary = meant(&house, &request, find_in(&house, environment, &args, &request).await?).await?;
     // Nobody else may go on with it between the look at its state and its opening.
     let claim = Claim::take(&house, &summary.id, "resume").await?;
     let resumed = go_on(environment, &house, &args, request.message, &summary).await;
@@ -79,6 +80,17 @@ async fn find_in(
     }
 }
 
+/// The session that a person means by the one that was found: who names none means the run, not the one of its
+/// candidates that happens to be the newest.
+async fn meant(house: &House, request: &Request, found: SessionSummary) -> Result<SessionSummary, Failure> {
+    if request.session != "last" {
+        return Ok(found);
+    }
+    let Some(run) = candidates::run_of(&*house.store, &found.id).await? else { return Ok(found) };
+    let parent = house.store.find(run.parent.as_str()).await.context("the session log")?;
+    Ok(parent.into_iter().find(|session| session.id == run.parent).unwrap_or(found))
+}
+
 async fn go_on(
     environment: &Environment,
     house: &House,
@@ -88,18 +100,24 @@ async fn go_on(
 ) -> Result<u8, Failure> {
     let options = &args.options;
     let id = &summary.id;
-    let state = State::load(&*house.store, id).await?;
-    let waits = state.queue.iter().any(|queued| queued.kind == MessageKind::User);
-    if state.task.is_none() && !waits && message.is_none() {
-        let ended = ended(state.outcome);
-        return Err(Failure::usage(format_args!(
-            "session {id} has nothing to finish: {ended}. To go on with it, say how: jm resume {id} \"MESSAGE\""
-        )));
+    let run = candidates::run_of(&*house.store, id).await?;
+    let is_parent = run.as_ref().is_some_and(|run| run.parent == *id);
+    if is_parent && !(args.close && message.is_none()) {
+        return Err(candidates_of(environment, house, summary).await?);
     }
+    let state = State::load(&*house.store, id).await?;
+    // Messages that a task had not begun with go with it, those behind it don't.
+    let opened = state.task.as_ref().is_some_and(|task| task.opened);
+    let waits = state.queue.iter().any(|queued| queued.kind == MessageKind::User);
     let root = match &options.directory {
         Some(dir) => root(environment, Some(dir))?,
         None => root(environment, Some(Path::new(&summary.root)))?,
     };
+    let kept = house.workspace(&root)?.copies().context("looking for its copy")?;
+    let kept = kept.iter().any(|copy| copy.session == *id);
+    if state.task.is_none() && !waits && message.is_none() {
+        return Err(nothing_to_finish(id, &state, kept));
+    }
     // What comes from elsewhere says nothing about what may be done here, or where it may be sent.
     let ours = summary.status != STATUS_IMPORTED;
     if let Some(setting) = state.setting.as_ref().filter(|_| !ours && !options.quiet) {
@@ -114,12 +132,24 @@ async fn go_on(
         mode: setting.mode,
         asked: setting.asked.clone(),
     });
+    let candidate_of = run.filter(|_| ours && !is_parent).map(|run| run.parent);
     let prepared = Prepared::new(environment, &root, options, before.as_ref())?;
-    let mut delivery = delivery(house, &root, args, &prepared, id)?;
-    let wired = prepared.wire(environment, house, &root, "resume", delivery.place())?;
+    let asked = before.map(|before| before.asked).unwrap_or_default();
+    let keeps = asked.keep || candidate_of.is_some();
+    let place = if kept || candidate_of.is_some() { Place::Copy } else { prepared.place() };
+    let mut delivery = Delivery::again(&options.delivery, place, &asked, keeps, args.land)?;
+    if kept && delivery.place() == Place::Project {
+        return Err(Failure::usage(format_args!(
+            "the work of session {id} is in a copy of the project; land it (jm land {id}) or discard it \
+             (jm discard {id}) before it goes on in the project itself"
+        )));
+    }
+    let wired = prepared.wire(environment, house, &root, "resume")?;
     let parts = delivery.parts(&wired, id).await?;
+    let mut settings = wired.settings.clone();
+    delivery.put_on_record(&mut settings.asked);
     let cut_off = if args.close { CutOff::Close } else { CutOff::Continue };
-    let session = open(parts, wired.settings.clone(), id.clone(), cut_off).await?;
+    let session = open(parts, settings, id.clone(), cut_off).await?;
     // Before anything else is awaited: nothing that the session says is missed.
     let events = session.subscribe(Filter::all(), Since::Now);
     let shown = Shown::of(options);
@@ -127,34 +157,33 @@ async fn go_on(
         Some(message) => {
             session.send(message).await?;
         }
-        None if args.close && !waits => return close(&session, events, options.quiet).await,
+        None if args.close && (!waits || !opened) => return close(&session, events, options.quiet).await,
         None => {}
     }
     let questions = Questions::new(wired.config_dir.clone());
     let report = stand_by(&session, events, questions, &wired.ground, shown).await?;
     drop(session);
     let report = delivery.settle(&wired, &report, shown).await?;
-    shown.print(&report)
+    let code = shown.print(&report)?;
+    if let Some(parent) = candidate_of.filter(|_| shown.output == Output::Text) {
+        tell!("it is a candidate: compare it with the others by jm candidates {parent}");
+    }
+    Ok(code)
 }
 
-/// Where the session goes on: in its copy, where it has one.
-fn delivery(
-    house: &House,
-    root: &Path,
-    args: &ResumeArgs,
-    prepared: &Prepared,
-    id: &SessionId,
-) -> Result<Delivery, Failure> {
-    let kept = house.workspace(root)?.copies().context("looking for its copy")?;
-    let kept = kept.iter().any(|copy| copy.session == *id);
-    let delivery = Delivery::new(&args.options.delivery, if kept { Place::Copy } else { prepared.place() })?;
-    if kept && delivery.place() == Place::Project {
-        return Err(Failure::usage(format_args!(
-            "the work of session {id} is in a copy of the project; land it (jm land {id}) or discard it \
-             (jm discard {id}) before it goes on in the project itself"
-        )));
-    }
-    Ok(delivery)
+/// Why a session can't go on without a message, and what can be done with it.
+fn nothing_to_finish(id: &SessionId, state: &State, kept: bool) -> Failure {
+    let ended = ended(state.outcome);
+    let copy = match kept {
+        true => format!(
+            " Its copy is still there: jm land {id} brings what your files don't have yet into them, jm discard {id} \
+             drops it."
+        ),
+        false => String::new(),
+    };
+    Failure::usage(format_args!(
+        "session {id} has nothing to finish: {ended}.{copy} To go on with it, say how: jm resume {id} \"MESSAGE\""
+    ))
 }
 
 /// Waits until what was cut off is closed, and leaves it at that.

@@ -9,8 +9,9 @@ use journeyman_agent::config::Environment;
 use journeyman_agent::{
     Approver, Cassette, Checks, Connected, Filter, SessionHandle, Since, Subscription, connect, start,
 };
-use journeyman_protocol::{Event, RunReport, SessionId};
+use journeyman_protocol::{Event, Outcome, RunReport, SessionId};
 use journeyman_sandbox::clean;
+use journeyman_store::StoreError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{RunArgs, RunOptions};
@@ -59,10 +60,10 @@ pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result
     let task = task(environment, &args)?;
     let shown = Shown::of(options);
     if let Some(count) = args.candidates {
-        let wired = prepared.wire(environment, &house, &root, "run", Place::Copy)?;
+        let wired = prepared.wire(environment, &house, &root, "run")?;
         return candidates::run(wired, &task, count, args.land, &delivery, shown).await;
     }
-    let wired = prepared.wire(environment, &house, &root, "run", delivery.place())?;
+    let wired = prepared.wire(environment, &house, &root, "run")?;
     let report = drive(&wired, task, delivery, shown).await?;
     shown.print(&report)
 }
@@ -106,7 +107,6 @@ impl Prepared {
         house: &House,
         root: &Path,
         command: &str,
-        place: Place,
     ) -> Result<Wired, Failure> {
         let Settled { config, asked, warnings } = self.settled;
         for warning in warnings {
@@ -120,7 +120,6 @@ impl Prepared {
         let mut wired = wire(environment, house, root, &config, self.connected, self.approver, checks)?;
         wired.ground.holder = holder(command);
         wired.settings.asked = settings::worth_keeping(&asked);
-        wired.settings.asked.isolate = (place == Place::Copy).then_some(true);
         Ok(wired)
     }
 }
@@ -215,7 +214,9 @@ pub(crate) async fn drive(
 ) -> Result<RunReport, Failure> {
     let id = SessionId::new(now(), fastrand::u64(..));
     let parts = delivery.parts(wired, &id).await?;
-    let session = start(parts, wired.settings.clone(), id);
+    let mut settings = wired.settings.clone();
+    delivery.put_on_record(&mut settings.asked);
+    let session = start(parts, settings, id);
     let events = session.subscribe(Filter::all(), Since::Now);
     session.send(task).await?;
     let questions = Questions::new(wired.config_dir.clone());
@@ -244,7 +245,14 @@ pub(crate) async fn stand_by(
         () = session.close() => {}
         () = signals.heard() => std::process::exit(130),
     }
-    watched
+    let report = watched?;
+    // A session whose log is gone can't be gone on with or taken back: that it ended is all there is to say.
+    if report.outcome == Outcome::Error
+        && let Err(StoreError::Gone { .. }) = ground.store.find(report.session.as_str()).await
+    {
+        return Err(Failure::Error(anyhow::anyhow!("{}", report.summary)));
+    }
+    Ok(report)
 }
 
 /// Ctrl-C, and what asks a program to end.

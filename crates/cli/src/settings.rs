@@ -107,8 +107,7 @@ fn asked(options: &RunOptions, before: Option<&Before>) -> Result<Asked, Failure
         (false, false) => Some(Checks::Custom(options.check.clone())),
         (false, true) => was.checks,
     };
-    let isolate = was.isolate;
-    Ok(Asked { base_url, wire, checks, isolate })
+    Ok(Asked { base_url, wire, checks, ..was })
 }
 
 /// The same without what may be a secret: an address with a password or a token in it is not kept.
@@ -228,7 +227,7 @@ mod tests {
             base_url: Some("http://one".to_owned()),
             wire: Some("chat".to_owned()),
             checks: Some(Checks::Custom(vec!["make".to_owned()])),
-            isolate: None,
+            ..Asked::default()
         };
         Before { model: "custom/tiny".to_owned(), mode: Mode::Edit, asked }
     }

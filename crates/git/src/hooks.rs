@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use journeyman_protocol::{Needs, RelPath, Tier};
 use journeyman_sandbox::{Limits, Outcome, Request, Streams, Toolchains, clean};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::{HOOK_FLOOD, HOOK_WALL, MAX_HOOK_BLOB, MAX_HOOK_CHANGES, MAX_MESSAGE, MAX_WORDS};
@@ -43,7 +44,8 @@ done
 const SUBMODULE: &str = "160000";
 
 /// The ways to run a commit's hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HookRun {
     /// In the sandbox. Where they can't be confined, nothing is committed.
     #[default]

@@ -14,6 +14,7 @@ use journeyman_tools::GUARDS;
 use journeyman_workspace::{
     Aftermath, ChangeId, CopyChanges, Guarded, LandOptions, Options, Workspace, WorkspaceError,
 };
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
@@ -33,7 +34,8 @@ const MAX_CHECKS: usize = 10;
 const NO_SUBJECT: &str = "Change files";
 
 /// How a change is to be committed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CommitWish {
     /// A new branch for it; without one it goes onto the branch that is checked out.
     pub branch: Option<String>,

@@ -38,6 +38,7 @@ mod writer;
 pub use reference::events;
 pub use subscription::{Filter, Since, Subscription};
 pub(crate) use timeline::LogBounds;
+pub(crate) use writer::Beginning;
 
 /// What an entry is made of.
 #[derive(Debug)]
@@ -166,6 +167,11 @@ impl Log {
         prepared.iter().try_for_each(Prepared::check_size)?;
         let ticket = self.shared.enqueue(prepared);
         self.append(ticket).await
+    }
+
+    /// Has the next append begin the session, all of it or nothing; `None` takes that back.
+    pub(crate) async fn begin(&self, beginning: Option<Beginning>) {
+        self.shared.begin(beginning).await;
     }
 
     /// Entries that are queued and not durable.

@@ -20,6 +20,8 @@ pub(super) struct Prepared {
     pub(super) event: Option<Box<Event>>,
     /// What of this message events may repeat.
     pub(super) pieces: Vec<Piece>,
+    /// What lists show of the session from this entry on.
+    pub(super) status: Option<String>,
 }
 
 /// What will be stored.
@@ -42,7 +44,7 @@ impl Prepared {
         let (channel, kind) = (Some(event.channel()), event.kind());
         if !has_text(&event) {
             let body = Body::Bytes(bytes_of(&*event));
-            return Self { channel, kind, at, body, event: Some(event), pieces: Vec::new() };
+            return Self { channel, kind, at, body, event: Some(event), pieces: Vec::new(), status: None };
         }
         let (value, changed) = cleaned(&*event, redactor);
         // Where a secret stood in place of a number the event can't be read any more: nobody is shown it.
@@ -52,12 +54,12 @@ impl Prepared {
             true => Body::Bytes(bytes_of(&value)),
             false => Body::Repeats { value, repeats, bytes: None },
         };
-        Self { channel, kind, at, body, event, pieces: Vec::new() }
+        Self { channel, kind, at, body, event, pieces: Vec::new(), status: None }
     }
 
     /// A record.
     pub(super) fn record(record: &Record, at: UnixMillis, redactor: &Redactor) -> Self {
-        let kind = record.kind();
+        let (kind, status) = (record.kind(), record.status());
         let (value, changed) = match record {
             Record::Began
             | Record::Cleared
@@ -66,7 +68,7 @@ impl Prepared {
             | Record::Checking { .. }
             | Record::Ended { .. } => {
                 let body = Body::Bytes(bytes_of(record));
-                return Self { channel: None, kind, at, body, event: None, pieces: Vec::new() };
+                return Self { channel: None, kind, at, body, event: None, pieces: Vec::new(), status };
             }
             _ => cleaned(record, redactor),
         };
@@ -78,7 +80,7 @@ impl Prepared {
             }
             _ => Vec::new(),
         };
-        Self { channel: None, kind, at, body, event: None, pieces }
+        Self { channel: None, kind, at, body, event: None, pieces, status }
     }
 
     /// What to hand to the store. `find` says which message on record has a piece.

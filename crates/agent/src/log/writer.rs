@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use journeyman_protocol::{Envelope, Event, Seq, UnixMillis};
-use journeyman_store::{Entry, NewEntry, StoreError};
+use journeyman_store::{Entry, NewEntry, NewSession, Origin, STATUS_NEW, StoreError};
 
 use super::prepared::Prepared;
 use super::reference::Known;
@@ -41,6 +41,11 @@ impl Queue {
         self.items.shrink_to_fit();
     }
 
+    /// What lists are to show of the session after all that waits.
+    fn status(&self) -> Option<String> {
+        self.items.iter().rev().find_map(|(_, prepared)| prepared.status.clone())
+    }
+
     fn place_of(&self, ticket: Ticket) -> Option<usize> {
         self.items.iter().position(|(owner, _)| *owner == ticket)
     }
@@ -73,6 +78,17 @@ fn after(last: Seq) -> impl Iterator<Item = Seq> {
     std::iter::successors(Some(last.next()), |seq| Some(seq.next()))
 }
 
+/// What the store is told of a new session together with its first entries.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    /// The project's root.
+    pub(crate) root: String,
+    /// One line for people.
+    pub(crate) title: String,
+    /// Who has the right to write it, and for how many milliseconds.
+    pub(crate) lease: (String, u64),
+}
+
 /// What only the one who writes knows.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -82,6 +98,8 @@ pub(super) struct Writer {
     in_doubt: usize,
     /// Pieces of messages that later events may repeat.
     known: Known,
+    /// Set while the store doesn't know the session.
+    beginning: Option<Beginning>,
     lost: bool,
     /// The session is over.
     ended: bool,
@@ -89,7 +107,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(last: Seq) -> Self {
-        Self { last, in_doubt: 0, known: Known::default(), lost: false, ended: false }
+        Self { last, in_doubt: 0, known: Known::default(), beginning: None, lost: false, ended: false }
     }
 }
 
@@ -113,11 +131,19 @@ impl Shared {
                 queue.take_back(ticket);
             }
         }
-        if !was_over {
+        // Of a log that is gone whoever asked for this tells, once: nothing waits for it any more.
+        let gone = matches!(error, AgentError::Store(StoreError::Gone { .. }));
+        if !was_over && !gone {
             let waiting = lock(&self.queue).len() as u64;
             self.show(Event::StorageFailure { message: error.to_string(), waiting });
         }
         if kept { Err(AgentError::InDoubt { reason: error.to_string() }) } else { Err(error) }
+    }
+
+    /// The next append begins the session, if nothing has yet.
+    pub(super) async fn begin(&self, beginning: Option<Beginning>) {
+        let mut writer = self.writer.lock().await;
+        writer.beginning = beginning.filter(|_| writer.last == Seq::START);
     }
 
     /// Nothing is written after this.
@@ -136,14 +162,17 @@ impl Shared {
             self.compare(writer).await?;
         }
         loop {
-            let entries = lock(&self.queue).entries(writer.last, &writer.known);
+            let (entries, status) = {
+                let mut queue = lock(&self.queue);
+                (queue.entries(writer.last, &writer.known), queue.status())
+            };
             let count = entries.len();
             if count == 0 {
                 return Ok(());
             }
             // Whatever happens to this call from here on, a panic included, the next one looks first.
             writer.in_doubt = count;
-            let Err(error) = self.store.append(&self.session, writer.last, entries).await else {
+            let Err(error) = self.hand_over(writer, entries, status).await else {
                 self.written(writer, count);
                 return Ok(());
             };
@@ -158,6 +187,26 @@ impl Shared {
                 // The store can't be read either. Its first words say more.
                 Err(_) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Gives entries to the store: with the session itself where they are its first, and with what lists show.
+    async fn hand_over(
+        &self,
+        writer: &Writer,
+        entries: Vec<NewEntry>,
+        status: Option<String>,
+    ) -> Result<Seq, StoreError> {
+        match (&writer.beginning, status) {
+            (Some(Beginning { root, title, lease }), status) => {
+                let (id, origin) = (self.session.clone(), Origin::Root(root.clone()));
+                let (title, now) = (title.clone(), self.clock.now());
+                let status = status.unwrap_or_else(|| STATUS_NEW.to_owned());
+                let lease = Some(lease.clone());
+                self.store.begin(NewSession { id, origin, title, now, status, lease, entries }).await
+            }
+            (None, Some(status)) => self.store.append_as(&self.session, writer.last, entries, &status).await,
+            (None, None) => self.store.append(&self.session, writer.last, entries).await,
         }
     }
 
@@ -189,6 +238,10 @@ impl Shared {
                 Ok(true)
             }
             Err(StoreError::Conflict { .. }) => Ok(false),
+            Err(StoreError::UnknownSession { .. }) if writer.beginning.is_some() => {
+                writer.in_doubt = 0;
+                Ok(true)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -218,6 +271,7 @@ impl Shared {
         if count == 0 {
             return;
         }
+        writer.beginning = None;
         {
             let mut queue = lock(&self.queue);
             let mut shown = Vec::new();
@@ -252,6 +306,7 @@ fn was_refused(error: &StoreError) -> bool {
     matches!(
         error,
         StoreError::UnknownSession { .. }
+            | StoreError::Gone { .. }
             | StoreError::EntryTooLarge { .. }
             | StoreError::Leased { .. }
             | StoreError::NewerFormat { .. }

@@ -229,6 +229,7 @@ async fn candidates_begin_with_the_same_bytes() {
         settings: RunSettings { checks, ..auto() },
         parent: id(),
         candidates: candidates.clone(),
+        land: false,
     };
     let mut heard = Vec::new();
     let stop = CancellationToken::new();
@@ -272,6 +273,7 @@ async fn an_interrupt_ends_all_candidates() {
         settings: RunSettings { checks: Checks::Off, ..auto() },
         parent: id(),
         candidates: vec![SessionId::new(NOW, 21), SessionId::new(NOW, 22)],
+        land: false,
     };
     let stop = CancellationToken::new();
     let stopper = stop.clone();

@@ -1,12 +1,17 @@
 //! An interrupt stops what runs, whatever that is, and leaves a transcript that goes on.
 
-use journeyman_agent::{Answer, Approver, Checks, RunSettings};
-use journeyman_protocol::{CallId, CallState, Event, Mode, Outcome};
-use serde_json::json;
+use std::sync::Arc;
+
+use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
+use journeyman_protocol::{Block, CallId, CallState, Event, Mode, Outcome};
+use journeyman_tools::{ToolContext, ToolOutput};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::support::bench::{Bench, Session, assert_settled, auto, confined, in_mode};
 use crate::support::model::{Step, Told, calls, deaf, piece, result, says, stalls};
 use crate::support::processes::{Marker, eventually};
+use crate::support::tools::Does;
 
 cases![
     while_idle_it_changes_nothing,
@@ -16,6 +21,8 @@ cases![
     while_a_command_runs_and_others_wait,
     while_a_person_is_asked,
     while_checks_run,
+    what_was_interrupted_is_verified_when_the_session_goes_on,
+    a_call_that_ends_well_in_that_moment_has_ended_well,
     dropping_the_handle_ends_the_command,
 ];
 
@@ -170,6 +177,76 @@ async fn while_checks_run() {
     interrupted(&session).await;
     assert_eq!(marker.alive(), 0);
     assert_settled(&bench);
+}
+
+/// The newest task changed nothing, but nothing has verified what the one before it did.
+async fn what_was_interrupted_is_verified_when_the_session_goes_on() {
+    if !confined().await {
+        return;
+    }
+    for (passes, outcome) in [(true, Outcome::Verified), (false, Outcome::ChecksFail)] {
+        let marker = Marker::new();
+        let mut bench = Bench::new(&[("b.txt", "b\n")]);
+        let write = calls([("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" }))]);
+        let told = Told::new([write, says("written"), says("so be it"), says("nothing to add"), says("bye")]);
+        let check = format!("test -e ready || exec {}; test {passes} = true", marker.command());
+        let settings = RunSettings { checks: Checks::Custom(vec![check]), max_iterations: 0, ..auto() };
+        let mut session = bench.start(&told, settings.clone());
+        session.handle.send("do it").await.unwrap();
+        session.until(|event| matches!(event, Event::CheckStarted { .. })).await;
+        eventually("the check", || marker.alive() > 0).await;
+        session.handle.interrupt();
+        interrupted(&session).await;
+        session.handle.close().await;
+        drop(session);
+        std::fs::write(bench.root.join("ready"), "").unwrap();
+
+        let session = bench.resume(&told, settings, CutOff::Continue).await.unwrap();
+        session.handle.send("go on").await.unwrap();
+        let report = session.handle.finished().await.unwrap();
+        assert_eq!(report.outcome, outcome, "{}", report.summary);
+        let changed: Vec<String> = report.changes.iter().map(|change| change.path.to_string()).collect();
+        assert_eq!(changed, ["a.txt", "ready"]);
+        assert!(report.diff.contains("+++ b/a.txt"), "{}", report.diff);
+        // What is verified need not be verified again; what failed is looked at until it passes, or is gone.
+        session.handle.send("and now?").await.unwrap();
+        let report = session.handle.finished().await.unwrap();
+        let expected = if passes { Outcome::Unverified } else { Outcome::ChecksFail };
+        assert_eq!(report.outcome, expected, "{}", report.summary);
+        for name in ["a.txt", "ready"] {
+            std::fs::remove_file(bench.root.join(name)).unwrap();
+        }
+        session.handle.send("and now?").await.unwrap();
+        let report = session.handle.finished().await.unwrap();
+        assert!(report.summary.contains("nothing to verify"), "{}", report.summary);
+        assert_settled(&bench);
+    }
+}
+
+async fn a_call_that_ends_well_in_that_moment_has_ended_well() {
+    let started = Arc::new(Notify::new());
+    let told_to_start = Arc::clone(&started);
+    let slow = move |context: ToolContext, _: Value| {
+        let started = Arc::clone(&told_to_start);
+        async move {
+            started.notify_one();
+            context.cancel.cancelled().await;
+            Ok(ToolOutput::text("exit code 0"))
+        }
+    };
+    let mut bench = Bench::new(&[]).with_tool(Does::reading("slow", slow).writing());
+    let told = Told::new([calls([("c1", "slow", json!({}))]), says("answered")]);
+    let mut session = bench.start(&told, auto());
+    session.handle.send("do it").await.unwrap();
+    started.notified().await;
+    session.handle.interrupt();
+    interrupted(&session).await;
+    assert_eq!(bench.log.states("c1").last(), Some(&CallState::Completed));
+    goes_on(&bench, &mut session, &told).await;
+    let heard = &told.requests()[1];
+    let is_error = |block: &Block| matches!(block, Block::ToolResult { is_error: true, .. });
+    assert!(!heard.messages.iter().flat_map(|message| &message.content).any(is_error), "{heard:?}");
+    assert_eq!(result(heard, "c1"), "exit code 0");
 }
 
 async fn dropping_the_handle_ends_the_command() {

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{AgentError, Answer, Approver, Checks, CutOff, RunSettings, State};
-use journeyman_protocol::{CallId, CallState, Event, Mode, Outcome};
+use journeyman_agent::copies::CommitWish;
+use journeyman_agent::{AgentError, Answer, Approver, Asked, Checks, CutOff, RunSettings, Setting, State};
+use journeyman_protocol::{CallId, CallState, Event, Mode, Outcome, RelPath};
 use journeyman_store::{NewEntry, StoreError};
 use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::support::bench::{Bench, NOW, Session, assert_settled, auto, id, in_mode};
+use crate::support::log::Failing;
 use crate::support::model::{Told, calls, result, says, stalls};
 use crate::support::tools::{Meet, Trail};
 
@@ -18,6 +20,8 @@ cases![
     the_books_go_on_after_a_crash,
     a_task_that_was_cut_off_can_be_closed,
     a_message_that_waited_is_answered,
+    the_first_append_says_how_the_session_is_set,
+    a_task_that_had_not_begun_can_be_given_up,
     what_cannot_be_opened_says_why,
     whoever_loses_the_session_stops,
 ];
@@ -157,14 +161,53 @@ async fn a_message_that_waited_is_answered() {
     let told = Told::new([says("answered")]);
     let session = bench.start(&told, settings(Mode::Ask));
     session.handle.send("do it").await.unwrap();
-    // Its first entry is the message.
-    bench.crash_after(1).await;
+    // Its first entries are how it is set, and the message.
+    bench.crash_after(2).await;
     drop(session);
     assert_eq!(bench.state().await.queue.len(), 1);
     let told = Told::new([says("answered after all")]);
     let session = bench.resume(&told, settings(Mode::Ask), CutOff::Continue).await.unwrap();
     assert_eq!(session.handle.finished().await.unwrap().text, "answered after all");
     assert!(told.requests()[0].messages[0].text().contains("do it"));
+}
+
+/// However early it is cut off, it is opened again as it was asked for.
+async fn the_first_append_says_how_the_session_is_set() {
+    let mut bench = Bench::failing(&[], Failing::From(2));
+    let asked = Asked {
+        base_url: Some("http://localhost:1".to_owned()),
+        checks: Some(Checks::Off),
+        isolate: Some(true),
+        keep: true,
+        commit: Some(CommitWish { branch: Some("b".to_owned()), message: None }),
+        uncommitted: Some(vec![RelPath::parse("mine.txt").unwrap()]),
+        ..Asked::default()
+    };
+    let settings = RunSettings { asked: asked.clone(), tool_calling: false, ..settings(Mode::Plan) };
+    let session = bench.start(&Told::new([says("never said")]), settings);
+    session.handle.send("do it").await.unwrap();
+    session.handle.finished().await.unwrap();
+    let kinds: Vec<String> = bench.log.entries().into_iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, ["setting", "queued"]);
+    let state = bench.state().await;
+    let model = "test/told".to_owned();
+    assert_eq!(state.setting, Some(Setting { model, mode: Mode::Plan, tool_calling: false, asked }));
+    assert_eq!(state.queue.len(), 1);
+}
+
+async fn a_task_that_had_not_begun_can_be_given_up() {
+    let mut bench = Bench::new(&[]);
+    let session = bench.start(&Told::new([says("never said")]), settings(Mode::Ask));
+    session.handle.send("do it").await.unwrap();
+    bench.crash_after(2).await;
+    drop(session);
+    let told = Told::new([says("answered")]);
+    let session = bench.resume(&told, settings(Mode::Ask), CutOff::Close).await.unwrap();
+    assert_eq!(ask(&session, "something else").await, "answered");
+    let said = told.requests()[0].messages[0].text();
+    assert!(said.contains("something else") && !said.contains("do it"), "{said}");
+    assert_eq!(told.requests().len(), 1);
+    assert!(bench.state().await.queue.is_empty());
 }
 
 async fn what_cannot_be_opened_says_why() {

@@ -240,7 +240,7 @@ async fn a_task_cut_off_before_its_first_word_is_begun_again() {
     records.extend([
         step(&write, CallState::Sealed, None),
         Record::Result { call: write.id.clone(), block },
-        Record::Ended { outcome: Outcome::Interrupted },
+        Record::Ended { outcome: Outcome::Interrupted, unverified: None },
         queued(2, "do something else"),
         Record::Began,
     ]);
@@ -487,8 +487,11 @@ async fn a_fork_begins_with_no_permissions() {
     let bench = Bench::new(&[]);
     let first = Record::message(Message::user_text("do it"));
     let rule = Record::Allowed { rule: "run_command exactly this: make install".to_owned() };
-    left_behind(&bench, vec![Record::Began, first, rule, Record::Ended { outcome: Outcome::Unverified }])
-        .await;
+    left_behind(
+        &bench,
+        vec![Record::Began, first, rule, Record::Ended { outcome: Outcome::Unverified, unverified: None }],
+    )
+    .await;
     let child = SessionId::new(NOW, 8);
     fork(&*bench.log, &id(), &ForkPoint::End, &child, &|| NOW).await.unwrap();
     let allowed = |id| {

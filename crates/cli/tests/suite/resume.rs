@@ -1,12 +1,12 @@
 //! `jm resume`: what was cut off is finished, what had ended goes on.
 
-use journeyman_protocol::{CallState, Event, Outcome};
+use journeyman_protocol::{CallState, CopyState, Event, Mode, Outcome};
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{
-    House, Jm, KEY, POLITE, Server, Step, Wire, call, is_running, needs, needs_sandbox, polite_edit, say,
-    wait_until,
+    House, Jm, KEY, POLITE, Seen, Server, Step, Wire, call, is_running, needs, needs_sandbox, polite_edit,
+    say, wait_until,
 };
 
 /// `jm resume` without any word about the model: the session knows.
@@ -73,9 +73,10 @@ fn a_command_that_was_cut_off_is_taken_back_and_the_model_told() {
 
     let ran = resume(&house, &["--last", "--stream-json"]).run().expect(4);
     let told = server.seen()[1].newest();
-    for words in ["cut off", "safe to do it again", "more.txt", "greet.sh"] {
+    for words in ["cut off", "None of its changes to tracked files are in place", "more.txt", "greet.sh"] {
         assert!(told.contains(words), "«{words}» is not in\n{told}");
     }
+    assert!(!told.contains("safe to do it again"), "{told}");
     assert_eq!(house.tree(), before);
     let events = ran.events();
     assert_eq!(events[0].event.kind(), "agent_resumed", "{:?}", events[0]);
@@ -291,4 +292,202 @@ fn control_c_leaves_a_message_that_waits_for_the_next_time() {
         ran.expect(4).prints(&["Later it is."]);
         assert!(server.seen()[2].newest().contains("one more thing"));
     }
+}
+
+/// It is killed before the model is asked for the first time, while a hook keeps it from that.
+#[test]
+fn a_session_that_is_killed_in_its_first_moments_knows_how_it_was_to_run() {
+    let sleep = format!("sleep 922.{}", std::process::id());
+    let house = House::with_greeter();
+    house.configure(&format!(
+        "[[hooks.SessionStart]]\nhooks = [{{ type = \"command\", command = \"{sleep}\" }}]\n"
+    ));
+    let server = Server::chat([call("edit_file", polite_edit()), say("It can't be done.")]);
+    let before = house.tree();
+    let flags = ["--mode", "plan", "--no-check", "--isolate", "--no-land", "look around"];
+    let running = server.run(&house, &flags).start();
+    wait_until("the hook runs", || is_running(&sleep));
+    running.signal(Signal::KILL);
+    running.gone();
+    assert_eq!(server.seen().len(), 0);
+    let listed = house.sessions();
+    assert_eq!((listed.len(), &listed[0]["status"]), (1, &json!("cut_off")));
+    let setting = house.state_of(listed[0]["id"].as_str().unwrap()).setting.unwrap();
+    assert_eq!((setting.model.as_str(), setting.mode), ("custom/tiny", Mode::Plan));
+    assert_eq!((setting.asked.isolate, setting.asked.keep), (Some(true), true));
+
+    house.configure("");
+    resume(&house, &[]).run().expect(4);
+    assert!(!server.seen()[0].tools().contains(&"write_file".to_owned()), "plan mode offers no writers");
+    assert_eq!(house.tree(), before, "a plan changes nothing");
+}
+
+/// A run in a copy that is killed when its edit is made; gives its session.
+fn killed_in_its_copy(house: &House, server: &Server, flags: &[&str]) -> String {
+    let all = [&["--isolate", "--check", "true"], flags, &["be polite"]].concat();
+    killed_at(house, server, 2, &all)
+}
+
+fn edits_and_stalls() -> Server {
+    let edit: Step = call("edit_file", polite_edit()).into();
+    Server::chat([edit, Step::Stall, say("Done.").into(), say("Still done.").into(), say("As ever.").into()])
+}
+
+#[test]
+fn work_that_was_to_stay_in_its_copy_stays_there_until_a_flag_says_otherwise() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let before = house.tree();
+    let server = edits_and_stalls();
+    let session = killed_in_its_copy(&house, &server, &["--no-land"]);
+    let report = resume(&house, &["--json"]).run().expect(0).report();
+    assert_eq!((report.outcome, report.copy.unwrap().state), (Outcome::Verified, CopyState::Kept));
+    assert_eq!(house.tree(), before, "it was not to be landed");
+    // It has ended, and its work waits.
+    let words = ["nothing to finish", &format!("jm land {session}"), &format!("jm discard {session}")];
+    resume(&house, &[]).run().expect(2).says(&words);
+    for flags in [&["--commit"][..], &["--no-isolate"]] {
+        let all = [&["--last", "go on"], flags].concat();
+        resume(&house, &all).run().expect(2).says(&["was to stay in its copy", "--land"]);
+    }
+    let again = resume(&house, &["--last", "go on", "--json"]).run().expect(0).report();
+    assert_eq!(again.copy.unwrap().state, CopyState::Kept, "what was asked first still holds");
+    assert_eq!(house.tree(), before);
+    let ran = resume(&house, &["--last", "go on", "--land"]).run().expect(0);
+    ran.says(&["its work: stays in its copy → is landed"]).prints(&["landed"]);
+    assert_eq!(house.read("greet.sh"), POLITE);
+}
+
+#[test]
+fn what_a_run_was_to_become_it_becomes_also_when_it_was_cut_off() {
+    if !needs_sandbox() || !needs(&["git"]) {
+        return;
+    }
+    let house = House::with_repository();
+    let before = house.tree();
+    let server = edits_and_stalls();
+    killed_in_its_copy(&house, &server, &["--branch", "polite"]);
+    let as_a_person = |jm: Jm| {
+        let jm = jm.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        let jm = jm.env("GIT_AUTHOR_NAME", "Jo").env("GIT_AUTHOR_EMAIL", "jo@example.org");
+        jm.env("GIT_COMMITTER_NAME", "Jo").env("GIT_COMMITTER_EMAIL", "jo@example.org")
+    };
+    as_a_person(resume(&house, &[])).run().expect(0).prints(&["landed on branch polite"]);
+    assert_eq!(house.tree(), before, "it goes onto its branch and nowhere else");
+    assert_eq!(house.git(&["show", "polite:greet.sh"]), POLITE);
+
+    // In the project itself, beside what the user had changed before.
+    house.write("mine.txt", "mine\n");
+    let server = edits_and_stalls();
+    killed_at(&house, &server, 2, &["--commit", "--check", "true", "be polite"]);
+    assert_eq!(house.read("greet.sh"), POLITE);
+    as_a_person(resume(&house, &[])).run().expect(0).prints(&["committed"]);
+    assert_eq!(house.git(&["show", "HEAD:greet.sh"]), POLITE);
+    assert_eq!(house.git(&["status", "--porcelain"]), "?? mine.txt\n");
+}
+
+/// A run of two candidates that is killed when both have made their edit.
+fn killed_candidates(house: &House, flags: &[&str]) -> (Server, String, Vec<String>) {
+    let server = Server::answering(|nth, seen: &Seen| -> Step {
+        match seen.body["messages"].to_string().contains("\"assistant\"") {
+            false => call("edit_file", polite_edit()).into(),
+            true if nth <= 4 => Step::Stall,
+            true => say("Done.").into(),
+        }
+    });
+    let all = [&["--candidates", "2", "--check", "true"], flags, &["be polite"]].concat();
+    let running = server.run(house, &all).start();
+    server.wait_for(4);
+    running.signal(Signal::KILL);
+    running.gone();
+    let sessions = house.sessions();
+    let ids: Vec<String> = sessions.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+    let (candidates, parents): (Vec<String>, Vec<String>) =
+        ids.into_iter().partition(|id| house.state_of(id).candidate.is_some());
+    assert_eq!((candidates.len(), parents.len()), (2, 1));
+    (server, parents[0].clone(), candidates)
+}
+
+#[test]
+fn a_candidate_is_finished_as_one_and_its_run_is_not_done_once_more() {
+    if !needs_sandbox() {
+        return;
+    }
+    for flags in [&[][..], &["--land"]] {
+        let house = House::with_greeter();
+        let before = house.tree();
+        let (server, parent, candidates) = killed_candidates(&house, flags);
+        let [one, two] = [candidates[0].as_str(), candidates[1].as_str()];
+        let words = ["was given to candidates", one, two, "jm land", "jm discard --all"];
+        for which in [&[][..], &[parent.as_str()], &["--last", "go on"], &[parent.as_str(), "go on"]] {
+            resume(&house, which).run().expect(2).says(&words);
+        }
+        assert_eq!(server.seen().len(), 4, "nobody was asked");
+        for candidate in &candidates {
+            let ran = resume(&house, &[candidate]).run().expect(0);
+            let commands = [format!("jm land {candidate}"), format!("jm discard {candidate}")];
+            ran.prints(&["kept in its copy", &commands[0], &commands[1]]);
+            ran.says(&[&format!("jm candidates {parent}")]);
+        }
+        assert_eq!(house.tree(), before, "nobody took one");
+        let listed = house.jm(&["candidates", &parent]).run().expect(0);
+        listed.prints(&["[1]", "[2]", "verified", "kept"]);
+        resume(&house, &[&candidates[0], "go on", "--land"]).run().expect(0).prints(&["landed"]);
+        assert_eq!(house.read("greet.sh"), POLITE);
+        resume(&house, &[&parent, "--close"]).run().expect(0);
+        assert_eq!(house.sessions().iter().filter(|one| one["status"] == "cut_off").count(), 0);
+    }
+}
+
+#[test]
+fn what_a_command_did_to_ignored_files_is_told_when_it_is_cut_off() {
+    if !needs_sandbox() || !needs(&["git"]) {
+        return;
+    }
+    let sleep = format!("sleep 923.{}", std::process::id());
+    let house = House::with_greeter();
+    house.git(&["init", "-q"]);
+    house.write(".gitignore", "ledger\nold\n");
+    house.write("old", "untouched\n");
+    let command = format!("echo paid >> ledger; echo more > more.txt; {sleep}");
+    let server = Server::chat([call("run_command", json!({ "command": command })), say("I'll look first.")]);
+    let running = server.run(&house, &["pay"]).start();
+    wait_until("the command runs", || is_running(&sleep));
+    running.signal(Signal::KILL);
+    running.gone();
+    wait_until("the command is gone", || !is_running(&sleep));
+    resume(&house, &[]).run().expect(4);
+    let told = server.seen()[1].newest();
+    assert!(
+        told.contains("Ignored files are not tracked: changed while it ran and left so: ledger."),
+        "{told}"
+    );
+    assert!(!told.contains("safe to do it again"), "{told}");
+    assert_eq!(house.read("ledger"), "paid\n");
+}
+
+#[test]
+fn a_run_whose_state_is_taken_away_stops_and_says_what_stays() {
+    let house = House::with_greeter();
+    let (state, elsewhere) = (house.at("state"), house.at("taken"));
+    let server = Server::answering(move |nth, _: &Seen| -> Step {
+        if nth == 2 {
+            std::fs::rename(&state, &elsewhere).unwrap();
+        }
+        match nth {
+            1 => call("edit_file", polite_edit()).into(),
+            2 => call("write_file", json!({ "path": "more.txt", "content": "more\n" })).into(),
+            _ => say("Done.").into(),
+        }
+    });
+    let ran = server.run(&house, &["--no-check", "be polite"]).run().expect(1);
+    ran.says(&["was removed or replaced while it was in use", "the project's files stay as they are now"]);
+    for advice in ["jm resume", "jm undo", "there is no checkpoint"] {
+        assert!(!ran.stderr.contains(advice) && !ran.stdout.contains(advice), "{}{}", ran.stdout, ran.stderr);
+    }
+    assert_eq!(house.read("greet.sh"), POLITE, "what it had done stays");
+    assert!(!house.project().join("more.txt").exists());
+    assert_eq!(server.seen().len(), 2, "nobody was asked any more");
 }
