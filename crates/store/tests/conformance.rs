@@ -6,8 +6,7 @@ use std::future::Future;
 use futures_util::StreamExt as _;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{
-    Entry, MAX_ENTRY_BYTES, MemoryStore, NewEntry, NewSession, Origin, STATUS_NEW, SessionSummary,
-    SqliteStore, Store, StoreError,
+    Entry, MAX_ENTRY_BYTES, MemoryStore, NewEntry, STATUS_NEW, SessionSummary, SqliteStore, Store, StoreError,
 };
 use proptest::prelude::*;
 
@@ -392,76 +391,6 @@ fn a_fork_has_the_entries_so_far_and_goes_its_own_way() {
         store.lease(&child, "you", UnixMillis(5), 1_000).await.unwrap();
         store.delete(&parent).await.unwrap();
         assert_eq!(store.read(&child, Seq::START, 9).await.unwrap().len(), 3);
-    });
-}
-
-#[test]
-fn a_session_begins_with_its_entries_its_status_and_its_holder() {
-    over_each(async |store| {
-        let new = |id: &SessionId, origin, entries| NewSession {
-            id: id.clone(),
-            origin,
-            title: "t".into(),
-            now: UnixMillis(5),
-            status: "forked".into(),
-            lease: Some(("me".into(), 1_000)),
-            entries,
-        };
-        let (parent, child) = (session(1), session(2));
-        let root = || Origin::Root("/p".into());
-        let last = store.begin(new(&parent, root(), vec![note("a", 7), note("b", 6)])).await.unwrap();
-        assert_eq!(last, Seq(2));
-        let found = store.find(parent.as_str()).await.unwrap().remove(0);
-        assert_eq!((found.status.as_str(), found.last, found.root.as_str()), ("forked", Seq(2), "/p"));
-        let held = store.lease(&parent, "you", UnixMillis(6), 1_000).await.unwrap_err();
-        assert!(matches!(held, StoreError::Leased { .. }), "{held:?}");
-        // The same once more is a conflict, and leaves nothing of it.
-        let again = store.begin(new(&parent, root(), vec![note("c", 8)])).await.unwrap_err();
-        assert!(matches!(again, StoreError::Conflict { found: Seq(2), .. }), "{again:?}");
-        assert_eq!(store.read(&parent, Seq::START, 9).await.unwrap().len(), 2);
-        // An attempt that got no further than the session's name is gone on with.
-        store.create(&session(3), "/p", "t", UnixMillis(5)).await.unwrap();
-        assert_eq!(store.begin(new(&session(3), root(), vec![note("a", 7)])).await.unwrap(), Seq(1));
-        let fork = || Origin::Fork { parent: parent.clone(), at: Seq(1) };
-        assert_eq!(store.begin(new(&child, fork(), vec![note("d", 9)])).await.unwrap(), Seq(2));
-        let payloads: Vec<Vec<u8>> =
-            store.read(&child, Seq::START, 9).await.unwrap().into_iter().map(|e| e.payload).collect();
-        assert_eq!(payloads, [b"a".to_vec(), b"d".to_vec()]);
-        let taken = store.begin(new(&child, fork(), vec![])).await.unwrap_err();
-        assert!(matches!(taken, StoreError::SessionExists { .. }), "{taken:?}");
-    });
-}
-
-#[test]
-fn what_can_not_begin_whole_does_not_begin() {
-    over_each(async |store| {
-        let big = note(&"x".repeat(MAX_ENTRY_BYTES + 1), 1);
-        let new = NewSession {
-            id: session(1),
-            origin: Origin::Root("/p".into()),
-            title: String::new(),
-            now: UnixMillis(5),
-            status: STATUS_NEW.into(),
-            lease: None,
-            entries: vec![note("a", 1), big],
-        };
-        let error = store.begin(new).await.unwrap_err();
-        assert!(matches!(error, StoreError::EntryTooLarge { .. }), "{error:?}");
-        assert_eq!(store.sessions(None, 9).await.unwrap(), []);
-    });
-}
-
-#[test]
-fn an_append_sets_the_status_with_its_entries_or_not_at_all() {
-    over_each(async |store| {
-        let id = session(1);
-        store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
-        assert_eq!(store.append_as(&id, Seq::START, vec![note("a", 7)], "done").await.unwrap(), Seq(1));
-        let status = async || store.find(id.as_str()).await.unwrap().remove(0).status;
-        assert_eq!(status().await, "done");
-        let error = store.append_as(&id, Seq::START, vec![note("b", 8)], "other").await.unwrap_err();
-        assert!(matches!(error, StoreError::Conflict { .. }), "{error:?}");
-        assert_eq!(status().await, "done");
     });
 }
 

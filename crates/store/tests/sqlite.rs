@@ -10,7 +10,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
-use journeyman_store::{Blobs, NewEntry, SqliteStore, Store, StoreError};
+use journeyman_store::{
+    Blobs, MAX_ENTRY_BYTES, MemoryStore, NewEntry, NewSession, Origin, STATUS_NEW, SqliteStore, Store,
+    StoreError,
+};
 
 fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
@@ -554,4 +557,88 @@ fn a_log_that_is_taken_away_while_it_is_in_use_takes_nothing_more() {
         drop(store);
         drop(fs::remove_dir_all(home.path().join("state")));
     }
+}
+
+/// Runs a case over a durable store and over one in memory, which has to behave the same.
+fn over_each(case: impl AsyncFn(&dyn Store)) {
+    let home = tempfile::tempdir().unwrap();
+    let durable = SqliteStore::open(&home.path().join("sessions.db")).unwrap();
+    block_on(async {
+        case(&durable).await;
+        case(&MemoryStore::new()).await;
+    });
+}
+
+fn note(payload: &str, at: u64) -> NewEntry {
+    NewEntry { at: UnixMillis(at), ..entry(payload.as_bytes()) }
+}
+
+#[test]
+fn a_session_begins_with_its_entries_its_status_and_its_holder() {
+    over_each(async |store| {
+        let new = |id: &SessionId, origin, entries| NewSession {
+            id: id.clone(),
+            origin,
+            title: "t".into(),
+            now: UnixMillis(5),
+            status: "forked".into(),
+            lease: Some(("me".into(), 1_000)),
+            entries,
+        };
+        let (parent, child) = (session(1), session(2));
+        let root = || Origin::Root("/p".into());
+        let last = store.begin(new(&parent, root(), vec![note("a", 7), note("b", 6)])).await.unwrap();
+        assert_eq!(last, Seq(2));
+        let found = store.find(parent.as_str()).await.unwrap().remove(0);
+        assert_eq!((found.status.as_str(), found.last, found.root.as_str()), ("forked", Seq(2), "/p"));
+        let held = store.lease(&parent, "you", UnixMillis(6), 1_000).await.unwrap_err();
+        assert!(matches!(held, StoreError::Leased { .. }), "{held:?}");
+        // The same once more is a conflict, and leaves nothing of it.
+        let again = store.begin(new(&parent, root(), vec![note("c", 8)])).await.unwrap_err();
+        assert!(matches!(again, StoreError::Conflict { found: Seq(2), .. }), "{again:?}");
+        assert_eq!(store.read(&parent, Seq::START, 9).await.unwrap().len(), 2);
+        // An attempt that got no further than the session's name is gone on with.
+        store.create(&session(3), "/p", "t", UnixMillis(5)).await.unwrap();
+        assert_eq!(store.begin(new(&session(3), root(), vec![note("a", 7)])).await.unwrap(), Seq(1));
+        let fork = || Origin::Fork { parent: parent.clone(), at: Seq(1) };
+        assert_eq!(store.begin(new(&child, fork(), vec![note("d", 9)])).await.unwrap(), Seq(2));
+        let payloads: Vec<Vec<u8>> =
+            store.read(&child, Seq::START, 9).await.unwrap().into_iter().map(|e| e.payload).collect();
+        assert_eq!(payloads, [b"a".to_vec(), b"d".to_vec()]);
+        let taken = store.begin(new(&child, fork(), vec![])).await.unwrap_err();
+        assert!(matches!(taken, StoreError::SessionExists { .. }), "{taken:?}");
+    });
+}
+
+#[test]
+fn what_can_not_begin_whole_does_not_begin() {
+    over_each(async |store| {
+        let big = note(&"x".repeat(MAX_ENTRY_BYTES + 1), 1);
+        let new = NewSession {
+            id: session(1),
+            origin: Origin::Root("/p".into()),
+            title: String::new(),
+            now: UnixMillis(5),
+            status: STATUS_NEW.into(),
+            lease: None,
+            entries: vec![note("a", 1), big],
+        };
+        let error = store.begin(new).await.unwrap_err();
+        assert!(matches!(error, StoreError::EntryTooLarge { .. }), "{error:?}");
+        assert_eq!(store.sessions(None, 9).await.unwrap(), []);
+    });
+}
+
+#[test]
+fn an_append_sets_the_status_with_its_entries_or_not_at_all() {
+    over_each(async |store| {
+        let id = session(1);
+        store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
+        assert_eq!(store.append_as(&id, Seq::START, vec![note("a", 7)], "done").await.unwrap(), Seq(1));
+        let status = async || store.find(id.as_str()).await.unwrap().remove(0).status;
+        assert_eq!(status().await, "done");
+        let error = store.append_as(&id, Seq::START, vec![note("b", 8)], "other").await.unwrap_err();
+        assert!(matches!(error, StoreError::Conflict { .. }), "{error:?}");
+        assert_eq!(status().await, "done");
+    });
 }
