@@ -206,10 +206,7 @@ fn fate(text: &str, want: Want) -> Result<Fate, String> {
         if text.contains("differs and was left as it is") {
             return Err(format!("something was left over: {text}"));
         }
-        return match (
-            text.contains("None of its changes are in place"),
-            text.contains("Its changes are in place"),
-        ) {
+        return match (text.contains("None of its changes"), text.contains("Its changes are in place")) {
             (true, false) => Ok(Fate::Again),
             (false, true) => Ok(Fate::Done),
             _ => Err(format!("it can't be told what it did: {text}")),
