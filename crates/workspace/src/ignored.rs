@@ -241,8 +241,8 @@ impl Workspace {
         let is_left_out = |name: &Vec<u8>| {
             let path = [prefix.as_slice(), name].concat();
             let is_file = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(&path)).is_ok();
-            !(is_file || covered.contains(path.as_slice()) || is_git(name) || is_sibling(name))
-                && !self.rules.is_own(&path)
+            let is_other = is_git(name) || is_sibling(name) || self.rules.is_own(&path);
+            !(is_file || is_other || covered.contains(path.as_slice()))
         };
         names.into_iter().filter(is_left_out).collect()
     }

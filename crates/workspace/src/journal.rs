@@ -12,9 +12,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{CallId, ContentHash, FileChange, FileChangeKind, RelPath, SessionId, UnixMillis};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use line_format::SUM_DIGITS;
+pub(crate) use line_format::{parse, push_line};
 pub(crate) use reading::{Read, Tail, is_gone, read_lines, written};
 
 use crate::history::undone_in;
@@ -24,10 +25,9 @@ use crate::snapshot::FileState;
 use crate::transaction::{is_beneath, sibling};
 use crate::{ChangeId, CheckpointId, WorkspaceError};
 
+mod line_format;
 mod reading;
 
-/// Digits of the checksum before each line.
-const SUM_DIGITS: usize = 16;
 /// The last line of a journal at rest is short; so much of the end is read to find it.
 const TAIL_BYTES: u64 = 4096;
 /// Changes and checkpoints of a journal whose predecessor is gone begin after this number where there is no clock.
@@ -636,33 +636,6 @@ fn dropped(gone: &[Line], kept: &[Line]) -> Option<Dropped> {
     let last = changes(gone).map(|record| record.id.0).max();
     let through = last.max(earlier.map(|dropped| dropped.through))?;
     Some(Dropped { through, sessions })
-}
-
-fn checksum(json: &[u8]) -> [u8; SUM_DIGITS] {
-    let mut digits = [b'0'; SUM_DIGITS];
-    let hash = ContentHash::of(json).to_string();
-    for (digit, byte) in digits.iter_mut().zip(hash.bytes()) {
-        *digit = byte;
-    }
-    digits
-}
-
-/// Appends a value with its checksum.
-pub(crate) fn push_line(text: &mut Vec<u8>, json: &[u8]) {
-    text.extend_from_slice(&checksum(json));
-    text.push(b' ');
-    text.extend_from_slice(json);
-    text.push(b'\n');
-}
-
-/// Reads back what [`push_line`] wrote, without the line's end; `None` where the checksum is wrong.
-pub(crate) fn parse<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
-    let (sum, rest) = line.split_at_checked(SUM_DIGITS)?;
-    let json = rest.strip_prefix(b" ")?;
-    if checksum(json) != sum {
-        return None;
-    }
-    serde_json::from_slice(json).ok()
 }
 
 #[cfg(test)]

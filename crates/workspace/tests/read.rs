@@ -8,8 +8,9 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use journeyman_protocol::ContentHash;
 use journeyman_workspace::{ListOptions, NotAFile, StatKind, Workspace, WorkspaceError};
-use support::{Project, apply, rel, set_mode, write};
+use support::{Project, apply, rel, session, set_mode, write};
 
 fn listed(workspace: &Workspace, options: ListOptions) -> Vec<String> {
     workspace.list(options).unwrap().paths.iter().map(ToString::to_string).collect()
@@ -290,4 +291,28 @@ fn globs_that_would_take_the_stack_are_refused_with_the_limit_named() {
             Err(error) => assert!(matches!(error, WorkspaceError::Glob { .. }), "{error}"),
         }
     }
+}
+
+#[test]
+fn fingerprints_are_those_of_reading() {
+    let files =
+        [("a", "1"), (".gitignore", "ignored\n"), ("ignored", "i"), ("old/deep/c", "3"), ("users/x", "u")];
+    let project = Project::with(&files);
+    symlink("a", project.root().join("link")).unwrap();
+    let workspace = project.open();
+    let paths = ["a", "link", "users", "nothing", "ignored", "old/deep/c"].map(rel);
+    let of = |text: &str| Some(ContentHash::of(text.as_bytes()));
+    let expected = [of("1"), of("1"), None, None, of("i"), of("3")];
+    assert_eq!(workspace.fingerprints(&paths), expected);
+    workspace.checkpoint(&session(1), "kept").unwrap();
+    assert_eq!(workspace.fingerprints(&paths), expected);
+    for (path, hash) in paths.iter().zip(expected) {
+        assert_eq!(workspace.read(path, 1_000).ok().map(|content| content.hash), hash, "{path}");
+    }
+    for text in ["22", "33", "44"] {
+        // As fast as a clock's tick, and of the same size.
+        project.write("a", text);
+        assert_eq!(workspace.fingerprints(&paths)[..2], [of(text), of(text)]);
+    }
+    assert_eq!(workspace.kept(&ContentHash::of(b"1")).unwrap(), Some(b"1".to_vec()));
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use journeyman_protocol::{CallId, ContentHash, UnixMillis};
+use journeyman_protocol::{CallId, UnixMillis};
 use journeyman_store::Blobs;
 use journeyman_workspace::limits::{Failpoint, Fault, Step as FailStep};
 use journeyman_workspace::{
@@ -656,25 +656,4 @@ fn large_files_are_named_and_left() {
     assert_eq!(shown(&sealed.restored), "~a");
     assert_eq!(left(&sealed), ["~large: it was too large for its earlier content to be kept"]);
     assert_eq!(project.text("large"), "of the same size 123");
-}
-
-#[test]
-fn fingerprints_are_those_of_reading() {
-    let project = project();
-    let workspace = project.open();
-    let paths = ["a", "link", "users", "nothing", "ignored", "old/deep/c"].map(rel);
-    let of = |text: &str| Some(ContentHash::of(text.as_bytes()));
-    let expected = [of("1"), of("1"), None, None, of("i"), of("3")];
-    assert_eq!(workspace.fingerprints(&paths), expected);
-    workspace.checkpoint(&session(1), "kept").unwrap();
-    assert_eq!(workspace.fingerprints(&paths), expected);
-    for (path, hash) in paths.iter().zip(expected) {
-        assert_eq!(workspace.read(path, 1_000).ok().map(|content| content.hash), hash, "{path}");
-    }
-    for text in ["22", "33", "44"] {
-        // As fast as a clock's tick, and of the same size.
-        project.write("a", text);
-        assert_eq!(workspace.fingerprints(&paths)[..2], [of(text), of(text)]);
-    }
-    assert_eq!(workspace.kept(&ContentHash::of(b"1")).unwrap(), Some(b"1".to_vec()));
 }

@@ -179,7 +179,7 @@ async fn the_first_append_says_how_the_session_is_set() {
         checks: Some(Checks::Off),
         isolate: Some(true),
         keep: true,
-        commit: Some(CommitWish { branch: Some("b".to_owned()), message: None }),
+        commit: Some(CommitWish { branch: Some("b".to_owned()), message: None, ..CommitWish::default() }),
         uncommitted: Some(vec![RelPath::parse("mine.txt").unwrap()]),
         ..Asked::default()
     };

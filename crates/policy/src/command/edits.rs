@@ -36,11 +36,7 @@ const VERSIONS: &[(&str, &[&str])] = &[
 /// One line on what a program with its arguments does, if it is known to be level 1.
 pub(super) fn edits(words: &[Word]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
-    if words.len() > MAX_WORDS
-        || !program.known
-        || program.dialect
-        || !arguments.iter().all(|word| is_accepted(word))
-    {
+    if words.len() > MAX_WORDS || !program.known || program.dialect || !arguments.iter().all(is_accepted) {
         return None;
     }
     let name = base_name(&program.text);

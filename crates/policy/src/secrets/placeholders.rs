@@ -72,6 +72,5 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     value.is_ascii()
         && (same
             || put_in
-            || plain.len() <= LONGEST
-                && (WORDS.iter().any(|word| written(&word)) || BEGINNINGS.iter().any(|word| begins(&word))))
+            || plain.len() <= LONGEST && (WORDS.iter().any(written) || BEGINNINGS.iter().any(begins)))
 }
