@@ -202,7 +202,10 @@ fn the_administrator_narrows_and_does_not_widen() {
 fn secrets_of_both_files_hold() {
     let machine = Machine::new().user("secrets = ['MINE']").project("secrets = ['THEIRS']");
     let loaded = machine.load(&[], Trusted::Nothing).unwrap();
-    assert_eq!(loaded.config.secrets, ["MINE", "THEIRS"]);
+    assert_eq!(
+        (loaded.config.secrets, loaded.config.project_secrets),
+        (vec!["MINE".to_owned()], vec!["THEIRS".to_owned()])
+    );
 }
 
 #[test]

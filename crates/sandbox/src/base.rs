@@ -49,6 +49,9 @@ pub struct Mounted {
     /// Locked for as long as anybody may write to the layers.
     #[cfg(target_os = "linux")]
     pub(crate) lock: OwnedFd,
+    /// True for an overlay over the whole tree, whose upper layer is what is locked.
+    #[cfg(target_os = "linux")]
+    pub(crate) overlays: bool,
 }
 
 #[cfg(target_os = "linux")]
@@ -57,6 +60,12 @@ impl Mounted {
     #[must_use]
     pub fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
+    }
+
+    /// The upper layer of an overlay over the whole tree; `None` where the tree itself is mounted.
+    #[must_use]
+    pub fn upper(&self) -> Option<BorrowedFd<'_>> {
+        self.overlays.then(|| self.lock.as_fd())
     }
 }
 

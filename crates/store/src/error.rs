@@ -226,7 +226,7 @@ impl StoreError {
             | Self::NoAccess { action, .. }
             | Self::Io { action, .. }
             | Self::Database { action, .. } => !looks(action),
-            Self::Conflict { .. } | Self::EntryTooLarge { .. } => true,
+            Self::Conflict { .. } | Self::EntryTooLarge { .. } | Self::Gone { .. } => true,
             _ => self.is_uncertain(),
         }
     }

@@ -355,13 +355,15 @@ impl Workspace {
             return Ok(Found::default());
         }
         let (made, removed) = (directories_only_in(after, before), directories_only_in(before, after));
-        Ok(Found {
+        let mut found = Found {
             files: filtered(self.inputs(), before, differences(before, after))?,
             made: dir_records(&self.door, &made, true),
             removed: dir_records(&self.door, &removed, false),
             modes: mode_records(before, after),
             beside: Vec::new(),
-        })
+        };
+        self.retain_own(&mut found);
+        Ok(found)
     }
 
     /// Parts what a session's command did from what may as well be the doing of others, which ran then.

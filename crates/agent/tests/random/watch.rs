@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use futures_util::FutureExt as _;
 use journeyman_agent::{Record, State, Subscription, record_of};
-use journeyman_protocol::{Block, CallId, CallState, Message, Role, Seq};
+use journeyman_protocol::{Block, CallId, CallState, Message, Outcome, Role, Seq};
 use journeyman_store::{Entry, Store};
 
 use crate::world::session;
@@ -43,6 +43,9 @@ pub(crate) struct Log {
     results: HashSet<CallId>,
     /// Messages of the transcript that have been found to be in order.
     checked: usize,
+    /// Messages that a closed task was to begin with: taken without a word, and the task is ended by the next record.
+    given_up: Vec<String>,
+    taken_silently: Vec<String>,
 }
 
 impl Log {
@@ -63,11 +66,29 @@ impl Log {
             if entry.channel.is_none() {
                 let record = record_of(&entry).ok_or_else(|| format!("no record: {entry:?}"))?;
                 self.call(&record)?;
+                self.give_up(&record);
                 self.state.apply(record, entry.at);
             }
             self.entries.push(entry);
         }
         self.transcript()
+    }
+
+    fn give_up(&mut self, record: &Record) {
+        let silent = std::mem::take(&mut self.taken_silently);
+        match record {
+            Record::Ended { outcome: Outcome::Interrupted, .. } => self.given_up.extend(silent),
+            Record::Message { message, taken, .. } if message.content.is_empty() => {
+                let queue = self.state.queue.iter().filter(|queued| taken.contains(&queued.id));
+                self.taken_silently = queue.map(|queued| queued.text.clone()).collect();
+            }
+            _ => {}
+        }
+    }
+
+    /// How often a message with this text was given up with its task.
+    pub(crate) fn gives_up(&self, text: &str) -> usize {
+        self.given_up.iter().filter(|given_up| given_up.contains(text)).count()
     }
 
     /// The life of a call: what follows what.

@@ -214,7 +214,8 @@ impl World {
                 sent.doubtful |= matches!(&ended, Err(AgentError::InDoubt { .. }));
                 sent.done = Some(ended.map_err(|error| error.to_string()));
             }
-            let there = self.log.says(&sent.text) + self.log.queues(&sent.text);
+            let there =
+                self.log.says(&sent.text) + self.log.queues(&sent.text) + self.log.gives_up(&sent.text);
             match &sent.done {
                 _ if there > 1 => return Err(format!("«{}» is there {there} times", sent.text)),
                 Some(Ok(_)) if there == 0 => return Err(format!("«{}» was sent and is nowhere", sent.text)),

@@ -189,7 +189,7 @@ async fn unverified_work_is_kept_until_somebody_says_so() {
     assert_eq!((landed.end, landed.copy.state), (LandEnd::Landed, CopyState::Landed));
     assert_eq!(bench.file("a.txt").as_deref(), Some("other\n"));
     let gone = discard(&context, &id()).await;
-    assert!(matches!(gone, Err(AgentError::Workspace(WorkspaceError::UnknownCopy { .. }))), "{gone:?}");
+    assert!(matches!(gone, Err(AgentError::Workspace(WorkspaceError::AlreadyLanded { .. }))), "{gone:?}");
 }
 
 async fn a_copy_is_held_while_its_session_lives() {

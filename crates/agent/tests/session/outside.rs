@@ -107,9 +107,10 @@ async fn a_hook_plants_nothing() {
     let told = Told::new([calls([write("c1", "fmt.conf", script)]), says("done")]);
     let mut session = place.bench.start(&told, settings(Approver::Nobody));
     session.handle.send("do it").await.unwrap();
-    let warned = session.until(|event| matches!(event, Event::Warning { .. } | Event::Done { .. })).await;
-    let Event::Warning { message } = warned else { panic!("{warned:?}") };
-    assert!(message.contains("x/.git"), "{message}");
+    let told = session.until(|event| matches!(event, Event::Trespassed { .. } | Event::Done { .. })).await;
+    let Event::Trespassed { trespasses, .. } = told else { panic!("{told:?}") };
+    let paths: Vec<String> = trespasses.iter().map(|trespass| trespass.path.to_string()).collect();
+    assert_eq!(paths, ["x/.git"]);
     session.handle.finished().await.unwrap();
     assert!(!place.bench.root.join("x/.git").exists());
     assert_eq!(place.bench.file(".envrc").as_deref(), Some("mine\n"));

@@ -488,7 +488,7 @@ fn doctor_tells_a_damaged_entry_and_mends_the_log() {
         "damaged: ",
         "sessions.db: session ",
         &id,
-        "entry 1 not as written",
+        "entry 2 not as written",
     ]);
     for command in ["show", "export", "resume"] {
         let ran = house.jm(&[command, &id]).run().expect(1);

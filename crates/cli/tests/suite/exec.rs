@@ -308,8 +308,8 @@ fn files_with_names_outside_of_the_project_are_not_written() {
         std::fs::create_dir_all(house.project().join(place)).unwrap();
         std::fs::hard_link(&store, house.project().join(place).join("file")).unwrap();
     }
-    let line = "for f in node_modules/x/file .venv/lib/python3/site-packages/x/file; do echo new > $f; done; echo a > b";
-    let ran = shell(&house, &[], line).expect(0);
+    let line = "for f in node_modules/x/file .venv/lib/python3/site-packages/x/file; do echo new > $f; done; echo a > b; false";
+    let ran = shell(&house, &[], line).expect(1);
     ran.says(&["its files are hard links to files outside of the project"]);
     assert_eq!(std::fs::read_to_string(&store).unwrap(), "old");
     assert_eq!(std::fs::read_to_string(house.project().join("b")).unwrap(), "a\n");

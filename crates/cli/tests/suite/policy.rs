@@ -166,7 +166,7 @@ fn explain_shows_every_file_and_rule() {
     house.write(".journeyman/policy.toml", "[[rule]]\nhosts = [\"*.example.com\"]\ndecision = \"ask\"\n");
     let ran = house.jm(&["policy", "explain"]).run().expect(0);
     ran.prints(&[
-        "edit  reads, edits and runs the project's checks",
+        "edit  reads, edits, also by commands, and runs the project's checks",
         "a deny beats an ask beats an allow",
         "user ",
         "(1 rule)",

@@ -50,7 +50,7 @@ pub(crate) fn mount(settings: &SandboxSettings, plan: &OverlayPlan) -> Result<Mo
     }
     let order = order(&lower, Some(layers(&upper, &work)?), &lower, Vec::new())?;
     let (root, user, mounts) = perform(settings, &order)?.map_err(|trouble| trouble.explain(plan))?;
-    Ok(Mounted { path: lower, layers: vec![upper, work], root, user, mounts, lock: layer })
+    Ok(Mounted { path: lower, layers: vec![upper, work], root, user, mounts, lock: layer, overlays: true })
 }
 
 /// Shows the caches of a real root in a copy of it.
@@ -78,7 +78,7 @@ pub(crate) fn mount_caches(
     }
     let order = order(&copy, None, &real_root, shown)?;
     let (root, user, mounts) = perform(settings, &order)?.map_err(|trouble| trouble.general())?;
-    Ok(Mounted { path: copy, layers: vec![beneath], root, user, mounts, lock })
+    Ok(Mounted { path: copy, layers: vec![beneath], root, user, mounts, lock, overlays: false })
 }
 
 /// The directories of a cache's layers.

@@ -16,6 +16,7 @@ use crate::lock::Holding;
 use crate::{Options, Workspace, WorkspaceError};
 
 mod heal;
+mod layer;
 mod place;
 mod record;
 mod refresh;

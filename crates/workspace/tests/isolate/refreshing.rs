@@ -5,9 +5,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use journeyman_protocol::RelPath;
 use journeyman_workspace::limits::Limits;
-use journeyman_workspace::{Isolated, Options, Refreshed, Tier, Workspace, WorkspaceError};
+use journeyman_workspace::{Isolated, Options, Refreshed, Tier, UndoTarget, Workspace, WorkspaceError};
 
-use crate::support::{apply, delete, model, rel, session, set_mode, skipped, write};
+use crate::support::{apply, delete, model, rel, session, set_mode, shown, skipped, write};
 use crate::trees::{Tools, facts, isolate, pattern, project_with, run};
 
 cases! {
@@ -19,6 +19,7 @@ cases! {
     what_is_open_follows,
     again_and_again,
     not_while_a_command_runs,
+    what_the_user_saves_beneath_while_a_command_runs,
     a_copy_whose_refresh_was_cut_off,
     ignore_rules_that_change,
     files_beyond_what_is_kept,
@@ -291,6 +292,26 @@ fn not_while_a_command_runs() {
     assert!(matches!(busy, WorkspaceError::Busy { .. }), "{busy}");
     assert_eq!(inside.command_end(before, &session(1), Some(&call)).unwrap(), []);
     assert_eq!(copy.refresh(&workspace, &means).unwrap().taken, paths(&["file"]));
+}
+
+fn what_the_user_saves_beneath_while_a_command_runs() {
+    let files = [("mine", "1"), ("both", "1"), ("gone", "1"), ("dir/x", "1"), ("old/y", "1")];
+    let project = project_with(&files);
+    let (tools, workspace) = (Tools::of(&project), project.open());
+    let Some(copy) = isolate(&workspace, &tools, Tier::Overlay) else { return };
+    let inside = copy.workspace().clone();
+    let call = journeyman_protocol::CallId::new("call");
+    let before = inside.call_begin(&session(1), &call).unwrap();
+    // The command works in the copy, the user beneath it.
+    run(&tools, &inside, "echo command >both; echo command >dir/new; rm -r old");
+    project.write("mine", "by the user");
+    project.write("dir/theirs", "by the user");
+    fs::remove_file(project.root().join("gone")).unwrap();
+    let changes = inside.command_end(before, &session(1), Some(&call)).unwrap();
+    assert_eq!(shown(&changes), "~both +dir/new -old/y");
+    inside.undo(UndoTarget::Session(session(1))).unwrap();
+    assert_eq!((text(&copy, "both").as_deref(), project.text("mine").as_str()), (Some("1"), "by the user"));
+    assert_eq!(text(&copy, "mine").as_deref(), Some("by the user"));
 }
 
 fn a_copy_whose_refresh_was_cut_off() {
