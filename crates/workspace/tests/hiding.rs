@@ -4,8 +4,8 @@
 mod support;
 
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use journeyman_store::Blobs;
 use journeyman_workspace::limits::{Failpoint, Fault, Step};
@@ -125,24 +125,31 @@ fn the_name_of_a_short_lived_sibling_hides_nothing() {
 #[test]
 fn siblings_of_an_open_transaction_are_seen_by_nobody() {
     let project = Project::with(&[("a", "1"), ("dir/b", "1")]);
-    let other = project.open();
-    let before = other.command_begin().unwrap();
+    let other = Arc::new(project.open());
     let looks = Arc::new(AtomicUsize::new(0));
-    let count = looks.clone();
+    let (count, beside) = (looks.clone(), other.clone());
+    let begun = Arc::new(Mutex::new(Vec::new()));
+    let begins = begun.clone();
     let root = project.root();
     let hook = Failpoint::new(move |step| {
         if matches!(step, Step::Staged | Step::Placed | Step::Clean) {
             let names = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name());
             let hidden = names.filter(|name| name.to_string_lossy().contains(".jm-")).count();
             count.fetch_add(hidden, Ordering::Relaxed);
-            let paths = other.list(ListOptions::default()).unwrap().paths;
+            let paths = beside.list(ListOptions::default()).unwrap().paths;
             assert!(paths.iter().all(|path| !path.to_string().contains(".jm-")), "{step:?}: {paths:?}");
-            assert_eq!(other.command_begin().unwrap().files(), before.files(), "{step:?}");
+            // A command that begins now waits until the tree is at rest.
+            let beside = beside.clone();
+            begins.lock().unwrap().push(std::thread::spawn(move || beside.command_begin().unwrap().files()));
         }
         Fault::Go
     });
     apply(&project.open_failing(hook), vec![write("a", "2"), write("dir/b", "2")]).unwrap();
     assert!(looks.load(Ordering::Relaxed) > 0, "there were siblings to be seen");
+    let after = other.command_begin().unwrap().files();
+    for begun in std::mem::take(&mut *begun.lock().unwrap()) {
+        assert_eq!(begun.join().unwrap(), after);
+    }
     assert_eq!((project.text("a"), project.text("dir/b")), ("2".into(), "2".into()));
 }
 

@@ -180,21 +180,12 @@ impl Program {
 /// Which sockets there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sockets {
-    /// Unix, IPv4 and IPv6, in a network namespace that confines them.
-    Confined,
-    /// The same and the routes of netlink, which `getifaddrs` reads, in the host's network.
-    Host,
+    /// Unix, IPv4 and IPv6, and of netlink the routes, for a command with process and mount namespaces.
+    Namespaced,
     /// IPv4 and IPv6 with the routes, wherever they lead. No Unix sockets: without a mount namespace those of services can be reached.
     Internet,
     /// None but pairs.
     None,
-}
-
-impl Sockets {
-    /// Returns true if the command has process and mount namespaces of its own.
-    fn has_namespaces(self) -> bool {
-        matches!(self, Self::Confined | Self::Host)
-    }
 }
 
 /// Nothing keeps these apart where there is no namespace: memory, semaphores and queues are everybody's.
@@ -288,18 +279,17 @@ fn ranges(allowed: Sockets) -> Vec<(u32, Program)> {
     on(libc::SYS_unshare, block(|block| namespaces(block, NAMESPACE_FLAGS)));
     // Another's limits, such as those of pid 1, which then can't do its work. Libraries set their own by 0.
     on(libc::SYS_prlimit64, block(|block| own(block, ARGUMENT_0)));
-    on(libc::SYS_ioctl, if allowed.has_namespaces() { block(terminals) } else { block(commands) });
+    on(libc::SYS_ioctl, if allowed == Sockets::Namespaced { block(terminals) } else { block(commands) });
     on(libc::SYS_socketpair, block(pairs));
     on(
         libc::SYS_socket,
         match allowed {
-            Sockets::Confined => block(confined),
-            Sockets::Host => block(sockets),
+            Sockets::Namespaced => block(sockets),
             Sockets::Internet => block(internet),
             Sockets::None => block(|block| block.finish(fail(libc::EAFNOSUPPORT))),
         },
     );
-    let whose = if allowed.has_namespaces() { not_first } else { own };
+    let whose = if allowed == Sockets::Namespaced { not_first } else { own };
     for number in SCHEDULES {
         let mut block = Program::default();
         whose(&mut block, ARGUMENT_0);
@@ -310,7 +300,7 @@ fn ranges(allowed: Sockets) -> Vec<(u32, Program)> {
         priority(&mut block, *single, whose);
         on(*number, block);
     }
-    if !allowed.has_namespaces() {
+    if allowed != Sockets::Namespaced {
         SHARED.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
         WATCHES.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
         ATTRIBUTES.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOTSUP)))));
@@ -432,14 +422,6 @@ fn pairs(block: &mut Program) {
     block.finish(fail(libc::EAFNOSUPPORT));
 }
 
-/// Unix, IPv4 and IPv6. Of netlink nothing, because there is no interface but the loopback to be told of: it isn't
-/// there, which programs that list interfaces take better than being denied it.
-fn confined(block: &mut Program) {
-    block.load(ARGUMENT_0);
-    block.finish_if(EQUAL, libc::AF_NETLINK.cast_unsigned(), fail(libc::ENOSYS));
-    sockets(block);
-}
-
 /// Unix, IPv4 and IPv6; of netlink only the routes, which `getifaddrs` reads.
 fn sockets(block: &mut Program) {
     block.load(ARGUMENT_0);
@@ -472,7 +454,7 @@ mod tests {
 
     /// Runs the filter as the kernel would, on one call.
     fn verdict<const N: usize>(arch: u32, number: i64, arguments: [u64; N]) -> u32 {
-        verdict_of(Sockets::Confined, arch, number, arguments)
+        verdict_of(Sockets::Namespaced, arch, number, arguments)
     }
 
     fn verdict_of<const N: usize>(sockets: Sockets, arch: u32, number: i64, arguments: [u64; N]) -> u32 {
@@ -520,7 +502,7 @@ mod tests {
             assert_eq!(verdict(arch, number, [0; 3]), expected, "call {number}");
         }
         for number in [OPEN_TREE_ATTR, QUOTACTL_FD, STATMOUNT, LISTMOUNT] {
-            for sockets in [Sockets::Host, Sockets::Internet, Sockets::None] {
+            for sockets in [Sockets::Namespaced, Sockets::Internet, Sockets::None] {
                 assert_eq!(verdict_of(sockets, arch, number, [0; 3]), fail(libc::EPERM), "call {number}");
             }
         }
@@ -569,7 +551,7 @@ mod tests {
     fn limits_and_schedules_of_whoever_watches_stay() {
         let arch = ARCHITECTURE.unwrap();
         let perm = fail(libc::EPERM);
-        for sockets in [Sockets::Confined, Sockets::Host, Sockets::Internet, Sockets::None] {
+        for sockets in [Sockets::Namespaced, Sockets::Internet, Sockets::None] {
             let judge = |number, arguments: [u64; 3]| verdict_of(sockets, arch, number, arguments);
             assert_eq!(judge(libc::SYS_prlimit64, [0, 7, 1]), ALLOW);
             // Whatever stands above the kernel's 32 bits.
@@ -578,7 +560,7 @@ mod tests {
                 assert_eq!(judge(libc::SYS_prlimit64, [pid, 7, 1]), perm);
                 // With a process namespace the others are the command's own.
                 let is_first = pid & u64::from(u32::MAX) == 1;
-                let expected = if sockets.has_namespaces() && !is_first { ALLOW } else { perm };
+                let expected = if sockets == Sockets::Namespaced && !is_first { ALLOW } else { perm };
                 for number in SCHEDULES {
                     assert_eq!(judge(*number, [0, 8, 1]), ALLOW, "{number}");
                     assert_eq!(judge(*number, [pid, 8, 1]), expected, "{number} of {pid}");
@@ -593,17 +575,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn routes_are_told_in_the_hosts_network_alone() {
-        let arch = ARCHITECTURE.unwrap();
-        let routes = |sockets| verdict_of(sockets, arch, libc::SYS_socket, [16, 3, 0]);
-        assert_eq!([Sockets::Host, Sockets::Internet].map(routes), [ALLOW; 2]);
-        assert_eq!(routes(Sockets::Confined), fail(libc::ENOSYS));
-        assert_eq!(routes(Sockets::None), fail(libc::EAFNOSUPPORT));
-        let events = verdict_of(Sockets::Host, arch, libc::SYS_socket, [16, 3, 15]);
-        assert_eq!(events, fail(libc::EAFNOSUPPORT));
     }
 
     #[test]

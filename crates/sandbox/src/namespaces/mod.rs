@@ -287,7 +287,6 @@ fn prepare(
     let lease = known.groups.lease();
     let (own_network, early) = (request.network != Network::Host, joined.is_none());
     let pid_max = limits.processes.max(LEAST_PID_MAX);
-    let sockets = if own_network { Sockets::Confined } else { Sockets::Host };
     let policy = Policy {
         own_network,
         listen: if matches!(request.network, Network::Filtered(_)) { PROXY_PORT } else { 0 },
@@ -303,7 +302,7 @@ fn prepare(
         merged: matches!(request.streams, Streams::Merged | Streams::Terminal { .. }),
         groups: lease.ways()?,
         landlock: restrict::supported(),
-        filter: filter::build(sockets).unwrap_or_default(),
+        filter: filter::build(Sockets::Namespaced).unwrap_or_default(),
         steps: plan.steps.clone(),
         cwd: plan.cwd.clone(),
         candidates: candidates.clone(),

@@ -257,7 +257,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         return Err(SandboxError::Leaks(leaks.join("; ")));
     }
     let (tier, mut gaps) = (probed.tier, probed.gaps.clone());
-    if filter::build(Sockets::Confined).is_none() {
+    if filter::build(Sockets::Namespaced).is_none() {
         gaps.push("no system call filter on this processor".to_owned());
     }
     if escaped & NESTED != 0 {
@@ -303,7 +303,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         (false, true) => layers.push("cgroup (pids)".to_owned()),
         (false, false) => {}
     }
-    layers.extend(filter::build(Sockets::Confined).map(|_| "seccomp".to_owned()));
+    layers.extend(filter::build(Sockets::Namespaced).map(|_| "seccomp".to_owned()));
     Ok(Enforcement {
         resources_bounded: (groups.0 || counted) && processes_bounded,
         network_filtered,

@@ -100,9 +100,6 @@ const NEW_REPOSITORY: &[(On, Expect)] = &[(
     ),
 )];
 
-const ROUTES: &[(On, Expect)] =
-    &[(On::Container, Open("the routes of the container's own network are told, which `getifaddrs` reads"))];
-
 const SHOWN: &[(On, Expect)] = &[(
     On::Container,
     Open(
@@ -153,7 +150,7 @@ pub(crate) const ROWS: &[Row] = &[
     refused(39, "Docker's own socket", network::docker),
     row(40, "the agent of SSH", network::ssh_agent),
     row(41, "sockets of virtual machines", network::vsock),
-    row(42, "netlink", network::netlink).but(ROUTES),
+    row(42, "netlink", network::netlink),
     refused(43, "raw packets", network::packets),
     row(44, "the kernel's cryptography", network::kernel_crypto),
     row(45, "the net", network::internet),

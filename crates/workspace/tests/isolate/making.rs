@@ -313,6 +313,7 @@ fn an_overlay_over_another_file_system_is_refused() {
 
 fn a_copy_that_is_landed_is_told_so_whatever_is_left_of_it() {
     let project = project_with(&[("a", "1"), ("b", "1")]);
+    make_repository(&project, "a");
     let tools = Tools::of(&project);
     let workspace = project.open();
     let work = project.state().join("work").join(session(1).as_str());

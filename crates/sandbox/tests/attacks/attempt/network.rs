@@ -150,7 +150,7 @@ fn pair(family: libc::c_int) -> io::Result<usize> {
 }
 
 /// The host's interfaces, and the parts of the kernel that netlink leads to.
-pub(crate) fn netlink(_: &Scene) -> Verdict {
+pub(crate) fn netlink(scene: &Scene) -> Verdict {
     let mut ways = Ways::default();
     ways.tried("interfaces beside the loopback", other_interfaces());
     for (name, protocol) in
@@ -158,8 +158,10 @@ pub(crate) fn netlink(_: &Scene) -> Verdict {
     {
         ways.tried(name, socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol));
     }
-    // Some kernels have only a part of them; one is enough to see that the way is there.
-    ways.tried("routes", socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE));
+    if !scene.confined {
+        // Some kernels have only a part of them; one is enough to see that the way is there.
+        ways.tried("routes", socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE));
+    }
     ways.verdict()
 }
 
