@@ -179,6 +179,11 @@ impl Inbox {
     }
 
     fn take(&self, event: notify::Result<Event>) {
+        // Whoever reads the tree, a refresh among them, opens every file: that changes nothing, and as many such
+        // events as there are files would push out those that count.
+        if event.as_ref().is_ok_and(|event| matches!(event.kind, EventKind::Access(_))) {
+            return;
+        }
         // What doesn't fit isn't needed: everything is looked at.
         if self.events.try_send(event).is_err() {
             self.lost.store(true, Ordering::Relaxed);
@@ -306,9 +311,6 @@ impl Watch {
         if event.need_rescan() {
             gathered.all.get_or_insert_with(|| "events were lost".to_owned());
         }
-        if matches!(event.kind, EventKind::Access(_)) {
-            return;
-        }
         for path in &event.paths {
             let Ok(relative) = path.strip_prefix(&self.root) else { continue };
             if relative.components().any(|part| part.as_os_str() == ".git") {
@@ -348,7 +350,7 @@ fn remote(_: &Path) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use notify::event::{CreateKind, Flag};
+    use notify::event::{AccessKind, AccessMode, CreateKind, Flag};
 
     use super::*;
 
@@ -365,6 +367,16 @@ mod tests {
 
     fn names(gathered: &Gathered) -> Vec<String> {
         gathered.files.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn files_that_are_only_opened_are_no_events() {
+        let (inbox, events) = Inbox::new();
+        let opened = Event::new(EventKind::Access(AccessKind::Open(AccessMode::Any)));
+        for _ in 0..=WAITING {
+            inbox.take(Ok(opened.clone()));
+        }
+        assert!(events.try_recv().is_err() && !inbox.lost.load(Ordering::Relaxed));
     }
 
     #[test]
