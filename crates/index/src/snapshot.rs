@@ -59,11 +59,12 @@ impl Totals {
         self.symbols = with(self.symbols, other.symbols);
     }
 
-    fn of(segment: &Segment, number: Id, file: &FileRecord) -> Self {
+    /// The totals of one file, which has this many bytes by its newest stamp.
+    fn of(segment: &Segment, number: Id, file: &FileRecord, size: u64) -> Self {
         let length = |which, document| u64::from(segment.lengths(which).get(document));
         Self {
             files: 1,
-            bytes: file.stamp.size,
+            bytes: size,
             chunks: u64::from(file.chunks),
             chunk_terms: segment.chunks_of(number).map(|chunk| length(Words::Chunks, chunk)).sum(),
             path_terms: length(Words::Paths, number),
@@ -79,7 +80,7 @@ impl Living {
         let mut totals = Totals::default();
         for file in 0..segment.files() {
             if let Some(record) = segment.file(file) {
-                totals.each(Totals::of(&segment, file, &record), u64::wrapping_add);
+                totals.each(Totals::of(&segment, file, &record, record.stamp.size), u64::wrapping_add);
             }
         }
         Self::known(segment, Bits::default(), Vec::new(), totals)
@@ -105,12 +106,18 @@ impl Living {
         let Some(record) = self.segment.file(file).filter(|_| !self.dead.contains(file)) else { return };
         self.dead.insert(file);
         self.segment.chunks_of(file).for_each(|chunk| self.dead_chunks.insert(chunk));
-        self.totals.each(Totals::of(&self.segment, file, &record), u64::wrapping_sub);
+        let size = self.stamp(file, &record).size;
+        self.totals.each(Totals::of(&self.segment, file, &record, size), u64::wrapping_sub);
         self.restamped.retain(|(one, _)| *one != file);
     }
 
     /// Notes that a file's content is the same under a new stamp.
     pub(crate) fn restamp(&mut self, file: Id, stamp: Stamp) {
+        // A file that was listed while it was being written may have another size than what was read of it.
+        if let Some(record) = self.segment.file(file) {
+            let before = self.stamp(file, &record).size;
+            self.totals.bytes = self.totals.bytes.wrapping_sub(before).wrapping_add(stamp.size);
+        }
         match self.restamped.binary_search_by_key(&file, |(file, _)| *file) {
             Ok(at) => {
                 if let Some(known) = self.restamped.get_mut(at) {

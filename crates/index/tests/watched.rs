@@ -3,7 +3,6 @@
 
 mod common;
 
-use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use common::{everything, paths, put, refresh};
+use common::{everything, put, refresh};
 use journeyman_index::store::Options;
 use journeyman_index::watch::{Told, follow};
 use journeyman_index::{Index, Project};
@@ -83,11 +82,12 @@ impl Followed {
             refresh(&fresh, &self.tree());
             let expected = everything(&fresh.snapshot(), &words);
             let found = Index::open(&self.kept.path().join("index")).unwrap();
-            if everything(&found.snapshot(), &words) == expected {
+            let there = everything(&found.snapshot(), &words);
+            if there == expected {
                 return;
             }
-            let names = |index: &Index| paths(&index.snapshot()).into_iter().collect::<BTreeSet<_>>();
-            assert!(Instant::now() < end, "{:?} instead of {:?}", names(&found), names(&fresh));
+            let apart = there.lines().zip(expected.lines()).find(|(there, expected)| there != expected);
+            assert!(Instant::now() < end, "{apart:?}, told: {:?}", self.told.try_iter().collect::<Vec<_>>());
             std::thread::sleep(Duration::from_millis(50));
         }
     }
