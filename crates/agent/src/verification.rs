@@ -136,8 +136,9 @@ impl Worker {
         if self.parts.copy.is_some() {
             return Vec::new();
         }
-        let workspace = Arc::clone(&self.parts.workspace);
-        let asked = blocking("reading the journal", move || workspace.ignored_changes_since(&id)).await;
+        let (workspace, session) = (Arc::clone(&self.parts.workspace), self.session.clone());
+        let asked = blocking("reading the journal", move || workspace.ignored_changes_since(&id, &session));
+        let asked = asked.await;
         asked.map(Result::unwrap_or_default).unwrap_or_default()
     }
 

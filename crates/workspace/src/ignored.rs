@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
-use journeyman_protocol::{ContentHash, FileChange, RelPath};
+use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId};
 use journeyman_store::Durability;
 use rustix::fs::{AtFlags, statat};
 
@@ -276,7 +276,7 @@ impl Workspace {
         (!same).then(|| Difference { path: known.path.clone(), before: Some(known.state), after })
     }
 
-    /// What commands changed since a checkpoint of files that neither it nor the newest look at the tree has: ignored
+    /// What commands of a session changed since a checkpoint of files that neither it nor the newest look at the tree has: ignored
     /// ones. Each with whether an undo gives it back. Sorted.
     ///
     /// # Errors
@@ -284,6 +284,7 @@ impl Workspace {
     pub fn ignored_changes_since(
         &self,
         checkpoint: &CheckpointId,
+        session: &SessionId,
     ) -> Result<Vec<(FileChange, bool)>, WorkspaceError> {
         let then = self.checkpoint_tree(checkpoint)?;
         let now = self.newest_tree().unwrap_or_default();
@@ -292,7 +293,8 @@ impl Workspace {
         };
         let mut found: BTreeMap<RelPath, Difference> = BTreeMap::new();
         let lines = lock(&self.writer).journal.lines_after(checkpoint.0)?;
-        for record in History::new(lines).into_done() {
+        let done = History::new(lines).into_done().into_iter();
+        for record in done.filter(|record| record.session == *session) {
             for file in record.files {
                 if has(&then, &file.path) || has(&now, &file.path) {
                     continue;

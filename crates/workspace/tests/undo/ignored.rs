@@ -68,9 +68,11 @@ fn what_commands_did_to_ignored_files_is_told() {
     fs::remove_file(project.root().join(".env")).unwrap();
     project.write("a", "2");
     workspace.command_end(before, &session(1), None).unwrap();
-    let told = workspace.ignored_changes_since(&checkpoint).unwrap();
+    let told = workspace.ignored_changes_since(&checkpoint, &session(1)).unwrap();
     assert_eq!(shown(&told.iter().map(|(change, _)| change.clone()).collect::<Vec<_>>()), "-.env");
     assert!(told[0].1);
+    let of_another = workspace.ignored_changes_since(&checkpoint, &session(2)).unwrap();
+    assert_eq!(of_another, [], "each session is told of what its own commands did");
     workspace.undo(UndoTarget::Session(session(1))).unwrap();
-    assert_eq!(workspace.ignored_changes_since(&checkpoint).unwrap(), []);
+    assert_eq!(workspace.ignored_changes_since(&checkpoint, &session(1)).unwrap(), []);
 }
