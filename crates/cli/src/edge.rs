@@ -22,6 +22,8 @@ use crate::confinement;
 pub(crate) const BLOB_QUOTA: u64 = 4 * 1024 * 1024 * 1024;
 /// Threads for file work: the tree is walked while the model is asked. More would only cost memory.
 const BLOCKING_THREADS: usize = 3;
+/// The session log's file.
+pub(crate) const LOG: &str = "sessions.db";
 
 /// Why a command ended without a result of its own.
 #[derive(Debug)]
@@ -133,6 +135,12 @@ pub(crate) fn root(environment: &Environment, given: Option<&Path>) -> Result<Pa
     }
 }
 
+/// The session log, where there is one or what is left of one.
+pub(crate) fn log_of(state_dir: &Path) -> Option<PathBuf> {
+    let log = state_dir.join(LOG);
+    (log.exists() || log.with_extension("db-wal").exists()).then_some(log)
+}
+
 /// The directories and doors that every command shares.
 pub(crate) struct House {
     pub(crate) state_dir: PathBuf,
@@ -147,7 +155,7 @@ impl House {
         let state_dir = environment
             .state_dir()
             .ok_or_else(|| Failure::usage("there is no place for sessions: set HOME or XDG_STATE_HOME"))?;
-        let store = SqliteStore::open(&state_dir.join("sessions.db")).context("the session log")?;
+        let store = SqliteStore::open(&state_dir.join(LOG)).context("the session log")?;
         let blobs = Blobs::open(&state_dir.join("blobs"), BLOB_QUOTA).context("the stored contents")?;
         let docker_host = environment.vars.get(OsStr::new("DOCKER_HOST")).cloned();
         Ok(Self { state_dir, docker_host, store: Arc::new(store), blobs: Arc::new(blobs) })

@@ -11,7 +11,7 @@ use journeyman_store::{STATUS_NEW, SessionSummary, Store as _, StoreError};
 use journeyman_workspace::CopyInfo;
 
 use crate::args::SessionsArgs;
-use crate::edge::{Failure, House, now, root};
+use crate::edge::{Failure, House, log_of, now, root};
 use crate::land::copies_of;
 use crate::stdout::say;
 use crate::{color, summary};
@@ -93,14 +93,22 @@ pub(crate) async fn find(
     environment: &Environment,
     word: &str,
 ) -> Result<SessionSummary, Failure> {
+    // A search would begin an empty log, and then nobody would be told any more that this one is gone.
+    let is_there = log_of(&house.state_dir).is_some();
     if word == "last" {
         let here = root(environment, None)?.display().to_string();
-        let newest = house.store.sessions(Some(&here), 1).await.context("the session log")?;
+        let newest = match is_there {
+            true => house.store.sessions(Some(&here), 1).await.context("the session log")?,
+            false => Vec::new(),
+        };
         return newest.into_iter().next().ok_or_else(|| {
             Failure::usage("no session was run in this directory; `jm sessions --all` lists all")
         });
     }
-    let mut found = house.store.find(word).await.context("the session log")?;
+    let mut found = match is_there {
+        true => house.store.find(word).await.context("the session log")?,
+        false => Vec::new(),
+    };
     match (found.pop(), found.is_empty()) {
         (Some(session), true) => Ok(session),
         (Some(_), false) => Err(Failure::usage(format_args!(

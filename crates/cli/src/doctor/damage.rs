@@ -1,6 +1,6 @@
 //! Damage to what is stored: the session log, and each project's journal, contents, ledger and copies.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,12 @@ use journeyman_workspace::{Checkup, Clock, projects_in};
 use serde_json::{Value, json};
 
 use crate::color;
-use crate::edge::{BLOB_QUOTA, Failure, now};
+use crate::edge::{BLOB_QUOTA, Failure, LOG, log_of, now};
 use crate::stdout::say;
 
 /// How long it is verified in silence, and then between two lines of progress.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The session log's file.
-const LOG: &str = "sessions.db";
 /// What is said where sessions made checkpoints and there is no log of them.
 const LOG_GONE: &str = "the session log is gone; no session can be shown or gone on with";
 
@@ -135,12 +133,6 @@ fn in_use(error: StoreError) -> Failure {
         )),
         other => Failure::Error(anyhow::Error::new(other).context("the session log")),
     }
-}
-
-/// The session log, where there is one or what is left of one.
-fn log_of(state_dir: &Path) -> Option<PathBuf> {
-    let log = state_dir.join(LOG);
-    (log.exists() || log.with_extension("db-wal").exists()).then_some(log)
 }
 
 /// The log's damage, one line each. It is closed afterwards: a repair wants the file for itself.

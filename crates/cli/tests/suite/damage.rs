@@ -1,11 +1,14 @@
 //! Random damage to each kind of file that is stored, under real sessions, and what every command says and does then.
 //!
-//! The suite runs a few seeds; `JM_DAMAGE_CASES` says how many, and `cargo xtask soak damage` runs hundreds. One house
+//! The suite runs a few seeds; `JM_DAMAGE_CASES` says how many, and `cargo xtask soak damage` runs hundreds. A house
 //! with five sessions is made, and brought back to what it was before each case.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
@@ -13,6 +16,8 @@ use crate::support::{House, Jm, Ran, Server, call, needs_sandbox, polite_edit, s
 
 /// Cases in the suite: each kind of file comes up once.
 const CASES: u64 = 9;
+/// Cases that are played at once where there are more, each thread with a house of its own.
+const THREADS: usize = 2;
 /// What is damaged, in turn.
 const KINDS: [Kind; 9] = [
     Kind::Log,
@@ -408,18 +413,23 @@ impl<'a> Case<'a> {
     }
 }
 
-fn case(world: &World, seed: u64) {
+/// Plays a case; gives what it was, for the table.
+fn case(world: &World, seed: u64) -> Vec<String> {
     let mut random = fastrand::Rng::with_seed(seed);
     let kind = KINDS[usize::try_from(seed).unwrap() % KINDS.len()];
     let how = HARMS[random.usize(..HARMS.len())];
     world.restore();
     let done = harm(world, kind, how, &mut random);
     let mut case = Case { world, what: format!("seed {seed}: {kind:?}: {done}"), log: String::new() };
+    let mut counted = vec![format!("damaged: {kind:?}"), format!("done to it: {how:?}")];
+    let mut count = |what: &str| counted.push(what.to_owned());
     let damage = case.doctor();
+    count(if damage.is_empty() { "of no consequence" } else { "told by `jm doctor`" });
     let readable = case.read_all(&damage);
     // Half of them go on without a repair.
     let mended = random.bool();
     if mended {
+        count("then `jm doctor --repair`");
         case.mend(&damage);
     }
     let listed = case.sessions(if mended { &[0] } else { &[0, 1] });
@@ -435,28 +445,50 @@ fn case(world: &World, seed: u64) {
     }
     let has_log = mended || kind != Kind::Log || damage.is_empty();
     if has_log && random.bool() {
+        count("then a run, gone on with and taken back");
         case.run_on();
     }
     for known in world.sessions.iter().rev() {
         let is_listed = listed.iter().any(|session| session["id"] == known.id.as_str());
         if has_log && is_listed && (mended || readable[known.id.as_str()]) {
+            count("sessions taken back");
             case.undo(known, mended);
         }
     }
+    counted
 }
 
 #[test]
 fn damage_to_stored_files_costs_what_is_damaged_and_every_sentence_is_true() {
     let cases = std::env::var("JM_DAMAGE_CASES").ok().map_or(CASES, |cases| cases.parse().unwrap());
-    let world = World::new();
-    let mut failed = Vec::new();
-    for seed in 0..cases {
-        // One that fails says so; what the others do is worth as much.
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| case(&world, seed))).is_err() {
-            failed.push(seed);
+    let threads = if cases > CASES { THREADS } else { 1 };
+    let (next, played) = (AtomicU64::new(0), Mutex::new((BTreeMap::<String, u64>::new(), Vec::new())));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let world = World::new();
+                loop {
+                    let seed = next.fetch_add(1, Ordering::SeqCst);
+                    if seed >= cases {
+                        break;
+                    }
+                    // One that fails says so; what the others do is worth as much.
+                    let counted = catch_unwind(AssertUnwindSafe(|| case(&world, seed)));
+                    let (rows, failed) = &mut *played.lock().unwrap();
+                    match counted {
+                        Ok(counted) => {
+                            counted.into_iter().for_each(|what| *rows.entry(what).or_default() += 1);
+                        }
+                        Err(_) => failed.push(seed),
+                    }
+                }
+            });
         }
-    }
-    println!("{cases} cases of damage");
+    });
+    let (rows, failed) = played.into_inner().unwrap();
+    println!("| cases | {cases} |\n|---|---|");
+    rows.iter().for_each(|(what, count)| println!("| {what} | {count} |"));
+    println!("| violations | {} |", failed.len());
     assert_eq!(failed, Vec::<u64>::new(), "seeds that failed");
 }
 
@@ -519,6 +551,23 @@ fn a_log_of_which_nothing_can_be_read_is_set_aside_and_an_empty_one_begun() {
     // What the journal knows can still be taken back.
     house.jm(&["undo"]).run().expect(0).prints(&["restored greet.sh"]);
     assert_eq!(house.tree(), before);
+}
+
+#[test]
+fn a_log_that_is_gone_is_told_after_commands_that_looked_for_a_session_in_it() {
+    let house = House::with_greeter();
+    let id = edited(&house, "be polite");
+    let path = house.state().join("sessions.db");
+    for end in ["", "-wal", "-shm"] {
+        std::fs::remove_file(format!("{}{end}", path.display())).ok();
+    }
+    for word in [id.as_str(), "last"] {
+        for command in ["show", "export", "resume"] {
+            house.jm(&[command, word]).run().expect(2).says(&["no session "]);
+        }
+    }
+    house.jm(&["doctor"]).run().expect(8).prints(&["the session log is gone"]);
+    house.jm(&["doctor", "--repair"]).run().expect(0).prints(&["was gone; an empty one is begun"]);
 }
 
 #[test]
