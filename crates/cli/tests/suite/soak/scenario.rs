@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use super::Violation;
 use super::words;
-use super::world::{CHECK, Effect, Ended, Moment, USERS, WRONG_CHECK, World, effects};
+use super::world::{CHECK, Effect, Ended, Moment, PutBack, USERS, WRONG_CHECK, World, effects};
 
 /// Where the work of a scenario's runs may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,9 @@ const fn scenario(
     Scenario { name, flags, reach, before, cut }
 }
 
+/// Redone in a row at the end of a case, at most: more than anything is undone in one.
+const MOST_REDONE: usize = 12;
+
 /// Requests after which a command is ended: after the second one the long command runs.
 const REQUESTS: [usize; 10] = [1, 2, 2, 2, 2, 3, 4, 5, 6, 7];
 
@@ -106,8 +109,14 @@ pub struct Case {
     /// Somebody landed the work by a command.
     pub landed_by_hand: bool,
     undone: bool,
-    /// The user's files that an undo said it took back.
+    /// The user's files that an undo said it took back, or crash recovery that it put back.
     told_back: BTreeSet<&'static str>,
+    /// Ignored files that a run said it changed, as they are to be after its undo.
+    pub told_ignored: BTreeSet<String>,
+    /// A run was ended before its end.
+    run_cut: bool,
+    /// The user's lines that were seen to be gone from their files, and named.
+    gone: BTreeSet<usize>,
     /// Lasting violations that are on the list.
     known: BTreeSet<String>,
 }
@@ -115,11 +124,20 @@ pub struct Case {
 /// Plays the case of a seed.
 pub fn play(seed: u64) -> Played {
     let scenario = &SCENARIOS[usize::try_from(seed).unwrap() % SCENARIOS.len()];
-    let world = World::new(scenario.reach == Reach::InPlace);
-    let (counted, told_back, known) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-    let rng = Rng::with_seed(seed);
-    let mut case =
-        Case { world, scenario, rng, counted, landed_by_hand: false, undone: false, told_back, known };
+    let is_script = (seed + seed / SCENARIOS.len() as u64) % 2 == 1;
+    let mut case = Case {
+        world: World::new(scenario.reach == Reach::InPlace, is_script),
+        scenario,
+        rng: Rng::with_seed(seed),
+        counted: Vec::new(),
+        landed_by_hand: false,
+        undone: false,
+        told_back: BTreeSet::new(),
+        told_ignored: BTreeSet::new(),
+        run_cut: false,
+        gone: BTreeSet::new(),
+        known: BTreeSet::new(),
+    };
     for act in scenario.before {
         match act {
             Act::CutRun => case.cut(Act::Run),
@@ -131,6 +149,7 @@ pub fn play(seed: u64) -> Played {
         act => case.cut(act),
     }
     case.afterwards();
+    case.give_back();
     let told = case.world.shared.told_cut_off.load(Ordering::SeqCst);
     case.counted.extend(std::iter::repeat_n("calls cut off, told to the model".to_owned(), told));
     let violations = std::mem::take(&mut *case.world.shared.violations.lock().unwrap());
@@ -217,14 +236,19 @@ impl Case {
             self.landed_by_hand = true;
         }
         self.undone |= act == Act::Undo;
+        self.run_cut |= matches!(act, Act::Run | Act::Pair | Act::Resume) && ended.signal.is_some();
         if std::env::var_os("JM_SOAK_SEED").is_some() {
             println!("cut {moment:?} {later:?} {:?}: {}", ended.signal, ended.command);
         }
         if ended.signal.is_none() {
             self.after(act, &ended);
+        } else {
+            // What was said until then holds too.
+            self.note_put_back(&ended);
         }
         if self.rng.bool() {
-            self.world.shared.save(false);
+            // A killed command's processes may live for a moment.
+            self.world.shared.save(ended.code.is_none());
         }
     }
 
@@ -234,7 +258,8 @@ impl Case {
         self.cut_off(Act::Pair, first);
         let ended = self.world.cut(second, Moment::Request(100), Duration::ZERO, Signal::KILL);
         self.after(Act::Pair, &ended);
-        let kept = self.in_place(1);
+        let there = |effect: &Effect| self.world.shared.is_there(effect);
+        let kept: Vec<Effect> = effects(1).into_iter().filter(there).collect();
         let Some(id) = self.world.session_of(0) else { return };
         let ended = self.world.run(&["undo".to_owned(), id]);
         self.after(Act::Undo, &ended);
@@ -269,6 +294,66 @@ impl Case {
         acts.into_iter().for_each(|act| self.act(act));
     }
 
+    /// Looks for what a command says was put back: a checkpoint has it as it was found.
+    fn note_put_back(&mut self, ended: &Ended) {
+        let all: Vec<PutBack> = ended.err.lines().chain(ended.out.lines()).filter_map(PutBack::of).collect();
+        for put_back in all {
+            self.counted.push("put back after a crash".to_owned());
+            let named = |file: &&str| put_back.paths.iter().any(|path| path == file);
+            self.told_back.extend(USERS.iter().copied().filter(named));
+            let mut diffs = String::new();
+            for number in &put_back.checkpoints {
+                let ran = self.world.run(&["diff".to_owned(), number.to_string()]);
+                if ran.code != Some(0) {
+                    self.world.shared.violation("checkpoint lost", format!("{number}: {}", ran.err));
+                }
+                diffs.push_str(&ran.out);
+            }
+            let saved = self.world.shared.saved.lock().unwrap().clone();
+            for one in saved.iter().filter(|one| named(&one.file) && one.beside_command) {
+                let is_there = self.world.shared.text(one.file).contains(&one.line);
+                if !is_there && !diffs.contains(&format!("-{}", one.line)) {
+                    let text = format!("«{}» is in none of {:?}", one.line.trim(), put_back.checkpoints);
+                    self.world.shared.violation("user's line lost", text);
+                }
+            }
+        }
+    }
+
+    /// Takes back all that was taken back: the user's lines that went with it are there again, but in a file that the
+    /// user changed since, which is named.
+    fn give_back(&mut self) {
+        if self.gone.is_empty() {
+            return;
+        }
+        let (mut found, mut kept) = (BTreeSet::new(), BTreeSet::new());
+        for _ in 0..MOST_REDONE {
+            let ended = self.world.run(&["redo".to_owned()]);
+            self.after(Act::Redo, &ended);
+            let saved = self.world.shared.saved.lock().unwrap().clone();
+            let is_there = |at: &&usize| self.world.shared.text(saved[**at].file).contains(&saved[**at].line);
+            found.extend(self.gone.iter().filter(is_there).copied());
+            let says =
+                |file: &&str| ended.out.lines().any(|line| line.starts_with(&format!("kept {file}: ")));
+            kept.extend(USERS.iter().copied().filter(says));
+            if !matches!(ended.code, Some(0 | 1)) || ended.out.contains(": 0 files done again") {
+                break;
+            }
+        }
+        let saved = self.world.shared.saved.lock().unwrap().clone();
+        for at in &self.gone - &found {
+            let one = &saved[at];
+            let is_newer = saved[at + 1..].iter().any(|other| other.file == one.file);
+            if is_newer && kept.contains(one.file) {
+                self.counted.push("user's lines kept in a checkpoint alone".to_owned());
+            } else {
+                let text = format!("«{}» of {}: `jm redo` doesn't give it back", one.line.trim(), one.file);
+                self.world.shared.violation("user's line lost", text);
+            }
+        }
+        self.counted.extend(found.iter().map(|_| "user's lines given back by redo".to_owned()));
+    }
+
     /// Holds what is there, and what was said, against what has to be.
     fn after(&mut self, act: Act, ended: &Ended) {
         let shared = std::sync::Arc::clone(&self.world.shared);
@@ -292,6 +377,7 @@ impl Case {
             }
             _ => {}
         }
+        self.note_put_back(ended);
         for text in [WRONG_CHECK, "no model is set"] {
             if all.contains(text) {
                 told("other settings", format!("«{text}»"));
@@ -305,6 +391,9 @@ impl Case {
         }
         self.check_files(act, ended);
         words::check(self, act, ended);
+        if matches!(act, Act::Run | Act::Resume | Act::Pair) {
+            self.told_ignored.extend(words::ignored_of_the_run(&all));
+        }
     }
 
     fn check_files(&mut self, act: Act, ended: &Ended) {
@@ -341,9 +430,19 @@ impl Case {
                 told("not taken back", format!("{left:?}\n{}", ended.out));
             }
         }
-        for saved in shared.saved.lock().unwrap().iter() {
-            let may_go = saved.beside_command && self.told_back.contains(saved.file);
-            if !may_go && !shared.text(saved.file).contains(&saved.line) {
+        if act == Act::Undo && is_whole && !self.run_cut {
+            for path in &self.told_ignored {
+                let before = self.world.before.get(std::path::Path::new(path));
+                if std::fs::read(shared.project.join(path)).ok().as_ref() != before {
+                    told("not taken back", format!("{path}\n{}", ended.out));
+                }
+            }
+        }
+        for (at, saved) in shared.saved.lock().unwrap().iter().enumerate() {
+            let is_there = shared.text(saved.file).contains(&saved.line);
+            if !is_there && saved.beside_command && self.told_back.contains(saved.file) {
+                self.gone.insert(at);
+            } else if !is_there {
                 told("user's line lost", format!("«{}» of {}, {saved:?}", saved.line.trim(), saved.file));
             }
         }

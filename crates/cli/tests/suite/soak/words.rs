@@ -2,7 +2,7 @@
 //! too, so that no sentence comes in unchecked.
 
 use super::scenario::{Act, Case, Reach};
-use super::world::{Ended, USERS};
+use super::world::{Ended, PutBack, USERS, effects, ignored_ledger};
 
 /// Say that the user's files have nothing of the work.
 const NOTHING_IN_PLACE: [&str; 5] = [
@@ -12,6 +12,9 @@ const NOTHING_IN_PLACE: [&str; 5] = [
     "would be landed",
     "kept in its copy:",
 ];
+
+/// Goes before the ignored files that a report names.
+const IGNORED: &str = "; ignored files of the run: ";
 
 /// Beginnings of lines that quote what is done, or is in a file, and say nothing of what there is now.
 const QUOTED: [&str; 15] = [
@@ -85,6 +88,15 @@ fn judge(case: &Case, act: Act, line: &str) -> Verdict {
     if text.starts_with("landed  ") || text.starts_with("landed: ") {
         return untrue(is_now && act != Act::Undo && there.is_empty(), "nothing of it is there");
     }
+    if let Some((said, _)) = text.split_once(IGNORED) {
+        let verdict = ignored_changes(case, act, text);
+        return if matches!(verdict, Verdict::Fine) { judge(case, act, said) } else { verdict };
+    }
+    if let Some(put_back) = PutBack::of(text) {
+        let is_named = put_back.paths.iter().all(|path| !names(path).is_empty());
+        let is_kept = !put_back.checkpoints.is_empty();
+        return untrue(is_apart || !is_named || !is_kept, "nothing of that could be put back in place");
+    }
     if text.starts_with("verified") && is_now && case.scenario.reach == Reach::InPlace {
         let has = |path: &str| case.world.shared.project.join(path).exists();
         return untrue(has("own0/f1.txt") && !has("own0/f2.txt"), "the check fails");
@@ -100,6 +112,32 @@ fn judge(case: &Case, act: Act, line: &str) -> Verdict {
         }
         _ => known(text),
     }
+}
+
+/// Files of the run, as a report names them.
+pub fn ignored_of_the_run(text: &str) -> Vec<String> {
+    let named = text.lines().filter_map(|line| line.split_once(IGNORED)).map(|(_, rest)| rest);
+    let entries = named.flat_map(|rest| rest.split("; ").next().unwrap_or_default().split(", "));
+    entries.filter_map(|entry| entry.split_once(" (")).map(|(path, _)| path.to_owned()).collect()
+}
+
+/// Compares the ignored files that a report names with the tree: they are one task's, and were changed; all of them
+/// are small, so undo brings back each.
+fn ignored_changes(case: &Case, act: Act, text: &str) -> Verdict {
+    let named = ignored_of_the_run(text);
+    let is_of = |task: &usize| named.iter().all(|path| *path == ignored_ledger(*task));
+    let Some(task) = case.tasks().find(is_of).filter(|_| named.len() == 1) else {
+        return Verdict::Untrue(format!("{named:?} aren't one run's"));
+    };
+    if case.scenario.reach != Reach::InPlace
+        || !text.contains(" (changed)")
+        || text.contains("can't bring back")
+    {
+        return Verdict::Untrue("it was changed in place, and undo brings it back".to_owned());
+    }
+    let mut of_it = effects(task).into_iter().filter(|effect| effect.ignored);
+    let is_now = matches!(act, Act::Run | Act::Pair | Act::Resume);
+    untrue(is_now && !of_it.any(|effect| case.world.shared.is_there(&effect)), "it is as it was")
 }
 
 /// Takes off the number of a candidate.

@@ -19,6 +19,8 @@ use crate::support::{House, KEY, Reply, Seen, Server, Step, call, say};
 
 /// The check that every case asks for, unless it asks for none. The project's own, which `jm` would find, fails.
 pub const CHECK: &str = "sh check.sh";
+/// Writes into both ledgers of a task.
+const NOTE_SCRIPT: &str = "for f in ledger$2.txt ignored/ledger$2.db; do echo \"$1 of $2\" >> $f; done\n";
 const CHECK_SCRIPT: &str = "for d in own*; do test ! -f $d/f1.txt || test -f $d/f2.txt || exit 1; done\n";
 /// Printed by the project's own check, which nobody asks for.
 pub const WRONG_CHECK: &str = "WRONG-CHECK";
@@ -36,6 +38,11 @@ pub struct Effect {
     pub ignored: bool,
 }
 
+/// The ignored file that a task's commands write into.
+pub fn ignored_ledger(task: usize) -> String {
+    format!("ignored/ledger{task}.db")
+}
+
 /// The changes that the `nth` call of a task makes.
 pub fn effects_of(task: usize, nth: usize) -> Vec<Effect> {
     let effect = |path: String, text: String| {
@@ -44,8 +51,7 @@ pub fn effects_of(task: usize, nth: usize) -> Vec<Effect> {
     };
     let ledgers = |text: &str| {
         let line = format!("{text} of {task}\n");
-        [format!("ledger{task}.txt"), format!("ignored/ledger{task}.log")]
-            .map(|path| effect(path, line.clone()))
+        [format!("ledger{task}.txt"), ignored_ledger(task)].map(|path| effect(path, line.clone()))
     };
     match nth {
         0 => vec![effect(format!("own{task}/f1.txt"), "one\n".to_owned())],
@@ -65,13 +71,15 @@ pub fn effects(task: usize) -> Vec<Effect> {
     (0..5).flat_map(|nth| effects_of(task, nth)).collect()
 }
 
-fn reply(task: usize, nth: usize) -> Reply {
+fn reply(task: usize, nth: usize, is_script: bool) -> Reply {
     let write = |path: &str, text| {
         call("write_file", json!({ "path": format!("own{task}/{path}"), "content": text }))
     };
     let run = |text: &str, then: &str| {
         let line = format!("echo '{text} of {task}'");
-        let command = format!("{line} >> ledger{task}.txt; {line} >> ignored/ledger{task}.log{then}");
+        let ledgers = format!("{line} >> ledger{task}.txt; {line} >> {}", ignored_ledger(task));
+        let script = format!("sh note.sh {text} {task}");
+        let command = format!("{}{then}", if is_script { script } else { ledgers });
         call("run_command", json!({ "command": command }))
     };
     match nth {
@@ -96,7 +104,8 @@ fn reply(task: usize, nth: usize) -> Reply {
 pub struct Saved {
     pub file: &'static str,
     pub line: String,
-    /// A command of a session ran then: undo may take the line back with it, as `docs/workspace.md` says.
+    /// A command of a session ran then, or had just been killed: undo and crash recovery may take the line back with
+    /// it, as `docs/workspace.md` says.
     pub beside_command: bool,
 }
 
@@ -105,6 +114,8 @@ pub struct Saved {
 pub struct Shared {
     pub project: PathBuf,
     pub in_place: bool,
+    /// Commands don't name the ignored file that they change: they aren't tried out first.
+    pub is_script: bool,
     pub saved: Mutex<Vec<Saved>>,
     pub violations: Mutex<Vec<Violation>>,
     /// Calls in place that the model was told were cut off.
@@ -155,7 +166,7 @@ impl Shared {
         } else if nth % 2 == 0 {
             self.save(false);
         }
-        reply(task, nth).into()
+        reply(task, nth, self.is_script).into()
     }
 
     /// Waits until the long command of a task has begun, and saves while it runs.
@@ -165,23 +176,74 @@ impl Shared {
         while self.in_place && !self.is_there(&begun[1]) && before.elapsed() < Duration::from_secs(1) {
             std::thread::sleep(LOOK);
         }
-        self.save(true);
+        // The case may be over.
+        if self.project.exists() {
+            self.save(true);
+        }
     }
 
     /// Compares what the model is told of a call that was cut off with the tree.
     fn hold_to(&self, task: usize, nth: usize, told: &str) {
         self.told_cut_off.fetch_add(1, Ordering::SeqCst);
-        let there: Vec<String> = effects_of(task, nth)
-            .into_iter()
-            .filter(|effect| self.is_there(effect))
-            .map(|effect| effect.path)
-            .collect();
+        let there: Vec<Effect> =
+            effects_of(task, nth).into_iter().filter(|effect| self.is_there(effect)).collect();
+        let paths = |ignored: bool| {
+            let some = there.iter().filter(|effect| effect.ignored == ignored);
+            some.map(|effect| effect.path.as_str()).collect::<Vec<_>>()
+        };
+        let untrue =
+            |why: &str| self.violation("told the model untruly", format!("call {nth}, {why}: {told}"));
+        let (tracked, ignored) = (paths(false), paths(true));
+        if told.contains("None of its changes to tracked files are in place") && !tracked.is_empty() {
+            untrue(&format!("{tracked:?} is there"));
+        }
+        if told.contains("none that is there now was changed") && !ignored.is_empty() {
+            untrue(&format!("{ignored:?} was changed"));
+        }
+        if let Some((_, rest)) = told.split_once("changed while it ran and left so: ") {
+            let named = rest.split(". ").next().unwrap_or_default().trim_end_matches(" and perhaps more");
+            let is_changed = |path: &str| {
+                let all = (0..2).flat_map(effects);
+                all.into_iter().any(|effect| effect.path == path && self.is_there(&effect))
+            };
+            named.split(", ").filter(|path| !is_changed(path)).for_each(|path| untrue(path));
+        }
+        if let Some(put_back) = PutBack::of(told) {
+            let is_named = |path: &&&str| put_back.paths.iter().any(|named| named == **path);
+            let left: Vec<_> = tracked.iter().filter(is_named).collect();
+            if !left.is_empty() {
+                untrue(&format!("{left:?} isn't as it was"));
+            }
+        }
         if told.contains("safe to do it again") && !there.is_empty() {
-            self.violation("told the model untruly", format!("call {nth}, {there:?} is there: {told}"));
+            untrue(&format!("{there:?} is there"));
         }
         if told.contains("Its changes are in place") && there.is_empty() {
-            self.violation("told the model untruly", format!("call {nth}, nothing is there: {told}"));
+            untrue("nothing is there");
         }
+    }
+}
+
+/// What a sentence says was put back of a command that was cut off.
+#[derive(Debug, Clone, Default)]
+pub struct PutBack {
+    pub paths: Vec<String>,
+    /// Checkpoints that have it.
+    pub checkpoints: Vec<u64>,
+}
+
+impl PutBack {
+    /// Reads the sentence, where a text has it in its known shape.
+    pub fn of(text: &str) -> Option<Self> {
+        const SAYS: &str =
+            "What differed from before it was put back, also what a person may have changed while it ran: ";
+        let (_, rest) = text.split_once(SAYS)?;
+        let (paths, rest) = rest.split_once(". `jm redo` gives it back once the session has ended")?;
+        let kept = rest.strip_prefix("; ").and_then(|rest| rest.split_once(" has it.")).map(|(kept, _)| kept);
+        let numbers = kept.unwrap_or_default().split(", ");
+        let checkpoints =
+            numbers.filter_map(|one| one.strip_prefix("checkpoint ")?.parse::<u64>().ok()).collect();
+        Some(Self { paths: paths.split(", ").map(str::to_owned).collect(), checkpoints })
     }
 }
 
@@ -231,22 +293,23 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(in_place: bool) -> Self {
+    pub fn new(in_place: bool, is_script: bool) -> Self {
         let house = House::new();
         house.write(".gitignore", "ignored/\n");
         house.write("check.sh", CHECK_SCRIPT);
+        house.write("note.sh", NOTE_SCRIPT);
         house.write("Makefile", format!("test:\n\techo {WRONG_CHECK}; exit 1\n"));
         house.write("a.txt", "a\n");
         for task in 0..2 {
             house.write(&format!("lines{task}.txt"), format!("first\nold {task}\nlast\n"));
             house.write(&format!("ledger{task}.txt"), "ledger\n");
-            house.write(&format!("ignored/ledger{task}.log"), "ledger\n");
+            house.write(&ignored_ledger(task), "ledger\n");
         }
         house.git(&["init", "-q", "-b", "main"]);
         house.git(&["add", "."]);
         house.git(&["commit", "-q", "-m", "A project"]);
         house.write("notes.txt", "notes\n");
-        let shared = Arc::new(Shared { project: house.project(), in_place, ..Shared::default() });
+        let shared = Arc::new(Shared { project: house.project(), in_place, is_script, ..Shared::default() });
         let theirs = Arc::clone(&shared);
         let server = Server::answering(move |_, seen| theirs.answer(seen));
         let before = house.tree();
