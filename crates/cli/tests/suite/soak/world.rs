@@ -206,7 +206,7 @@ impl Shared {
                 let all = (0..2).flat_map(effects);
                 all.into_iter().any(|effect| effect.path == path && self.is_there(&effect))
             };
-            named.split(", ").filter(|path| !is_changed(path)).for_each(|path| untrue(path));
+            named.split(", ").filter(|path| !is_changed(path)).for_each(&untrue);
         }
         if let Some(put_back) = PutBack::of(told) {
             let is_named = |path: &&&str| put_back.paths.iter().any(|named| named == **path);
