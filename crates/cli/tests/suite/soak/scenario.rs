@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use super::Violation;
 use super::words;
-use super::world::{CHECK, Effect, Ended, Moment, PutBack, USERS, WRONG_CHECK, World, effects};
+use super::world::{CHECK, Effect, Ended, Moment, PutBack, USERS, WRONG_CHECK, World, effects, effects_of};
 
 /// Where the work of a scenario's runs may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,7 @@ pub struct Case {
     /// Ignored files that a run said it changed, as they are to be after its undo.
     pub told_ignored: BTreeSet<String>,
     /// A run was ended before its end.
-    run_cut: bool,
+    pub run_cut: bool,
     /// The user's lines that were seen to be gone from their files, and named.
     gone: BTreeSet<usize>,
     /// Lasting violations that are on the list.
@@ -253,6 +253,7 @@ impl Case {
     }
 
     fn pair(&mut self) {
+        self.world.shared.is_pair.store(true, Ordering::SeqCst);
         let words = [0, 1].map(|task| self.world.run_words(self.scenario.flags, task));
         let (first, second) = (self.world.start(&words[0]), self.world.start(&words[1]));
         self.cut_off(Act::Pair, first);
@@ -408,7 +409,10 @@ impl Case {
                 }
             }
             let there = self.in_place(task);
-            let whole = effects(task).iter().filter(|effect| !effect.ignored).count();
+            // The model doesn't run a command again of which it was told that nothing tracked is in place.
+            let void = shared.void.lock().unwrap();
+            let done = (0..5).filter(|nth| !void.contains(&(task, *nth)));
+            let whole = done.flat_map(|nth| effects_of(task, nth)).filter(|effect| !effect.ignored).count();
             let names: Vec<&str> = there.iter().map(|effect| effect.path.as_str()).collect();
             match self.scenario.reach {
                 Reach::Nothing | Reach::Keeps if !self.landed_by_hand && !there.is_empty() => {

@@ -157,7 +157,9 @@ fn taken_back(case: &Case, act: Act, verb: &str, rest: &str) -> Option<Verdict> 
     Some(match (act, verb) {
         (_, "removed") => untrue(now.is_some(), "it is there"),
         (Act::Undo, "restored") => {
-            let is_other = !is_users && case.tasks().len() == 1 && now.as_ref() != before;
+            // What a command did to an ignored file that was cut off isn't tracked.
+            let is_known = !path.starts_with("ignored/") || !case.run_cut;
+            let is_other = !is_users && is_known && case.tasks().len() == 1 && now.as_ref() != before;
             untrue(is_other, "it isn't as it was")
         }
         (Act::Undo, "brought") => untrue(now.is_none(), "it isn't there"),
@@ -171,6 +173,7 @@ fn taken_back(case: &Case, act: Act, verb: &str, rest: &str) -> Option<Verdict> 
 /// Judges a line by its shape alone.
 fn known(text: &str) -> Verdict {
     if let Some((_, paths)) = text.split_once("taken back: ") {
+        let paths = paths.split(". ").next().unwrap_or_default();
         let users: Vec<&str> = names(paths).into_iter().filter(|path| USERS.contains(path)).collect();
         return untrue(!users.is_empty(), "the user's own");
     }

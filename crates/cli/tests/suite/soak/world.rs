@@ -1,13 +1,13 @@
 //! What a case plays in: a git repository with tracked, untracked and ignored files, a model that makes five calls a
 //! task, and a user who saves lines meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,8 @@ pub const WRONG_CHECK: &str = "WRONG-CHECK";
 /// No command takes longer, however loaded the machine is; only one that hangs comes near.
 const PATIENCE: Duration = Duration::from_secs(180);
 const LOOK: Duration = Duration::from_millis(1);
+/// Told of a command that was cut off.
+const NONE_TRACKED: &str = "None of its changes to tracked files are in place";
 /// Files of the user's that no task touches.
 pub const USERS: [&str; 2] = ["a.txt", "notes.txt"];
 
@@ -120,6 +122,10 @@ pub struct Shared {
     pub violations: Mutex<Vec<Violation>>,
     /// Calls in place that the model was told were cut off.
     pub told_cut_off: AtomicUsize,
+    /// Calls, by task, of whose changes the model was told that none to tracked files are in place.
+    pub void: Mutex<BTreeSet<(usize, usize)>>,
+    /// Two sessions are at work: a command of the one may run whenever the model of the other is asked.
+    pub is_pair: AtomicBool,
 }
 
 impl Shared {
@@ -156,7 +162,10 @@ impl Shared {
         let results: Vec<String> =
             body["messages"].as_array().into_iter().flatten().filter_map(result).collect();
         let again = |text: &str| text.contains("safe to do it again") || text.contains("not run: ");
-        let nth = results.iter().filter(|text| !again(text)).count();
+        let done: Vec<&String> = results.iter().filter(|text| !again(text)).collect();
+        let nth = done.len();
+        let void = done.iter().enumerate().filter(|(_, text)| text.contains(NONE_TRACKED));
+        self.void.lock().unwrap().extend(void.map(|(at, _)| (task, at)));
         if let Some(newest) = results.last().filter(|text| self.in_place && text.contains("cut off")) {
             self.hold_to(task, if again(newest) { nth } else { nth - 1 }, newest);
         }
@@ -164,7 +173,7 @@ impl Shared {
             let own = Arc::clone(self);
             std::thread::spawn(move || own.save_beside(task));
         } else if nth % 2 == 0 {
-            self.save(false);
+            self.save(self.is_pair.load(Ordering::SeqCst));
         }
         reply(task, nth, self.is_script).into()
     }
@@ -194,8 +203,10 @@ impl Shared {
         let untrue =
             |why: &str| self.violation("told the model untruly", format!("call {nth}, {why}: {told}"));
         let (tracked, ignored) = (paths(false), paths(true));
-        if told.contains("None of its changes to tracked files are in place") && !tracked.is_empty() {
-            untrue(&format!("{tracked:?} is there"));
+        let is_left = |path: &&&str| told.contains(&format!("{path} differs and was left as it is"));
+        let unsaid: Vec<_> = tracked.iter().filter(|path| !is_left(path)).collect();
+        if told.contains(NONE_TRACKED) && !unsaid.is_empty() {
+            untrue(&format!("{unsaid:?} is there"));
         }
         if told.contains("none that is there now was changed") && !ignored.is_empty() {
             untrue(&format!("{ignored:?} was changed"));
