@@ -129,7 +129,10 @@ impl Workspace {
         let kept = kept_by(&lines, session, call);
         let history = History::new(lines);
         let files_of = |causes: &[Cause]| {
+            // A person may have taken back an edit since.
+            let counts = |record: &&Record| record.cause == Cause::Undo || history.is_in_effect(record);
             let records = history.of_call(session, call).filter(|record| causes.contains(&record.cause));
+            let records = records.filter(counts);
             let mut changes: BTreeMap<&RelPath, (bool, bool)> = BTreeMap::new();
             for record in records {
                 for file in &record.files {

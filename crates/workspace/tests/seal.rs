@@ -366,6 +366,13 @@ fn an_edit_happened_or_it_did_not() {
         let applied = if happened { "~a -gone +new/x" } else { "" };
         assert_eq!(shown(&sealed.applied), applied, "cut at step {step}");
         assert_eq!((sealed.restored, sealed.left), (vec![], vec![]));
+        if happened {
+            // What a person took back since isn't in place any more.
+            let workspace = project.open();
+            workspace.undo(UndoTarget::Session(session(1))).unwrap();
+            let sealed = workspace.seal_call(&checkpoint, &session(1), &call("call"), now()).unwrap();
+            assert_eq!(shown(&sealed.applied), "");
+        }
     }
     assert!(ends[0] > 0 && ends[1] > 0, "{ends:?}");
 }
