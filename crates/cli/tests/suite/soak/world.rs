@@ -172,7 +172,7 @@ impl Shared {
         if nth == 1 {
             let own = Arc::clone(self);
             std::thread::spawn(move || own.save_beside(task));
-        } else if nth % 2 == 0 {
+        } else if nth.is_multiple_of(2) {
             self.save(self.is_pair.load(Ordering::SeqCst));
         }
         reply(task, nth, self.is_script).into()
