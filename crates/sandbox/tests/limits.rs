@@ -43,7 +43,11 @@ fn groups(owner: Option<u32>) -> Vec<PathBuf> {
 fn the_memory_of_a_tree_is_bounded() {
     // One process, and eight of which none has too much.
     let hold = |bytes: u64| format!("head -c {bytes} /dev/zero | tail -c {bytes} > /dev/null");
-    let eight = format!("for i in 1 2 3 4 5 6 7 8; do {} & done; wait", hold(60 * MIB));
+    // All at once, also where only two of them run at a time.
+    let part = 60 * MIB;
+    let eight = format!(
+        "for i in 1 2 3 4 5 6 7 8; do (head -c {part} /dev/zero; sleep 5) | tail -c {part} > /dev/null & done; wait"
+    );
     for command in [hold(400 * MIB), eight] {
         let completed = limited(&format!("{command}; sleep 60"), |limits| limits.memory = Some(150 * MIB));
         assert_eq!(completed.outcome, Outcome::MemoryLimit, "{command}: {completed:?}");
