@@ -232,6 +232,8 @@ fn with_state() -> Project {
     for number in 0..140 {
         project.write(&format!("dir/file{number}"), format!("content {number}"));
     }
+    // Files that were just written are read again by the next checkpoint, which packs them with what is new.
+    std::thread::sleep(std::time::Duration::from_millis(100));
     let workspace = project.open();
     workspace.checkpoint(&session(1), "before the run").unwrap();
     apply(&workspace, vec![write("dir/file1", "edited"), write("dir/file2", "edited")]).unwrap();
