@@ -40,6 +40,25 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "host",
+        &[
+            "protocol",
+            "syntax",
+            "edit",
+            "policy",
+            "store",
+            "sandbox",
+            "git",
+            "index",
+            "model",
+            "workspace",
+            "context",
+            "verify",
+            "tools",
+            "agent",
+        ],
+    ),
+    (
         "cli",
         &[
             "protocol",
@@ -56,6 +75,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "verify",
             "tools",
             "agent",
+            "host",
         ],
     ),
 ];

@@ -5,9 +5,8 @@
 //! project's own checks and feeds failures back. Everything that happens is an entry of one durable log:
 //! intent is written before its effect, and every call gets exactly one result.
 //!
-//! [`config`] reads the layers of configuration; [`connect`] turns a model's name into a client. The rooms that
-//! [`Parts`] are made of come along ([`protocol`], [`model`], [`store`], [`workspace`], [`sandbox`], [`tools`],
-//! [`policy`]), so that this crate is all a program depends on; `examples/library.rs` is one.
+//! The crates that [`Parts`] are made of are re-exported ([`protocol`], [`model`], [`store`], [`workspace`],
+//! [`sandbox`], [`tools`], [`policy`]). `journeyman-host` reads the configuration and builds a session from it.
 //!
 //! ```no_run
 //! # async fn example(parts: journeyman_agent::Parts) -> Result<(), journeyman_agent::AgentError> {
@@ -23,7 +22,7 @@
 //! ```
 //!
 //! It draws no terminal, serves no HTTP, and reads neither clock nor environment: those come in through
-//! [`Parts`] and [`config::Environment`].
+//! [`Parts`].
 
 mod actor;
 mod admission;
@@ -32,8 +31,6 @@ mod attention;
 mod before;
 pub mod candidates;
 mod clock;
-pub mod config;
-mod connect;
 pub mod copies;
 mod error;
 mod finished;
@@ -66,7 +63,6 @@ pub mod todos;
 mod trying;
 mod turn;
 mod unseen;
-pub mod vectors;
 mod verification;
 
 pub use before::BEFORE_THE_RUN;
@@ -82,8 +78,7 @@ pub use journeyman_verify as verify;
 pub use journeyman_workspace as workspace;
 
 pub use clock::Clock;
-pub use connect::{Cassette, Connected, connect, providers, thinking};
-pub use error::{AgentError, ConfigError};
+pub use error::AgentError;
 pub use fork::{ForkPoint, STATUS_FORKED, fork, snapshot};
 pub use log::{Filter, Since, Subscription, envelope_of, events, message_of};
 pub use record::{Asked, Books, CandidateRun, MessageId, Queued, Record, Setting, record_of};

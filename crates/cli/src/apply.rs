@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use journeyman_agent::config::Environment;
 use journeyman_edit::{
     Allow, ChangeKind, Failure as EditFailure, FileChange, FileProblem, Files, Format, MAX_FILE_BYTES,
     Options, Plan, plan,
 };
+use journeyman_host::config::Environment;
 use journeyman_protocol::{RelPath, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_workspace::{

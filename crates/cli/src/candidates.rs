@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use journeyman_agent::candidates::{self, Finish, Heard, Race};
-use journeyman_agent::config::{Config, Environment};
 use journeyman_agent::copies::{LandEnd, LandWish};
+use journeyman_host::config::{Config, Environment};
 use journeyman_protocol::{CandidateReport, CopyState, Envelope, Outcome, RunReport, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::{SessionSummary, Store as _};

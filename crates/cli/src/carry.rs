@@ -5,8 +5,8 @@ use std::io::{BufReader, IsTerminal as _};
 use std::path::Path;
 
 use anyhow::Context as _;
-use journeyman_agent::config::Environment;
 use journeyman_agent::{AgentError, ForkPoint, candidates, fork as branch, snapshot as name_place};
+use journeyman_host::config::Environment;
 use journeyman_protocol::{Seq, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import as take_in};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, anyhow};
 use journeyman_agent::BEFORE_THE_RUN;
-use journeyman_agent::config::Environment;
+use journeyman_host::config::Environment;
 use journeyman_protocol::FileChangeKind;
 use journeyman_sandbox::clean;
 use journeyman_workspace::{CheckpointId, CheckpointInfo, Diff, DiffFile, Storage};

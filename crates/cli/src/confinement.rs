@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use journeyman_agent::config::Config;
+use journeyman_host::config::Config;
 use journeyman_protocol::{Enforcement, Needs, Tier};
 use journeyman_sandbox::{Sandbox, SandboxError, SandboxSettings};
 

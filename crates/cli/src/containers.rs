@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use journeyman_agent::config::{Config, Environment, ProjectImage, TrustStore};
+use journeyman_host::config::{Config, Environment, ProjectImage, TrustStore};
 use journeyman_sandbox::{ContainerImage, ContainerSettings, Progress, RecipeSource, container_recipe};
 
 use crate::edge::Failure;

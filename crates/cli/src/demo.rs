@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use journeyman_agent::config::{Config, Environment};
-use journeyman_agent::{Approver, Checks, Connected};
+use journeyman_agent::{Approver, Checks};
+use journeyman_host::Connected;
+use journeyman_host::config::{Config, Environment};
 use journeyman_model::{Model as _, Price, ScriptedModel};
 use journeyman_protocol::Mode;
 

@@ -7,8 +7,8 @@ mod tiers;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 
-use journeyman_agent::config::{Config, Environment};
-use journeyman_agent::providers;
+use journeyman_host::config::{Config, Environment};
+use journeyman_host::providers;
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;

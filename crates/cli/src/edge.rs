@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, anyhow};
-use journeyman_agent::config::{Config, Environment};
-use journeyman_agent::{AgentError, ConfigError};
+use journeyman_agent::AgentError;
+use journeyman_host::ConfigError;
+use journeyman_host::config::{Config, Environment};
 use journeyman_protocol::{ContentHash, Tier, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore, StoreError};

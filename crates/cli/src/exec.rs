@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use journeyman_agent::config::{Environment, duration};
+use journeyman_host::config::{Environment, duration};
 use journeyman_policy::registry;
 use journeyman_sandbox::{
     Completed, HostEnvironment, HostPattern, Limits, Live, Network, NetworkRules, Outcome, Request, Running,

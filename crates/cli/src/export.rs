@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use futures_util::TryStreamExt as _;
 use journeyman_agent::State;
-use journeyman_agent::config::Environment;
+use journeyman_host::config::Environment;
 use journeyman_model::{ModelRequest, Wire, request_body};
 use journeyman_protocol::{Block, Message, ResultPart, Role};
 use journeyman_sandbox::clean;

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Args;
-use journeyman_agent::config::{Environment, load_own};
+use journeyman_host::config::{Environment, load_own};
 use journeyman_index::store::{Options, Progress, Report};
 use journeyman_index::{Project, Snapshot};
 use journeyman_policy::secrets::Redactor;

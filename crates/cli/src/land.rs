@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use journeyman_agent::config::Environment;
 use journeyman_agent::copies::{self, CommitWish, LandContext, LandEnd, LandReport, LandWish, Unverified};
 use journeyman_agent::{AgentError, Checks, State, candidates};
+use journeyman_host::config::Environment;
 use journeyman_protocol::{CopyState, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::StoreError;

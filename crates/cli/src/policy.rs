@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use journeyman_agent::config::{
-    Config, Environment, LoadedPolicy, Trusted, load as load_layers, load_policy,
-};
+use journeyman_host::config::{Config, Environment, LoadedPolicy, Trusted, load as load_layers, load_policy};
 use journeyman_policy::{Call, Explained, MAIN_AGENT, Policy, known_tool};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, Needs, RelPath, Tier, Verdict};
 use journeyman_sandbox::clean;

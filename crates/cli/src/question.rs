@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use journeyman_agent::Answer;
-use journeyman_agent::config::keep_rules;
+use journeyman_host::config::keep_rules;
 use journeyman_policy::{Layer, Rules};
 use journeyman_protocol::{CallId, Event, Verdict};
 use journeyman_sandbox::clean;

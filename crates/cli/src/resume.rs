@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use journeyman_agent::config::Environment;
 use journeyman_agent::{
     AgentError, CutOff, Filter, SessionHandle, Since, State, Subscription, candidates, resume as open,
 };
+use journeyman_host::config::Environment;
 use journeyman_protocol::{Event, MessageKind, Outcome, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::{SessionSummary, Store as _};

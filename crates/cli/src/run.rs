@@ -5,10 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use journeyman_agent::config::Environment;
-use journeyman_agent::{
-    Approver, Cassette, Checks, Connected, Filter, SessionHandle, Since, Subscription, connect, start,
-};
+use journeyman_agent::{Approver, Checks, Filter, SessionHandle, Since, Subscription, start};
+use journeyman_host::config::Environment;
+use journeyman_host::{Cassette, Connected, connect};
 use journeyman_protocol::{Event, Outcome, RunReport, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::StoreError;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Context as _;
-use journeyman_agent::config::Environment;
+use journeyman_host::config::Environment;
 use journeyman_protocol::SessionId;
 use journeyman_sandbox::clean;
 use journeyman_store::{STATUS_NEW, SessionSummary, Store as _, StoreError};

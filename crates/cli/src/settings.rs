@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use journeyman_agent::config::{
+use journeyman_agent::{Asked, Checks};
+use journeyman_host::ConfigError;
+use journeyman_host::config::{
     Config, Environment, Flag, KEYS, Loaded, ProjectMay, TrustStore, Trusted, load as load_layers,
 };
-use journeyman_agent::{Asked, Checks, ConfigError};
 use journeyman_protocol::Mode;
 use toml::Value;
 

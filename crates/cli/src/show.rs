@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use journeyman_agent::config::Environment;
 use journeyman_agent::events;
+use journeyman_host::config::Environment;
 use journeyman_protocol::{Envelope, Event, RunReport, Seq};
 use journeyman_sandbox::clean;
 use journeyman_store::{SessionSummary, Store as _};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use journeyman_agent::config::Environment;
 use journeyman_agent::{STATUS_FORKED, State};
+use journeyman_host::config::Environment;
 use journeyman_protocol::{FileChange, FileChangeKind, RelPath, SessionId, UnixMillis};
 use journeyman_store::{SessionSummary, Store as _};
 use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};

@@ -5,15 +5,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_agent::config::{Config, Environment, load_own, load_policy};
 use journeyman_agent::copies::{Committer, Isolation, LandContext, Proof};
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::model::Model;
-use journeyman_agent::vectors::vectorer;
-use journeyman_agent::{
-    Approver, Checks, Connected, DEFAULT_TODO_INTERVAL, Parts, Programs, RunSettings, TodoSettings, providers,
-};
+use journeyman_agent::{Approver, Checks, DEFAULT_TODO_INTERVAL, Parts, Programs, RunSettings, TodoSettings};
 use journeyman_git::{Confinement, Git};
+use journeyman_host::config::{Config, Environment, load_own, load_policy};
+use journeyman_host::embeddings::vectorer;
+use journeyman_host::{Connected, providers};
 use journeyman_policy::secrets::Redactor;
 use journeyman_policy::{Policy, is_guarded, is_secret_name, runs_code};
 use journeyman_protocol::{Mode, Needs, Tokens};
@@ -224,7 +223,7 @@ pub(crate) fn wire(
     let default_mode = if approver == Approver::Handle { Mode::Edit } else { Mode::Auto };
     let settings = run_settings(config, &connected, approver, checks, default_mode)?;
     let ground = Ground::new(environment, house, root, config, connected.secrets, "run")?;
-    let hooks = HooksBuilder::new().configured(config, environment, root).build();
+    let hooks = journeyman_host::configured_hooks(HooksBuilder::new(), config, environment, root).build();
     let policy = load_policy(environment, root, Some(Path::new(ADMIN_POLICY)))?.policy;
     let config_dir = environment.config_dir();
     Ok(Wired { ground, settings, model: connected.model, hooks, policy, config_dir })
@@ -271,7 +270,7 @@ fn run_settings(
         tool_calling: connected.tool_calling,
         temperature: config.temperature.map(narrow),
         top_p: config.top_p.map(narrow),
-        thinking: journeyman_agent::thinking(config),
+        thinking: journeyman_host::thinking(config),
         max_output: config.max_output_tokens.map(|tokens| Tokens(u64::from(tokens))),
         asked: standard.asked,
         index_patience: if connected.taped { None } else { standard.index_patience },

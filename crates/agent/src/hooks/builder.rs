@@ -8,11 +8,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_model::{ModelRequest, builtin_providers};
+use journeyman_model::ModelRequest;
 use journeyman_protocol::{Effects, Message, ToolUse};
-
-use crate::config::{Config, Environment};
-use crate::connect::{CUSTOM_KEY, providers};
 
 use super::configured::{Armed, HookCommand};
 use super::{DEFAULT_HOOK_TIMEOUT, Gate, HookContext, HookResult, Hooks, PreToolAnswer, TurnEnd};
@@ -156,19 +153,6 @@ impl HooksBuilder {
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.closures.timeout = timeout;
         self
-    }
-
-    /// Adds a configuration's commands for the project at `root`, with the user's environment but for what is secret
-    /// in it: every provider's keys, and the variables that the user lists (what a project lists is redacted, and hidden from no hook).
-    #[must_use]
-    pub fn configured(self, config: &Config, environment: &Environment, root: &Path) -> Self {
-        // Also those of a provider that has been moved to another address.
-        let keys = builtin_providers().into_iter().chain(providers(config)).flat_map(|it| it.key_env);
-        let secret = keys.chain(config.secrets.iter().cloned()).chain([CUSTOM_KEY.to_owned()]);
-        self.commands(config.hooks.iter().cloned())
-            .variables(environment.vars.clone())
-            .hide(secret)
-            .pin_scripts(root)
     }
 
     /// Adds commands, in order.

@@ -125,8 +125,10 @@ fn has_name(text: &[u8], name: &[u8]) -> bool {
     text.windows(name.len().max(1)).any(|window| window == name)
 }
 
-/// What a file's trust depends on, for each script that a command runs.
-pub(crate) fn script_hashes(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash)> {
+/// Returns the files of the project at `root` that a command's text names, with the hashes of their contents: trust in the
+/// configuration that has the command covers these scripts too.
+#[must_use]
+pub fn script_hashes(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash)> {
     scripts(command, root).into_iter().map(|(path, hash, _)| (path, hash)).collect()
 }
 

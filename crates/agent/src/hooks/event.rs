@@ -82,15 +82,15 @@ const ELSEWHERE: &[&str] = &[
     "WorktreeRemove",
 ];
 
-/// What a configured event's name stands for.
+/// The meaning of an event's name in a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Named {
-    /// One that happens here.
-    Here(HookEvent, Dialect, Results),
-    /// One that only happens in Claude Code.
-    Elsewhere,
-    /// None; the nearest name, where one is near.
-    Nothing(Option<&'static str>),
+pub enum EventName {
+    /// An event that happens here.
+    Known(HookEvent, Dialect, Results),
+    /// An event that only Claude Code has.
+    ClaudeCodeOnly,
+    /// No event; the nearest name, if one is near.
+    Unknown(Option<&'static str>),
 }
 
 impl HookEvent {
@@ -151,8 +151,9 @@ impl HookEvent {
         )
     }
 
-    /// Whether a hook of it can be limited by a `matcher`.
-    pub(crate) fn takes_matcher(self) -> bool {
+    /// Returns true if a `matcher` can limit the event's hooks.
+    #[must_use]
+    pub fn takes_matcher(self) -> bool {
         matches!(
             self,
             Self::PreTool | Self::PostTool | Self::SessionStart | Self::SessionEnd | Self::PreCompact
@@ -186,23 +187,24 @@ impl Results {
     }
 }
 
-impl Named {
-    /// Looks a configured name up.
-    pub(crate) fn of(name: &str) -> Self {
+impl EventName {
+    /// Looks up a configured name.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
         if let Some(event) = HookEvent::ALL.into_iter().find(|event| event.name() == name) {
-            return Self::Here(event, Dialect::Own, Results::Any);
+            return Self::Known(event, Dialect::Own, Results::Any);
         }
         if let Some((_, event, results)) = CLAUDE_CODE.iter().find(|(known, ..)| *known == name) {
-            return Self::Here(*event, Dialect::ClaudeCode, *results);
+            return Self::Known(*event, Dialect::ClaudeCode, *results);
         }
         if ELSEWHERE.contains(&name) {
-            return Self::Elsewhere;
+            return Self::ClaudeCodeOnly;
         }
         let known = HookEvent::ALL.into_iter().map(HookEvent::name);
         let known = known.chain(CLAUDE_CODE.iter().map(|(name, ..)| *name));
         let folded = name.to_lowercase();
         let near = known.map(|it| (strsim::damerau_levenshtein(&it.to_lowercase(), &folded), it)).min();
-        Self::Nothing(near.filter(|(distance, it)| *distance <= 3.max(it.len() / 3)).map(|(_, it)| it))
+        Self::Unknown(near.filter(|(distance, it)| *distance <= 3.max(it.len() / 3)).map(|(_, it)| it))
     }
 }
 
@@ -212,21 +214,21 @@ mod tests {
 
     #[test]
     fn names_are_found_in_both_vocabularies_and_slips_get_the_nearest() {
-        assert_eq!(Named::of("pre_tool"), Named::Here(HookEvent::PreTool, Dialect::Own, Results::Any));
+        assert_eq!(EventName::of("pre_tool"), EventName::Known(HookEvent::PreTool, Dialect::Own, Results::Any));
         assert_eq!(
-            Named::of("PostToolUse"),
-            Named::Here(HookEvent::PostTool, Dialect::ClaudeCode, Results::Good)
+            EventName::of("PostToolUse"),
+            EventName::Known(HookEvent::PostTool, Dialect::ClaudeCode, Results::Good)
         );
-        assert_eq!(Named::of("Notification"), Named::Elsewhere);
-        assert_eq!(Named::of("PreToolsUse"), Named::Nothing(Some("PreToolUse")));
-        assert_eq!(Named::of("pretooluse"), Named::Nothing(Some("PreToolUse")));
-        assert_eq!(Named::of("before_everything"), Named::Nothing(None));
+        assert_eq!(EventName::of("Notification"), EventName::ClaudeCodeOnly);
+        assert_eq!(EventName::of("PreToolsUse"), EventName::Unknown(Some("PreToolUse")));
+        assert_eq!(EventName::of("pretooluse"), EventName::Unknown(Some("PreToolUse")));
+        assert_eq!(EventName::of("before_everything"), EventName::Unknown(None));
     }
 
     #[test]
     fn every_name_leads_back_to_its_event() {
         for event in HookEvent::ALL {
-            assert_eq!(Named::of(event.name()), Named::Here(event, Dialect::Own, Results::Any));
+            assert_eq!(EventName::of(event.name()), EventName::Known(event, Dialect::Own, Results::Any));
             assert_eq!(event.name_in(Dialect::Own, Results::Any), event.name());
         }
         for (name, event, results) in CLAUDE_CODE {

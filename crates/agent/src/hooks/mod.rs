@@ -46,10 +46,8 @@ use tokio_util::sync::CancellationToken;
 pub use answer::HOOK_TEXT_CHARS;
 pub use builder::HooksBuilder;
 pub use command::HOOK_OUTPUT_BYTES;
-pub(crate) use configured::script_hashes;
-pub use configured::{DEFAULT_HOOK_TIMEOUT, HookCommand};
-pub(crate) use event::Named;
-pub use event::{Dialect, HookEvent, Results};
+pub use configured::{DEFAULT_HOOK_TIMEOUT, HookCommand, script_hashes};
+pub use event::{Dialect, EventName, HookEvent, Results};
 pub use matcher::Matcher;
 
 use builder::Closures;

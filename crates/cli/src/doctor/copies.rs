@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use journeyman_agent::config::{Config, Environment};
 use journeyman_git::Git;
+use journeyman_host::config::{Config, Environment};
 use journeyman_protocol::SessionId;
 use journeyman_workspace::{Means, Options, Tier, Workspace, WorkspaceError, landed_copies};
 use serde_json::{Value, json};

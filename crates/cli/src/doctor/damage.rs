@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use journeyman_agent::config::Environment;
+use journeyman_host::config::Environment;
 use journeyman_sandbox::clean;
 use journeyman_store::{Blobs, SqliteStore, Store as _, StoreError};
 use journeyman_workspace::{Checkup, Clock, projects_in};

@@ -1,6 +1,6 @@
 //! Which sandboxes work here, which one is used, and what helps where one doesn't.
 
-use journeyman_agent::config::Config;
+use journeyman_host::config::Config;
 use journeyman_protocol::{Enforcement, Tier};
 use journeyman_sandbox::{Sandbox, SandboxError};
 use serde_json::{Value, json};

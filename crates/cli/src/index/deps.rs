@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use journeyman_agent::config::Environment;
+use journeyman_host::config::Environment;
 use journeyman_index::graph::{Direction, Edge, Gone, Graph, WHOLE};
 use journeyman_index::{Project, Snapshot};
 use journeyman_protocol::RelPath;

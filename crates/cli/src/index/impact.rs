@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
-use journeyman_agent::config::Environment;
 use journeyman_git::{Change, Entry, Git};
+use journeyman_host::config::Environment;
 use journeyman_index::graph::{Changed, Gone, Part, Reach, Reached};
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use journeyman_agent::config::Environment;
 use journeyman_context::{Estimate, Outlined, Signature, outline_map};
 use journeyman_git::Git;
+use journeyman_host::config::Environment;
 use journeyman_index::overview::{self, FOUND};
 use journeyman_index::query::{Context, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;

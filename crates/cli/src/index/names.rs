@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use journeyman_agent::config::Environment;
+use journeyman_host::config::Environment;
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{Docs, Place, is_document};
 use journeyman_index::facts::Content;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::config::Environment;
+use journeyman_host::config::Environment;
 use journeyman_sandbox::clean;
 
 use crate::edge::{Failure, root};

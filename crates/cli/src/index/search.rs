@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use journeyman_agent::config::Environment;
 use journeyman_git::Git;
+use journeyman_host::config::Environment;
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{Found, Why, find};
 use journeyman_index::query::{Answer, Context, Definition, FileHit, Passage, Query, Searcher, full_name};

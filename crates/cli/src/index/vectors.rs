@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use journeyman_agent::config::{Environment, load_own};
-use journeyman_agent::vectors::{Vectorer, vectorer};
+use journeyman_host::config::{Environment, load_own};
+use journeyman_host::embeddings::{Vectorer, vectorer};
 use journeyman_index::vectors::{EmbedError, Options, Progress, Similar, Stats, Vectors};
 use journeyman_index::{Project, Snapshot};
 use journeyman_policy::secrets::Redactor;

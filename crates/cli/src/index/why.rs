@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
-use journeyman_agent::config::Environment;
 use journeyman_git::Git;
+use journeyman_host::config::Environment;
 use journeyman_index::query::{Context, FileHit, MAX_LIMIT, Query, Searcher, Signal};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};

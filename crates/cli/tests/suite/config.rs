@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use journeyman_agent::config::KEYS;
+use journeyman_host::config::KEYS;
 use serde_json::json;
 
 use crate::support::{House, KEY, Ran, Server, call, needs_sandbox, polite_edit, say};

@@ -58,7 +58,7 @@ pub fn vectorer(
             Arc::new(Model2Vec::load(&directory).map_err(|error| refused(error.to_string()))?)
         }
         None => {
-            let (endpoint, model) = crate::connect::endpoint(config, environment, name)
+            let (endpoint, model) = crate::models::endpoint(config, environment, name)
                 .map_err(|error| refused(error.to_string()))?;
             let secrets = config.redacted().filter_map(|name| environment.var(name)).map(str::to_owned);
             let key = endpoint.key.as_ref().map(|key| key.reveal().to_owned());

@@ -9,7 +9,7 @@ use journeyman_sandbox::{HostPatternError, Network, NetworkRules};
 use toml::Value;
 
 use super::layers::{Layer, duration};
-use crate::hooks::{HookCommand, HookEvent, Matcher, Named, script_hashes};
+use journeyman_agent::hooks::{EventName, HookCommand, HookEvent, Matcher, script_hashes};
 
 /// Hooks of one event in one file. More is a mistake: all of them run each time.
 const MOST_HOOKS: usize = 64;
@@ -75,13 +75,13 @@ pub(super) fn hash_with_scripts(text: &str, layer: &Layer, root: &Path) -> Conte
 }
 
 fn read(name: &str, value: &Value) -> Result<Read, Problem> {
-    let (event, dialect, results) = match Named::of(name) {
-        Named::Here(event, dialect, results) => (event, dialect, results),
-        Named::Elsewhere => {
+    let (event, dialect, results) = match EventName::of(name) {
+        EventName::Known(event, dialect, results) => (event, dialect, results),
+        EventName::ClaudeCodeOnly => {
             let warning = format!("hooks.{name} never runs: there is no such event here");
             return Ok(Read { commands: Vec::new(), warnings: vec![warning] });
         }
-        Named::Nothing(nearest) => return Err(Problem::Event(nearest)),
+        EventName::Unknown(nearest) => return Err(Problem::Event(nearest)),
     };
     let mut found = Read::default();
     for group in tables(value, "takes tables: [[hooks.EVENT]] with `matcher` and `hooks`")? {

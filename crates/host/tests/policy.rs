@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::ConfigError;
-use journeyman_agent::config::{Environment, LoadedPolicy, keep_rules, load_policy};
+use journeyman_host::ConfigError;
+use journeyman_host::config::{Environment, LoadedPolicy, keep_rules, load_policy};
 use journeyman_policy::{Call, Layer, Rules};
 use journeyman_protocol::{Decision, Effects, Mode, RelPath};
 

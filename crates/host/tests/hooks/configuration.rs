@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use journeyman_agent::config::{Trusted, load};
 use journeyman_agent::hooks::{Dialect, HookCommand, HookEvent, HookSandbox, HooksBuilder, PreTool};
+use journeyman_host::config::{Trusted, load};
 use journeyman_protocol::Needs;
 use journeyman_sandbox::{Network, Sandbox, SandboxSettings};
 
@@ -100,11 +100,11 @@ fn a_projects_hooks_need_trust_in_the_file_and_in_the_scripts_it_runs() {
     let project = Project::new().script("guard.sh", "exit 0");
     let file = project.root().join(".journeyman/config.toml");
     let text = configured("PreToolUse", "", "sh guard.sh", "");
-    let store = journeyman_agent::config::TrustStore::new(&project.place.path().join("state"));
+    let store = journeyman_host::config::TrustStore::new(&project.place.path().join("state"));
     let trusted = || Trusted::Remembered(&store);
     let untrusted =
         |project: &Project| match load(&project.environment(), &project.root(), &[], trusted(), None) {
-            Err(journeyman_agent::ConfigError::Untrusted { path, keys, values, hash }) => {
+            Err(journeyman_host::ConfigError::Untrusted { path, keys, values, hash }) => {
                 (path, keys, values, hash)
             }
             other => panic!("{other:?}"),
@@ -158,8 +158,13 @@ async fn what_a_project_calls_secret_is_hidden_from_no_guard() {
     let loaded = load(&project.environment(), &project.root(), &[], Trusted::Nothing, None).unwrap();
     let names: Vec<&str> = loaded.config.redacted().map(String::as_str).collect();
     assert_eq!(names, ["STAGING_TOKEN", "MINE"]);
-    let hooks =
-        HooksBuilder::new().configured(&loaded.config, &project.environment(), &project.root()).build();
+    let hooks = journeyman_host::configured_hooks(
+        HooksBuilder::new(),
+        &loaded.config,
+        &project.environment(),
+        &project.root(),
+    )
+    .build();
     let said = before(&project, &hooks, bash("ls")).await;
     assert!(matches!(said.decision, PreTool::Deny { .. }), "{said:?}");
 }

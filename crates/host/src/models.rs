@@ -11,7 +11,9 @@ use journeyman_model::{
 use strsim::damerau_levenshtein;
 
 use crate::config::{Config, Environment, ProviderConfig};
-use crate::{Clock, ConfigError};
+use journeyman_agent::Clock;
+
+use crate::ConfigError;
 
 /// The model that is used when nobody names one and this provider's key is set, first match wins.
 const DEFAULT_MODELS: [(&str, &str); 4] = [

@@ -512,11 +512,11 @@ fn allowed(key: &Key, stands: Option<&Setting>) -> Option<Value> {
         // configuration narrows by it when the surface is known, so any mode is narrower here.
         "mode" | "budget_usd" => None,
         "isolate" => Some(Value::Boolean(false)),
-        "max_turns" => Some(Value::Integer(i64::from(crate::DEFAULT_MAX_TURNS))),
-        "max_iterations" => Some(Value::Integer(i64::from(crate::DEFAULT_MAX_ITERATIONS))),
-        "timeout" => Some(Value::Float(crate::DEFAULT_TIMEOUT.as_secs_f64())),
-        "tools.concurrency" => i64::try_from(crate::DEFAULT_CONCURRENCY).ok().map(Value::Integer),
-        "tools.timeout" => Some(Value::Float(crate::DEFAULT_TOOL_TIMEOUT.as_secs_f64())),
+        "max_turns" => Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_TURNS))),
+        "max_iterations" => Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_ITERATIONS))),
+        "timeout" => Some(Value::Float(journeyman_agent::DEFAULT_TIMEOUT.as_secs_f64())),
+        "tools.concurrency" => i64::try_from(journeyman_agent::DEFAULT_CONCURRENCY).ok().map(Value::Integer),
+        "tools.timeout" => Some(Value::Float(journeyman_agent::DEFAULT_TOOL_TIMEOUT.as_secs_f64())),
         _ => None,
     }
 }

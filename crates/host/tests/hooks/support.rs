@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use journeyman_agent::config::{Environment, Trusted, load};
 use journeyman_agent::hooks::{HookContext, HookResult, Hooks, HooksBuilder, PreTool, PreToolSaid, Unseen};
+use journeyman_host::config::{Environment, Trusted, load};
 use journeyman_protocol::{CallId, Effects, Mode, RelPath, ResultPart, SessionId, ToolUse, UnixMillis};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -72,7 +72,7 @@ impl Project {
         std::fs::write(dir.join("config.toml"), config).unwrap();
         let environment = self.environment();
         let loaded = load(&environment, &self.root(), &[], Trusted::Nothing, None).unwrap();
-        HooksBuilder::new().configured(&loaded.config, &environment, &self.root())
+        journeyman_host::configured_hooks(HooksBuilder::new(), &loaded.config, &environment, &self.root())
     }
 
     /// One command for an event, in Claude Code's form.

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use journeyman_agent::ConfigError;
-use journeyman_agent::config::{Environment, Flag, KEYS, Loaded, Source, TrustStore, Trusted, load};
+use journeyman_host::ConfigError;
+use journeyman_host::config::{Environment, Flag, KEYS, Loaded, Source, TrustStore, Trusted, load};
 use journeyman_protocol::Mode;
 use tempfile::TempDir;
 use toml::Value;
@@ -78,7 +78,7 @@ fn source(loaded: &Loaded, key: &str) -> Source {
 #[test]
 fn nothing_set_is_all_built_in() {
     let loaded = Machine::new().load(&[], Trusted::Nothing).unwrap();
-    assert_eq!(loaded.config, journeyman_agent::config::Config::default());
+    assert_eq!(loaded.config, journeyman_host::config::Config::default());
     assert!(loaded.settings.is_empty());
 }
 

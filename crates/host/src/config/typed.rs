@@ -9,7 +9,7 @@ use toml::Value;
 
 use super::layers::{Layer, duration, parts};
 use crate::ConfigError;
-use crate::hooks::HookCommand;
+use journeyman_agent::hooks::HookCommand;
 
 /// The effective configuration. `None` and empty mean that nobody set it.
 #[derive(Debug, Clone, Default, PartialEq)]
