@@ -2,11 +2,13 @@
 //!
 //! - `cargo xtask check` is everything CI runs, in the order that fails fastest.
 //! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences, who starts processes.
+//! - `cargo xtask cycles [CRATE]` prints the files that import each other in a cycle.
 //! - `cargo xtask bench NAME` prints the figures of `docs/benchmarks.md`.
 //! - `cargo xtask fuzz TARGET|all` feeds the readers of models' text with anything.
 //! - `cargo xtask soak NAME` runs a heavy test in full, of which the suite has a few seeds.
 
 mod bench;
+mod cycles;
 mod dependencies;
 mod fuzz;
 mod licences;
@@ -19,7 +21,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask check | house | bench turns|start|version|session|workspace|sandbox|edit|index|symbols|recall|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
+const USAGE: &str = "usage: cargo xtask check | house | cycles [CRATE] | bench turns|start|version|session|workspace|sandbox|edit|index|symbols|recall|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +29,8 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["check"] => check(),
         ["house"] => house(),
+        ["cycles"] => cycles::print(&root(), None),
+        ["cycles", name] => cycles::print(&root(), Some(*name)),
         ["bench", name, options @ ..] => bench::run(name, options),
         ["fuzz"] => fuzz::run("all", None),
         ["fuzz", name] => fuzz::run(name, None),
@@ -70,6 +74,7 @@ fn house() -> anyhow::Result<()> {
     broken.extend(licences::broken_rules(&root())?);
     broken.extend(sizes::broken_rules(&root())?);
     broken.extend(processes::broken_rules(&root())?);
+    broken.extend(cycles::broken_rules(&root())?);
     for rule in &broken {
         eprintln!("  {rule}");
     }
@@ -108,6 +113,11 @@ mod tests {
     #[test]
     fn every_way_out_of_the_sandbox_is_known() {
         assert_eq!(processes::broken_rules(&root()).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_crate_has_more_file_cycles_than_before() {
+        assert_eq!(cycles::broken_rules(&root()).unwrap(), Vec::<String>::new());
     }
 
     #[test]
