@@ -7,7 +7,7 @@ use std::sync::Arc;
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::model::ScriptedModel;
 use journeyman_agent::policy::{Policy, secrets::Redactor};
-use journeyman_agent::protocol::{Event, Mode, Outcome, SessionId, UnixMillis};
+use journeyman_agent::protocol::{Event, Mode, RunOutcome, SessionId, UnixMillis};
 use journeyman_agent::sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
 use journeyman_agent::store::{Blobs, MemoryStore};
 use journeyman_agent::tools::{Registry, SharedIndex};
@@ -29,14 +29,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(session(&root, place.path()))?;
     println!("greeting.txt: {}", std::fs::read_to_string(root.join("greeting.txt"))?.trim_end());
-    assert!(matches!(outcome, Outcome::Verified | Outcome::Unverified));
+    assert!(matches!(outcome, RunOutcome::Verified | RunOutcome::Unverified));
     Ok(())
 }
 
 async fn session(
     root: &std::path::Path,
     state: &std::path::Path,
-) -> Result<Outcome, Box<dyn std::error::Error>> {
+) -> Result<RunOutcome, Box<dyn std::error::Error>> {
     let blobs = Arc::new(Blobs::open(&state.join("blobs"), 1 << 30)?);
     let options = Options::new(state.join("state"), blobs);
     let host = HostEnvironment { vars: std::env::vars_os().collect(), home: None };

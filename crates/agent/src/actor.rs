@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use journeyman_protocol::{AgentState, Breakpoint, ErrorPhase, ErrorSeverity, Event, RunReport, Seq};
+use journeyman_protocol::{AgentState, ErrorPhase, ErrorSeverity, Event, RunReport, Seq, TurnPhase};
 use tokio::sync::watch;
 
 use crate::AgentError;
@@ -138,16 +138,16 @@ impl Worker {
     }
 
     /// Says where in a turn the session is.
-    pub(crate) fn at(&mut self, current: Breakpoint) {
+    pub(crate) fn at(&mut self, current: TurnPhase) {
         let mut previous = current;
         let step = self.state.books.step;
         self.shared.status.send_if_modified(|status| {
-            previous = std::mem::replace(&mut status.breakpoint, current);
+            previous = std::mem::replace(&mut status.turn_phase, current);
             status.step = step;
             previous != current
         });
         if previous != current {
-            self.log.emit(Event::BreakpointChanged { previous, current });
+            self.log.emit(Event::TurnPhaseChanged { previous, current });
         }
     }
 

@@ -7,8 +7,8 @@ use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
 use journeyman_policy::{Call, Layer, Rules, is_by_rule};
 use journeyman_protocol::{
-    AgentState, Breakpoint, CallId, CallRecord, CallState, Decision, Effects, Enforcement, Event, Level,
-    Mode, Needs, RelPath, ToolUse, Transition, Verdict,
+    AgentState, CallId, CallRecord, CallState, CallTransition, Decision, Effects, Enforcement, Event, Level,
+    Mode, RelPath, SandboxNeeds, ToolUse, TurnPhase, Verdict,
 };
 use journeyman_tools::CALL_TIME;
 use tokio_util::sync::CancellationToken;
@@ -127,7 +127,7 @@ impl Worker {
             return self.judge_in(tool, effects, mode, None);
         }
         let sandbox = self.parts.sandbox.enforcement(&self.settings.needs).await.ok();
-        let confined = sandbox.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
+        let confined = sandbox.as_ref().is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
         // `auto` holds while the sandbox meets every need, as policy judges it; without one it is `edit`, also
         // for a user who allowed unconfined commands: a wider mode never asks for what a narrower one allows.
         let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
@@ -282,7 +282,7 @@ impl Worker {
             waiting.push(async move { (place, answer.await.ok()) });
         }
         self.become_(AgentState::Paused);
-        self.at(Breakpoint::AwaitingApproval);
+        self.at(TurnPhase::AwaitingApproval);
         self.flush().await?;
         let deadline: OptionFuture<_> = self.settings.approval_timeout.map(tokio::time::sleep).into();
         tokio::pin!(deadline);
@@ -439,7 +439,7 @@ impl Worker {
     ) {
         let (call, tool) = (call.id.clone(), call.name.clone());
         let by = by.map(str::to_owned);
-        self.note(Record::Call(Transition { call, tool, state, note, by, verdict }));
+        self.note(Record::Call(CallTransition { call, tool, state, note, by, verdict }));
     }
 }
 

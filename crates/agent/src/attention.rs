@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use journeyman_protocol::{CallId, ErrorPhase, Event, MessageKind, ReminderCategory, ToolUse, Trespass};
+use journeyman_protocol::{
+    CallId, ErrorPhase, Event, GuardViolation, MessageKind, ReminderCategory, ToolUse,
+};
 use journeyman_sandbox::Outcome;
 use journeyman_tools::{Background, BackgroundExit};
 
@@ -17,8 +19,8 @@ use crate::{AgentError, finished::Finished, reminder};
 
 /// Files named in a notice.
 const MOST_NAMED: usize = 10;
-/// Maximum number of trespasses that the report of a task holds; events have all.
-const MAX_TRESPASSES: usize = 1_000;
+/// Maximum number of violations that the report of a task holds; events have all.
+const MAX_VIOLATIONS: usize = 1_000;
 /// The tool that asks how a command in the background gets on: in silence it waits, it doesn't go in circles.
 const COMMAND_OUTPUT: &str = "command_output";
 
@@ -163,7 +165,7 @@ impl Worker {
                 self.remind(ReminderCategory::Progress, text);
                 None
             }
-            Guidance::Stop(reason) => Some(End::new(journeyman_protocol::Outcome::Limit, reason)),
+            Guidance::Stop(reason) => Some(End::new(journeyman_protocol::RunOutcome::Limit, reason)),
         }
     }
 
@@ -198,29 +200,29 @@ impl Worker {
     }
 
     /// Puts on record what commands did that they may not. `check` is the check's command line; calls are named by
-    /// each trespass.
-    pub(crate) fn note_trespasses(&mut self, check: Option<String>, trespasses: Vec<Trespass>) {
-        let room = MAX_TRESPASSES.saturating_sub(self.state.trespasses.len());
-        let Some(first) = trespasses.first() else { return };
+    /// each violation.
+    pub(crate) fn note_violations(&mut self, check: Option<String>, violations: Vec<GuardViolation>) {
+        let room = MAX_VIOLATIONS.saturating_sub(self.state.violations.len());
+        let Some(first) = violations.first() else { return };
         let call = first.call.clone();
-        self.log.emit(Event::Trespassed { call, check, trespasses: trespasses.clone() });
-        self.note(Record::Trespassed { trespasses: trespasses.into_iter().take(room).collect() });
+        self.log.emit(Event::GuardViolated { call, check, violations: violations.clone() });
+        self.note(Record::GuardViolated { violations: violations.into_iter().take(room).collect() });
     }
 
     /// Does it for commands that ended in the background.
-    pub(crate) fn note_background_trespasses(&mut self) {
+    pub(crate) fn note_background_violations(&mut self) {
         if let Some(background) = self.background.clone() {
             self.note_strays(&background);
         }
     }
 
     fn note_strays(&mut self, background: &Background) {
-        let mut by_call: BTreeMap<Option<CallId>, Vec<Trespass>> = BTreeMap::new();
-        for one in background.take_trespasses() {
+        let mut by_call: BTreeMap<Option<CallId>, Vec<GuardViolation>> = BTreeMap::new();
+        for one in background.take_violations() {
             by_call.entry(one.call.clone()).or_default().push(one);
         }
-        for trespasses in by_call.into_values() {
-            self.note_trespasses(None, trespasses);
+        for violations in by_call.into_values() {
+            self.note_violations(None, violations);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use journeyman_protocol::{
-    CandidateReport, CopyState, Envelope, Event, MessageKind, Outcome, ReminderCategory, RunReport, Seq,
+    CandidateReport, CopyState, Envelope, Event, MessageKind, ReminderCategory, RunOutcome, RunReport, Seq,
     SessionId,
 };
 use journeyman_store::{Store, StoreError};
@@ -220,7 +220,7 @@ fn compared(number: u32, report: &RunReport, extent: DiffStat) -> CandidateRepor
 /// What makes one better than another, smallest first: verified, then the smallest change by lines, then by files, then
 /// the cheapest; one that changed nothing comes after those that changed something.
 fn rank(candidate: &CandidateReport) -> impl Ord + use<> {
-    let verified = candidate.outcome == Some(Outcome::Verified);
+    let verified = candidate.outcome == Some(RunOutcome::Verified);
     let lines = candidate.added.saturating_add(candidate.removed);
     #[expect(
         clippy::cast_possible_truncation,
@@ -253,7 +253,7 @@ impl Parent {
         let mut parent = Self { worker, lease };
         let opened = parent.open(task).await;
         if opened.is_err() {
-            parent.over(Outcome::Error).await;
+            parent.over(RunOutcome::Error).await;
         }
         opened.map(|()| parent)
     }
@@ -275,13 +275,13 @@ impl Parent {
         let ran = match ran {
             Ok(ran) => ran,
             Err(error) => {
-                self.over(Outcome::Error).await;
+                self.over(RunOutcome::Error).await;
                 return Err(error);
             }
         };
         let candidates: Vec<CandidateReport> = ran.iter().map(|(candidate, _)| candidate.clone()).collect();
         let Some(best) = ran.into_iter().find_map(|(_, report)| report) else {
-            self.over(Outcome::Error).await;
+            self.over(RunOutcome::Error).await;
             return Err(AgentError::Ended);
         };
         let report = RunReport { candidates: candidates.clone(), ..best };
@@ -292,7 +292,7 @@ impl Parent {
     }
 
     /// Ends its task and gives it back. What can't be written is left out: the candidates' logs have it all.
-    async fn over(&mut self, outcome: Outcome) {
+    async fn over(&mut self, outcome: RunOutcome) {
         let worker = &mut self.worker;
         worker.note(Record::Ended { outcome, unverified: None });
         worker.flush().await.ok();
@@ -390,7 +390,7 @@ fn failed(number: u32, session: &SessionId, error: &AgentError) -> CandidateRepo
     CandidateReport {
         number,
         session: session.clone(),
-        outcome: Some(Outcome::Error),
+        outcome: Some(RunOutcome::Error),
         summary: error.to_string(),
         files: 0,
         added: 0,
@@ -444,7 +444,7 @@ async fn left_as(store: &dyn Store, session: &SessionId) -> Result<CopyState, Ag
         for envelope in page {
             match envelope.event {
                 Event::Landed { copy: Some(_), .. } => state = CopyState::Landed,
-                Event::Discarded { .. } => state = CopyState::Discarded,
+                Event::CopyDiscarded { .. } => state = CopyState::Discarded,
                 _ => {}
             }
         }
@@ -459,7 +459,7 @@ mod tests {
 
     fn candidate(
         number: u32,
-        outcome: Outcome,
+        outcome: RunOutcome,
         files: u64,
         added: u64,
         cost: Option<f64>,
@@ -481,13 +481,13 @@ mod tests {
     #[test]
     fn verified_comes_first_then_the_smallest_then_the_cheapest() {
         let mut all = [
-            candidate(1, Outcome::ChecksFail, 1, 1, Some(0.1)),
-            candidate(2, Outcome::Verified, 2, 30, Some(0.1)),
-            candidate(3, Outcome::Verified, 1, 30, None),
-            candidate(4, Outcome::Verified, 1, 30, Some(0.2)),
-            candidate(5, Outcome::Verified, 9, 3, Some(0.9)),
-            candidate(6, Outcome::Unverified, 0, 0, Some(0.0)),
-            candidate(7, Outcome::Verified, 1, 30, Some(0.2)),
+            candidate(1, RunOutcome::ChecksFail, 1, 1, Some(0.1)),
+            candidate(2, RunOutcome::Verified, 2, 30, Some(0.1)),
+            candidate(3, RunOutcome::Verified, 1, 30, None),
+            candidate(4, RunOutcome::Verified, 1, 30, Some(0.2)),
+            candidate(5, RunOutcome::Verified, 9, 3, Some(0.9)),
+            candidate(6, RunOutcome::Unverified, 0, 0, Some(0.0)),
+            candidate(7, RunOutcome::Verified, 1, 30, Some(0.2)),
         ];
         all.sort_by_key(rank);
         let order: Vec<u32> = all.iter().map(|one| one.number).collect();

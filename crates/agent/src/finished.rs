@@ -1,6 +1,6 @@
 //! A call's one result.
 
-use journeyman_protocol::{CallState, FileChange, ResultPart, Trespass, Verdict};
+use journeyman_protocol::{CallState, FileChange, GuardViolation, ResultPart, Verdict};
 
 /// How a call ended, and what the model is told.
 pub(crate) struct Finished {
@@ -12,7 +12,7 @@ pub(crate) struct Finished {
     /// What policy said, where it refused.
     pub(crate) verdict: Option<Verdict>,
     pub(crate) changes: Vec<FileChange>,
-    pub(crate) trespasses: Vec<Trespass>,
+    pub(crate) violations: Vec<GuardViolation>,
     pub(crate) duration_ms: u64,
     /// Whether it was ended without having come to an end of its own.
     pub(crate) abandoned: bool,
@@ -29,7 +29,7 @@ impl Finished {
             by: None,
             verdict: None,
             changes: Vec::new(),
-            trespasses: Vec::new(),
+            violations: Vec::new(),
             duration_ms: 0,
             abandoned: false,
         }
@@ -53,7 +53,7 @@ impl Finished {
 
     /// It did not run because the user stopped the task.
     pub(crate) fn interrupted() -> Self {
-        Self::refused(CallState::Sealed, "not run: interrupted by the user")
+        Self::refused(CallState::Interrupted, "not run: interrupted by the user")
     }
 
     /// What the model is told, as text.

@@ -1,6 +1,6 @@
 //! A new session from another one's log, and names for the places where one may begin.
 
-use journeyman_protocol::{Outcome, Seq, SessionId, UnixMillis};
+use journeyman_protocol::{RunOutcome, Seq, SessionId, UnixMillis};
 use journeyman_store::{NewEntry, NewSession, Origin, STATUS_NEW, Store};
 
 use crate::record::Record;
@@ -52,7 +52,8 @@ pub async fn fork(
     }
     let mut records = vec![Record::Forked { parent: parent.clone(), at: state.safe }];
     if state.task.is_some() {
-        records.push(Record::Ended { outcome: Outcome::Interrupted, unverified: state.unverified_since() });
+        records
+            .push(Record::Ended { outcome: RunOutcome::Interrupted, unverified: state.unverified_since() });
     }
     begin(store, (parent, state.safe), child, STATUS_FORKED, &records, clock.now()).await?;
     Ok(state.safe)

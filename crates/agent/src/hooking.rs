@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{
-    CallId, ErrorPhase, Event, FileChange, Message, MessageKind, Outcome, RelPath, Role,
+    CallId, ErrorPhase, Event, FileChange, Message, MessageKind, RelPath, Role, RunOutcome,
 };
 use journeyman_tools::GUARDS;
 use journeyman_workspace::{Aftermath, Guarded, TreeSnapshot, WorkspaceError};
@@ -96,7 +96,7 @@ impl Worker {
     /// Ends the task if a hook wants that.
     pub(crate) fn hooks_end(&self) -> Option<End> {
         let why = self.stopped_by_hook.as_ref()?;
-        Some(End::new(Outcome::Interrupted, format!("a hook stopped the run: {why}")))
+        Some(End::new(RunOutcome::Interrupted, format!("a hook stopped the run: {why}")))
     }
 
     /// Before a call runs.
@@ -173,12 +173,12 @@ impl Worker {
             changes.map(|changes| (changes, aftermath))
         });
         match ended.await.and_then(|ended| ended.map_err(|error: WorkspaceError| AgentError::from(error))) {
-            Ok((changes, Aftermath { trespasses, problem })) => {
+            Ok((changes, Aftermath { violations, problem })) => {
                 self.seen.left_by(&self.parts.workspace, &changes);
                 if let Some(message) = problem {
                     self.log.emit(Event::Warning { message });
                 }
-                self.note_trespasses(None, trespasses);
+                self.note_violations(None, violations);
                 let files = listed(changes.iter().map(|change| &change.path));
                 let told = (!changes.is_empty())
                     .then(|| format!("[a hook changed {files}; read it again before you edit it]"));

@@ -5,8 +5,8 @@
 
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
-    Block, CallId, Message, MessageKind, Mode, Outcome, RelPath, ReminderCategory, Seq, SessionId,
-    StopReason, Todo, ToolUse, Transition, Trespass, Usage,
+    Block, CallId, CallTransition, GuardViolation, Message, MessageKind, Mode, RelPath, ReminderCategory,
+    RunOutcome, Seq, SessionId, StopReason, Todo, ToolUse, Usage,
 };
 use journeyman_store::{Entry, STATUS_NEW};
 use journeyman_tools::SeenFile;
@@ -158,7 +158,7 @@ pub enum Record {
     /// The transcript starts over, such as in the text protocol.
     Cleared,
     /// A step of a call's life.
-    Call(Transition),
+    Call(CallTransition),
     /// A call's one result, as the model is given it.
     Result {
         /// The call.
@@ -182,9 +182,9 @@ pub enum Record {
         running: bool,
     },
     /// Commands of the task made, changed or deleted what is guarded.
-    Trespassed {
+    GuardViolated {
         /// What, and what became of it.
-        trespasses: Vec<Trespass>,
+        violations: Vec<GuardViolation>,
     },
     /// The todos as they are now.
     Todos {
@@ -208,7 +208,7 @@ pub enum Record {
     /// The task ended.
     Ended {
         /// How.
-        outcome: Outcome,
+        outcome: RunOutcome,
         /// The checkpoint since which files were changed that nothing has verified.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unverified: Option<u64>,
@@ -234,7 +234,7 @@ impl Record {
             Self::Books(_) => "books",
             Self::Checkpoint { .. } => "checkpoint",
             Self::Checking { .. } => "checking",
-            Self::Trespassed { .. } => "trespassed",
+            Self::GuardViolated { .. } => "guard_violated",
             Self::Todos { .. } => "todos",
             Self::Allowed { .. } => "allowed",
             Self::Seen(_) => "seen",
@@ -270,7 +270,7 @@ pub fn record_of(entry: &Entry) -> Option<Record> {
 }
 
 /// What lists show of a session whose last task ended so.
-pub(crate) fn status_of(outcome: Outcome) -> String {
+pub(crate) fn status_of(outcome: RunOutcome) -> String {
     let word = serde_json::to_value(outcome).ok();
     word.as_ref().and_then(|word| word.as_str()).unwrap_or_default().to_owned()
 }

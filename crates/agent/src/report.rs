@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
-    AgentState, Breakpoint, Event, FileChange, FileChangeKind, Mode, Outcome, RunReport, Trespass,
+    AgentState, Event, FileChange, FileChangeKind, GuardViolation, Mode, RunOutcome, RunReport, TurnPhase,
 };
 use journeyman_store::StoreError;
 
@@ -20,8 +20,8 @@ const MAX_NAMED: usize = 5;
 
 /// Closes a task: the diff, the books, the last entry. Never fails: what can't be said is left out and named.
 pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> RunReport {
-    worker.note_background_trespasses();
-    let end = without_trespass(end, &worker.state.trespasses);
+    worker.note_background_violations();
+    let end = without_violation(end, &worker.state.violations);
     let mut problems = Vec::new();
     let (looked, unverified) = look_at_changes(worker, end.outcome).await;
     let changes = match looked {
@@ -52,7 +52,7 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
         text: worker.tally.last_text.clone(),
         changes,
         diff,
-        trespasses: worker.state.trespasses.clone(),
+        violations: worker.state.violations.clone(),
         evidence: std::mem::take(&mut worker.tally.evidence),
         iterations: worker.state.books.iterations,
         turns: worker.state.books.turns,
@@ -69,29 +69,29 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
     for message in problems {
         worker.log.emit(Event::Warning { message });
     }
-    if report.outcome == Outcome::Verified && !report.changes.is_empty() && report.copy.is_none() {
+    if report.outcome == RunOutcome::Verified && !report.changes.is_empty() && report.copy.is_none() {
         worker.log.emit(Event::Landed { changes: report.changes.clone(), copy: None });
     }
     worker.close_calls("not run: the task ended first");
     worker.note_todos();
     worker.become_(AgentState::Ready);
-    worker.at(Breakpoint::Ready);
+    worker.at(TurnPhase::Ready);
     worker.note(Record::Ended { outcome: report.outcome, unverified });
     worker.log.emit(Event::Done { report: Box::new(report.clone()) });
     close(worker, report).await
 }
 
 /// What passed its checks isn't verified where a command did what it may not: what else it did nobody knows.
-fn without_trespass(end: End, trespasses: &[Trespass]) -> End {
-    let Some(first) = trespasses.first() else { return end };
-    let more = match trespasses.len() - 1 {
+fn without_violation(end: End, violations: &[GuardViolation]) -> End {
+    let Some(first) = violations.first() else { return end };
+    let more = match violations.len() - 1 {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
     let did = format!("a command did what it may not: {first}{more}");
     match end.outcome {
-        Outcome::Verified => {
-            End::new(Outcome::Unverified, format!("not verified, though checks passed: {did}"))
+        RunOutcome::Verified => {
+            End::new(RunOutcome::Unverified, format!("not verified, though checks passed: {did}"))
         }
         other => End::new(other, format!("{}; {did}", end.summary)),
     }
@@ -124,14 +124,14 @@ fn told(ignored: &[(FileChange, bool)]) -> String {
 /// checkpoint since which there are changes that nothing has verified.
 async fn look_at_changes(
     worker: &mut Worker,
-    outcome: Outcome,
+    outcome: RunOutcome,
 ) -> (Result<Vec<FileChange>, AgentError>, Option<u64>) {
     let earlier = worker.state.unverified;
     // A copy is compared with the user's tree, whatever was verified of it.
     let in_place = worker.parts.copy.is_none();
     let all = worker.unverified_changes().await;
     let unverified = match &all {
-        _ if outcome == Outcome::Verified || !in_place => None,
+        _ if outcome == RunOutcome::Verified || !in_place => None,
         _ if worker.settings.mode == Mode::Plan => earlier,
         Ok(changes) if changes.is_empty() => None,
         Ok(_) => worker.tally.compared.map(|id| id.0),
@@ -152,11 +152,11 @@ async fn close(worker: &mut Worker, mut report: RunReport) -> RunReport {
     if matches!(problem, AgentError::Store(StoreError::Gone { .. })) {
         // Whatever went wrong before that, such as a checkpoint that wasn't there, came of the same.
         report.summary = problem.to_string();
-    } else if report.outcome != Outcome::Error {
+    } else if report.outcome != RunOutcome::Error {
         report.summary = format!("{} (before that: {})", problem, report.summary);
     }
-    report.outcome = Outcome::Error;
-    report.exit_code = Outcome::Error.exit_code();
+    report.outcome = RunOutcome::Error;
+    report.exit_code = RunOutcome::Error.exit_code();
     report
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use journeyman_policy::secrets::MASK;
 use journeyman_protocol::{
-    Block, Breakpoint, CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, MessageKind, Outcome,
-    ReminderCategory, ResumeStrategy, ToolUse, Transition, UnixMillis,
+    Block, CallId, CallRecord, CallState, CallTransition, ErrorPhase, Event, FileChange, MessageKind,
+    ReminderCategory, ResumeStrategy, RunOutcome, ToolUse, TurnPhase, UnixMillis,
 };
 use journeyman_workspace::{CheckpointId, IgnoredChanges, Sealed};
 use tokio_util::sync::CancellationToken;
@@ -59,7 +59,7 @@ impl Worker {
         self.restore();
         self.own(changes).await;
         self.starts(StartedBy::Resume);
-        self.log.emit(Event::AgentResumed { strategy, sealed, changed });
+        self.log.emit(Event::AgentResumed { strategy, interrupted: sealed, changed });
         self.tell_of_copy();
         events.into_iter().for_each(|event| self.log.emit(event));
         if let Err(error) = self.find_checks_again().await {
@@ -74,7 +74,7 @@ impl Worker {
                 self.close_calls("not run: the task was closed when the session was opened again");
                 self.take(Vec::new(), given_up);
                 let unverified = self.state.unverified_since();
-                self.note(Record::Ended { outcome: Outcome::Interrupted, unverified });
+                self.note(Record::Ended { outcome: RunOutcome::Interrupted, unverified });
                 None
             }
         };
@@ -271,7 +271,7 @@ impl Worker {
         let Some(checkpoint) = checkpoint else { return Ok(Sealed::default()) };
         let workspace = Arc::clone(&self.parts.workspace);
         let (session, call) = (self.session.clone(), open.call.id.clone());
-        let started = open.record.started().unwrap_or(UnixMillis(0));
+        let started = open.record.started_at().unwrap_or(UnixMillis(0));
         let seal = move || {
             // Nothing of a command that was being tried out is in place.
             workspace.sweep_trials();
@@ -301,10 +301,10 @@ impl Worker {
     fn seal(&mut self, call: &CallId, text: &str) -> CallRecord {
         let tool = self.state.calls.iter().find(|open| open.call.id == *call);
         let tool = tool.map(|open| open.call.name.clone()).unwrap_or_default();
-        let end = Transition {
+        let end = CallTransition {
             call: call.clone(),
             tool: tool.clone(),
-            state: CallState::Sealed,
+            state: CallState::Interrupted,
             note: Some(text.to_owned()),
             by: None,
             verdict: None,
@@ -314,7 +314,7 @@ impl Worker {
         record.unwrap_or_else(|| CallRecord {
             id: call.clone(),
             tool,
-            state: CallState::Sealed,
+            state: CallState::Interrupted,
             approval: None,
             trail: Vec::new(),
         })
@@ -351,7 +351,7 @@ impl Worker {
             self.open().await?;
             return Ok(None);
         }
-        self.at(Breakpoint::PreModel);
+        self.at(TurnPhase::PreModel);
         let answered =
             self.state.messages.last().is_none_or(|last| last.role == journeyman_protocol::Role::User);
         let last =
@@ -370,7 +370,7 @@ fn cut_off_event(record: &CallRecord, text: &str) -> Event {
     Event::ToolEnd {
         call: record.id.clone(),
         tool: record.tool.clone(),
-        state: CallState::Sealed,
+        state: CallState::Interrupted,
         preview: text.to_owned(),
         duration_ms: 0,
     }

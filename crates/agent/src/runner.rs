@@ -9,8 +9,8 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_context::fenced;
 use journeyman_policy::Call;
 use journeyman_protocol::{
-    Block, Breakpoint, CallId, CallRecord, CallState, Decision, Effects, Event, RelPath, ToolUse, Transition,
-    Trespass,
+    Block, CallId, CallRecord, CallState, CallTransition, Decision, Effects, Event, GuardViolation, RelPath,
+    ToolUse, TurnPhase,
 };
 use journeyman_tools::{Registry, ToolContext, ToolError, ToolLimits, ToolOutput};
 use journeyman_workspace::Trial;
@@ -88,13 +88,13 @@ impl Ready {
 impl Worker {
     /// Runs the calls of the last reply that have no result yet. Afterwards each has one, whatever happened.
     pub(crate) async fn run_calls(&mut self, stop: &CancellationToken) -> Result<(), AgentError> {
-        self.at(Breakpoint::ToolPending);
+        self.at(TurnPhase::ToolPending);
         let ran = self.run_all(stop).await;
         if let Err(error) = &ran {
             // The transcript stays one that every provider takes, also when the task ends here.
             self.close_calls(&format!("not run: {error}"));
         }
-        self.at(Breakpoint::PostTool);
+        self.at(TurnPhase::PostTool);
         ran
     }
 
@@ -128,7 +128,7 @@ impl Worker {
             let order: Vec<CallId> = self.state.calls.iter().map(|open| open.call.id.clone()).collect();
             ready.sort_by_key(|one| order.iter().position(|id| *id == one.call.id));
         }
-        self.at(Breakpoint::PreTool);
+        self.at(TurnPhase::PreTool);
         self.execute_all(ready, stop).await
     }
 
@@ -225,7 +225,7 @@ impl Worker {
         for one in next {
             self.change(&one.call, CallState::Executing, None, None, None);
         }
-        self.at(Breakpoint::ToolExecuting);
+        self.at(TurnPhase::ToolExecuting);
         self.flush().await
     }
 
@@ -324,9 +324,10 @@ impl Worker {
 
     /// Writes a call's end and its result down, together.
     pub(crate) fn settle(&mut self, call: &ToolUse, mut finished: Finished) {
-        let trespasses = std::mem::take(&mut finished.trespasses).into_iter();
-        let trespasses = trespasses.map(|one| Trespass { call: Some(call.id.clone()), ..one }).collect();
-        self.note_trespasses(None, trespasses);
+        let violations = std::mem::take(&mut finished.violations).into_iter();
+        let violations =
+            violations.map(|one| GuardViolation { call: Some(call.id.clone()), ..one }).collect();
+        self.note_violations(None, violations);
         for change in &finished.changes {
             self.log.emit(Event::FileEdited { call: call.id.clone(), change: change.clone() });
         }
@@ -342,7 +343,7 @@ impl Worker {
         }
         let (state, duration_ms) = (finished.state, finished.duration_ms);
         let (id, tool) = (call.id.clone(), call.name.clone());
-        let end = Transition {
+        let end = CallTransition {
             call: id.clone(),
             tool: tool.clone(),
             state,
@@ -360,7 +361,7 @@ impl Worker {
 
     /// Writes a call's end and its result down in one piece: a call that has ended and has no result would be taken
     /// up again after a crash, and run twice. Gives the call's record.
-    pub(crate) fn end_call(&mut self, end: Transition, block: Block) -> Option<CallRecord> {
+    pub(crate) fn end_call(&mut self, end: CallTransition, block: Block) -> Option<CallRecord> {
         let now = self.parts.clock.now();
         let call = end.call.clone();
         let end = Record::Call(end);
@@ -479,7 +480,7 @@ impl Execution {
             Err(error) => {
                 let was_stopped = matches!(error, ToolError::Cancelled | ToolError::Stopped(_));
                 let state = match cancel.is_cancelled() && was_stopped {
-                    true => CallState::Sealed,
+                    true => CallState::Interrupted,
                     false => CallState::Failed,
                 };
                 Finished::refused(state, error.to_string())
@@ -520,20 +521,20 @@ fn joined(
 }
 
 fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> Finished {
-    let ToolOutput { mut parts, changes, is_error, trespasses } = output;
+    let ToolOutput { mut parts, changes, is_error, violations } = output;
     if !is_error {
         // It came to its own end in the moment in which it was told to end: that is what happened.
-        return Finished { trespasses, ..Finished::ran(CallState::Completed, parts, changes) };
+        return Finished { violations, ..Finished::ran(CallState::Completed, parts, changes) };
     }
     if let Some(limit) = timed_out {
         let text = format!("ended at its time limit of {}", crate::turn::seconds(limit));
         parts.push(journeyman_protocol::ResultPart::Text { text });
     }
     let state = match timed_out.is_none() && cancelled {
-        true => CallState::Sealed,
+        true => CallState::Interrupted,
         false => CallState::Failed,
     };
-    Finished { trespasses, ..Finished::ran(state, parts, changes) }
+    Finished { violations, ..Finished::ran(state, parts, changes) }
 }
 
 /// A running call's output for people, held back until it can be searched for secrets.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use journeyman_model::{Price, Thinking};
-use journeyman_protocol::{Mode, Needs, Tokens};
+use journeyman_protocol::{Mode, SandboxNeeds, Tokens};
 use serde::{Deserialize, Serialize};
 
 use crate::record::Asked;
@@ -125,7 +125,7 @@ pub struct RunSettings {
     /// Which checks verify.
     pub checks: Checks,
     /// What must be enforced for a command to run.
-    pub needs: Needs,
+    pub needs: SandboxNeeds,
     /// The user's own instructions, for every project.
     pub instructions: Option<String>,
     /// What the project's configuration wants the model to be told.
@@ -170,7 +170,7 @@ impl Default for RunSettings {
             purse: None,
             price: None,
             checks: Checks::Found,
-            needs: Needs::ALL,
+            needs: SandboxNeeds::ALL,
             instructions: None,
             project_instructions: None,
             tool_calling: true,

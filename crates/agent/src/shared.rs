@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use journeyman_protocol::{AgentState, Breakpoint, CallId, MessageKind};
+use journeyman_protocol::{AgentState, CallId, MessageKind, TurnPhase};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -64,7 +64,7 @@ pub struct Status {
     /// Whether it works.
     pub state: AgentState,
     /// Where in a turn it is.
-    pub breakpoint: Breakpoint,
+    pub turn_phase: TurnPhase,
     /// Steps so far: replies of the model with the calls they made.
     pub step: u64,
     /// Messages that wait.
@@ -238,7 +238,7 @@ impl Shared {
     pub(crate) fn rest(&self) {
         self.disarm();
         self.status.send_modify(|status| {
-            (status.state, status.breakpoint) = (AgentState::Ready, Breakpoint::Ready);
+            (status.state, status.turn_phase) = (AgentState::Ready, TurnPhase::Ready);
         });
     }
 

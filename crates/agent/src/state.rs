@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
-    Approval, Block, CallId, CallRecord, CallState, CallStep, Message, Outcome, RelPath, Role, Seq,
-    SessionId, StopReason, Todo, ToolUse, Transition, Trespass, UnixMillis,
+    Approval, Block, CallId, CallRecord, CallState, CallStep, CallTransition, GuardViolation, Message,
+    RelPath, Role, RunOutcome, Seq, SessionId, StopReason, Todo, ToolUse, UnixMillis,
 };
 use journeyman_store::{Entry, Store, StoreError};
 use journeyman_tools::SeenFile;
@@ -50,9 +50,9 @@ pub struct State {
     /// The books of the task that runs, or ran last.
     pub books: Books,
     /// How the last task ended.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<RunOutcome>,
     /// What commands of the task that runs, or ran last, did to what is guarded.
-    pub trespasses: Vec<Trespass>,
+    pub violations: Vec<GuardViolation>,
     /// The checkpoint since which earlier tasks changed files that nothing has verified.
     pub unverified: Option<u64>,
     /// What is to be done.
@@ -240,7 +240,7 @@ impl State {
                 self.task = Some(Task::default());
                 self.books = Books { step: self.books.step, ..Books::default() };
                 self.outcome = None;
-                self.trespasses.clear();
+                self.violations.clear();
             }
             Record::Message { message, taken, stop, calls } => self.message(message, &taken, stop, calls, at),
             Record::Cleared => self.messages.clear(),
@@ -259,7 +259,7 @@ impl State {
                     task.checking = running;
                 }
             }
-            Record::Trespassed { trespasses } => self.trespasses.extend(trespasses),
+            Record::GuardViolated { violations } => self.violations.extend(violations),
             Record::Todos { todos } => self.todos = todos,
             Record::Allowed { rule } => self.allowed.push(rule),
             Record::Seen(file) => {
@@ -343,9 +343,9 @@ impl State {
         }
     }
 
-    fn step(&mut self, transition: Transition, at: UnixMillis) {
+    fn step(&mut self, transition: CallTransition, at: UnixMillis) {
         let Some(open) = self.calls.iter_mut().find(|open| open.call.id == transition.call) else { return };
-        let Transition { state, note, by, .. } = transition;
+        let CallTransition { state, note, by, .. } = transition;
         let record = &mut open.record;
         match state {
             CallState::ApprovalRequired => {

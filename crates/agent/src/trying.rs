@@ -74,7 +74,7 @@ impl Worker {
         if !wanted.await.unwrap_or(false) {
             return Trying::No;
         }
-        let contained = Effects { contained: true, ..effects.clone() };
+        let contained = Effects { previewed: true, ..effects.clone() };
         let judged = self.judge(&call.name, &contained, false).await;
         let allowed = judged.verdict.decision == Decision::Allow;
         // Where nobody can be asked in the end, or what it sends can't be taken back, there is nothing to be won.
@@ -129,7 +129,7 @@ impl Worker {
     ) -> Result<Option<(Ready, Finished)>, AgentError> {
         // What the tool tells was in the layer.
         finished.changes.clear();
-        if finished.abandoned || finished.state == CallState::Sealed {
+        if finished.abandoned || finished.state == CallState::Interrupted {
             discard(trial).await;
             finished.parts.push(text("nothing of what it did was landed"));
             return Ok(Some((ready, finished)));
@@ -207,7 +207,7 @@ impl Worker {
         }
         self.show_diff(ready, tried).await;
         // What «from now on» covers is never tried out again: not offered for what is lost.
-        let effects = Effects { contained: true, ..ready.effects.clone() };
+        let effects = Effects { previewed: true, ..ready.effects.clone() };
         let call =
             Call { tool: &ready.call.name, agent: None, mode, effects: &effects, sandbox: sandbox.as_ref() };
         let rules = lost.is_none().then(|| self.parts.policy.propose(&call).ok()).flatten();

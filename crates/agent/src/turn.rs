@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt as _;
 use journeyman_model::{Delta, ModelError, ModelRequest, Reply};
 use journeyman_protocol::{
-    AgentState, Block, Breakpoint, CallId, ErrorSeverity, Event, Evidence, Message, MessageKind, Outcome,
-    RelPath, Role, RunReport, SessionId, StopReason, ToolUse,
+    AgentState, Block, CallId, ErrorSeverity, Event, Evidence, Message, MessageKind, RelPath, Role,
+    RunOutcome, RunReport, SessionId, StopReason, ToolUse, TurnPhase,
 };
 use journeyman_tools::{Background, Outputs, Registry, Seen};
 use journeyman_verify::Check;
@@ -114,12 +114,12 @@ pub(crate) enum Begin {
 /// How a task ended, before it is put in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: RunOutcome,
     pub(crate) summary: String,
 }
 
 impl End {
-    pub(crate) fn new(outcome: Outcome, summary: impl Into<String>) -> Self {
+    pub(crate) fn new(outcome: RunOutcome, summary: impl Into<String>) -> Self {
         Self { outcome, summary: summary.into() }
     }
 }
@@ -218,14 +218,14 @@ impl Worker {
             }
         };
         let end = match ended {
-            Ok(end) if out_of_time && end.outcome == Outcome::Interrupted => {
-                End::new(Outcome::Limit, format!("time ran out after {}", seconds(self.settings.timeout)))
+            Ok(end) if out_of_time && end.outcome == RunOutcome::Interrupted => {
+                End::new(RunOutcome::Limit, format!("time ran out after {}", seconds(self.settings.timeout)))
             }
             Ok(end) => end,
             Err(error) => {
                 let (severity, phase, message) = (ErrorSeverity::Error, error.phase(), error.to_string());
                 self.log.emit(Event::Error { severity, phase, message });
-                End::new(Outcome::Error, error.to_string())
+                End::new(RunOutcome::Error, error.to_string())
             }
         };
         self.shared.disarm();
@@ -291,7 +291,7 @@ impl Worker {
         }
         if self.tally.cut_off >= MAX_CUT_OFF {
             let why = "the model's replies were cut off by its output limit again and again";
-            return Ok(Some(End::new(Outcome::Limit, why)));
+            return Ok(Some(End::new(RunOutcome::Limit, why)));
         }
         if self.sent_back(stop).await {
             return Ok(None);
@@ -313,7 +313,7 @@ impl Worker {
 
     /// Asks the model once, showing its reply as it comes.
     async fn ask(&mut self, stop: &CancellationToken) -> Result<Reply, AgentError> {
-        self.at(Breakpoint::PreModel);
+        self.at(TurnPhase::PreModel);
         self.put_in_words();
         let turns = self.state.books.turns.saturating_add(1);
         self.note(Record::Books(Books { turns, ..self.state.books }));
@@ -335,7 +335,7 @@ impl Worker {
             Ok(said) => (said, Ok(())),
             Err(denied) => (None, Err(denied)),
         };
-        self.at(Breakpoint::StreamingModel);
+        self.at(TurnPhase::StreamingModel);
         let model = Arc::clone(&self.parts.model);
         let written = self.flush().await;
         let result = match allowed.and(written) {
@@ -546,14 +546,14 @@ impl Worker {
     fn limit(&self) -> Option<End> {
         if self.state.books.turns >= self.settings.max_turns {
             let why = format!("the limit of {} turns was reached (--max-turns)", self.settings.max_turns);
-            return Some(End::new(Outcome::Limit, why));
+            return Some(End::new(RunOutcome::Limit, why));
         }
         let own = self.settings.price.as_ref().map(|price| price.cost(&self.state.books.usage))?;
         let spent = self.settings.purse.as_ref().map_or(own, |purse| purse.spent().max(own));
         let budget = self.settings.budget_usd?;
         (spent >= budget).then(|| {
             let why = format!("the budget of ${budget:.2} was spent (${spent:.4}; --budget)");
-            End::new(Outcome::Limit, why)
+            End::new(RunOutcome::Limit, why)
         })
     }
 
@@ -595,12 +595,12 @@ fn thinking_of(message: &Message) -> String {
 }
 
 pub(crate) fn interrupted() -> End {
-    End::new(Outcome::Interrupted, "interrupted")
+    End::new(RunOutcome::Interrupted, "interrupted")
 }
 
 fn permission_needed() -> End {
     End::new(
-        Outcome::PermissionNeeded,
+        RunOutcome::PermissionNeeded,
         "a permission was needed and there was nobody to ask; run it in a terminal, or with a wider --mode",
     )
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use journeyman_context::Feedback;
 use journeyman_protocol::{
-    CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Mode, Needs, Outcome, ToolUse,
+    CallId, CheckOutcome, Decision, Effects, Event, Evidence, FileChange, Mode, RunOutcome, SandboxNeeds,
+    ToolUse,
 };
 use journeyman_verify::{Check, Progress, RunContext, RunLimits, Verdict, verdict};
 use journeyman_workspace::{CheckpointId, ListOptions, WorkspaceError};
@@ -41,7 +42,7 @@ impl Worker {
             if self.changes().await?.is_empty() {
                 return Ok(Some(self.nothing_changed().await));
             }
-            return Ok(Some(End::new(Outcome::Unverified, "finished; no check was run (--no-check)")));
+            return Ok(Some(End::new(RunOutcome::Unverified, "finished; no check was run (--no-check)")));
         }
         self.refresh_checks(&changes).await?;
         if self.checks.is_empty() {
@@ -50,7 +51,7 @@ impl Worker {
             }
             let why =
                 "finished; no check was found in the project, so nothing verified it (name one with --check)";
-            return Ok(Some(End::new(Outcome::Unverified, why)));
+            return Ok(Some(End::new(RunOutcome::Unverified, why)));
         }
         let Some((evidence, previous)) = self.prove(stop).await? else { return Ok(None) };
         let verdict = verdict(&evidence);
@@ -145,7 +146,7 @@ impl Worker {
     async fn nothing_changed(&mut self) -> End {
         if self.tally.unanswered > 0 {
             let why = "a permission was needed and there was nobody to ask; nothing was changed";
-            return End::new(Outcome::PermissionNeeded, why);
+            return End::new(RunOutcome::PermissionNeeded, why);
         }
         let only_ignored = !self.ignored_changes().await.is_empty();
         let why = match self.settings.mode {
@@ -153,7 +154,7 @@ impl Worker {
             _ if only_ignored => "finished; only ignored files changed, so there was nothing to verify",
             _ => "finished; no file changed, so there was nothing to verify",
         };
-        End::new(Outcome::Unverified, why)
+        End::new(RunOutcome::Unverified, why)
     }
 
     /// Looks for checks again: the change may have brought the first one.
@@ -220,7 +221,7 @@ impl Worker {
         let commands = self.checks.iter().map(|check| check.command.clone()).collect();
         self.know_checks(commands);
         let enforcement = self.parts.sandbox.enforcement(&self.settings.needs).await.ok();
-        let confined = enforcement.as_ref().is_some_and(|it| it.unmet(&Needs::ALL).is_none());
+        let confined = enforcement.as_ref().is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
         let mut permitted = Vec::new();
         let mut refused = Vec::new();
         for (place, check) in self.checks.clone().into_iter().enumerate() {
@@ -255,8 +256,8 @@ impl Worker {
                 self.log.emit(Event::CheckStarted { kind: check.kind, command: check.command });
             }
             Progress::Finished { evidence, .. } => self.log.emit(Event::CheckResult { evidence }),
-            Progress::Trespassed { check, trespasses, .. } => {
-                self.note_trespasses(Some(check.command), trespasses);
+            Progress::GuardViolated { check, violations, .. } => {
+                self.note_violations(Some(check.command), violations);
             }
             // The diff and the report show what checks changed; their output is in the evidence.
             Progress::Output { .. } | Progress::Changed { .. } => return Ok(()),
@@ -289,14 +290,14 @@ fn judged(verdict: Verdict, evidence: &[Evidence], iterations: u32) -> End {
             1 => " after a round of feedback".to_owned(),
             n => format!(" after {n} rounds of feedback"),
         };
-        return End::new(Outcome::ChecksFail, format!("finished, but checks fail{rounds}"));
+        return End::new(RunOutcome::ChecksFail, format!("finished, but checks fail{rounds}"));
     }
     if verdict == Verdict::Passed {
-        let count = evidence.iter().filter(|one| one.outcome.passed()).count();
+        let count = evidence.iter().filter(|one| one.outcome.has_passed()).count();
         let skipped = evidence.len() - count;
         let also = if skipped == 0 { String::new() } else { format!(", {skipped} not run") };
         return End::new(
-            Outcome::Verified,
+            RunOutcome::Verified,
             format!("verified: {count} of {} checks passed{also}", evidence.len()),
         );
     }
@@ -307,5 +308,5 @@ fn judged(verdict: Verdict, evidence: &[Evidence], iterations: u32) -> End {
             _ => None,
         })
         .unwrap_or_default();
-    End::new(Outcome::Unverified, format!("finished; what would prove the change could not run{reason}"))
+    End::new(RunOutcome::Unverified, format!("finished; what would prove the change could not run{reason}"))
 }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use journeyman_agent::candidates::{self, Finish, Heard, Race};
 use journeyman_agent::copies::{LandEnd, LandWish};
 use journeyman_host::config::{Config, Environment};
-use journeyman_protocol::{CandidateReport, CopyState, Envelope, Outcome, RunReport, SessionId};
+use journeyman_protocol::{CandidateReport, CopyState, Envelope, RunOutcome, RunReport, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::{SessionSummary, Store as _};
 use tokio_util::sync::CancellationToken;
@@ -83,7 +83,7 @@ pub(crate) async fn run(
 
 /// Which one is landed now: the best where a flag says so, or whichever the person at the terminal picks.
 fn pick(candidates: &[CandidateReport], land: bool, shown: Shown) -> Result<Option<SessionId>, Failure> {
-    let best = candidates.first().filter(|best| best.outcome == Some(Outcome::Verified));
+    let best = candidates.first().filter(|best| best.outcome == Some(RunOutcome::Verified));
     if land {
         return Ok(best.map(|best| best.session.clone()));
     }
@@ -93,7 +93,7 @@ fn pick(candidates: &[CandidateReport], land: bool, shown: Shown) -> Result<Opti
     let (Some(first), true) = (kept.first(), asks) else { return Ok(None) };
     let paint = color::stderr();
     tell_part!("\n{}", summary::candidates(candidates, paint));
-    let verified = kept.iter().filter(|candidate| candidate.outcome == Some(Outcome::Verified));
+    let verified = kept.iter().filter(|candidate| candidate.outcome == Some(RunOutcome::Verified));
     let numbers: Vec<String> = verified.map(|candidate| candidate.number.to_string()).collect();
     if numbers.is_empty() {
         return Ok(None);

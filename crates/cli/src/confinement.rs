@@ -3,21 +3,27 @@
 use std::fmt::Write as _;
 
 use journeyman_host::config::Config;
-use journeyman_protocol::{Enforcement, Needs, Tier};
+use journeyman_protocol::{Enforcement, SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxError, SandboxSettings};
 
 use crate::edge::Failure;
 
 /// Every sandbox there is, strongest first.
-pub(crate) const TIERS: [Tier; 6] =
-    [Tier::Namespaces, Tier::Bubblewrap, Tier::Container, Tier::Seatbelt, Tier::Landlock, Tier::Unconfined];
+pub(crate) const TIERS: [SandboxTier; 6] = [
+    SandboxTier::Namespaces,
+    SandboxTier::Bubblewrap,
+    SandboxTier::Container,
+    SandboxTier::Seatbelt,
+    SandboxTier::Landlock,
+    SandboxTier::Unconfined,
+];
 
 /// Said once where the program runs as root.
 const AS_ROOT: &str = "running as root: commands are confined, but files that only root may read in the project are open to \
                        them";
 
 /// The sandboxes that the configuration allows, in the order in which they are tried.
-pub(crate) fn tiers(config: &Config) -> Result<Vec<Tier>, Failure> {
+pub(crate) fn tiers(config: &Config) -> Result<Vec<SandboxTier>, Failure> {
     let mut tiers = SandboxSettings::default().allow;
     for name in &config.sandbox_allow {
         let tier = named(name).ok_or_else(|| {
@@ -44,21 +50,21 @@ pub(crate) fn tiers(config: &Config) -> Result<Vec<Tier>, Failure> {
     Ok(tiers)
 }
 
-fn named(name: &str) -> Option<Tier> {
+fn named(name: &str) -> Option<SandboxTier> {
     TIERS.into_iter().find(|tier| tier.to_string() == name)
 }
 
 /// What commands need: everything, but for what a sandbox doesn't promise that the user allowed by name.
-pub(crate) fn needs(config: &Config) -> Result<Needs, Failure> {
-    Ok(tiers(config)?.into_iter().fold(Needs::ALL, |needs, tier| needs.and(tier.promises())))
+pub(crate) fn needs(config: &Config) -> Result<SandboxNeeds, Failure> {
+    Ok(tiers(config)?.into_iter().fold(SandboxNeeds::ALL, |needs, tier| needs.intersection(tier.max_needs())))
 }
 
 /// What people should know before a command runs: that this is root, and where less is enforced than could be.
-pub(crate) async fn notes(sandbox: &Sandbox, needs: &Needs) -> Vec<String> {
+pub(crate) async fn notes(sandbox: &Sandbox, needs: &SandboxNeeds) -> Vec<String> {
     let mut notes = Vec::new();
     let enforced = sandbox.enforcement(needs).await;
     // In a container nobody is root.
-    let contained = enforced.as_ref().is_ok_and(|enforcement| enforcement.tier == Tier::Container);
+    let contained = enforced.as_ref().is_ok_and(|enforcement| enforcement.tier == SandboxTier::Container);
     if rustix::process::geteuid().is_root() && !contained {
         notes.push(AS_ROOT.to_owned());
     }
@@ -73,7 +79,7 @@ fn degraded(enforced: &Result<Enforcement, SandboxError>) -> Option<String> {
         Err(error) => return Some(format!("sandbox: none works here, so commands are refused: {error}")),
     };
     // Where nothing is missing there is nothing to say.
-    enforcement.unmet(&Needs::ALL)?;
+    enforcement.first_unmet(&SandboxNeeds::ALL)?;
     let mut line = format!("sandbox: {}", enforcement.tier);
     if !enforcement.layers.is_empty() {
         write!(line, " ({})", enforcement.layers.join(", ")).ok();
@@ -133,12 +139,16 @@ mod tests {
 
     #[test]
     fn what_is_allowed_comes_after_what_is_stronger_unless_it_is_preferred() {
-        let [ns, bwrap] = [Tier::Namespaces, Tier::Bubblewrap];
-        let cases: [(&[&str], Option<&str>, &[Tier]); 6] = [
+        let [ns, bwrap] = [SandboxTier::Namespaces, SandboxTier::Bubblewrap];
+        let cases: [(&[&str], Option<&str>, &[SandboxTier]); 6] = [
             (&[], None, &[ns, bwrap]),
-            (&["landlock", "none"], None, &[ns, bwrap, Tier::Landlock, Tier::Unconfined]),
-            (&["namespaces", "none", "none"], None, &[ns, bwrap, Tier::Unconfined]),
-            (&["landlock", "container"], Some("container"), &[Tier::Container, ns, bwrap, Tier::Landlock]),
+            (&["landlock", "none"], None, &[ns, bwrap, SandboxTier::Landlock, SandboxTier::Unconfined]),
+            (&["namespaces", "none", "none"], None, &[ns, bwrap, SandboxTier::Unconfined]),
+            (
+                &["landlock", "container"],
+                Some("container"),
+                &[SandboxTier::Container, ns, bwrap, SandboxTier::Landlock],
+            ),
             (&[], Some("bubblewrap"), &[bwrap, ns]),
             (&[], Some("namespaces"), &[ns, bwrap]),
         ];
@@ -153,18 +163,18 @@ mod tests {
     #[test]
     fn needs_are_lowered_by_what_is_allowed_by_name_and_by_nothing_else() {
         let needs = |allow: &[&str]| needs(&config(allow, None)).unwrap();
-        assert_eq!(needs(&[]), Needs::ALL);
-        assert_eq!(needs(&["container"]), Needs::ALL);
-        assert_eq!(needs(&["landlock"]), Tier::Landlock.promises());
-        assert_eq!(needs(&["landlock", "none"]), Needs::NONE);
+        assert_eq!(needs(&[]), SandboxNeeds::ALL);
+        assert_eq!(needs(&["container"]), SandboxNeeds::ALL);
+        assert_eq!(needs(&["landlock"]), SandboxTier::Landlock.max_needs());
+        assert_eq!(needs(&["landlock", "none"]), SandboxNeeds::NONE);
     }
 
     #[test]
     fn only_what_is_missing_is_told() {
-        assert_eq!(degraded(&Ok(Enforcement::meeting(Tier::Namespaces, Needs::ALL))), None);
+        assert_eq!(degraded(&Ok(Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL))), None);
         let landlock = Enforcement {
             layers: vec!["Landlock 7".to_owned(), "seccomp".to_owned()],
-            ..Enforcement::meeting(Tier::Landlock, Tier::Landlock.promises())
+            ..Enforcement::from_needs(SandboxTier::Landlock, SandboxTier::Landlock.max_needs())
         };
         assert_eq!(
             degraded(&Ok(landlock)).unwrap(),

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use journeyman_agent::copies::{self, CommitWish, LandWish};
 use journeyman_agent::{AgentError, Asked, Parts};
 use journeyman_git::{GitError, HookRun};
-use journeyman_protocol::{CopyState, Envelope, Outcome, RelPath, RunReport, SessionId};
+use journeyman_protocol::{CopyState, Envelope, RelPath, RunOutcome, RunReport, SessionId};
 use journeyman_sandbox::clean;
 use tokio_util::sync::CancellationToken;
 
@@ -186,7 +186,7 @@ impl Delivery {
                         clean(error.to_string().as_bytes())
                     );
                 }
-                report.outcome = journeyman_protocol::Outcome::Error;
+                report.outcome = journeyman_protocol::RunOutcome::Error;
                 report.exit_code = report.outcome.exit_code();
                 report.summary = format!("{}; not landed: {error}", report.summary);
             }
@@ -205,7 +205,7 @@ impl Delivery {
         stop: &CancellationToken,
     ) -> Result<Option<CommitWish>, Failure> {
         let Some(wish) = &self.commit else { return Ok(None) };
-        if report.outcome != Outcome::Verified || report.changes.is_empty() || !wired.asks() {
+        if report.outcome != RunOutcome::Verified || report.changes.is_empty() || !wired.asks() {
             return Ok(Some(wish.clone()));
         }
         let paths: Vec<RelPath> = report.changes.iter().map(|change| change.path.clone()).collect();

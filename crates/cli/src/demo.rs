@@ -35,7 +35,8 @@ const SCRIPT: &str = include_str!("../demo/script.json");
 pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8, Failure> {
     let paint = color::stderr();
     let house = House::open(environment)?;
-    if let Err(error) = house.sandbox(&Config::default())?.enforcement(&journeyman_protocol::Needs::ALL).await
+    if let Err(error) =
+        house.sandbox(&Config::default())?.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await
     {
         tell!("{} {error}", paint.red("no sandbox works here, so the demo would run nothing:"));
         return Ok(NO_SANDBOX);

@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow};
 use journeyman_agent::AgentError;
 use journeyman_host::ConfigError;
 use journeyman_host::config::{Config, Environment};
-use journeyman_protocol::{ContentHash, Tier, UnixMillis};
+use journeyman_protocol::{ContentHash, SandboxTier, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore, StoreError};
 use journeyman_tools::GUARDS;
@@ -195,7 +195,7 @@ impl House {
     pub(crate) fn sandbox_settings(
         &self,
         config: &Config,
-        allow: Vec<Tier>,
+        allow: Vec<SandboxTier>,
         allow_root: bool,
     ) -> Result<SandboxSettings, Failure> {
         Ok(SandboxSettings {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use journeyman_host::config::{Config, Environment, LoadedPolicy, Trusted, load as load_layers, load_policy};
 use journeyman_policy::{Call, Explained, MAIN_AGENT, Policy, known_tool};
-use journeyman_protocol::{Decision, Effects, Enforcement, Mode, Needs, RelPath, Tier, Verdict};
+use journeyman_protocol::{
+    Decision, Effects, Enforcement, Mode, RelPath, SandboxNeeds, SandboxTier, Verdict,
+};
 use journeyman_sandbox::clean;
 use journeyman_tools::Registry;
 use journeyman_workspace::ListOptions;
@@ -57,7 +59,7 @@ impl Asked {
     }
 
     fn call<'a>(&'a self, mode: Mode, sandbox: Option<&'a Enforcement>) -> Call<'a> {
-        let confined = sandbox.is_some_and(|it| it.unmet(&Needs::ALL).is_none());
+        let confined = sandbox.is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
         // As in a session: `auto` holds while commands are confined.
         let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
         let agent = self.agent.as_deref().filter(|agent| *agent != MAIN_AGENT);
@@ -112,7 +114,7 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
     let asked = Asked { tool, agent: args.agent.clone(), effects };
     let config = load_layers(environment, &root, &[], Trusted::ThisRun, Some(Path::new(ADMIN)))?.config;
     let house = House::open(environment)?;
-    let sandbox = house.sandbox(&config)?.enforcement(&Needs::ALL).await.ok();
+    let sandbox = house.sandbox(&config)?.enforcement(&SandboxNeeds::ALL).await.ok();
     let policy = loaded.policy.with_checks(checks(environment, &house, &root, &config)?);
     let modes = given.map_or_else(|| Mode::ALL.to_vec(), |mode| vec![mode]);
     let verdicts: Vec<(Mode, Verdict)> =
@@ -355,7 +357,7 @@ fn test(environment: &Environment, args: &PolicyTestArgs) -> Result<u8, Failure>
         policy.rules().iter().map(|(_, rule)| rule.matches.len() + rule.not_matches.len()).sum();
     let mut failed = 0;
     let mut held = 0;
-    let sandbox = Enforcement::meeting(Tier::Namespaces, Needs::ALL);
+    let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
     for file in &args.files {
         let shown = clean(file.display().to_string().as_bytes());
         for case in cases(&environment.cwd.join(file), &shown)? {

@@ -88,7 +88,7 @@ impl Questions {
     /// Writes rules into the user's own file. They hold in this session either way.
     fn keep(&self, rules: &Rules) {
         let Some(dir) = &self.config_dir else { return };
-        match keep_rules(dir, rules, &now().day()) {
+        match keep_rules(dir, rules, &now().to_date()) {
             Ok(path) => tell!("  {}", color::stderr().dim(&format!("written to {}", path.display()))),
             Err(error) => {
                 let text = clean(format!("it holds in this session only: {error}").as_bytes());

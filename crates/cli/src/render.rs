@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use journeyman_protocol::{
     CallId, CallState, CheckOutcome, CompressionPhase, ErrorSeverity, Event, Evidence, FileChangeKind,
-    FileConflict, PassedOver, ReminderCategory, ResumeStrategy, Todo, TodoStatus,
+    FileConflict, ReminderCategory, ResumeStrategy, Todo, TodoStatus, UnavailableTier,
 };
 use journeyman_sandbox::clean;
 
@@ -140,13 +140,13 @@ impl Renderer {
             Event::Isolated { .. }
             | Event::CopyRefreshed { .. }
             | Event::Landed { copy: Some(_), .. }
-            | Event::Kept { .. }
-            | Event::Discarded { .. }
+            | Event::CopyKept { .. }
+            | Event::CopyDiscarded { .. }
             | Event::Committed { .. }
             | Event::CandidatesStarted { .. } => self.copy(event),
             Event::Done { report } if self.prefix.is_some() => self.line(&clean(report.summary.as_bytes())),
-            Event::AgentResumed { strategy, sealed, changed } => {
-                self.resumed(*strategy, sealed.len(), changed)
+            Event::AgentResumed { strategy, interrupted, changed } => {
+                self.resumed(*strategy, interrupted.len(), changed)
             }
             Event::PermissionRequired { call, summary, .. } => {
                 let summary = cut(&clean(summary.as_bytes()));
@@ -166,12 +166,12 @@ impl Renderer {
                     self.line(&format!("  {what} {by}: {summary}"));
                 }
             }
-            Event::Trespassed { trespasses, .. } => {
-                for one in trespasses.iter().take(PREVIEW_LINES) {
+            Event::GuardViolated { violations, .. } => {
+                for one in violations.iter().take(PREVIEW_LINES) {
                     self.problem(ErrorSeverity::Error, &one.to_string());
                 }
-                if trespasses.len() > PREVIEW_LINES {
-                    self.note(&format!("  … and {} more", trespasses.len() - PREVIEW_LINES));
+                if violations.len() > PREVIEW_LINES {
+                    self.note(&format!("  … and {} more", violations.len() - PREVIEW_LINES));
                 }
             }
             Event::TodoChanged { current, .. } => self.todos(current),
@@ -201,13 +201,13 @@ impl Renderer {
     fn copy(&mut self, event: &Event) {
         let paint = self.paint;
         match event {
-            Event::Isolated { tier, passed_over, reopened } => {
+            Event::Isolated { tier, unavailable, reopened } => {
                 let again = if *reopened { ", opened again" } else { "" };
                 self.line(&format!(
                     "{}  works in a copy of the project ({tier}{again})",
                     paint.bold("isolated")
                 ));
-                for PassedOver { tier, reason } in passed_over {
+                for UnavailableTier { tier, reason } in unavailable {
                     let text = clean(format!("  no {tier}: {reason}").as_bytes());
                     self.line(&paint.dim(&cut(&text)));
                 }
@@ -234,16 +234,16 @@ impl Renderer {
                 let plural = if changes.len() == 1 { "" } else { "s" };
                 self.line(&format!("{}  {} file{plural}{merged}", paint.green("landed"), changes.len()));
             }
-            Event::Kept { reason, conflicts } => {
+            Event::CopyKept { reason, conflicts } => {
                 self.note(&cut(&clean(format!("kept in its copy: {reason}").as_bytes())));
                 for FileConflict { path, reason } in conflicts.iter().take(PREVIEW_LINES) {
                     self.note(&cut(&clean(format!("  {path}: {reason}").as_bytes())));
                 }
             }
-            Event::Discarded { files: 0 } => {
+            Event::CopyDiscarded { files: 0 } => {
                 self.line(&paint.dim("nothing was changed in the copy; it is gone"))
             }
-            Event::Discarded { files } => self.note(&format!("discarded, with {files} changed files")),
+            Event::CopyDiscarded { files } => self.note(&format!("discarded, with {files} changed files")),
             Event::Committed { commit } => {
                 let on = commit.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
                 let short = commit.id.get(..10).unwrap_or(&commit.id);
@@ -261,10 +261,10 @@ impl Renderer {
         }
     }
 
-    fn resumed(&mut self, strategy: ResumeStrategy, sealed: usize, changed: &[String]) {
+    fn resumed(&mut self, strategy: ResumeStrategy, interrupted: usize, changed: &[String]) {
         let paint = self.paint;
         if strategy == ResumeStrategy::Crash {
-            let how = match sealed {
+            let how = match interrupted {
                 0 => "its task was cut off; no call was running".to_owned(),
                 1 => "its task was cut off, and one call with it".to_owned(),
                 many => format!("its task was cut off, and {many} calls with it"),
@@ -292,7 +292,7 @@ impl Renderer {
         let mark = match state {
             CallState::Completed => return,
             CallState::Denied => "denied",
-            CallState::Sealed => "cut off",
+            CallState::Interrupted => "cut off",
             _ => "failed",
         };
         let text = clean(preview.as_bytes());

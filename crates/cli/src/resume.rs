@@ -7,7 +7,7 @@ use journeyman_agent::{
     AgentError, CutOff, Filter, SessionHandle, Since, State, Subscription, candidates, resume as open,
 };
 use journeyman_host::config::Environment;
-use journeyman_protocol::{Event, MessageKind, Outcome, SessionId};
+use journeyman_protocol::{Event, MessageKind, RunOutcome, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::{SessionSummary, Store as _};
 
@@ -211,7 +211,7 @@ async fn close(session: &SessionHandle, mut events: Subscription, quiet: bool) -
 }
 
 /// How the last task ended, for people.
-fn ended(outcome: Option<Outcome>) -> String {
+fn ended(outcome: Option<RunOutcome>) -> String {
     let word = outcome.and_then(|outcome| serde_json::to_value(outcome).ok());
     match word.as_ref().and_then(|word| word.as_str()) {
         Some(word) => format!("its last task ended ({})", word.replace('_', " ")),

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use journeyman_agent::{Approver, Checks, Filter, SessionHandle, Since, Subscription, start};
 use journeyman_host::config::Environment;
 use journeyman_host::{Cassette, Connected, connect};
-use journeyman_protocol::{Event, Outcome, RunReport, SessionId};
+use journeyman_protocol::{Event, RunOutcome, RunReport, SessionId};
 use journeyman_sandbox::clean;
 use journeyman_store::StoreError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -86,7 +86,7 @@ impl Prepared {
         let cassette = Cassette {
             record: options.model.record.clone(),
             replay: options.model.replay.clone(),
-            day: now().day(),
+            day: now().to_date(),
         };
         let connected = connect(&settled.config, environment, &cassette, Arc::new(now))?;
         let approver = if interactive { Approver::Handle } else { Approver::Nobody };
@@ -246,7 +246,7 @@ pub(crate) async fn stand_by(
     }
     let report = watched?;
     // A session whose log is gone can't be gone on with or taken back: that it ended is all there is to say.
-    if report.outcome == Outcome::Error
+    if report.outcome == RunOutcome::Error
         && let Err(StoreError::Gone { .. }) = ground.store.find(report.session.as_str()).await
     {
         return Err(Failure::Error(anyhow::anyhow!("{}", report.summary)));

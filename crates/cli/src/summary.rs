@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
-    FileConflict, Outcome, RelPath, RunReport, SessionId, Trespass, UnixMillis, Usage,
+    FileConflict, GuardViolation, RelPath, RunOutcome, RunReport, SessionId, UnixMillis, Usage,
 };
 use journeyman_sandbox::clean;
 
@@ -37,7 +37,7 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
         push(&mut out, &format!("{kind} {}", change.path));
     }
     out.push_str(&runs_code(report.changes.iter().map(|change| &change.path), paint));
-    out.push_str(&trespasses(&report.trespasses, paint));
+    out.push_str(&violations(&report.violations, paint));
     for one in &report.evidence {
         push(&mut out, &evidence(one, paint));
     }
@@ -48,8 +48,8 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
     }
     let summary = clean(report.summary.as_bytes());
     let head = match report.outcome {
-        Outcome::Verified => paint.green(&summary),
-        Outcome::Unverified | Outcome::Limit | Outcome::Conflict => paint.yellow(&summary),
+        RunOutcome::Verified => paint.green(&summary),
+        RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict => paint.yellow(&summary),
         _ => paint.red(&summary),
     };
     push(&mut out, &paint.bold(&head));
@@ -73,15 +73,15 @@ pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
 }
 
 /// What commands did that they may not, and what became of it, a line each; empty where they did nothing such.
-pub(crate) fn trespasses(trespasses: &[Trespass], paint: Paint) -> String {
+pub(crate) fn violations(violations: &[GuardViolation], paint: Paint) -> String {
     /// Lines that are read; `--json` has all.
     const MOST_NAMED: usize = 20;
     let mut out = String::new();
-    for one in trespasses.iter().take(MOST_NAMED) {
+    for one in violations.iter().take(MOST_NAMED) {
         let text = clean(one.to_string().as_bytes());
         push(&mut out, &format!("{} {text}", paint.red("not a command's to do:")));
     }
-    if let Some(more) = trespasses.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+    if let Some(more) = violations.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
         push(&mut out, &format!("{} {more} more", paint.red("not a command's to do:")));
     }
     out
@@ -160,7 +160,7 @@ pub(crate) fn candidates(all: &[CandidateReport], paint: Paint) -> String {
     let mut out = String::new();
     for candidate in all {
         let outcome = match candidate.outcome {
-            Some(Outcome::Verified) => paint.green("verified"),
+            Some(RunOutcome::Verified) => paint.green("verified"),
             Some(outcome) => {
                 let word = serde_json::to_value(outcome).unwrap_or_default();
                 paint.yellow(&word.as_str().unwrap_or_default().replace('_', " "))
@@ -185,7 +185,7 @@ pub(crate) fn candidates(all: &[CandidateReport], paint: Paint) -> String {
             if candidate.turns == 1 { "" } else { "s" },
         );
         push(&mut out, &line);
-        if candidate.outcome != Some(Outcome::Verified) {
+        if candidate.outcome != Some(RunOutcome::Verified) {
             push(&mut out, &paint.dim(&format!("     {}", clean(candidate.summary.as_bytes()))));
         }
     }
@@ -193,10 +193,12 @@ pub(crate) fn candidates(all: &[CandidateReport], paint: Paint) -> String {
 }
 
 /// Whether the task came to an end of its own.
-fn is_done(outcome: Outcome) -> bool {
+fn is_done(outcome: RunOutcome) -> bool {
     match outcome {
-        Outcome::Verified | Outcome::ChecksFail | Outcome::Unverified | Outcome::Conflict => true,
-        Outcome::Error | Outcome::Limit | Outcome::PermissionNeeded | Outcome::Interrupted => false,
+        RunOutcome::Verified | RunOutcome::ChecksFail | RunOutcome::Unverified | RunOutcome::Conflict => true,
+        RunOutcome::Error | RunOutcome::Limit | RunOutcome::PermissionNeeded | RunOutcome::Interrupted => {
+            false
+        }
     }
 }
 
@@ -240,7 +242,7 @@ pub(crate) fn tokens(usage: &Usage, cost: Option<f64>) -> String {
         read => format!(" ({} cached)", grouped(read)),
     };
     let cost = cost.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"));
-    format!("{} tokens in{cached}, {} out, {cost}", grouped(usage.all_input().0), grouped(usage.output.0))
+    format!("{} tokens in{cached}, {} out, {cost}", grouped(usage.total_input().0), grouped(usage.output.0))
 }
 
 fn grouped(number: u64) -> String {
@@ -258,7 +260,7 @@ fn grouped(number: u64) -> String {
 /// The minute of a time as `2026-01-31 12:34`, in UTC.
 pub(crate) fn minute(at: UnixMillis) -> String {
     let minutes = at.0 / 60_000 % 1_440;
-    format!("{} {:02}:{:02}", at.day(), minutes / 60, minutes % 60)
+    format!("{} {:02}:{:02}", at.to_date(), minutes / 60, minutes % 60)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use journeyman_host::embeddings::vectorer;
 use journeyman_host::{Connected, providers};
 use journeyman_policy::secrets::Redactor;
 use journeyman_policy::{Policy, is_guarded, is_secret_name, runs_code};
-use journeyman_protocol::{Mode, Needs, Tokens};
+use journeyman_protocol::{Mode, SandboxNeeds, Tokens};
 use journeyman_sandbox::{HostEnvironment, Sandbox, Toolchains, toolchains};
 use journeyman_store::Store;
 use journeyman_tools::{FindVectorer, Registry, SharedIndex};
@@ -40,7 +40,7 @@ pub(crate) struct Ground {
     redactor: Arc<Redactor>,
     programs: Arc<Programs>,
     tiers: Vec<Tier>,
-    needs: Needs,
+    needs: SandboxNeeds,
     vectors: Arc<FindVectorer>,
     pub(crate) holder: String,
 }
@@ -277,7 +277,7 @@ fn run_settings(
         context_budget: config
             .context_tokens
             .map_or(standard.context_budget, |tokens| Tokens(u64::from(tokens))),
-        today: connected.day.clone().unwrap_or_else(|| now().day()),
+        today: connected.day.clone().unwrap_or_else(|| now().to_date()),
         platform: standard.platform,
     })
 }

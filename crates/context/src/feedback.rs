@@ -50,7 +50,7 @@ impl Feedback<'_> {
     #[must_use]
     pub fn message(&self) -> String {
         let mut failed: Vec<&Evidence> =
-            self.evidence.iter().filter(|check| check.outcome.failed()).collect();
+            self.evidence.iter().filter(|check| check.outcome.has_failed()).collect();
         failed.sort_by_key(|check| check.diagnostics.is_empty());
         let mut out = format!(
             "The project's checks ran on your change, and {} of {} failed. This was attempt {} of {}.\n",
@@ -81,11 +81,11 @@ impl Feedback<'_> {
             let chosen = self.evidence.iter().filter(|check| wanted(&check.outcome));
             chosen.map(|check| check.command.as_str()).collect()
         };
-        list(&mut out, "Passed", &of(CheckOutcome::passed));
+        list(&mut out, "Passed", &of(CheckOutcome::has_passed));
         list(
             &mut out,
             "Could not run (says nothing of your change)",
-            &of(|outcome| !outcome.passed() && !outcome.failed()),
+            &of(|outcome| !outcome.has_passed() && !outcome.has_failed()),
         );
         if !edits.is_empty() {
             let _infallible = write!(out, "\n## Your edits so far\n{}\n", edits.trim_end());
@@ -97,7 +97,7 @@ impl Feedback<'_> {
     /// Whether the same checks failed with the same findings as in the round before.
     fn repeats(&self) -> bool {
         let findings = |evidence: &[Evidence]| -> Vec<String> {
-            let failed = evidence.iter().filter(|check| check.outcome.failed());
+            let failed = evidence.iter().filter(|check| check.outcome.has_failed());
             failed.map(fingerprint).collect()
         };
         let now = findings(self.evidence);

@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_protocol::{Needs, RelPath, Tier};
+use journeyman_protocol::{RelPath, SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{Limits, Outcome, Request, Streams, Toolchains, clean};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -66,7 +66,7 @@ pub struct Confinement {
     /// The user's variables that hooks get.
     pub env: BTreeMap<OsString, OsString>,
     /// The needs that must be met besides confined reads and writes and no network.
-    pub needs: Needs,
+    pub needs: SandboxNeeds,
     /// Paths of the project that hooks may not change.
     pub protected: Vec<RelPath>,
     /// Returns true for paths that programs outside of the sandbox obey: no hook adds one to a commit.
@@ -81,7 +81,7 @@ impl Default for Confinement {
             run: HookRun::Confined,
             toolchains: Arc::default(),
             env: BTreeMap::new(),
-            needs: Needs::NONE,
+            needs: SandboxNeeds::NONE,
             protected: Vec::new(),
             is_guarded: |_| false,
             runs_code: |_| false,
@@ -161,9 +161,11 @@ impl<'a> HookRunner<'a> {
         }
         let enforcement = self.git.sandbox.enforcement(&self.needs()).await;
         let enforcement = enforcement.map_err(|error| self.found.refusal(error))?;
-        let missing = enforcement.unmet(&self.needs());
+        let missing = enforcement.first_unmet(&self.needs());
         match missing {
-            _ if enforcement.tier == Tier::Unconfined => Err(self.found.refusal("no sandbox works here")),
+            _ if enforcement.tier == SandboxTier::Unconfined => {
+                Err(self.found.refusal("no sandbox works here"))
+            }
             Some(missing) => {
                 let tier = enforcement.tier;
                 Err(self.found.refusal(format!("the sandbox \"{tier}\" doesn't give {missing}")))
@@ -172,8 +174,13 @@ impl<'a> HookRunner<'a> {
         }
     }
 
-    fn needs(&self) -> Needs {
-        Needs { writes_confined: true, reads_confined: true, network_off: true, ..self.confinement.needs }
+    fn needs(&self) -> SandboxNeeds {
+        SandboxNeeds {
+            writes_confined: true,
+            reads_confined: true,
+            network_off: true,
+            ..self.confinement.needs
+        }
     }
 
     /// Runs the hooks before a commit on `index` and on the commit's message. Puts what they made of the index into

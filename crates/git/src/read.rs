@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use journeyman_protocol::{Needs, Tier};
+use journeyman_protocol::{SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{Limits, Outcome, Request, SandboxError, Stdin, Streams, WriteMode, clean};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ pub(crate) struct Reader<'a> {
     program: PathBuf,
     env: BTreeMap<OsString, OsString>,
     outside: Vec<PathBuf>,
-    needs: Needs,
+    needs: SandboxNeeds,
 }
 
 /// One reading command.
@@ -99,10 +99,15 @@ impl<'a> Reader<'a> {
         let place = Place::find(&git.root)?;
         let program = program(&git.path, &place.root).ok_or(GitError::Missing)?;
         // The whole of what the tier has is enforced anyway; this is what a read can't do without.
-        let needs = Needs { writes_confined: true, reads_confined: true, network_off: true, ..Needs::NONE };
+        let needs = SandboxNeeds {
+            writes_confined: true,
+            reads_confined: true,
+            network_off: true,
+            ..SandboxNeeds::NONE
+        };
         let enforcement = git.sandbox.enforcement(&needs).await?;
-        let confined = enforcement.tier != Tier::Unconfined;
-        let needs = if confined { needs } else { Needs::NONE };
+        let confined = enforcement.tier != SandboxTier::Unconfined;
+        let needs = if confined { needs } else { SandboxNeeds::NONE };
         let outside = place.outside();
         let mut reader = Self { git, program, env: shield::environment(&[]), outside, needs, place };
         if !confined {

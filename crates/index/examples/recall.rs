@@ -24,7 +24,7 @@ use journeyman_index::history::History;
 use journeyman_index::query::{Context, Corpus as _, Memory, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_index::vectors::{Embedder as _, Model2Vec, Patience, Purpose, Similar, beginning};
-use journeyman_protocol::{RelPath, Tier};
+use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn main() {
         by_repo.entry(row["repo"].as_str().unwrap().to_owned()).or_default().push(row);
     }
     let settings = SandboxSettings {
-        allow: vec![Tier::Namespaces, Tier::Unconfined],
+        allow: vec![SandboxTier::Namespaces, SandboxTier::Unconfined],
         allow_root: true,
         ..Default::default()
     };

@@ -73,7 +73,7 @@ async fn a_real_server_streams_over_every_protocol_it_speaks() {
             reply.stop
         );
         assert!(reply.usage.output.0 > 0 && reply.usage.output.0 <= 24, "{wire}: {:?}", reply.usage);
-        assert!(reply.usage.all_input().0 > 10, "{wire}: {:?}", reply.usage);
+        assert!(reply.usage.total_input().0 > 10, "{wire}: {:?}", reply.usage);
     }
 }
 

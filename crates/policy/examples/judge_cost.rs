@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use journeyman_policy::{Call, Layer, Policy, Rules, analyse};
-use journeyman_protocol::{Effects, Enforcement, Mode, Needs, RelPath, Tier};
+use journeyman_protocol::{Effects, Enforcement, Mode, RelPath, SandboxNeeds, SandboxTier};
 
 /// Rounds of which the best counts.
 const ROUNDS: usize = 30;
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let policy = Policy::default()
         .with_checks(vec!["cargo test".to_owned(), "cargo clippy --all".to_owned()])
         .with_rules(Rules::parse(&rules(count), Layer::User, "bench.toml")?);
-    let sandbox = Enforcement::meeting(Tier::Namespaces, Needs::ALL);
+    let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
     let commands = [
         "ls -la src",
         "git log --oneline -5 | head -3",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, Needs, RelPath, Verdict};
+use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, RelPath, SandboxNeeds, Verdict};
 
 use crate::command::{CommandAnalysis, Part, analyse};
 use crate::protect::{Protection, protection};
@@ -18,7 +18,7 @@ const RULE_GIT: &str = "built-in: git's own files";
 const RULE_GUARDED: &str = "built-in: protected path";
 const RULE_UNCONFINED: &str = "built-in: unconfined command";
 /// The rule that asks about what undoing may not bring back; it isn't held against a call that is
-/// [contained](Effects::contained).
+/// [contained](Effects::previewed).
 pub const RULE_LOSS: &str = "built-in: loss beyond undo";
 const RULE_MCP: &str = "built-in: tool of an MCP server";
 
@@ -140,9 +140,9 @@ impl Policy {
     /// Says whether a call may run.
     ///
     /// Level 0 runs in every mode, and is all that runs in `plan`; `ask` asks for levels 1 and 2; `edit` runs
-    /// level 1 and asks for 2; `auto` runs 1 and 2 while the sandbox meets [`Needs::ALL`] and asks otherwise;
+    /// level 1 and asks for 2; `auto` runs 1 and 2 while the sandbox meets [`SandboxNeeds::ALL`] and asks otherwise;
     /// level 3 is asked for every time. A command of any level is asked for where the sandbox doesn't meet
-    /// [`Needs::ALL`], because even one that only reads can read what isn't the project's; and so is one that
+    /// [`SandboxNeeds::ALL`], because even one that only reads can read what isn't the project's; and so is one that
     /// may destroy what undoing can't bring back. Git's own files are never written by a tool.
     ///
     /// A rule that denies or asks makes this stricter, whatever others say. A rule that allows takes the place of a
@@ -166,7 +166,7 @@ impl Policy {
     fn analysed(&self, effects: &Effects) -> Option<CommandAnalysis> {
         effects.command.as_deref().map(|command| {
             let mut analysis = analyse(command, &self.checks);
-            analysis.beyond_undo &= !effects.contained;
+            analysis.beyond_undo &= !effects.previewed;
             analysis
         })
     }
@@ -436,9 +436,9 @@ fn by_mode(mode: Mode, level: Level, sandbox: Option<&Enforcement>) -> Decision 
 fn unmet(sandbox: Option<&Enforcement>) -> Option<String> {
     match sandbox {
         None => Some("no sandbox works here".to_owned()),
-        Some(enforcement) => {
-            enforcement.unmet(&Needs::ALL).map(|need| format!("the sandbox does not give {need}"))
-        }
+        Some(enforcement) => enforcement
+            .first_unmet(&SandboxNeeds::ALL)
+            .map(|need| format!("the sandbox does not give {need}")),
     }
 }
 

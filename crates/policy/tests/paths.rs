@@ -4,13 +4,13 @@
 
 use Decision::{Allow, Ask, Deny};
 use journeyman_policy::{Call, Layer, Policy, Rules};
-use journeyman_protocol::{Decision, Effects, Enforcement, Mode, Needs, Tier};
+use journeyman_protocol::{Decision, Effects, Enforcement, Mode, SandboxNeeds, SandboxTier};
 use proptest::prelude::*;
 
 fn decided(rules: &str, command: &str) -> Decision {
     let policy = Policy::default().with_rules(Rules::parse(rules, Layer::User, "policy.toml").unwrap());
     let effects = Effects { command: Some(command.to_owned()), ..Effects::default() };
-    let sandbox = Enforcement::meeting(Tier::Namespaces, Needs::ALL);
+    let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
     let call = Call {
         tool: "run_command",
         agent: None,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use journeyman_policy::{Call, Layer, MAX_RULES, Policy, Rule, Rules};
-use journeyman_protocol::{Decision, Effects, Enforcement, Mode, Needs, RelPath, Tier};
+use journeyman_protocol::{Decision, Effects, Enforcement, Mode, RelPath, SandboxNeeds, SandboxTier};
 use proptest::prelude::*;
 
 fn user(text: &str) -> Result<Rules, String> {
@@ -244,7 +244,7 @@ fn decided(
     mode: Mode,
     effects: &Effects,
 ) -> (Decision, Vec<String>) {
-    let sandbox = Enforcement::meeting(Tier::Namespaces, Needs::ALL);
+    let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
     let verdict = policy.judge(&Call { tool, agent, mode, effects, sandbox: Some(&sandbox) });
     assert!(!verdict.reason.is_empty() && !verdict.reason.contains('\n'), "{verdict:?}");
     (verdict.decision, verdict.rules)
@@ -333,7 +333,7 @@ fn protected_files_and_hosts_take_exact_rules_and_gits_files_none() {
 
 #[test]
 fn always_is_offered_for_what_is_asked_and_lets_that_through_alone() {
-    let sandbox = Enforcement::meeting(Tier::Namespaces, Needs::ALL);
+    let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
     let writes = |path: &str| Effects { writes: vec![RelPath::parse(path).unwrap()], ..Effects::default() };
     fn call<'a>(tool: &'a str, mode: Mode, effects: &'a Effects, sandbox: &'a Enforcement) -> Call<'a> {
         Call { tool, agent: None, mode, effects, sandbox: Some(sandbox) }

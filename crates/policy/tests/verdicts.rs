@@ -3,11 +3,13 @@
 
 use Decision::{Allow, Ask, Deny};
 use journeyman_policy::{Call, Policy};
-use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, Needs, RelPath, Tier, Verdict};
+use journeyman_protocol::{
+    Decision, Effects, Enforcement, Level, Mode, RelPath, SandboxNeeds, SandboxTier, Verdict,
+};
 use proptest::prelude::*;
 
 fn full() -> Enforcement {
-    Enforcement::meeting(Tier::Namespaces, Needs::ALL)
+    Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL)
 }
 
 fn writes(paths: &[&str]) -> Effects {
@@ -197,7 +199,7 @@ fn some_effects() -> impl Strategy<Value = Effects> {
     let paths = prop::collection::vec(path, 0..3)
         .prop_map(|paths| paths.iter().filter_map(|path| RelPath::parse(path).ok()).collect::<Vec<_>>());
     (paths.clone(), paths, prop::option::of(command), prop::collection::vec("[a-z.]{1,9}", 0..2)).prop_map(
-        |(reads, writes, command, hosts)| Effects { reads, writes, command, hosts, contained: false },
+        |(reads, writes, command, hosts)| Effects { reads, writes, command, hosts, previewed: false },
     )
 }
 
@@ -206,7 +208,7 @@ fn a_sandbox() -> impl Strategy<Value = Option<Enforcement>> {
         Just(None),
         Just(Some(full())),
         any::<[bool; 7]>().prop_map(|[a, b, c, d, e, f, g]| {
-            let needs = Needs {
+            let needs = SandboxNeeds {
                 writes_confined: a,
                 reads_confined: b,
                 protected_kept: c,
@@ -215,7 +217,7 @@ fn a_sandbox() -> impl Strategy<Value = Option<Enforcement>> {
                 privileges_dropped: f,
                 resources_bounded: g,
             };
-            Some(Enforcement::meeting(Tier::Landlock, needs))
+            Some(Enforcement::from_needs(SandboxTier::Landlock, needs))
         })
     ]
 }

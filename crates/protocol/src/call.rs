@@ -24,20 +24,20 @@ pub enum CallState {
     /// It ended badly; the result says how.
     Failed,
     /// It was cut off (a crash, an interrupt) and closed with an error result.
-    Sealed,
+    Interrupted,
 }
 
 impl CallState {
     /// Whether nothing can follow.
     #[must_use]
     pub fn is_final(self) -> bool {
-        matches!(self, Self::Denied | Self::Completed | Self::Failed | Self::Sealed)
+        matches!(self, Self::Denied | Self::Completed | Self::Failed | Self::Interrupted)
     }
 }
 
 /// One step of a call's life, as the log holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Transition {
+pub struct CallTransition {
     /// The call.
     pub call: CallId,
     /// The tool's name.
@@ -84,7 +84,7 @@ pub struct CallStep {
     pub note: Option<String>,
 }
 
-/// What the log knows of a call: the fold over its [`Transition`]s, with its audit trail.
+/// What the log knows of a call: the fold over its [`CallTransition`]s, with its audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallRecord {
     /// The call.
@@ -103,7 +103,7 @@ pub struct CallRecord {
 impl CallRecord {
     /// When its effect may have begun.
     #[must_use]
-    pub fn started(&self) -> Option<UnixMillis> {
+    pub fn started_at(&self) -> Option<UnixMillis> {
         self.entered(CallState::Executing)
     }
 

@@ -94,13 +94,13 @@ pub enum CheckOutcome {
 impl CheckOutcome {
     /// Whether the check ran and passed.
     #[must_use]
-    pub fn passed(&self) -> bool {
+    pub fn has_passed(&self) -> bool {
         matches!(self, Self::Passed)
     }
 
     /// Whether the check ran and failed.
     #[must_use]
-    pub fn failed(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         matches!(self, Self::Failed { .. })
     }
 }

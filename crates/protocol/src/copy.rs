@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcome, RelPath, SessionId};
+use crate::{RelPath, RunOutcome, SessionId};
 
 /// Where the work of an isolated session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +19,7 @@ pub enum CopyState {
 
 /// A way of copying the project that couldn't be had.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PassedOver {
+pub struct UnavailableTier {
     /// Which one, such as `overlay`.
     pub tier: String,
     /// Why not.
@@ -71,7 +71,7 @@ pub struct CandidateReport {
     pub session: SessionId,
     /// How it ended; absent while it has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<RunOutcome>,
     /// One line a person understands.
     pub summary: String,
     /// Files that it changed.

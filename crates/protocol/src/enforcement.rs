@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Which back-end runs a command, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Tier {
+pub enum SandboxTier {
     /// The program's own namespaces.
     Namespaces,
     /// The distribution's `bwrap`.
@@ -23,27 +23,29 @@ pub enum Tier {
     Unconfined,
 }
 
-impl Tier {
+impl SandboxTier {
     /// The most that can be asked of commands in it. A user who allows a tier by name allows this, and no less.
     #[must_use]
-    pub fn promises(self) -> Needs {
+    pub fn max_needs(self) -> SandboxNeeds {
         match self {
-            Self::Namespaces | Self::Bubblewrap | Self::Container => Needs::ALL,
+            Self::Namespaces | Self::Bubblewrap | Self::Container => SandboxNeeds::ALL,
             // Neither a mount namespace nor a process namespace: what is in the writable project can be changed, and
             // processes are told apart by what they may be sent, not hidden.
-            Self::Landlock => Needs {
+            Self::Landlock => SandboxNeeds {
                 protected_kept: false,
                 processes_confined: false,
                 resources_bounded: false,
-                ..Needs::ALL
+                ..SandboxNeeds::ALL
             },
-            Self::Seatbelt => Needs { processes_confined: false, resources_bounded: false, ..Needs::ALL },
-            Self::Unconfined => Needs::NONE,
+            Self::Seatbelt => {
+                SandboxNeeds { processes_confined: false, resources_bounded: false, ..SandboxNeeds::ALL }
+            }
+            Self::Unconfined => SandboxNeeds::NONE,
         }
     }
 }
 
-impl fmt::Display for Tier {
+impl fmt::Display for SandboxTier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Namespaces => "namespaces",
@@ -60,7 +62,7 @@ impl fmt::Display for Tier {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Enforcement {
     /// The back-end.
-    pub tier: Tier,
+    pub tier: SandboxTier,
     /// Nothing outside the writable paths can be changed.
     pub writes_confined: bool,
     /// The home directory and other projects can't be read.
@@ -91,13 +93,13 @@ impl Enforcement {
     pub fn none() -> Self {
         Self {
             gaps: vec!["commands run unconfined, with your rights".to_owned()],
-            ..Self::meeting(Tier::Unconfined, Needs::NONE)
+            ..Self::from_needs(SandboxTier::Unconfined, SandboxNeeds::NONE)
         }
     }
 
     /// Just these needs are met, and nothing is said of gaps.
     #[must_use]
-    pub fn meeting(tier: Tier, needs: Needs) -> Self {
+    pub fn from_needs(tier: SandboxTier, needs: SandboxNeeds) -> Self {
         Self {
             tier,
             writes_confined: needs.writes_confined,
@@ -115,7 +117,7 @@ impl Enforcement {
 
     /// Names the first need that isn't met, if any.
     #[must_use]
-    pub fn unmet(&self, needs: &Needs) -> Option<&'static str> {
+    pub fn first_unmet(&self, needs: &SandboxNeeds) -> Option<&'static str> {
         let table = [
             (needs.writes_confined, self.writes_confined, "confined writes"),
             (needs.reads_confined, self.reads_confined, "confined reads"),
@@ -131,7 +133,7 @@ impl Enforcement {
 
 /// What must be enforced for a command to run at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Needs {
+pub struct SandboxNeeds {
     /// See [`Enforcement::writes_confined`].
     pub writes_confined: bool,
     /// See [`Enforcement::reads_confined`].
@@ -148,7 +150,7 @@ pub struct Needs {
     pub resources_bounded: bool,
 }
 
-impl Needs {
+impl SandboxNeeds {
     /// Everything: the default for whatever a model types.
     pub const ALL: Self = Self {
         writes_confined: true,
@@ -172,7 +174,7 @@ impl Needs {
 
     /// What both ask for.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn intersection(self, other: Self) -> Self {
         Self {
             writes_confined: self.writes_confined && other.writes_confined,
             reads_confined: self.reads_confined && other.reads_confined,

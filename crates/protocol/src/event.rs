@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentState, Breakpoint, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport,
-    CopyReport, Enforcement, Evidence, FileConflict, Mode, PassedOver, RelPath, ReminderCategory, Seq,
-    SessionId, StopReason, Todo, Tokens, Trespass, UnixMillis, Usage, Verdict,
+    AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, CopyReport,
+    Enforcement, Evidence, FileConflict, GuardViolation, Mode, RelPath, ReminderCategory, Seq, SessionId,
+    StopReason, Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
 };
 
 /// What an event is for. Each kind belongs to exactly one.
@@ -25,7 +25,7 @@ pub enum Channel {
 /// How a run ended. Each has its own exit code of `jm run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RunOutcome {
     /// Files changed (or none had to) and every check that ran passed, at least one of them.
     Verified,
     /// It could not go on.
@@ -45,7 +45,7 @@ pub enum Outcome {
     Interrupted,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// The exit code of `jm run`. 2 is a usage error and never an outcome.
     #[must_use]
     pub fn exit_code(self) -> u8 {
@@ -89,7 +89,7 @@ pub struct RunReport {
     /// The session, for `jm show` and `jm undo`.
     pub session: SessionId,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The exit code that goes with it.
     pub exit_code: u8,
     /// One line a person understands.
@@ -103,7 +103,7 @@ pub struct RunReport {
     /// Guarded files and repositories that commands made, changed or deleted, and what became of them. A run with any
     /// is not verified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub trespasses: Vec<Trespass>,
+    pub violations: Vec<GuardViolation>,
     /// The checks of the last verification.
     pub evidence: Vec<Evidence>,
     /// How often checks failed and were fed back.
@@ -477,7 +477,7 @@ pub enum Event {
         tier: String,
         /// The better ways that couldn't be had.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        passed_over: Vec<PassedOver>,
+        unavailable: Vec<UnavailableTier>,
         /// Whether it was there already, from an earlier run of the session.
         reopened: bool,
     },
@@ -492,7 +492,7 @@ pub enum Event {
     },
     /// The copy stays, with what was done in it: it wasn't verified, doesn't go together with what the user changed,
     /// or the user wants to look at it first.
-    Kept {
+    CopyKept {
         /// Why.
         reason: String,
         /// Files that both changed in ways that don't go together.
@@ -500,7 +500,7 @@ pub enum Event {
         conflicts: Vec<FileConflict>,
     },
     /// The copy is gone, and nothing of it was landed.
-    Discarded {
+    CopyDiscarded {
         /// Files that were different in it.
         files: u64,
     },
@@ -533,12 +533,12 @@ pub enum Event {
         /// The new one.
         state: AgentState,
     },
-    /// The session is at another place of its turn.
-    BreakpointChanged {
-        /// Where it was.
-        previous: Breakpoint,
-        /// Where it is.
-        current: Breakpoint,
+    /// The session entered another phase of its turn. Other agents call the phase a breakpoint.
+    TurnPhaseChanged {
+        /// The phase it left.
+        previous: TurnPhase,
+        /// The phase it entered.
+        current: TurnPhase,
     },
     /// A step is over: one reply of the model and the calls it made.
     StepComplete {
@@ -559,7 +559,7 @@ pub enum Event {
         /// Why.
         strategy: ResumeStrategy,
         /// The calls that were cut off, each closed with one error result.
-        sealed: Vec<CallRecord>,
+        interrupted: Vec<CallRecord>,
         /// What is different from before, such as another model; one line each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed: Vec<String>,
@@ -612,7 +612,7 @@ pub enum Event {
     },
     /// A command made, changed or deleted files or repositories that programs outside the sandbox obey. Each was moved
     /// out of the project or put back, or the event says why not.
-    Trespassed {
+    GuardViolated {
         /// The call; absent for a check.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
@@ -620,7 +620,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         check: Option<String>,
         /// One for each path, bounded.
-        trespasses: Vec<Trespass>,
+        violations: Vec<GuardViolation>,
     },
     /// The change is in the user's tree.
     Landed {
@@ -734,14 +734,14 @@ kinds! {
     Checkpoint "checkpoint" Monitor false;
     Isolated "isolated" Progress false;
     CopyRefreshed "copy_refreshed" Progress false;
-    Kept "kept" Progress false;
-    Discarded "discarded" Progress false;
+    CopyKept "copy_kept" Progress false;
+    CopyDiscarded "copy_discarded" Progress false;
     CandidatesStarted "candidates_started" Progress false;
     CandidatesCompared "candidates_compared" Progress false;
     Warning "warning" Monitor false;
     Error "error" Monitor false;
     StateChanged "state_changed" Monitor false;
-    BreakpointChanged "breakpoint_changed" Monitor false;
+    TurnPhaseChanged "turn_phase_changed" Monitor false;
     StepComplete "step_complete" Monitor false;
     TokenUsage "token_usage" Monitor false;
     AgentResumed "agent_resumed" Monitor false;
@@ -751,7 +751,7 @@ kinds! {
     ReminderSent "reminder_sent" Monitor false;
     ContextCompression "context_compression" Monitor false;
     SchedulerTriggered "scheduler_triggered" Monitor false;
-    Trespassed "trespassed" Progress false;
+    GuardViolated "guard_violated" Progress false;
     Landed "landed" Progress false;
     Committed "committed" Progress false;
     StorageFailure "storage_failure" Monitor true;

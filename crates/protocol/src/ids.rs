@@ -23,7 +23,7 @@ pub struct UnixMillis(pub u64);
 impl UnixMillis {
     /// The day as `2026-01-31`, in UTC. The algorithm is Howard Hinnant's `civil_from_days`.
     #[must_use]
-    pub fn day(self) -> String {
+    pub fn to_date(self) -> String {
         let days = i64::try_from(self.0 / 86_400_000).unwrap_or_default() + 719_468;
         let era = days.div_euclid(146_097);
         let day_of_era = days.rem_euclid(146_097);
@@ -46,7 +46,7 @@ pub struct SessionId(String);
 /// Why a string is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("«{given}» is not a session id (18 characters of 0-9 and a-z without i, l, o, u)")]
-pub struct InvalidId {
+pub struct InvalidSessionId {
     /// The string as given.
     pub given: String,
 }
@@ -78,19 +78,19 @@ fn push_digits(text: &mut String, value: u64, digits: usize) {
 }
 
 impl FromStr for SessionId {
-    type Err = InvalidId;
+    type Err = InvalidSessionId;
 
-    fn from_str(given: &str) -> Result<Self, InvalidId> {
+    fn from_str(given: &str) -> Result<Self, InvalidSessionId> {
         let valid =
             given.len() == TIME_DIGITS + RANDOM_DIGITS && given.bytes().all(|b| ALPHABET.contains(&b));
-        if valid { Ok(Self(given.to_owned())) } else { Err(InvalidId { given: given.to_owned() }) }
+        if valid { Ok(Self(given.to_owned())) } else { Err(InvalidSessionId { given: given.to_owned() }) }
     }
 }
 
 impl TryFrom<String> for SessionId {
-    type Error = InvalidId;
+    type Error = InvalidSessionId;
 
-    fn try_from(given: String) -> Result<Self, InvalidId> {
+    fn try_from(given: String) -> Result<Self, InvalidSessionId> {
         given.parse()
     }
 }
@@ -187,7 +187,7 @@ mod tests {
             (1_767_225_600_000, "2026-01-01"),
             (1_795_306_000_000, "2026-11-22"),
         ] {
-            assert_eq!(UnixMillis(ms).day(), expected);
+            assert_eq!(UnixMillis(ms).to_date(), expected);
         }
     }
 }

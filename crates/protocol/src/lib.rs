@@ -24,28 +24,28 @@ mod check;
 mod copy;
 mod enforcement;
 mod event;
+mod guard_violation;
 mod hash;
 mod ids;
 mod message;
 mod path;
 mod permission;
 mod session;
-mod trespass;
 mod usage;
 
-pub use call::{Approval, CallRecord, CallState, CallStep, Transition};
+pub use call::{Approval, CallRecord, CallState, CallStep, CallTransition};
 pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
-pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflict, PassedOver};
-pub use enforcement::{Enforcement, Needs, Tier};
+pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflict, UnavailableTier};
+pub use enforcement::{Enforcement, SandboxNeeds, SandboxTier};
 pub use event::{
     Channel, CompressionPhase, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange,
-    FileChangeKind, Outcome, ResumeStrategy, RunReport, ScheduleKind, TodoReminderReason,
+    FileChangeKind, ResumeStrategy, RunOutcome, RunReport, ScheduleKind, TodoReminderReason,
 };
+pub use guard_violation::{GuardViolation, GuardViolationKind};
 pub use hash::{ContentHash, InvalidHash};
-pub use ids::{CallId, InvalidId, Seq, SessionId, UnixMillis};
+pub use ids::{CallId, InvalidSessionId, Seq, SessionId, UnixMillis};
 pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse};
 pub use path::{InvalidPath, RelPath, is_invisible};
 pub use permission::{Decision, Effects, Level, Mode, ParseModeError, Verdict};
-pub use session::{AgentState, Breakpoint, MessageKind, ReminderCategory, Todo, TodoStatus};
-pub use trespass::{Trespass, TrespassKind};
+pub use session::{AgentState, MessageKind, ReminderCategory, Todo, TodoStatus, TurnPhase};
 pub use usage::{StopReason, TokenCounter, Tokens, Usage};

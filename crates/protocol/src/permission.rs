@@ -114,7 +114,7 @@ pub struct Effects {
     pub hosts: Vec<String>,
     /// Whether its changes go to a layer that is looked at before it lands: then nothing is lost by running it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub contained: bool,
+    pub previewed: bool,
 }
 
 /// What `policy` says of a call.

@@ -21,7 +21,7 @@ pub enum AgentState {
 /// Where in a turn a session is. Finer than [`AgentState`]; for people and for telling where a crash struck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Breakpoint {
+pub enum TurnPhase {
     /// Between turns.
     #[default]
     Ready,

@@ -65,7 +65,7 @@ pub struct Usage {
 impl Usage {
     /// All input tokens, whatever their price.
     #[must_use]
-    pub fn all_input(&self) -> Tokens {
+    pub fn total_input(&self) -> Tokens {
         self.input + self.cache_read + self.cache_write
     }
 }

@@ -10,7 +10,7 @@ use journeyman_protocol::{Channel, Envelope, Event};
 use serde_json::Value;
 
 /// Other names in the field for the same kinds.
-const ALSO_KNOWN_AS: [(&str, &str); 9] = [
+const ALSO_KNOWN_AS: [(&str, &str); 10] = [
     ("text_start", "text_chunk_start"),
     ("text_delta", "text_chunk"),
     ("text_end", "text_chunk_end"),
@@ -20,6 +20,7 @@ const ALSO_KNOWN_AS: [(&str, &str); 9] = [
     ("tool_start", "tool:start"),
     ("tool_end", "tool:end"),
     ("tool_error", "tool:error"),
+    ("turn_phase_changed", "breakpoint_changed"),
 ];
 
 const HEAD: &str = "\

@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 
 async fn run(root: &Path, host: &HostEnvironment, command: &str) -> Result<ExitCode, SandboxError> {
     let sandbox = Sandbox::new(SandboxSettings::default());
-    println!("{:?}", sandbox.enforcement(&journeyman_protocol::Needs::ALL).await?);
+    println!("{:?}", sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await?);
     let request = Request::shell(root, command).with_toolchains(&toolchains(host, root));
     let completed = sandbox.spawn(request, CancellationToken::new()).await?.wait().await?;
     print!("{}", completed.combined.text);
@@ -89,7 +89,7 @@ async fn flood(root: &Path) -> Result<ExitCode, SandboxError> {
 async fn bench(root: &Path, host: &HostEnvironment, runs: usize) -> Result<ExitCode, SandboxError> {
     let sandbox = Sandbox::new(SandboxSettings::default());
     let begun = Instant::now();
-    sandbox.enforcement(&journeyman_protocol::Needs::ALL).await?;
+    sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await?;
     println!("probe                     {:>8.3} ms", begun.elapsed().as_secs_f64() * 1e3);
     let known = toolchains(host, root);
     let bare = || Request::program(root, vec!["/bin/true".into()]);

@@ -7,7 +7,7 @@
 async fn main() {
     use std::time::{Duration, Instant};
 
-    use journeyman_protocol::{Needs, Tier};
+    use journeyman_protocol::{SandboxNeeds, SandboxTier};
     use journeyman_sandbox::{ContainerImage, ContainerSettings, Request, Sandbox, SandboxSettings};
     use tokio_util::sync::CancellationToken;
 
@@ -23,13 +23,13 @@ async fn main() {
         ..ContainerSettings::default()
     };
     let sandbox = Sandbox::new(SandboxSettings {
-        allow: vec![Tier::Container],
+        allow: vec![SandboxTier::Container],
         allow_root: true,
         container: Some(container),
         ..SandboxSettings::default()
     });
     let begun = Instant::now();
-    let enforcement = sandbox.enforcement(&Needs::ALL).await;
+    let enforcement = sandbox.enforcement(&SandboxNeeds::ALL).await;
     println!("probe: {:?}, {enforcement:?}", begun.elapsed());
     let mut times: Vec<Duration> = Vec::with_capacity(RUNS);
     for run in 0..=RUNS {

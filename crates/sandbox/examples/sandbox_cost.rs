@@ -27,7 +27,7 @@ mod linux {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use journeyman_protocol::Tier;
+    use journeyman_protocol::SandboxTier;
     use journeyman_sandbox::{Base, Outcome, OverlayPlan, Request, Sandbox, SandboxSettings};
     use tokio_util::sync::CancellationToken;
 
@@ -74,7 +74,7 @@ mod linux {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
     }
 
-    fn sandbox(tier: Tier) -> Sandbox {
+    fn sandbox(tier: SandboxTier) -> Sandbox {
         Sandbox::new(SandboxSettings { allow: vec![tier], allow_root: true, ..SandboxSettings::default() })
     }
 
@@ -95,9 +95,9 @@ mod linux {
         time.as_secs_f64() * 1e3
     }
 
-    fn request(root: &Path, tier: Tier) -> Request {
+    fn request(root: &Path, tier: SandboxTier) -> Request {
         let mut request = Request::program(root, vec!["/bin/true".into()]);
-        request.needs = tier.promises();
+        request.needs = tier.max_needs();
         request
     }
 
@@ -132,25 +132,25 @@ mod linux {
 
     fn start_of(what: &str, root: &Path) -> bool {
         println!("start: /bin/true, {what}, {RUNS} runs of each in turns");
-        let one = sandbox(Tier::Namespaces);
+        let one = sandbox(SandboxTier::Namespaces);
         let (mut bare, mut inside) = (Vec::new(), Vec::new());
         let (mut at_once, mut first) = (Vec::new(), Vec::new());
         block_on(async {
-            confined(&one, request(root, Tier::Namespaces)).await;
+            confined(&one, request(root, SandboxTier::Namespaces)).await;
             for _ in 0..RUNS {
                 bare.push(plain());
-                inside.push(confined(&one, request(root, Tier::Namespaces)).await);
+                inside.push(confined(&one, request(root, SandboxTier::Namespaces)).await);
                 // Commands of an agent don't follow each other without a pause: a model, a check or a user is between.
                 tokio::time::sleep(PAUSE).await;
             }
             for _ in 0..RUNS {
-                at_once.push(confined(&one, request(root, Tier::Namespaces)).await);
+                at_once.push(confined(&one, request(root, SandboxTier::Namespaces)).await);
             }
             for _ in 0..RUNS_OF_FIRST {
                 // One that has no helper waiting; it is tested before, as it is once on a machine.
-                let fresh = sandbox(Tier::Namespaces);
-                fresh.enforcement(&Tier::Namespaces.promises()).await.unwrap();
-                first.push(confined(&fresh, request(root, Tier::Namespaces)).await);
+                let fresh = sandbox(SandboxTier::Namespaces);
+                fresh.enforcement(&SandboxTier::Namespaces.max_needs()).await.unwrap();
+                first.push(confined(&fresh, request(root, SandboxTier::Namespaces)).await);
             }
         });
         let held = bound(told("plain", bare), told("confined", inside), 0.0);
@@ -161,19 +161,19 @@ mod linux {
 
     fn overlay(place: &Path, root: &Path) -> bool {
         println!("overlay: /bin/true in a copy that is mounted for it, {RUNS} runs of each in turns");
-        let sandbox = sandbox(Tier::Namespaces);
+        let sandbox = sandbox(SandboxTier::Namespaces);
         let (mut bare, mut direct, mut copied) = (Vec::new(), Vec::new(), Vec::new());
         block_on(async {
-            confined(&sandbox, request(root, Tier::Namespaces)).await;
+            confined(&sandbox, request(root, SandboxTier::Namespaces)).await;
             for run in 0..RUNS {
                 let [upper, work] = ["upper", "work"].map(|part| place.join(format!("{run}/{part}")));
                 std::fs::create_dir_all(&upper).unwrap();
                 std::fs::create_dir_all(&work).unwrap();
                 bare.push(plain());
-                direct.push(confined(&sandbox, request(root, Tier::Namespaces)).await);
+                direct.push(confined(&sandbox, request(root, SandboxTier::Namespaces)).await);
                 let begun = Instant::now();
                 let mounted = sandbox.mount(&OverlayPlan { lower: root.to_owned(), upper, work }).unwrap();
-                let mut request = request(root, Tier::Namespaces);
+                let mut request = request(root, SandboxTier::Namespaces);
                 request.base = Some(Base::Mounted(Arc::new(mounted)));
                 confined(&sandbox, request).await;
                 copied.push(milliseconds(begun.elapsed()));
@@ -188,11 +188,13 @@ mod linux {
 
     /// The other back-ends, for comparison; nothing is asked of them.
     fn tiers(root: &Path) -> bool {
-        for tier in [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock, Tier::Container] {
+        for tier in
+            [SandboxTier::Namespaces, SandboxTier::Bubblewrap, SandboxTier::Landlock, SandboxTier::Container]
+        {
             let sandbox = sandbox(tier);
-            let runs = if tier == Tier::Container { FEW_RUNS } else { RUNS };
+            let runs = if tier == SandboxTier::Container { FEW_RUNS } else { RUNS };
             block_on(async {
-                if let Err(error) = sandbox.enforcement(&tier.promises()).await {
+                if let Err(error) = sandbox.enforcement(&tier.max_needs()).await {
                     println!("tiers: {tier} isn't to be had here: {error}");
                     return;
                 }
@@ -224,10 +226,10 @@ mod linux {
 
     fn flood(root: &Path) -> bool {
         println!("flood: `yes` until it is killed for it, {FLOODS} times; what it costs the agent");
-        let sandbox = sandbox(Tier::Namespaces);
+        let sandbox = sandbox(SandboxTier::Namespaces);
         let mut held = true;
         block_on(async {
-            confined(&sandbox, request(root, Tier::Namespaces)).await;
+            confined(&sandbox, request(root, SandboxTier::Namespaces)).await;
             for _ in 0..FLOODS {
                 // The peak begins anew.
                 std::fs::write("/proc/self/clear_refs", "5").unwrap();

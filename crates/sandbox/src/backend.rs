@@ -3,7 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 
-use journeyman_protocol::{Enforcement, Tier};
+use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
 use crate::SandboxError;
@@ -16,7 +16,7 @@ pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// One way to run commands.
 pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Which tier it is.
-    fn tier(&self) -> Tier;
+    fn tier(&self) -> SandboxTier;
 
     /// What it enforces here, seen by running the real thing and trying to get out of it. Asked again only after it
     /// failed.

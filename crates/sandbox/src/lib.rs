@@ -40,7 +40,7 @@
 //! keeps nothing between commands but the result of its own test, and a helper that waits for the next one and knows
 //! nothing.
 //!
-//! [`Tier::Unconfined`]: journeyman_protocol::Tier::Unconfined
+//! [`Tier::Unconfined`]: journeyman_protocol::SandboxTier::Unconfined
 
 mod backend;
 mod base;

@@ -45,7 +45,7 @@ pub enum Network {
     Off,
     /// A loopback of its own, and a proxy on it that leads to these hosts alone.
     Filtered(Arc<NetworkRules>),
-    /// The host's, whole; only where [`Needs::network_off`](journeyman_protocol::Needs::network_off) isn't asked for.
+    /// The host's, whole; only where [`Needs::network_off`](journeyman_protocol::SandboxNeeds::network_off) isn't asked for.
     Host,
 }
 

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use journeyman_protocol::{Needs, RelPath};
+use journeyman_protocol::{RelPath, SandboxNeeds};
 
 use crate::{Base, Network, Toolchains};
 
@@ -57,7 +57,7 @@ pub enum Streams {
     /// Standard input, output and error are a pseudo-terminal of the command's own, of this size, whose session it
     /// leads; what is written to it counts as standard output. [`Stdin::Bytes`] are typed into it, and then the end
     /// of the file; what is typed comes back as output, and of a line longer than 4,095 bytes the rest is lost, as
-    /// with any terminal. [`Tier::Unconfined`](journeyman_protocol::Tier::Unconfined) has none.
+    /// with any terminal. [`Tier::Unconfined`](journeyman_protocol::SandboxTier::Unconfined) has none.
     Terminal {
         /// Characters a line.
         columns: u16,
@@ -180,7 +180,7 @@ pub struct Request {
     /// Bounds.
     pub limits: Limits,
     /// What must be enforced for the command to run at all.
-    pub needs: Needs,
+    pub needs: SandboxNeeds,
     /// A file that is locked (`flock`, shared) for as long as any process of the command lives, also when this
     /// program is killed: whoever gets it exclusively knows that the command is gone. Where the file isn't there
     /// any more, or somebody has it exclusively, the command doesn't run. Unconfined ones take no notice of it.
@@ -219,7 +219,7 @@ impl Request {
             spill: None,
             network: Network::Off,
             limits: Limits::default(),
-            needs: Needs::ALL,
+            needs: SandboxNeeds::ALL,
             witness: None,
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_protocol::{Enforcement, Needs, Tier};
+use journeyman_protocol::{Enforcement, SandboxNeeds, SandboxTier};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
@@ -19,17 +19,17 @@ use crate::{Mounted, Outside, OverlayPlan, SandboxError};
 #[derive(Debug, Clone)]
 pub struct SandboxSettings {
     /// Back-ends that may be used, in this order: for each command the first that works and meets the command's needs.
-    /// [`Tier::Namespaces`] and [`Tier::Bubblewrap`] by default, which give the same; others only if they are here.
-    pub allow: Vec<Tier>,
+    /// [`SandboxTier::Namespaces`] and [`SandboxTier::Bubblewrap`] by default, which give the same; others only if they are here.
+    pub allow: Vec<SandboxTier>,
     /// The program that becomes the helper; this program itself by default. It must call
     /// [`run_helper_if_asked`](crate::run_helper_if_asked) first.
     pub helper: Option<PathBuf>,
     /// A file, outside any project, where the result of the test is kept until the next boot, so that a
     /// new process needn't repeat it.
     pub cache: Option<PathBuf>,
-    /// Whether back-ends other than [`Tier::Namespaces`] may run commands while this program is root.
+    /// Whether back-ends other than [`SandboxTier::Namespaces`] may run commands while this program is root.
     pub allow_root: bool,
-    /// How containers are made, for [`Tier::Container`].
+    /// How containers are made, for [`SandboxTier::Container`].
     #[cfg(all(target_os = "linux", feature = "container"))]
     pub container: Option<crate::ContainerSettings>,
     /// Directories where programs of the system are looked for, such as `bwrap`. What others than root or this user can
@@ -45,7 +45,7 @@ const PROGRAMS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current
 impl Default for SandboxSettings {
     fn default() -> Self {
         Self {
-            allow: vec![Tier::Namespaces, Tier::Bubblewrap],
+            allow: vec![SandboxTier::Namespaces, SandboxTier::Bubblewrap],
             helper: None,
             cache: None,
             allow_root: false,
@@ -75,7 +75,7 @@ struct Slot {
 impl Slot {
     async fn enforcement(&self, settings: &SandboxSettings) -> Result<&Enforcement, SandboxError> {
         let tier = self.backend.tier();
-        if tier != Tier::Namespaces && !settings.allow_root && is_root() {
+        if tier != SandboxTier::Namespaces && !settings.allow_root && is_root() {
             return Err(SandboxError::Unavailable {
                 reason: format!("the back-end «{tier}» is not used by root, whom it confines less well"),
                 fix: format!(
@@ -115,7 +115,7 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxError::Unavailable`] when no allowed back-end works, with the reason and what helps;
     /// [`SandboxError::Leaks`] when one runs but doesn't hold.
-    pub async fn enforcement(&self, needs: &Needs) -> Result<Enforcement, SandboxError> {
+    pub async fn enforcement(&self, needs: &SandboxNeeds) -> Result<Enforcement, SandboxError> {
         match self.choose(needs, &Network::Off).await {
             Ok((_, enforcement)) => Ok(enforcement),
             Err(Trouble { works: Some(enforcement), .. }) => Ok(enforcement),
@@ -124,7 +124,7 @@ impl Sandbox {
     }
 
     /// Every allowed back-end in its order, with what it enforces or why it doesn't work.
-    pub async fn survey(&self) -> Vec<(Tier, Result<Enforcement, SandboxError>)> {
+    pub async fn survey(&self) -> Vec<(SandboxTier, Result<Enforcement, SandboxError>)> {
         let mut found = Vec::with_capacity(self.slots.len());
         for slot in &self.slots {
             found.push((slot.backend.tier(), slot.enforcement(&self.settings).await.cloned()));
@@ -133,7 +133,11 @@ impl Sandbox {
     }
 
     /// The first back-end that works and meets the needs, with what it enforces on this network.
-    async fn choose(&self, needs: &Needs, network: &Network) -> Result<(&dyn Backend, Enforcement), Trouble> {
+    async fn choose(
+        &self,
+        needs: &SandboxNeeds,
+        network: &Network,
+    ) -> Result<(&dyn Backend, Enforcement), Trouble> {
         let mut trouble: Option<Trouble> = None;
         for slot in &self.slots {
             let failed = match slot.enforcement(&self.settings).await {
@@ -180,7 +184,7 @@ impl Sandbox {
     /// [`SandboxError::InsideHelper`], [`SandboxError::Start`].
     pub fn mount(&self, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
         #[cfg(target_os = "linux")]
-        if self.settings.allow.contains(&Tier::Namespaces) {
+        if self.settings.allow.contains(&SandboxTier::Namespaces) {
             return crate::namespaces::mount(&self.settings, plan);
         }
         Err(SandboxError::Unavailable {
@@ -249,7 +253,7 @@ impl Trouble {
 }
 
 /// The same, with the back-end's name where several are told of.
-fn named(tier: Tier, error: SandboxError) -> SandboxError {
+fn named(tier: SandboxTier, error: SandboxError) -> SandboxError {
     match error {
         SandboxError::Unavailable { reason, fix } if !reason.contains(&format!("«{tier}»")) => {
             SandboxError::Unavailable { reason: format!("«{tier}»: {reason}"), fix }
@@ -267,27 +271,27 @@ fn on_network(mut enforcement: Enforcement, network: &Network) -> Enforcement {
     enforcement
 }
 
-fn unmet(enforcement: &Enforcement, needs: &Needs, network: &Network) -> Option<&'static str> {
+fn unmet(enforcement: &Enforcement, needs: &SandboxNeeds, network: &Network) -> Option<&'static str> {
     if matches!(network, Network::Filtered(_)) && !enforcement.network_filtered {
         return Some("a network of some hosts alone");
     }
-    enforcement.unmet(needs)
+    enforcement.first_unmet(needs)
 }
 
 /// The back-end of a tier, where this system has it.
-fn backend(tier: Tier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
+fn backend(tier: SandboxTier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
     match tier {
         #[cfg(target_os = "linux")]
-        Tier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
+        SandboxTier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
         #[cfg(all(target_os = "linux", feature = "container"))]
-        Tier::Container => Some(Box::new(crate::container::Container::new(settings.clone()))),
+        SandboxTier::Container => Some(Box::new(crate::container::Container::new(settings.clone()))),
         #[cfg(target_os = "linux")]
-        Tier::Bubblewrap => Some(Box::new(crate::namespaces::Bubblewrap::new(settings.clone()))),
+        SandboxTier::Bubblewrap => Some(Box::new(crate::namespaces::Bubblewrap::new(settings.clone()))),
         #[cfg(target_os = "linux")]
-        Tier::Landlock => Some(Box::new(crate::namespaces::LandlockOnly::new(settings.clone()))),
+        SandboxTier::Landlock => Some(Box::new(crate::namespaces::LandlockOnly::new(settings.clone()))),
         #[cfg(target_os = "macos")]
-        Tier::Seatbelt => Some(Box::new(crate::seatbelt::Seatbelt::new())),
-        Tier::Unconfined => Some(Box::new(Unconfined)),
+        SandboxTier::Seatbelt => Some(Box::new(crate::seatbelt::Seatbelt::new())),
+        SandboxTier::Unconfined => Some(Box::new(Unconfined)),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use journeyman_protocol::{Enforcement, RelPath, Tier};
+use journeyman_protocol::{Enforcement, RelPath, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Backend, Boxed};
@@ -285,7 +285,7 @@ impl Seatbelt {
         let enforcement = Enforcement {
             gaps: GAPS.map(str::to_owned).to_vec(),
             layers: vec!["seatbelt".to_owned()],
-            ..Enforcement::meeting(Tier::Seatbelt, Tier::Seatbelt.promises())
+            ..Enforcement::from_needs(SandboxTier::Seatbelt, SandboxTier::Seatbelt.max_needs())
         };
         let running = self.start(request, enforcement.clone(), CancellationToken::new()).await?;
         let completed = running.wait().await?;
@@ -319,8 +319,8 @@ impl Seatbelt {
 }
 
 impl Backend for Seatbelt {
-    fn tier(&self) -> Tier {
-        Tier::Seatbelt
+    fn tier(&self) -> SandboxTier {
+        SandboxTier::Seatbelt
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {

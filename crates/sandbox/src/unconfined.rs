@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio as ProcessStdio;
 use std::time::{Duration, Instant};
 
-use journeyman_protocol::{Enforcement, Tier};
+use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
@@ -43,8 +43,8 @@ fn outputs(command: &mut Command, _streams: Streams) -> std::io::Result<Option<C
 pub(crate) struct Unconfined;
 
 impl Backend for Unconfined {
-    fn tier(&self) -> Tier {
-        Tier::Unconfined
+    fn tier(&self) -> SandboxTier {
+        SandboxTier::Unconfined
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{alive, block_on, eventually, has, host_toolchains, project, skip};
-use journeyman_protocol::{Needs, RelPath, Tier};
+use journeyman_protocol::{RelPath, SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{
     Base, Completed, Network, Outcome, Request, Sandbox, SandboxError, SandboxSettings, Stdin, Streams,
     WriteMode,
@@ -17,7 +17,7 @@ use journeyman_sandbox::{
 use tokio_util::sync::CancellationToken;
 
 fn settings() -> SandboxSettings {
-    SandboxSettings { allow: vec![Tier::Bubblewrap], allow_root: true, ..common::settings() }
+    SandboxSettings { allow: vec![SandboxTier::Bubblewrap], allow_root: true, ..common::settings() }
 }
 
 fn run(request: Request) -> Completed {
@@ -40,9 +40,9 @@ fn it_is_seen_to_hold_and_meets_every_need() {
     if !has("bwrap") {
         return;
     }
-    let enforcement = block_on(Sandbox::new(settings()).enforcement(&Needs::ALL)).unwrap();
-    assert_eq!(enforcement.tier, Tier::Bubblewrap);
-    assert_eq!(enforcement.unmet(&Needs::ALL), None);
+    let enforcement = block_on(Sandbox::new(settings()).enforcement(&SandboxNeeds::ALL)).unwrap();
+    assert_eq!(enforcement.tier, SandboxTier::Bubblewrap);
+    assert_eq!(enforcement.first_unmet(&SandboxNeeds::ALL), None);
     assert_eq!(enforcement.layers.first().map(String::as_str), Some("bubblewrap"));
     assert!(enforcement.gaps.iter().any(|gap| gap.contains("layered")), "{:?}", enforcement.gaps);
 }
@@ -63,7 +63,7 @@ fn commands_end_as_they_end() {
     for (command, outcome) in cases {
         let completed = run(shell(project.path(), command));
         assert_eq!(completed.outcome, outcome, "{command}: {}", completed.combined.text);
-        assert_eq!(completed.enforcement.tier, Tier::Bubblewrap);
+        assert_eq!(completed.enforcement.tier, SandboxTier::Bubblewrap);
     }
     let missing = run(Request::program(project.path(), vec!["no-such-program".into()]));
     assert!(
@@ -265,7 +265,7 @@ fn a_bwrap_that_a_command_could_replace_is_not_used() {
         .unwrap_err();
     assert!(error.to_string().contains("lies where the command may write"), "{error}");
     let nowhere = Sandbox::new(SandboxSettings { programs: vec![project.path().into()], ..settings() });
-    let error = block_on(nowhere.enforcement(&Needs::ALL)).unwrap_err();
+    let error = block_on(nowhere.enforcement(&SandboxNeeds::ALL)).unwrap_err();
     assert!(error.to_string().contains("apt install bubblewrap"), "{error}");
 }
 
@@ -287,7 +287,7 @@ fn a_bwrap_that_lies_is_found_out() {
         ),
     );
     let sandbox = Sandbox::new(SandboxSettings { programs: vec![place.path().into()], ..settings() });
-    let error = block_on(sandbox.enforcement(&Needs::ALL)).unwrap_err();
+    let error = block_on(sandbox.enforcement(&SandboxNeeds::ALL)).unwrap_err();
     assert!(matches!(error, SandboxError::Unavailable { .. } | SandboxError::Leaks(_)), "{error}");
     let project = project();
     let made = project.path().join("made");
@@ -369,7 +369,7 @@ fn a_fresh_process_remembers_the_test_for_this_very_bwrap() {
     let cache = Some(place.path().join("probe"));
     let enforced = |programs: Vec<PathBuf>| {
         let sandbox = Sandbox::new(SandboxSettings { cache: cache.clone(), programs, ..settings() });
-        block_on(sandbox.enforcement(&Needs::ALL))
+        block_on(sandbox.enforcement(&SandboxNeeds::ALL))
     };
     let first = enforced(settings().programs).unwrap();
     let file = place.path().join("probe-bubblewrap");

@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{block_on, has, project, settings, skip};
-use journeyman_protocol::{Needs, Tier};
+use journeyman_protocol::{SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{Outcome, Request, Sandbox, SandboxError, SandboxSettings};
 use tokio_util::sync::CancellationToken;
 
-fn with(allow: &[Tier]) -> SandboxSettings {
+fn with(allow: &[SandboxTier]) -> SandboxSettings {
     SandboxSettings { allow: allow.to_vec(), allow_root: true, ..settings() }
 }
 
 /// Runs a command that leaves a trace; the tier that it ran in.
-fn ran(settings: SandboxSettings, needs: Needs) -> Result<Tier, SandboxError> {
+fn ran(settings: SandboxSettings, needs: SandboxNeeds) -> Result<SandboxTier, SandboxError> {
     let project = project();
     let request = Request { needs, ..Request::shell(project.path(), "touch trace") };
     let sandbox = Sandbox::new(settings);
@@ -48,35 +48,41 @@ fn the_first_that_works_takes_it_in_the_order_given() {
     if !has("bwrap") {
         return;
     }
-    let [ns, bwrap] = [Tier::Namespaces, Tier::Bubblewrap];
-    assert_eq!(ran(with(&[ns, bwrap]), Needs::ALL).unwrap(), ns);
-    assert_eq!(ran(with(&[bwrap, ns]), Needs::ALL).unwrap(), bwrap);
+    let [ns, bwrap] = [SandboxTier::Namespaces, SandboxTier::Bubblewrap];
+    assert_eq!(ran(with(&[ns, bwrap]), SandboxNeeds::ALL).unwrap(), ns);
+    assert_eq!(ran(with(&[bwrap, ns]), SandboxNeeds::ALL).unwrap(), bwrap);
     // One that gives too little is passed over, wherever it stands.
-    assert_eq!(ran(with(&[Tier::Unconfined, ns]), Needs::ALL).unwrap(), ns);
-    assert_eq!(ran(with(&[Tier::Landlock, ns]), Needs::ALL).unwrap(), ns);
-    assert_eq!(ran(with(&[Tier::Unconfined, ns]), Needs::NONE).unwrap(), Tier::Unconfined);
+    assert_eq!(ran(with(&[SandboxTier::Unconfined, ns]), SandboxNeeds::ALL).unwrap(), ns);
+    assert_eq!(ran(with(&[SandboxTier::Landlock, ns]), SandboxNeeds::ALL).unwrap(), ns);
+    assert_eq!(
+        ran(with(&[SandboxTier::Unconfined, ns]), SandboxNeeds::NONE).unwrap(),
+        SandboxTier::Unconfined
+    );
 }
 
 #[test]
 fn nothing_is_weakened_silently() {
     for (allow, needs, words) in [
-        (&[][..], Needs::NONE, "no back-end"),
-        (&[Tier::Unconfined], Needs::ALL, "confined writes"),
-        (&[Tier::Landlock], Needs::ALL, "protected paths"),
-        (&[Tier::Seatbelt], Needs::NONE, "no back-end"),
+        (&[][..], SandboxNeeds::NONE, "no back-end"),
+        (&[SandboxTier::Unconfined], SandboxNeeds::ALL, "confined writes"),
+        (&[SandboxTier::Landlock], SandboxNeeds::ALL, "protected paths"),
+        (&[SandboxTier::Seatbelt], SandboxNeeds::NONE, "no back-end"),
     ] {
         let error = ran(with(allow), needs).unwrap_err();
         let unavailable = matches!(error, SandboxError::Unavailable { .. });
-        assert!(error.to_string().contains(words) || (unavailable && allow == [Tier::Landlock]), "{error}");
+        assert!(
+            error.to_string().contains(words) || (unavailable && allow == [SandboxTier::Landlock]),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn root_uses_others_than_the_strongest_only_with_leave() {
     let without = |tier| SandboxSettings { allow_root: false, ..with(&[tier]) };
-    assert_eq!(ran(without(Tier::Namespaces), Needs::ALL).unwrap(), Tier::Namespaces);
-    for tier in [Tier::Bubblewrap, Tier::Landlock, Tier::Unconfined] {
-        let outcome = ran(without(tier), Needs::ALL.and(tier.promises()));
+    assert_eq!(ran(without(SandboxTier::Namespaces), SandboxNeeds::ALL).unwrap(), SandboxTier::Namespaces);
+    for tier in [SandboxTier::Bubblewrap, SandboxTier::Landlock, SandboxTier::Unconfined] {
+        let outcome = ran(without(tier), SandboxNeeds::ALL.intersection(tier.max_needs()));
         if !is_root() {
             assert!(
                 outcome.is_ok() || matches!(outcome, Err(SandboxError::Unavailable { .. })),
@@ -94,9 +100,10 @@ fn root_uses_others_than_the_strongest_only_with_leave() {
 
 #[test]
 fn every_allowed_one_is_surveyed() {
-    let all = [Tier::Namespaces, Tier::Bubblewrap, Tier::Landlock, Tier::Unconfined];
+    let all =
+        [SandboxTier::Namespaces, SandboxTier::Bubblewrap, SandboxTier::Landlock, SandboxTier::Unconfined];
     let found = block_on(Sandbox::new(with(&all)).survey());
-    let tiers: Vec<Tier> = found.iter().map(|(tier, _)| *tier).collect();
+    let tiers: Vec<SandboxTier> = found.iter().map(|(tier, _)| *tier).collect();
     assert_eq!(tiers, all);
     for (tier, seen) in found {
         match seen {
@@ -129,27 +136,30 @@ fn where_namespaces_fail_the_next_allowed_takes_it_if_it_gives_enough() {
     }
     let place = tempfile::tempdir().unwrap();
     let helper = Some(crippled(place.path()));
-    let with = |allow: &[Tier]| SandboxSettings { helper: helper.clone(), ..with(allow) };
-    let error = ran(with(&[Tier::Namespaces]), Needs::ALL).unwrap_err();
+    let with = |allow: &[SandboxTier]| SandboxSettings { helper: helper.clone(), ..with(allow) };
+    let error = ran(with(&[SandboxTier::Namespaces]), SandboxNeeds::ALL).unwrap_err();
     assert!(error.to_string().contains("«namespaces»: the sandbox couldn't be set up"), "{error}");
-    let both = [Tier::Namespaces, Tier::Landlock];
+    let both = [SandboxTier::Namespaces, SandboxTier::Landlock];
     if let Err(error @ SandboxError::Unavailable { .. }) =
-        ran(with(&[Tier::Landlock]), Tier::Landlock.promises())
+        ran(with(&[SandboxTier::Landlock]), SandboxTier::Landlock.max_needs())
     {
         skip(&error.to_string());
         return;
     }
     // It doesn't give all that is needed: refused, not weakened.
-    assert!(matches!(ran(with(&both), Needs::ALL), Err(SandboxError::Unmet { need: "protected paths", .. })));
-    assert_eq!(ran(with(&both), Tier::Landlock.promises()).unwrap(), Tier::Landlock);
+    assert!(matches!(
+        ran(with(&both), SandboxNeeds::ALL),
+        Err(SandboxError::Unmet { need: "protected paths", .. })
+    ));
+    assert_eq!(ran(with(&both), SandboxTier::Landlock.max_needs()).unwrap(), SandboxTier::Landlock);
 }
 
 /// Not a test by itself: what [`a_system_without_user_namespaces_is_not_claimed_to_confine`] runs there.
 #[test]
 #[ignore = "run by another test"]
 fn without_user_namespaces() {
-    let [ns, bwrap] = [Tier::Namespaces, Tier::Bubblewrap];
-    let error = ran(with(&[ns, bwrap]), Needs::ALL).unwrap_err();
+    let [ns, bwrap] = [SandboxTier::Namespaces, SandboxTier::Bubblewrap];
+    let error = ran(with(&[ns, bwrap]), SandboxNeeds::ALL).unwrap_err();
     assert!(matches!(error, SandboxError::Unavailable { .. }), "{error}");
     for words in ["«namespaces»", "max_user_namespaces"] {
         assert!(error.to_string().contains(words), "{error}");
@@ -159,8 +169,11 @@ fn without_user_namespaces() {
     for (tier, seen) in block_on(Sandbox::new(with(&[ns, bwrap])).survey()) {
         assert!(matches!(seen, Err(SandboxError::Unavailable { .. })), "{tier}: {seen:?}");
     }
-    let landlock = ran(with(&[ns, bwrap, Tier::Landlock]), Tier::Landlock.promises());
-    assert!(matches!(landlock, Ok(Tier::Landlock) | Err(SandboxError::Unavailable { .. })), "{landlock:?}");
+    let landlock = ran(with(&[ns, bwrap, SandboxTier::Landlock]), SandboxTier::Landlock.max_needs());
+    assert!(
+        matches!(landlock, Ok(SandboxTier::Landlock) | Err(SandboxError::Unavailable { .. })),
+        "{landlock:?}"
+    );
     println!("nothing was claimed");
 }
 

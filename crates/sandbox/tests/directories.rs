@@ -11,7 +11,7 @@ use std::process::Command;
 
 use common::place::{Place, fingerprint, text};
 use common::{block_on, run, sandbox, settings, skip};
-use journeyman_protocol::{Needs, RelPath, Tier};
+use journeyman_protocol::{RelPath, SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{Base, Outcome, Request, Sandbox, SandboxError, SandboxSettings, WriteMode};
 use tokio_util::sync::CancellationToken;
 
@@ -220,13 +220,13 @@ fn a_copy_in_the_wrong_place_is_refused() {
 fn nothing_is_mounted_where_namespaces_are_not_allowed_and_unconfined_commands_run_in_a_directory() {
     let place = Place::new();
     let copy = copy(&place);
-    let settings = SandboxSettings { allow: vec![Tier::Unconfined], allow_root: true, ..settings() };
+    let settings = SandboxSettings { allow: vec![SandboxTier::Unconfined], allow_root: true, ..settings() };
     let box_ = Sandbox::new(settings);
     let error = box_.mount(&place.plan("copy")).map(drop).unwrap_err();
     assert!(matches!(&error, SandboxError::Unavailable { .. }), "{error}");
     assert!(box_.can_mount(place.directory.path()).is_err());
     let unconfined = |mut request: Request| {
-        request.needs = Needs::NONE;
+        request.needs = SandboxNeeds::NONE;
         block_on(async {
             let running = box_.spawn(request, CancellationToken::new()).await?;
             running.wait().await

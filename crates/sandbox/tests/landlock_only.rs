@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{alive, block_on, eventually, has, host_toolchains, project, skip};
-use journeyman_protocol::{RelPath, Tier};
+use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::{
     Base, Completed, DenialKind, Network, Outcome, Request, Sandbox, SandboxError, SandboxSettings, Stdin,
     WriteMode,
@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 const PYTHON: &str = "/usr/bin/python3";
 
 fn settings() -> SandboxSettings {
-    SandboxSettings { allow: vec![Tier::Landlock], allow_root: true, ..common::settings() }
+    SandboxSettings { allow: vec![SandboxTier::Landlock], allow_root: true, ..common::settings() }
 }
 
 /// Whether this kernel has it; a kernel from Linux 6.12 on does.
 fn works() -> bool {
-    match block_on(Sandbox::new(settings()).enforcement(&Tier::Landlock.promises())) {
+    match block_on(Sandbox::new(settings()).enforcement(&SandboxTier::Landlock.max_needs())) {
         Ok(_) => true,
         Err(error @ SandboxError::Unavailable { .. }) => skip(&error.to_string()),
         Err(error) => panic!("{error}"),
@@ -34,7 +34,7 @@ fn works() -> bool {
 }
 
 fn run(mut request: Request) -> Completed {
-    request.needs = request.needs.and(Tier::Landlock.promises());
+    request.needs = request.needs.intersection(SandboxTier::Landlock.max_needs());
     let sandbox = Sandbox::new(settings());
     block_on(async { sandbox.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap() })
 }
@@ -65,7 +65,7 @@ fn where_files_have_names_outside_a_command_that_writes_is_refused() {
     let request = |write| Request {
         write,
         linked: RelPath::parse("node_modules/.pnpm").into_iter().collect(),
-        needs: Tier::Landlock.promises(),
+        needs: SandboxTier::Landlock.max_needs(),
         ..Request::shell(project.path(), "cat node_modules/.pnpm/x/index.js")
     };
     let spawn = |write| {
@@ -82,9 +82,10 @@ fn it_is_seen_to_give_what_it_promises_and_says_what_it_does_not() {
     if !works() {
         return;
     }
-    let enforcement = block_on(Sandbox::new(settings()).enforcement(&Tier::Landlock.promises())).unwrap();
-    assert_eq!(enforcement.tier, Tier::Landlock);
-    assert_eq!(enforcement.unmet(&Tier::Landlock.promises()), None);
+    let enforcement =
+        block_on(Sandbox::new(settings()).enforcement(&SandboxTier::Landlock.max_needs())).unwrap();
+    assert_eq!(enforcement.tier, SandboxTier::Landlock);
+    assert_eq!(enforcement.first_unmet(&SandboxTier::Landlock.max_needs()), None);
     assert!(!enforcement.protected_kept && !enforcement.processes_confined);
     // Only control groups can bound what has no namespace of its own.
     let grouped = enforcement.layers.iter().any(|layer| layer.starts_with("cgroup (memory, pids"));
@@ -102,7 +103,7 @@ fn it_is_seen_to_give_what_it_promises_and_says_what_it_does_not() {
     assert!(matches!(error, Err(SandboxError::Unmet { need: "protected paths", .. })));
     let mut filtered = Request::shell(project.path(), "true");
     (filtered.needs, filtered.network) =
-        (Tier::Landlock.promises(), Network::Filtered(std::sync::Arc::default()));
+        (SandboxTier::Landlock.max_needs(), Network::Filtered(std::sync::Arc::default()));
     let error = block_on(Sandbox::new(settings()).spawn(filtered, CancellationToken::new()));
     assert!(matches!(error, Err(SandboxError::Unmet { need: "a network of some hosts alone", .. })));
 }
@@ -327,7 +328,7 @@ fn what_is_listed_is_readable_but_for_what_is_masked() {
     );
     std::fs::write(project.path().join("key"), "secret").unwrap();
     request.masked = vec![project.path().join("key")];
-    request.needs = Tier::Landlock.promises();
+    request.needs = SandboxTier::Landlock.max_needs();
     let error =
         block_on(Sandbox::new(settings()).spawn(request, CancellationToken::new())).map(drop).unwrap_err();
     assert!(error.to_string().contains("can't hide"), "{error}");

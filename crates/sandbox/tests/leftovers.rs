@@ -187,7 +187,7 @@ fn watcher_of(program: &str, marker: &str) -> rustix::process::Pid {
 }
 
 /// Takes from the watcher what it needs, and sees what is told of it.
-fn unwatched(sandbox: &journeyman_sandbox::Sandbox, needs: journeyman_protocol::Needs, marker: &str) {
+fn unwatched(sandbox: &journeyman_sandbox::Sandbox, needs: journeyman_protocol::SandboxNeeds, marker: &str) {
     let project = project();
     let text = format!("touch begun; (setsid sleep 1000.{marker} &); echo ready; sleep 1000; : {marker}");
     let mut request = Request::shell(project.path(), &text);
@@ -213,7 +213,7 @@ fn unwatched(sandbox: &journeyman_sandbox::Sandbox, needs: journeyman_protocol::
 #[test]
 fn a_command_whose_watcher_fails_is_killed_and_was_run() {
     let marker = format!("{}1", std::process::id());
-    unwatched(&sandbox(), journeyman_protocol::Needs::ALL, &marker);
+    unwatched(&sandbox(), journeyman_protocol::SandboxNeeds::ALL, &marker);
     let Some((landlock, needs)) = landlock() else { return };
     unwatched(&landlock, needs, &format!("{}2", std::process::id()));
 }
@@ -241,16 +241,16 @@ fn a_helper_that_does_not_end_is_killed_and_told() {
 }
 
 /// Back-end 3, and what it is asked for.
-fn landlock() -> Option<(journeyman_sandbox::Sandbox, journeyman_protocol::Needs)> {
-    let tier = journeyman_protocol::Tier::Landlock;
+fn landlock() -> Option<(journeyman_sandbox::Sandbox, journeyman_protocol::SandboxNeeds)> {
+    let tier = journeyman_protocol::SandboxTier::Landlock;
     let settings =
         journeyman_sandbox::SandboxSettings { allow: vec![tier], allow_root: true, ..common::settings() };
     let landlock = journeyman_sandbox::Sandbox::new(settings);
-    if let Err(error) = block_on(landlock.enforcement(&tier.promises())) {
+    if let Err(error) = block_on(landlock.enforcement(&tier.max_needs())) {
         common::skip(&error.to_string());
         return None;
     }
-    Some((landlock, tier.promises()))
+    Some((landlock, tier.max_needs()))
 }
 
 #[test]

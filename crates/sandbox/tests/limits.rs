@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{alive, block_on, eventually, has, project, run, sandbox};
-use journeyman_protocol::Needs;
+use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{Completed, Limits, Outcome, Request};
 
 const PYTHON: &str = "/usr/bin/python3";
@@ -144,7 +144,7 @@ fn the_growth_of_the_disk_is_bounded() {
 
 #[test]
 fn what_is_bounded_is_told() {
-    let enforcement = block_on(sandbox().enforcement(&Needs::ALL)).unwrap();
+    let enforcement = block_on(sandbox().enforcement(&SandboxNeeds::ALL)).unwrap();
     assert!(enforcement.resources_bounded, "{enforcement:?}");
     let grouped =
         enforcement.layers.iter().any(|layer| layer.starts_with("cgroup") && layer.contains("memory"));
@@ -184,7 +184,7 @@ fn agent_to_be_killed() {
 
 #[test]
 fn groups_of_a_killed_agent_are_swept() {
-    let enforcement = block_on(sandbox().enforcement(&Needs::ALL)).unwrap();
+    let enforcement = block_on(sandbox().enforcement(&SandboxNeeds::ALL)).unwrap();
     if !enforcement.layers.iter().any(|layer| layer.starts_with("cgroup")) {
         println!("no control groups can be made here, by this user");
         return;

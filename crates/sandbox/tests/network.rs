@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use common::world::{PUBLIC, Tls, World, echo, logging_web, web};
 use common::{block_on, has, project, settings};
-use journeyman_protocol::Needs;
+use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{
     Completed, Connection, DenialKind, Network, NetworkRules, Outcome, Request, Sandbox, SandboxSettings,
     WriteMode,
@@ -50,7 +50,7 @@ fn of<'a>(completed: &'a Completed, host: &str) -> Vec<&'a Connection> {
 
 #[test]
 fn it_is_enforced_and_the_rest_of_the_network_is_off() {
-    let enforced = block_on(sandbox(&Arc::new(World::new())).enforcement(&Needs::ALL)).unwrap();
+    let enforced = block_on(sandbox(&Arc::new(World::new())).enforcement(&SandboxNeeds::ALL)).unwrap();
     assert!(enforced.network_filtered && enforced.network_off, "{enforced:?}");
 }
 

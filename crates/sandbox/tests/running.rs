@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{alive, block_on, eventually, has, host_toolchains, project, run, sandbox, settings};
-use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
+use journeyman_protocol::{Enforcement, RelPath, SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{
     Limits, Network, Outcome, OutputChunk, Request, Sandbox, SandboxError, SandboxSettings, Stdin, Stream,
     Streams, WriteMode,
@@ -49,8 +49,8 @@ fn streams_are_kept_apart_and_together() {
     assert_eq!((completed.stderr.text.as_str(), completed.stderr.total_bytes), ("err\n", 4));
     assert_eq!(completed.combined.total_bytes, 13);
     assert!(completed.combined.text.ends_with("more\n"));
-    assert_eq!(completed.enforcement.tier, Tier::Namespaces);
-    assert!(completed.enforcement.unmet(&Needs::ALL).is_none());
+    assert_eq!(completed.enforcement.tier, SandboxTier::Namespaces);
+    assert!(completed.enforcement.first_unmet(&SandboxNeeds::ALL).is_none());
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn read_only_is() {
 fn landlock_lies_beneath_the_mounts() {
     let project = project();
     let python = "/usr/bin/python3";
-    let enforcement = block_on(sandbox().enforcement(&Needs::ALL)).unwrap();
+    let enforcement = block_on(sandbox().enforcement(&SandboxNeeds::ALL)).unwrap();
     let Some(layer) = enforcement.layers.iter().find(|layer| layer.starts_with("Landlock")) else {
         assert!(enforcement.gaps.iter().any(|gap| gap.contains("Landlock")), "{enforcement:?}");
         common::skip("this kernel has no Landlock");
@@ -373,7 +373,7 @@ fn the_host_network_only_when_asked_for() {
     let off = run(request.clone());
     assert_eq!(off.stdout.text, "1\n");
     request.network = Network::Host;
-    request.needs = Needs { network_off: false, ..Needs::ALL };
+    request.needs = SandboxNeeds { network_off: false, ..SandboxNeeds::ALL };
     let on = run(request);
     assert!(!on.enforcement.network_off && on.enforcement.writes_confined);
     assert_eq!(on.outcome, Outcome::Exited(0));
@@ -384,7 +384,7 @@ fn a_program_that_is_no_helper_is_named() {
     let project = project();
     for helper in ["/bin/true", "/bin/echo"] {
         let sandbox = Sandbox::new(SandboxSettings { helper: Some(helper.into()), ..settings() });
-        let error = block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)).unwrap_err();
+        let error = block_on(sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL)).unwrap_err();
         assert!(matches!(&error, SandboxError::NoHelper { path } if path == Path::new(helper)), "{error}");
         assert!(error.to_string().contains("run_helper_if_asked"));
     }
@@ -400,14 +400,14 @@ fn the_result_of_the_test_is_remembered() {
     let place = tempfile::tempdir().unwrap();
     let cache = place.path().join("sandbox.json");
     let with_cache = || Sandbox::new(SandboxSettings { cache: Some(cache.clone()), ..settings() });
-    let first = block_on(with_cache().enforcement(&journeyman_protocol::Needs::ALL)).unwrap();
+    let first = block_on(with_cache().enforcement(&journeyman_protocol::SandboxNeeds::ALL)).unwrap();
     let text = std::fs::read_to_string(&cache).unwrap();
-    assert_eq!(block_on(with_cache().enforcement(&journeyman_protocol::Needs::ALL)).unwrap(), first);
+    assert_eq!(block_on(with_cache().enforcement(&journeyman_protocol::SandboxNeeds::ALL)).unwrap(), first);
     // It is the file that is believed, for the same boot and program only.
     let believed = text.replace("\"gaps\":[", "\"gaps\":[\"marked\",");
     std::fs::write(&cache, &believed).unwrap();
     assert!(
-        block_on(with_cache().enforcement(&journeyman_protocol::Needs::ALL))
+        block_on(with_cache().enforcement(&journeyman_protocol::SandboxNeeds::ALL))
             .unwrap()
             .gaps
             .iter()
@@ -417,7 +417,7 @@ fn the_result_of_the_test_is_remembered() {
     for bad in [stale.as_str(), "", "{", "null", "{\"key\":{}}"] {
         std::fs::write(&cache, bad).unwrap();
         assert_eq!(
-            block_on(with_cache().enforcement(&journeyman_protocol::Needs::ALL)).unwrap(),
+            block_on(with_cache().enforcement(&journeyman_protocol::SandboxNeeds::ALL)).unwrap(),
             first,
             "{bad}"
         );
@@ -429,27 +429,30 @@ fn the_result_of_the_test_is_remembered() {
 fn unconfined_only_by_name() {
     let project = project();
     let allowed = |allow| Sandbox::new(SandboxSettings { allow, allow_root: true, ..settings() });
-    let none = block_on(allowed(vec![]).enforcement(&journeyman_protocol::Needs::ALL)).unwrap_err();
+    let none = block_on(allowed(vec![]).enforcement(&journeyman_protocol::SandboxNeeds::ALL)).unwrap_err();
     assert!(matches!(none, SandboxError::Unavailable { .. }), "{none}");
-    let box_ = allowed(vec![Tier::Unconfined]);
-    assert_eq!(block_on(box_.enforcement(&journeyman_protocol::Needs::ALL)).unwrap(), Enforcement::none());
+    let box_ = allowed(vec![SandboxTier::Unconfined]);
+    assert_eq!(
+        block_on(box_.enforcement(&journeyman_protocol::SandboxNeeds::ALL)).unwrap(),
+        Enforcement::none()
+    );
     let request = Request::shell(project.path(), "echo out; echo err >&2; cat; sleep 60 & exit 4");
     let refused = block_on(async { box_.spawn(request.clone(), CancellationToken::new()).await.map(drop) });
     assert!(matches!(refused, Err(SandboxError::Unmet { .. })));
-    let request = Request { needs: Needs::NONE, stdin: Stdin::Bytes(b"in".to_vec()), ..request };
+    let request = Request { needs: SandboxNeeds::NONE, stdin: Stdin::Bytes(b"in".to_vec()), ..request };
     let completed = block_on(async {
         box_.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap()
     });
     assert_eq!((completed.outcome, completed.stdout.text.as_str()), (Outcome::Exited(4), "out\nin"));
     assert!(completed.duration < Duration::from_secs(30));
     let mut request = Request::shell(project.path(), "echo a; echo b >&2; echo c");
-    (request.needs, request.streams) = (Needs::NONE, Streams::Merged);
+    (request.needs, request.streams) = (SandboxNeeds::NONE, Streams::Merged);
     let merged = block_on(async {
         box_.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap()
     });
     assert_eq!(merged.combined.text, "a\nb\nc\n");
     let mut request = Request::shell(project.path(), "sleep 60");
-    request.needs = Needs::NONE;
+    request.needs = SandboxNeeds::NONE;
     request.limits.wall = Duration::from_millis(50);
     let timed_out = block_on(async {
         box_.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap()

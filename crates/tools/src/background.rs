@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
-use journeyman_protocol::{CallId, FileChange, Trespass};
+use journeyman_protocol::{CallId, FileChange, GuardViolation};
 use journeyman_sandbox::Outcome;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -31,11 +31,11 @@ pub struct Background {
     notice: Notice,
     closed: CancellationToken,
     jobs: Mutex<Jobs>,
-    trespasses: Trespasses,
+    violations: Violations,
 }
 
 /// What commands did that they may not, and nobody has taken yet.
-type Trespasses = Arc<Mutex<Vec<Trespass>>>;
+type Violations = Arc<Mutex<Vec<GuardViolation>>>;
 
 /// The end of a command that nobody stopped.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +84,7 @@ pub(crate) struct Job {
     pub(crate) cancel: CancellationToken,
     closed: CancellationToken,
     notice: Notice,
-    trespasses: Trespasses,
+    violations: Violations,
     state: Mutex<State>,
     /// Counts what happens to the state.
     news: watch::Sender<u64>,
@@ -104,7 +104,7 @@ pub(crate) struct End {
     pub(crate) outcome: Outcome,
     pub(crate) changes: Vec<FileChange>,
     pub(crate) problem: Option<String>,
-    pub(crate) trespasses: Vec<Trespass>,
+    pub(crate) violations: Vec<GuardViolation>,
 }
 
 /// What is new of a command.
@@ -133,7 +133,7 @@ impl Background {
             notice: Arc::new(notice),
             closed: CancellationToken::new(),
             jobs: Mutex::default(),
-            trespasses: Trespasses::default(),
+            violations: Violations::default(),
         }
     }
 
@@ -146,8 +146,8 @@ impl Background {
 
     /// Takes the guarded files and repositories that commands made, changed or deleted which have ended since.
     #[must_use]
-    pub fn take_trespasses(&self) -> Vec<Trespass> {
-        std::mem::take(&mut *self.trespasses.lock().unwrap_or_else(PoisonError::into_inner))
+    pub fn take_violations(&self) -> Vec<GuardViolation> {
+        std::mem::take(&mut *self.violations.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The commands that run, and the newest of those that have ended; oldest first.
@@ -190,7 +190,7 @@ impl Background {
             cancel: self.closed.child_token(),
             closed: self.closed.clone(),
             notice: Arc::clone(&self.notice),
-            trespasses: Arc::clone(&self.trespasses),
+            violations: Arc::clone(&self.violations),
             state: Mutex::default(),
             news: watch::Sender::new(0),
         });
@@ -239,9 +239,9 @@ impl Job {
 
     /// The command is over and what it did is journaled.
     pub(crate) fn finish(&self, mut end: End) {
-        let trespasses = std::mem::take(&mut end.trespasses).into_iter();
-        let mut all = self.trespasses.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend(trespasses.map(|one| Trespass { call: Some(self.call.clone()), ..one }));
+        let violations = std::mem::take(&mut end.violations).into_iter();
+        let mut all = self.violations.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(violations.map(|one| GuardViolation { call: Some(self.call.clone()), ..one }));
         drop(all);
         let exit = {
             let mut state = self.lock();

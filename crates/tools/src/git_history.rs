@@ -126,7 +126,7 @@ fn commits(
         let subject = message.lines().next().unwrap_or_default();
         let subject = if by_id { message.trim_end() } else { clip(subject, SUBJECT_BYTES) };
         let id = commit.id.get(..ID).unwrap_or(&commit.id);
-        let mut lines = format!("{id} {} {}: {subject}", UnixMillis(commit.time).day(), commit.author);
+        let mut lines = format!("{id} {} {}: {subject}", UnixMillis(commit.time).to_date(), commit.author);
         let most = if by_id { FILES.1 } else { FILES.0 };
         let files: Vec<String> =
             history.files(commit).take(most).map(|file| String::from_utf8_lossy(file).into_owned()).collect();
@@ -212,7 +212,7 @@ fn lines_of(context: &ToolContext, blamed: &[Blamed], text: &str, same: bool, cu
         let subject = context.index.redactor().redact(&run.subject);
         let id = run.commit.get(..ID).unwrap_or(&run.commit);
         let subject = clip(&subject, SUBJECT_BYTES);
-        if !answer.line(&clean(&format!("{id} {} {}: {subject}", run.time.day(), run.author))) {
+        if !answer.line(&clean(&format!("{id} {} {}: {subject}", run.time.to_date(), run.author))) {
             break;
         }
         let lines = (run.first_line..).take(run.lines as usize);

@@ -12,17 +12,17 @@ pub const GUARDS: GuardRules = GuardRules { guarded: is_guarded, on_entering: is
 /// What to say of what a command may not have done; `None` when there is nothing to say.
 pub(crate) fn refusal(aftermath: &Aftermath) -> Option<String> {
     let mut text = String::new();
-    for trespass in aftermath.trespasses.iter().take(MOST_NAMED) {
-        text.push_str(&format!("error: {trespass}.\n"));
+    for violation in aftermath.violations.iter().take(MOST_NAMED) {
+        text.push_str(&format!("error: {violation}.\n"));
     }
-    let more = aftermath.trespasses.len().saturating_sub(MOST_NAMED);
+    let more = aftermath.violations.len().saturating_sub(MOST_NAMED);
     if more > 0 {
         text.push_str(&format!("[and {more} more]\n"));
     }
     if let Some(problem) = &aftermath.problem {
         text.push_str(&format!("error: {problem}.\n"));
     }
-    if aftermath.trespasses.iter().any(|one| one.problem.is_some()) {
+    if aftermath.violations.iter().any(|one| one.problem.is_some()) {
         text.push_str(
             "Tell the person, who must not use git or open an editor there before looking at it.\n",
         );

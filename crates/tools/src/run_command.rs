@@ -186,8 +186,8 @@ impl RunCommand {
         text.extend(unrecorded);
         text.extend(lost(&changes, &unkept));
         text.extend(refusal(&aftermath));
-        let trespasses = aftermath.trespasses;
-        Ok(ToolOutput { changes, is_error: true, trespasses, ..ToolOutput::text(text) })
+        let violations = aftermath.violations;
+        Ok(ToolOutput { changes, is_error: true, violations, ..ToolOutput::text(text) })
     }
 }
 
@@ -430,7 +430,7 @@ async fn watch(job: Arc<Job>, mut running: Running, books: Books) {
     };
     let problems: Vec<String> = failed.into_iter().chain(problem).collect();
     let problem = (!problems.is_empty()).then(|| problems.concat());
-    job.finish(End { outcome, changes, problem, trespasses: aftermath.trespasses });
+    job.finish(End { outcome, changes, problem, violations: aftermath.violations });
 }
 
 /// Whoever waits for a command's end gets one, also when the watch over it is torn down.
@@ -439,8 +439,8 @@ struct Watched(Arc<Job>);
 impl Drop for Watched {
     fn drop(&mut self) {
         let problem = Some("error: the watch over it was lost\n".to_owned());
-        let (outcome, changes, trespasses) = (Outcome::Cancelled, Vec::new(), Vec::new());
-        self.0.finish(End { outcome, changes, problem, trespasses });
+        let (outcome, changes, violations) = (Outcome::Cancelled, Vec::new(), Vec::new());
+        self.0.finish(End { outcome, changes, problem, violations });
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{
-    CallId, Effects, FileChange, Needs, RelPath, ResultPart, SessionId, ToolSpec, Trespass,
+    CallId, Effects, FileChange, GuardViolation, RelPath, ResultPart, SandboxNeeds, SessionId, ToolSpec,
 };
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_workspace::Workspace;
@@ -92,7 +92,7 @@ pub struct ToolContext {
     /// The session's commands in the background.
     pub background: Arc<Background>,
     /// What must be enforced for a command to run.
-    pub needs: Needs,
+    pub needs: SandboxNeeds,
 }
 
 /// Bounds of calls and their results.
@@ -149,7 +149,7 @@ pub struct ToolOutput {
     /// Whether the model should take it as a failure, such as a command's exit code that isn't 0.
     pub is_error: bool,
     /// Guarded files and repositories that the call made, changed or deleted. The result names them too.
-    pub trespasses: Vec<Trespass>,
+    pub violations: Vec<GuardViolation>,
 }
 
 impl ToolOutput {
@@ -160,7 +160,7 @@ impl ToolOutput {
             parts: vec![ResultPart::Text { text: text.into() }],
             changes: Vec::new(),
             is_error: false,
-            trespasses: Vec::new(),
+            violations: Vec::new(),
         }
     }
 

@@ -243,7 +243,7 @@ fn only_so_many_run_at_once() {
         session.bench.context.background.close().await;
         // A command that never began takes no place.
         session.bench.context.background = Arc::new(Background::default().after(9));
-        session.bench.context.needs = journeyman_protocol::Needs::ALL;
+        session.bench.context.needs = journeyman_protocol::SandboxNeeds::ALL;
         assert!(session.start("true").await.starts_with("error: the command did not run"));
         assert_eq!(session.bench.context.background.list(), []);
         assert_eq!(std::fs::read_dir(session.bench.outside.join("state/running")).unwrap().count(), 0);
@@ -280,8 +280,8 @@ fn a_repository_that_it_plants_is_moved_away() {
         assert!(problem.contains("error: the repository sub/.git was made and moved to "), "{problem}");
         assert!(problem.contains("error: .envrc was made and moved to "), "{problem}");
         assert!(!session.bench.root.join("sub/.git").exists() && !session.bench.root.join(".envrc").exists());
-        let trespasses = session.bench.context.background.take_trespasses();
-        assert!(trespasses.len() == 2 && trespasses.iter().all(|one| one.call.is_some()), "{trespasses:?}");
+        let violations = session.bench.context.background.take_violations();
+        assert!(violations.len() == 2 && violations.iter().all(|one| one.call.is_some()), "{violations:?}");
         let read = session.call("command_output", json!({"id": "b1"})).await;
         assert!(read.is_error && text(&read).ends_with(&problem));
     });

@@ -4,8 +4,8 @@
 mod bench;
 
 use bench::Bench;
-use journeyman_protocol::TrespassKind::{Changed, Deleted, Made};
-use journeyman_protocol::{FileChangeKind, Needs, TrespassKind};
+use journeyman_protocol::GuardViolationKind::{Changed, Deleted, Made};
+use journeyman_protocol::{FileChangeKind, GuardViolationKind, SandboxNeeds};
 use journeyman_tools::ToolOutput;
 use serde_json::json;
 
@@ -140,7 +140,7 @@ fn hostile_output_is_cleaned_and_bounded() {
 #[test]
 fn a_command_that_can_not_be_confined_as_needed_does_not_run() {
     let mut bench = Bench::new(&[("a", b"")]);
-    bench.context.needs = Needs::ALL;
+    bench.context.needs = SandboxNeeds::ALL;
     let said = run(&bench, "rm a");
     assert!(said.starts_with("error: the command did not run: refused: "), "{said}");
     assert!(bench.root.join("a").exists());
@@ -180,21 +180,21 @@ fn a_repository_that_a_command_makes_is_moved_away() {
 #[test]
 fn a_pointer_to_a_repository_that_a_command_changes_is_put_back() {
     let bench = Bench::new(&[("mod/.git", b"gitdir: ../m\n")]);
-    let output = trespass(&bench, "echo 'gitdir: ../other' > mod/.git", &[("mod/.git", Changed)]);
-    assert!(output.trespasses[0].repository && output.trespasses[0].put_back, "{output:?}");
+    let output = violation(&bench, "echo 'gitdir: ../other' > mod/.git", &[("mod/.git", Changed)]);
+    assert!(output.violations[0].repository && output.violations[0].put_back, "{output:?}");
     assert_eq!(bench.file("mod/.git"), b"gitdir: ../m\n");
 }
 
 /// Runs a command that may not do what it does; gives what came of it.
-fn trespass(bench: &Bench, command: &str, expected: &[(&str, TrespassKind)]) -> ToolOutput {
+fn violation(bench: &Bench, command: &str, expected: &[(&str, GuardViolationKind)]) -> ToolOutput {
     let output = bench.call("run_command", json!({ "command": command })).unwrap();
-    let found: Vec<(String, TrespassKind)> =
-        output.trespasses.iter().map(|one| (one.path.to_string(), one.kind)).collect();
-    let expected: Vec<(String, TrespassKind)> =
+    let found: Vec<(String, GuardViolationKind)> =
+        output.violations.iter().map(|one| (one.path.to_string(), one.kind)).collect();
+    let expected: Vec<(String, GuardViolationKind)> =
         expected.iter().map(|(path, kind)| ((*path).to_owned(), *kind)).collect();
     assert_eq!(found, expected, "{command}: {}", bench::text(&output));
     assert_eq!(output.is_error, !expected.is_empty(), "{command}");
-    for one in &output.trespasses {
+    for one in &output.violations {
         assert!(one.problem.is_none(), "{command}: {one}");
         assert!(bench::text(&output).contains(&format!("error: {one}.")), "{command}: {one}");
         let there = bench.root.join(one.path.as_path()).symlink_metadata().is_ok();
@@ -219,8 +219,8 @@ fn what_programs_outside_obey_is_moved_away_when_a_command_makes_it_ignored_or_n
         ("mkdir .hg", ".hg"),
         ("mkdir -p src/.svn; exit 3", "src/.svn"),
     ] {
-        let output = trespass(&bench, command, &[(path, Made)]);
-        let moved = output.trespasses[0].moved_to.clone().unwrap();
+        let output = violation(&bench, command, &[(path, Made)]);
+        let moved = output.violations[0].moved_to.clone().unwrap();
         assert!(!moved.starts_with(bench.root.to_str().unwrap()), "{moved}");
         assert!(std::path::Path::new(&moved).exists(), "{moved}");
         assert!(output.changes.iter().all(|change| !change.path.to_string().starts_with(path)), "{output:?}");
@@ -257,22 +257,22 @@ fn what_programs_outside_obey_is_put_back_by_its_content_when_a_command_changes_
         ("rm .bashrc; mkdir .bashrc", ".bashrc", Changed),
         ("ln -sf /etc/passwd .zshrc", ".zshrc", Changed),
     ] {
-        let output = trespass(&bench, command, &[(path, kind)]);
-        assert!(output.trespasses[0].put_back, "{command}");
+        let output = violation(&bench, command, &[(path, kind)]);
+        assert!(output.violations[0].put_back, "{command}");
         for (path, content) in files.iter().skip(1) {
             assert_eq!(bench.file(path), *content, "{command}: {path}");
         }
         assert_eq!(std::fs::read_link(bench.root.join(".zshrc")).unwrap(), std::path::Path::new("plain"));
     }
-    let changed = trespass(
+    let changed = violation(
         &bench,
         "mv sub moved; echo evil > moved/.envrc",
         &[("sub/.envrc", Deleted), ("moved/.envrc", Made)],
     );
-    assert_eq!((bench.file("sub/.envrc"), changed.trespasses[0].put_back), (b"kept".into(), true));
+    assert_eq!((bench.file("sub/.envrc"), changed.violations[0].put_back), (b"kept".into(), true));
     // What moves with the directory that it is in stays what it was.
-    trespass(&bench, "mv sub other", &[]);
-    trespass(&bench, "mv hidden sub", &[]);
+    violation(&bench, "mv sub other", &[]);
+    violation(&bench, "mv hidden sub", &[]);
     assert_eq!(
         (bench.file("other/.envrc"), bench.file("sub/.vscode/tasks.json")),
         (b"kept".into(), b"kept".into())
@@ -309,9 +309,9 @@ fn an_edit_that_was_allowed_stays_while_a_command_runs_beside_it() {
         };
         assert!(bench::text(&ended).contains("error: .bashrc was made and moved to "), "{ended:?}");
     });
-    let trespasses = bench.context.background.take_trespasses();
-    assert_eq!(trespasses.len(), 1, "{trespasses:?}");
-    assert_eq!(trespasses[0].call, Some(bench.context.call.clone()));
+    let violations = bench.context.background.take_violations();
+    assert_eq!(violations.len(), 1, "{violations:?}");
+    assert_eq!(violations[0].call, Some(bench.context.call.clone()));
     assert_eq!((bench.file(".envrc"), bench.file(".vscode/tasks.json")), (b"new\n".into(), b"{}\n".into()));
     assert!(!bench.root.join(".bashrc").exists());
 }
@@ -321,11 +321,11 @@ fn a_repository_without_a_git_directory_is_moved_away_wherever_it_is_made() {
     let bench = Bench::new(&[("src/a", b"1"), ("src/refs/x", b""), (".gitignore", b"build/\n")]);
     let bare = "mkdir -p $d/objects $d/refs; echo 'ref: refs/heads/m' > $d/HEAD; \
                 printf '[core]\\nfsmonitor = evil\\nworktree = ..\\n' > $d/config";
-    trespass(&bench, &format!("d=vendor/lib; {bare}"), &[("vendor/lib", Made)]);
-    trespass(&bench, &format!("d=build/deep/x; {bare}"), &[("build/deep/x", Made)]);
+    violation(&bench, &format!("d=vendor/lib; {bare}"), &[("vendor/lib", Made)]);
+    violation(&bench, &format!("d=build/deep/x; {bare}"), &[("build/deep/x", Made)]);
     // Where other files were, they stay.
-    trespass(&bench, &format!("d=src; {bare}"), &[("src/HEAD", Made), ("src/objects", Made)]);
-    trespass(&bench, &format!("d=.; {bare}"), &[("HEAD", Made), ("objects", Made), ("refs", Made)]);
+    violation(&bench, &format!("d=src; {bare}"), &[("src/HEAD", Made), ("src/objects", Made)]);
+    violation(&bench, &format!("d=.; {bare}"), &[("HEAD", Made), ("objects", Made), ("refs", Made)]);
     assert_eq!(bench.file("src/a"), b"1");
 }
 
@@ -337,9 +337,9 @@ fn what_a_repository_without_a_git_directory_obeys_is_put_back() {
         ("data/a.git/refs/x", b""),
         ("data/a.git/config", b"[core]\nbare = true\n"),
     ]);
-    trespass(&bench, "echo 1 > data/a.git/objects/new; echo 2 > data/a.git/HEAD", &[]);
-    trespass(&bench, "echo 'fsmonitor = evil' >> data/a.git/config", &[("data/a.git/config", Changed)]);
-    trespass(
+    violation(&bench, "echo 1 > data/a.git/objects/new; echo 2 > data/a.git/HEAD", &[]);
+    violation(&bench, "echo 'fsmonitor = evil' >> data/a.git/config", &[("data/a.git/config", Changed)]);
+    violation(
         &bench,
         "mkdir -p data/a.git/hooks; echo x > data/a.git/hooks/post-receive",
         &[("data/a.git/hooks", Made)],
@@ -353,21 +353,21 @@ fn repositories_that_builds_and_tests_make_in_ignored_directories_stay_until_the
     let clone = "mkdir -p $d/.git/objects $d/.git/refs $d/.git/hooks; echo 'ref: refs/heads/m' > $d/.git/HEAD; \
                  echo x > $d/.git/hooks/pre-commit.sample; printf '[core]\\n\\tbare = false\\n\
                  [remote \"origin\"]\\n\\turl = https://example.org/x\\n' > $d/.git/config";
-    trespass(&bench, &format!("d=build/_deps/x-src; {clone}"), &[]);
-    trespass(&bench, &format!("d=tmp/fixture; {clone}"), &[]);
-    trespass(
+    violation(&bench, &format!("d=build/_deps/x-src; {clone}"), &[]);
+    violation(&bench, &format!("d=tmp/fixture; {clone}"), &[]);
+    violation(
         &bench,
         "printf '[core]\\n\\tfsmonitor = evil\\n' >> build/_deps/x-src/.git/config",
         &[("build/_deps/x-src/.git", Made)],
     );
-    trespass(&bench, "echo x > tmp/fixture/.git/hooks/post-checkout", &[("tmp/fixture/.git", Made)]);
-    trespass(&bench, "mkdir -p tmp/y; echo 'gitdir: /tmp/evil' > tmp/y/.git", &[("tmp/y/.git", Made)]);
+    violation(&bench, "echo x > tmp/fixture/.git/hooks/post-checkout", &[("tmp/fixture/.git", Made)]);
+    violation(&bench, "mkdir -p tmp/y; echo 'gitdir: /tmp/evil' > tmp/y/.git", &[("tmp/y/.git", Made)]);
     // Outside of ignored directories none is made.
-    trespass(&bench, &format!("d=sub; {clone}"), &[("sub/.git", Made)]);
+    violation(&bench, &format!("d=sub; {clone}"), &[("sub/.git", Made)]);
 }
 
 #[test]
-fn unpacked_packages_bring_their_editor_settings_and_no_trespass() {
+fn unpacked_packages_bring_their_editor_settings_and_no_violation() {
     let bench = Bench::new(&[(".gitignore", b"/vendor/\n/dist/\n/venv\n"), ("package.json", b"{}")]);
     let unpack = "for p in a @scope/b c/node_modules/d; do d=node_modules/$p; \
                   mkdir -p $d/.vscode $d/.github/workflows $d/.idea $d/.husky $d/.cursor/rules $d/test/fixtures/.config; \
@@ -375,17 +375,17 @@ fn unpacked_packages_bring_their_editor_settings_and_no_trespass() {
                   echo x > $d/.idea/x.iml; echo x > $d/.husky/pre-commit; echo x > $d/.editorconfig; done; \
                   mkdir -p vendor/acme/lib/.vscode dist/template/.vscode venv/lib/python3/site-packages/x/.idea; \
                   echo x > vendor/acme/lib/.vscode/x; echo x > dist/template/.npmrc";
-    trespass(&bench, unpack, &[]);
+    violation(&bench, unpack, &[]);
     // As when they are fetched again, or changed.
-    trespass(&bench, "echo y > node_modules/a/.npmrc; rm -r node_modules/a/.vscode", &[]);
-    trespass(&bench, &format!("rm -rf node_modules; {unpack}"), &[]);
-    // What a shell or git obeys as soon as somebody goes there is a trespass also in there.
-    trespass(&bench, "echo evil > node_modules/a/.envrc", &[("node_modules/a/.envrc", Made)]);
+    violation(&bench, "echo y > node_modules/a/.npmrc; rm -r node_modules/a/.vscode", &[]);
+    violation(&bench, &format!("rm -rf node_modules; {unpack}"), &[]);
+    // What a shell or git obeys as soon as somebody goes there is a violation also in there.
+    violation(&bench, "echo evil > node_modules/a/.envrc", &[("node_modules/a/.envrc", Made)]);
     let repository =
         "mkdir -p node_modules/a/.git; echo '[core] fsmonitor = evil' > node_modules/a/.git/config";
-    trespass(&bench, repository, &[("node_modules/a/.git", Made)]);
+    violation(&bench, repository, &[("node_modules/a/.git", Made)]);
     // Where rules ignore no such directory, it is part of the project.
-    trespass(&bench, "mkdir -p target/.vscode", &[("target/.vscode", Made)]);
+    violation(&bench, "mkdir -p target/.vscode", &[("target/.vscode", Made)]);
 }
 
 #[test]
@@ -398,9 +398,9 @@ fn decoys_take_no_protection_off() {
         "{}",
         bench::text(&output)
     );
-    assert_eq!(output.trespasses.len(), 200);
+    assert_eq!(output.violations.len(), 200);
     assert!((0..300).all(|i| !bench.root.join(format!("d{i}/.bashrc")).exists()));
-    trespass(&bench, "echo evil > sub/.envrc", &[("sub/.envrc", Changed)]);
+    violation(&bench, "echo evil > sub/.envrc", &[("sub/.envrc", Changed)]);
     assert_eq!(bench.file("sub/.envrc"), b"kept");
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bench::Bench;
 use journeyman_policy::{Call, Policy};
-use journeyman_protocol::{CallId, Decision, FileChange, Mode, Needs, SessionId, UnixMillis};
+use journeyman_protocol::{CallId, Decision, FileChange, Mode, SandboxNeeds, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
 use journeyman_store::Blobs;
 use journeyman_workspace::{CheckpointId, Options, Workspace};
@@ -20,7 +20,7 @@ fn main() {
     let required = std::env::var_os("JM_REQUIRE_ALL").is_some();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let sandbox = Arc::new(Sandbox::new(SandboxSettings::default()));
-    if let Err(error) = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)) {
+    if let Err(error) = runtime.block_on(sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL)) {
         assert!(!required, "{error}");
         println!("skipped: {error}");
         return;
@@ -106,7 +106,7 @@ fn behind() -> Vec<String> {
 fn confined(sandbox: &Arc<Sandbox>, files: &[(&str, &[u8])]) -> Bench {
     let mut bench = Bench::new(files);
     bench.context.sandbox = Arc::clone(sandbox);
-    bench.context.needs = Needs::ALL;
+    bench.context.needs = SandboxNeeds::ALL;
     bench
 }
 
@@ -169,7 +169,7 @@ fn a_planted_repository_is_not_trusted(sandbox: &Arc<Sandbox>) {
     let said = bench.say("run_command", input);
     assert!(!bench.root.join("ran").exists(), "{said}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let enforced = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)).unwrap();
+    let enforced = runtime.block_on(sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL)).unwrap();
     let judge = |mode| {
         let call =
             Call { tool: "run_command", agent: None, mode, effects: &effects, sandbox: Some(&enforced) };

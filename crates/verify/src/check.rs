@@ -109,10 +109,10 @@ pub enum Verdict {
 /// change whose tests could not run.
 #[must_use]
 pub fn verdict(evidence: &[Evidence]) -> Verdict {
-    if evidence.iter().any(|one| one.outcome.failed()) {
+    if evidence.iter().any(|one| one.outcome.has_failed()) {
         return Verdict::Failed;
     }
-    let passed = |one: &Evidence| one.outcome.passed();
+    let passed = |one: &Evidence| one.outcome.has_passed();
     let proves = |one: &&Evidence| matches!(one.kind, CheckKind::Test | CheckKind::Custom);
     let named_did = evidence.iter().filter(|one| one.kind == CheckKind::Custom).all(passed);
     let has_tests = evidence.iter().any(|one| proves(&one));

@@ -12,12 +12,12 @@ pub(crate) const GUARDS: GuardRules = GuardRules { guarded: is_guarded, on_enter
 
 /// Warnings of what a check made or changed that is a person's to make or change.
 pub(crate) fn warnings(aftermath: &Aftermath) -> Vec<Diagnostic> {
-    let trespasses = aftermath.trespasses.iter().take(MOST_WARNINGS).map(|one| {
+    let violations = aftermath.violations.iter().take(MOST_WARNINGS).map(|one| {
         let message =
             format!("programs outside the sandbox obey it, and no check may make or change it: {one}");
         warning(Some(one.path.clone()), message)
     });
-    trespasses.chain(aftermath.problem.iter().map(|problem| warning(None, problem.clone()))).collect()
+    violations.chain(aftermath.problem.iter().map(|problem| warning(None, problem.clone()))).collect()
 }
 
 fn warning(path: Option<RelPath>, message: String) -> Diagnostic {

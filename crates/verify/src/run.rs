@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
-    CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, FileChange, Needs, RelPath, SessionId,
-    Trespass,
+    CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, FileChange, GuardViolation, RelPath,
+    SandboxNeeds, SessionId,
 };
 use journeyman_sandbox::{Completed, Limits, Request, Sandbox, Streams, Toolchains, clean};
 use journeyman_workspace::{
@@ -60,7 +60,7 @@ pub struct RunContext {
     /// Bounds.
     pub limits: RunLimits,
     /// What must be enforced for a check to run.
-    pub needs: Needs,
+    pub needs: SandboxNeeds,
     /// The session that files changed by a check are journaled for.
     pub session: SessionId,
 }
@@ -92,13 +92,13 @@ pub enum Progress {
         changes: Vec<FileChange>,
     },
     /// It made, changed or deleted guarded files or repositories.
-    Trespassed {
+    GuardViolated {
         /// Which one.
         index: usize,
         /// The check.
         check: Check,
         /// What was moved away or put back.
-        trespasses: Vec<Trespass>,
+        violations: Vec<GuardViolation>,
     },
     /// It has ended, or was not run.
     Finished {
@@ -140,7 +140,7 @@ pub async fn run(
                 one(index, &check, context, &cancel, observer).await?
             }
         };
-        if evidence.outcome.failed() {
+        if evidence.outcome.has_failed() {
             failed.get_or_insert(check.kind);
         }
         observer(Progress::Finished { index, evidence: evidence.clone() });
@@ -191,9 +191,9 @@ async fn one(
     let kept = ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept);
     let (changes, aftermath) = end(context, before, guard, kept).await?;
     let warnings = warnings(&aftermath);
-    if !aftermath.trespasses.is_empty() {
-        let (check, trespasses) = (check.clone(), aftermath.trespasses);
-        observer(Progress::Trespassed { index, check, trespasses });
+    if !aftermath.violations.is_empty() {
+        let (check, violations) = (check.clone(), aftermath.violations);
+        observer(Progress::GuardViolated { index, check, violations });
     }
     let changes = changes.map_err(|source| untracked(check, source))?;
     if !changes.is_empty() {
@@ -212,7 +212,7 @@ async fn one(
     evidence.diagnostics.extend(note);
     let text = completed.combined.text;
     evidence.output = bounded(&text, context.limits.evidence_bytes);
-    if evidence.outcome.failed() {
+    if evidence.outcome.has_failed() {
         evidence.diagnostics = read(text, check, context).await?;
     }
     evidence.diagnostics.extend(warnings);

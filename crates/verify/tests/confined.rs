@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_protocol::{CheckOutcome, Evidence, Needs, SessionId, UnixMillis};
+use journeyman_protocol::{CheckOutcome, Evidence, SandboxNeeds, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
 use journeyman_store::Blobs;
 use journeyman_verify::{RunContext, RunLimits, Verdict, find, run, verdict};
@@ -58,7 +58,7 @@ fn main() {
     let required = std::env::var_os("JM_REQUIRE_ALL").is_some();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let sandbox = Arc::new(Sandbox::new(SandboxSettings::default()));
-    if let Err(error) = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)) {
+    if let Err(error) = runtime.block_on(sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL)) {
         assert!(!required, "{error}");
         println!("skipped: {error}");
         return;
@@ -107,8 +107,11 @@ async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {
 
     let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
     assert_eq!(verdict(&evidence), Verdict::Failed, "{evidence:#?}");
-    let failed: Vec<&Evidence> = evidence.iter().filter(|one| one.outcome.failed()).collect();
-    assert!(failed.iter().all(|one| one.enforcement.unmet(&Needs::ALL).is_none()), "{failed:#?}");
+    let failed: Vec<&Evidence> = evidence.iter().filter(|one| one.outcome.has_failed()).collect();
+    assert!(
+        failed.iter().all(|one| one.enforcement.first_unmet(&SandboxNeeds::ALL).is_none()),
+        "{failed:#?}"
+    );
 
     write(&root, case.repair.0, case.repair.1);
     let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
@@ -170,7 +173,7 @@ fn context(base: &Path, root: &Path, sandbox: &Arc<Sandbox>) -> RunContext {
         sandbox: Arc::clone(sandbox),
         toolchains: Arc::new(toolchains(&host, root)),
         limits: RunLimits::default(),
-        needs: Needs::ALL,
+        needs: SandboxNeeds::ALL,
         session: SessionId::new(UnixMillis(1), 1),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
-    CheckKind, CheckOutcome, Evidence, Needs, RelPath, SessionId, Severity, Tier, UnixMillis,
+    CheckKind, CheckOutcome, Evidence, RelPath, SandboxNeeds, SandboxTier, SessionId, Severity, UnixMillis,
 };
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::Blobs;
@@ -36,14 +36,17 @@ impl Bench {
         }
         let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
         let options = Options::new(base.join("state"), blobs);
-        let settings =
-            SandboxSettings { allow: vec![Tier::Unconfined], allow_root: true, ..SandboxSettings::default() };
+        let settings = SandboxSettings {
+            allow: vec![SandboxTier::Unconfined],
+            allow_root: true,
+            ..SandboxSettings::default()
+        };
         let context = RunContext {
             workspace: Arc::new(Workspace::open(&root, options).unwrap()),
             sandbox: Arc::new(Sandbox::new(settings)),
             toolchains: Arc::new(host_path()),
             limits: RunLimits::default(),
-            needs: Needs::NONE,
+            needs: SandboxNeeds::NONE,
             session: SessionId::new(UnixMillis(1), 1),
         };
         Self { _dir: dir, root, context }
@@ -140,7 +143,7 @@ fn later_kinds_are_not_run_after_a_failure() {
         ]
     );
     assert_eq!(evidence[1].output, "bad\n");
-    assert_eq!(evidence[1].enforcement.tier, Tier::Unconfined);
+    assert_eq!(evidence[1].enforcement.tier, SandboxTier::Unconfined);
     assert_eq!(verdict(&evidence), Verdict::Failed);
     let started = seen.iter().filter(|progress| matches!(progress, Progress::Started { .. })).count();
     let finished = seen.iter().filter(|progress| matches!(progress, Progress::Finished { .. })).count();
@@ -190,7 +193,7 @@ fn what_can_not_run_is_never_a_failure() {
     assert_eq!(verdict(&evidence), Verdict::NothingRan);
 
     let mut bench = Bench::new(&[]);
-    bench.context.needs = Needs::ALL;
+    bench.context.needs = SandboxNeeds::ALL;
     let (evidence, _) = bench.run(&custom(&["touch x".to_owned()]));
     assert!(word(&evidence[0]).starts_with("not run: refused: "), "{}", word(&evidence[0]));
     assert!(!bench.root.join("x").exists());

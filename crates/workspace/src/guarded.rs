@@ -15,7 +15,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use journeyman_protocol::{ContentHash, FileChange, RelPath, Trespass};
+use journeyman_protocol::{ContentHash, FileChange, GuardViolation, RelPath};
 use journeyman_sandbox::Repositories;
 use rustix::fs::{AtFlags, fstat, statat};
 
@@ -85,7 +85,7 @@ pub struct Guarded {
 #[derive(Debug, Default)]
 pub struct Aftermath {
     /// One for each path, repositories first, bounded.
-    pub trespasses: Vec<Trespass>,
+    pub violations: Vec<GuardViolation>,
     /// What else has to be said: there are more, or not all of the tree could be looked at.
     pub problem: Option<String>,
 }
@@ -94,7 +94,7 @@ impl Aftermath {
     /// Returns true if there is nothing to say.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.trespasses.is_empty() && self.problem.is_none()
+        self.violations.is_empty() && self.problem.is_none()
     }
 }
 
@@ -192,11 +192,11 @@ impl Guarded {
         let second = self.after(workspace, kept).aftermath;
         if let Ok(changes) = &mut changes {
             let is_gone = |path: &RelPath| {
-                second.trespasses.iter().any(|one| path.as_path().starts_with(one.path.as_path()))
+                second.violations.iter().any(|one| path.as_path().starts_with(one.path.as_path()))
             };
             changes.retain(|change| !is_gone(&change.path));
         }
-        aftermath.trespasses.extend(second.trespasses);
+        aftermath.violations.extend(second.violations);
         aftermath.problem = second.problem.or(aftermath.problem);
         (changes, aftermath)
     }

@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use journeyman_protocol::{RelPath, TrespassKind};
+use journeyman_protocol::{GuardViolationKind, RelPath};
 use journeyman_workspace::{GuardRules, Guarded, WorkspaceError};
 use support::{Project, is_ordinary_user, mode, rel, session, set_mode};
 
@@ -161,13 +161,16 @@ fn a_name_that_comes_into_a_known_directory_is_found_from_command_to_command() {
             project.write(&format!("{dir}/.vscode/tasks.json"), "evil");
         }
         let (_, aftermath) = guard.end(&workspace, true, || Ok(Vec::new()));
-        let mut found: Vec<String> = aftermath.trespasses.iter().map(|one| one.path.to_string()).collect();
+        let mut found: Vec<String> = aftermath.violations.iter().map(|one| one.path.to_string()).collect();
         found.sort();
         let expected =
             ["cache/a/b/.envrc", "cache/a/b/.vscode", "node_modules/p/.envrc", "src/.envrc", "src/.vscode"];
         assert_eq!(found, expected, "{round}");
         assert!(
-            aftermath.trespasses.iter().all(|one| one.kind == TrespassKind::Made && one.moved_to.is_some())
+            aftermath
+                .violations
+                .iter()
+                .all(|one| one.kind == GuardViolationKind::Made && one.moved_to.is_some())
         );
         assert!(aftermath.problem.is_none());
     }

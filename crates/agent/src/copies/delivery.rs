@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use journeyman_git::{Branching, Commit, CommitDone, Confinement, Git, GitError, HookRun, Refusal, UserGit};
 use journeyman_protocol::{
-    CheckOutcome, CommitReport, Envelope, Event, Evidence, FileChange, Outcome, RelPath, RunReport, SessionId,
+    CheckOutcome, CommitReport, Envelope, Event, Evidence, FileChange, RelPath, RunOutcome, RunReport,
+    SessionId,
 };
 use journeyman_store::Blobs;
 use journeyman_tools::GUARDS;
@@ -166,12 +167,12 @@ impl Committer {
             // Hooks may have run outside of the sandbox, where nothing kept them from guarded files.
             guard.end(&watched, false, || watched.command_end(before, &session, None))
         });
-        let (changes, Aftermath { trespasses, problem }) = ended.await?;
+        let (changes, Aftermath { violations, problem }) = ended.await?;
         changes?;
         let report = report_of(made?, &commit.message);
         let mut told: Vec<Event> = problem.into_iter().map(|message| Event::Warning { message }).collect();
-        if !trespasses.is_empty() {
-            told.push(Event::Trespassed { call: None, check: None, trespasses });
+        if !violations.is_empty() {
+            told.push(Event::GuardViolated { call: None, check: None, violations });
         }
         Ok((report, told))
     }
@@ -301,7 +302,7 @@ pub async fn commit_run(
     if report.changes.is_empty() {
         return Ok(Vec::new());
     }
-    if report.outcome != Outcome::Verified {
+    if report.outcome != RunOutcome::Verified {
         report.summary = format!("{}; not committed, for nothing verified it", report.summary);
         return Ok(Vec::new());
     }
@@ -316,7 +317,8 @@ pub async fn commit_run(
         }
         Err(AgentError::Git(error)) => {
             report.summary = format!("{}; not committed: {error}", report.summary);
-            report.outcome = if error.needs_person() { Outcome::PermissionNeeded } else { Outcome::Error };
+            report.outcome =
+                if error.needs_person() { RunOutcome::PermissionNeeded } else { RunOutcome::Error };
             report.exit_code = report.outcome.exit_code();
             Ok(Vec::new())
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_git::GitError;
 use journeyman_protocol::{
-    CommitReport, CopyState, Envelope, Event, Evidence, FileChange, FileConflict, Outcome, RelPath,
+    CommitReport, CopyState, Envelope, Event, Evidence, FileChange, FileConflict, RelPath, RunOutcome,
     RunReport, SessionId,
 };
 use journeyman_store::{SessionSummary, StoreError};
@@ -127,10 +127,10 @@ impl<'a> Desk<'a> {
 
     /// Whether the newest run of the session ended verified.
     fn is_verified(&self) -> bool {
-        let word = |outcome: Outcome| {
+        let word = |outcome: RunOutcome| {
             serde_json::to_value(outcome).is_ok_and(|word| word == self.summary.status.as_str())
         };
-        word(Outcome::Verified) || word(Outcome::Conflict)
+        word(RunOutcome::Verified) || word(RunOutcome::Conflict)
     }
 
     /// Looks at what landing would do, and has merged results proven first.
@@ -409,7 +409,7 @@ impl<'a> Desk<'a> {
         self.drop_copy().await?;
         let copy = report_of(tier, CopyState::Discarded);
         let mut nothing = LandReport::new(self.session, LandEnd::Nothing, "nothing was changed", copy);
-        nothing.events = self.tell(vec![Event::Discarded { files: 0 }]).await?;
+        nothing.events = self.tell(vec![Event::CopyDiscarded { files: 0 }]).await?;
         Ok(nothing)
     }
 
@@ -419,9 +419,9 @@ impl<'a> Desk<'a> {
             return Ok(over);
         }
         let (reason, conflicts) = (over.summary.clone(), over.copy.conflicts.clone());
-        over.events = self.tell(vec![Event::Kept { reason, conflicts }]).await?;
+        over.events = self.tell(vec![Event::CopyKept { reason, conflicts }]).await?;
         if self.is_verified() {
-            let word = serde_json::to_value(Outcome::Conflict).ok();
+            let word = serde_json::to_value(RunOutcome::Conflict).ok();
             let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
             self.context.store.set_status(self.session, word, self.context.clock.now()).await?;
         }
@@ -443,7 +443,7 @@ impl<'a> Desk<'a> {
             return Ok((extent, nothing.events));
         }
         report.copy = Some(report_of(tier, CopyState::Kept));
-        let told = vec![Event::Kept { reason: report.summary.clone(), conflicts: Vec::new() }];
+        let told = vec![Event::CopyKept { reason: report.summary.clone(), conflicts: Vec::new() }];
         Ok((extent, self.tell(told).await?))
     }
 
@@ -466,7 +466,7 @@ impl<'a> Desk<'a> {
         };
         self.drop_copy().await?;
         let files = files as u64;
-        self.tell(vec![Event::Discarded { files }]).await?;
+        self.tell(vec![Event::CopyDiscarded { files }]).await?;
         Ok(files)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{Envelope, Event, Outcome, RunReport, Seq, SessionId};
+use journeyman_protocol::{Envelope, Event, RunOutcome, RunReport, Seq, SessionId};
 use journeyman_store::Store;
 use journeyman_workspace::DiffStat;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ pub async fn settle(
     let session = report.session.clone();
     let desk = Desk::open(context, &session).await?;
     let settled = match wish {
-        Some(wish) if report.outcome == Outcome::Verified => {
+        Some(wish) if report.outcome == RunOutcome::Verified => {
             desk.land(wish, Some(report), stop).await.map(|landed| {
                 landed.amend(report);
                 landed.events

@@ -23,7 +23,7 @@ pub(crate) use within::Copy;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_git::Git;
-use journeyman_protocol::{CopyReport, CopyState, PassedOver, RelPath, SessionId};
+use journeyman_protocol::{CopyReport, CopyState, RelPath, SessionId, UnavailableTier};
 use journeyman_sandbox::Sandbox;
 use journeyman_workspace::{
     CopyChanges, CopyInfo, Diff, DiffStat, Isolated, LandOptions, Means, Refreshed, Tier, Workspace,
@@ -115,10 +115,11 @@ impl WorkCopy {
 
     /// The better ways of copying that couldn't be had, each with the reason.
     #[must_use]
-    pub fn passed_over(&self) -> Vec<PassedOver> {
+    pub fn unavailable_tiers(&self) -> Vec<UnavailableTier> {
         let isolated = self.lock();
-        let each = isolated.passed_over().iter();
-        each.map(|(tier, reason)| PassedOver { tier: tier.to_string(), reason: reason.clone() }).collect()
+        let each = isolated.unavailable_tiers().iter();
+        each.map(|(tier, reason)| UnavailableTier { tier: tier.to_string(), reason: reason.clone() })
+            .collect()
     }
 
     /// What it hasn't as the project has it, each with the reason: a file that nobody may read, a pipe.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_protocol::{Evidence, Needs, RelPath, SessionId};
+use journeyman_protocol::{Evidence, RelPath, SandboxNeeds, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_verify::{Check, RunContext, RunLimits, Verdict, refused, verdict};
 use journeyman_workspace::{ListOptions, Workspace};
@@ -24,7 +24,7 @@ pub struct Proof {
     /// Where they run. Here nobody can be asked: what isn't confined as [`Proof::needs`] says doesn't run.
     pub sandbox: Arc<Sandbox>,
     /// What must be enforced for a check to run.
-    pub needs: Needs,
+    pub needs: SandboxNeeds,
     /// Which toolchains they see.
     pub toolchains: Arc<Toolchains>,
     /// Which programs are installed.
@@ -46,10 +46,10 @@ impl Proof {
         let checks = self.find(workspace, changed).await?;
         let enforcement = self.sandbox.enforcement(&self.needs).await.ok();
         let unmet = match &enforcement {
-            Some(enforcement) => enforcement.unmet(&self.needs).map(ToString::to_string),
+            Some(enforcement) => enforcement.first_unmet(&self.needs).map(ToString::to_string),
             None => Some("no sandbox works here".to_owned()),
         };
-        if let Some(reason) = unmet.filter(|_| self.needs != Needs::NONE) {
+        if let Some(reason) = unmet.filter(|_| self.needs != SandboxNeeds::NONE) {
             let refused = checks.iter().map(|check| refused(check, &reason, enforcement.as_ref()));
             return Ok((Verdict::NothingRan, refused.collect()));
         }

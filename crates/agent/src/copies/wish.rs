@@ -1,7 +1,7 @@
 //! How a copy is to be landed, and what came of it.
 
 use journeyman_protocol::{
-    CommitReport, CopyReport, Envelope, Evidence, FileChange, Outcome, RunReport, SessionId,
+    CommitReport, CopyReport, Envelope, Evidence, FileChange, RunOutcome, RunReport, SessionId,
 };
 use journeyman_workspace::OnConflict;
 use serde::Serialize;
@@ -118,12 +118,12 @@ impl LandReport {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.end {
-            _ if self.needs_person => Outcome::PermissionNeeded.exit_code(),
-            _ if self.not_committed.is_some() => Outcome::Error.exit_code(),
-            LandEnd::Landed | LandEnd::WouldLand | LandEnd::Nothing => Outcome::Verified.exit_code(),
-            LandEnd::Conflicts | LandEnd::ChecksFail | LandEnd::Unproven => Outcome::Conflict.exit_code(),
-            LandEnd::Unverified => Outcome::PermissionNeeded.exit_code(),
-            LandEnd::Mixed | LandEnd::NotCommitted => Outcome::Error.exit_code(),
+            _ if self.needs_person => RunOutcome::PermissionNeeded.exit_code(),
+            _ if self.not_committed.is_some() => RunOutcome::Error.exit_code(),
+            LandEnd::Landed | LandEnd::WouldLand | LandEnd::Nothing => RunOutcome::Verified.exit_code(),
+            LandEnd::Conflicts | LandEnd::ChecksFail | LandEnd::Unproven => RunOutcome::Conflict.exit_code(),
+            LandEnd::Unverified => RunOutcome::PermissionNeeded.exit_code(),
+            LandEnd::Mixed | LandEnd::NotCommitted => RunOutcome::Error.exit_code(),
         }
     }
 
@@ -138,17 +138,17 @@ impl LandReport {
                 report.summary = format!("{}; {}", report.summary, self.summary);
             }
             LandEnd::Conflicts | LandEnd::ChecksFail | LandEnd::Unproven => {
-                report.outcome = Outcome::Conflict;
+                report.outcome = RunOutcome::Conflict;
                 report.summary = format!("{}; {}", report.summary, self.summary);
             }
             LandEnd::Mixed | LandEnd::NotCommitted => {
-                report.outcome = Outcome::Error;
+                report.outcome = RunOutcome::Error;
                 report.summary = format!("{}; {}", report.summary, self.summary);
             }
             LandEnd::WouldLand | LandEnd::Nothing | LandEnd::Unverified => {}
         }
         if let Some(reason) = &self.not_committed {
-            report.outcome = if self.needs_person { Outcome::PermissionNeeded } else { Outcome::Error };
+            report.outcome = if self.needs_person { RunOutcome::PermissionNeeded } else { RunOutcome::Error };
             report.summary = format!("{}; not committed: {reason}", report.summary);
         }
         report.exit_code = report.outcome.exit_code();

@@ -41,8 +41,8 @@ impl Worker {
         }
         self.copy_told = true;
         if let Some(copy) = &self.parts.copy {
-            let (tier, passed_over) = (copy.tier().to_string(), copy.passed_over());
-            self.log.emit(Event::Isolated { tier, passed_over, reopened: copy.reopened() });
+            let (tier, unavailable) = (copy.tier().to_string(), copy.unavailable_tiers());
+            self.log.emit(Event::Isolated { tier, unavailable, reopened: copy.reopened() });
             let left_out = copy.left_out();
             for (path, reason) in left_out.iter().take(MOST_NAMED) {
                 self.log.emit(Event::Warning { message: format!("«{path}» isn't in the copy: {reason}") });

@@ -214,7 +214,10 @@ mod tests {
 
     #[test]
     fn names_are_found_in_both_vocabularies_and_slips_get_the_nearest() {
-        assert_eq!(EventName::of("pre_tool"), EventName::Known(HookEvent::PreTool, Dialect::Own, Results::Any));
+        assert_eq!(
+            EventName::of("pre_tool"),
+            EventName::Known(HookEvent::PreTool, Dialect::Own, Results::Any)
+        );
         assert_eq!(
             EventName::of("PostToolUse"),
             EventName::Known(HookEvent::PostTool, Dialect::ClaudeCode, Results::Good)

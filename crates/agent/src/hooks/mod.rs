@@ -38,7 +38,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use journeyman_protocol::{Mode, Needs, RelPath, ResultPart, SessionId};
+use journeyman_protocol::{Mode, RelPath, ResultPart, SandboxNeeds, SessionId};
 use journeyman_sandbox::{Base, Sandbox, Toolchains};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -92,7 +92,7 @@ pub struct HookSandbox {
     /// The toolchains that they see.
     pub toolchains: Arc<Toolchains>,
     /// The needs that must be met besides confined reads and writes.
-    pub needs: Needs,
+    pub needs: SandboxNeeds,
     /// The copy of the project that stands at the root, where there is one.
     pub base: Option<Base>,
     /// The tree's place on the host.

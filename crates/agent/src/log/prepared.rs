@@ -129,7 +129,7 @@ impl Prepared {
 fn has_text(event: &Event) -> bool {
     !matches!(
         event,
-        Event::BreakpointChanged { .. }
+        Event::TurnPhaseChanged { .. }
             | Event::StateChanged { .. }
             | Event::StepComplete { .. }
             | Event::TokenUsage { .. }

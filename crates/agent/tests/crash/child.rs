@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_agent::{Answer, CutOff, Filter, SessionHandle, Since, State, resume, start};
-use journeyman_protocol::{Outcome, UnixMillis};
+use journeyman_protocol::{RunOutcome, UnixMillis};
 use journeyman_store::{NewEntry, Store, StoreError};
 use journeyman_workspace::limits::{Failpoint, Step};
 use serde::{Deserialize, Serialize};
@@ -80,7 +80,7 @@ pub(crate) enum Fault {
 pub(crate) struct Said {
     pub(crate) writes: usize,
     pub(crate) steps: usize,
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<RunOutcome>,
     pub(crate) summary: String,
     pub(crate) error: Option<String>,
     /// Tasks that ended with an error.
@@ -266,7 +266,7 @@ async fn to_its_end(
         handle.send(task::TASK).await.map_err(words)?;
     }
     let mut report = handle.finished().await.map_err(words)?;
-    if report.outcome == Outcome::Error {
+    if report.outcome == RunOutcome::Error {
         said.failed += 1;
         // Shown by a task of its own.
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use journeyman_agent::{AgentError, CutOff, resume};
-use journeyman_protocol::Outcome;
+use journeyman_protocol::RunOutcome;
 use journeyman_store::StoreError;
 
 use crate::child::{Fault, Kill, PLAN, Plan, Said};
@@ -38,7 +38,7 @@ fn told(said: &Said) -> Vec<String> {
         problems.push("nobody was told that the log can't be written".to_owned());
     }
     // Where it stopped at the very end, nothing is left to change, and so to verify.
-    if !matches!(said.outcome, Some(Outcome::Verified | Outcome::Unverified)) {
+    if !matches!(said.outcome, Some(RunOutcome::Verified | RunOutcome::Unverified)) {
         problems.push(format!("it ended with {:?}: {}", said.outcome, said.summary));
     }
     problems
@@ -140,7 +140,7 @@ fn a_disk_that_fails_to_flush() {
                     return Vec::new();
                 }
                 // A message that can't be written is refused.
-                Ok(said) if said.error.is_some() || said.outcome == Some(Outcome::Error) => {
+                Ok(said) if said.error.is_some() || said.outcome == Some(RunOutcome::Error) => {
                     if said.storage_failures == 0 {
                         problems.push(format!("nobody was told: {said:?}"));
                     }
@@ -153,7 +153,7 @@ fn a_disk_that_fails_to_flush() {
         let mut child = spawn(&Plan { go_on: true, ..plan(&scene.place.0, Kill::Never) });
         match wait(&mut child) {
             Ok(status) if status.success() => match said(&scene.place) {
-                Ok(said) if said.error.is_none() && said.outcome == Some(Outcome::Verified) => {}
+                Ok(said) if said.error.is_none() && said.outcome == Some(RunOutcome::Verified) => {}
                 other => problems.push(format!("the second: {other:?}")),
             },
             other => problems.push(format!("the second: {other:?}")),
@@ -180,7 +180,7 @@ fn a_clock_that_jumps_back() {
             ended = wait(&mut child);
         }
         match (ended, said(&scene.place)) {
-            (Ok(status), Ok(said)) if status.success() && said.outcome == Some(Outcome::Verified) => {}
+            (Ok(status), Ok(said)) if status.success() && said.outcome == Some(RunOutcome::Verified) => {}
             other => problems.push(format!("{other:?}")),
         }
         problems.extend(examine(&scene.place, &reference().tree));
@@ -213,6 +213,6 @@ fn a_second_process_is_refused() {
     }
     std::fs::write(scene.place.0.join("go"), "").unwrap();
     assert!(wait(&mut child).unwrap().success());
-    assert_eq!(said(&scene.place).unwrap().outcome, Some(Outcome::Verified));
+    assert_eq!(said(&scene.place).unwrap().outcome, Some(RunOutcome::Verified));
     assert_eq!(examine(&scene.place, &reference().tree), Vec::<String>::new());
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(groups: &[&[Case]]) -> ExitCode {
 pub(crate) fn confined() -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let sandbox = journeyman_sandbox::Sandbox::new(journeyman_sandbox::SandboxSettings::default());
-    match runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)) {
+    match runtime.block_on(sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL)) {
         Ok(_) => true,
         Err(error) => {
             assert!(std::env::var_os("JM_REQUIRE_ALL").is_none(), "JM_REQUIRE_ALL is set, and {error}");

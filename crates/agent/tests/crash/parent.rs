@@ -8,7 +8,7 @@ use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use journeyman_agent::{CutOff, resume};
-use journeyman_protocol::Outcome;
+use journeyman_protocol::RunOutcome;
 use tempfile::TempDir;
 
 use crate::checks;
@@ -138,7 +138,7 @@ pub(crate) fn reference() -> &'static Reference {
         assert_eq!(one(&scene.place, End::Planned(Kill::Never)), Ok(true));
         let took = started.elapsed();
         let said = said(&scene.place).unwrap();
-        assert_eq!((said.outcome, &said.error), (Some(Outcome::Verified), &None), "{said:?}");
+        assert_eq!((said.outcome, &said.error), (Some(RunOutcome::Verified), &None), "{said:?}");
         let tree = scene.place.tree();
         let problems = examine(&scene.place, &tree);
         assert_eq!(problems, Vec::<String>::new(), "without a crash");
@@ -171,7 +171,7 @@ fn story(place: &Place, ends: &[End]) -> Vec<String> {
                     Ok(said) => said,
                     Err(problem) => return vec![problem],
                 };
-                let ended = matches!(said.outcome, Some(Outcome::Verified) | None);
+                let ended = matches!(said.outcome, Some(RunOutcome::Verified) | None);
                 return if said.error.is_none() && ended { Vec::new() } else { vec![format!("{said:?}")] };
             }
             Err(problem) => return vec![problem],

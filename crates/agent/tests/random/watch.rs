@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use futures_util::FutureExt as _;
 use journeyman_agent::{Record, State, Subscription, record_of};
-use journeyman_protocol::{Block, CallId, CallState, Message, Outcome, Role, Seq};
+use journeyman_protocol::{Block, CallId, CallState, Message, Role, RunOutcome, Seq};
 use journeyman_store::{Entry, Store};
 
 use crate::world::session;
@@ -77,7 +77,7 @@ impl Log {
     fn give_up(&mut self, record: &Record) {
         let silent = std::mem::take(&mut self.taken_silently);
         match record {
-            Record::Ended { outcome: Outcome::Interrupted, .. } => self.given_up.extend(silent),
+            Record::Ended { outcome: RunOutcome::Interrupted, .. } => self.given_up.extend(silent),
             Record::Message { message, taken, .. } if message.content.is_empty() => {
                 let queue = self.state.queue.iter().filter(|queued| taken.contains(&queued.id));
                 self.taken_silently = queue.map(|queued| queued.text.clone()).collect();

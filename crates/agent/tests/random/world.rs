@@ -13,7 +13,7 @@ use journeyman_agent::{
 };
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{AgentState, Breakpoint, CallId, MessageKind, Mode, Seq, SessionId, UnixMillis};
+use journeyman_protocol::{AgentState, CallId, MessageKind, Mode, Seq, SessionId, TurnPhase, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::{Blobs, MemoryStore, Store};
 use journeyman_tools::{Registry, SharedIndex};
@@ -231,7 +231,7 @@ impl World {
     /// What the session says of itself agrees with what it waits for and with the log.
     fn agrees(&self, waiting: &[(u64, Who)]) -> Result<(), String> {
         let status = self.handle.status();
-        let at = (status.state, status.breakpoint);
+        let at = (status.state, status.turn_phase);
         let tools = waiting.iter().filter(|(_, who)| matches!(who, Who::Tool(_))).count();
         let wanted = if let Some(Who::Model(told)) =
             waiting.iter().map(|(_, who)| who).find(|who| matches!(who, Who::Model(_)))
@@ -242,13 +242,13 @@ impl World {
                     self.log.state.messages
                 ));
             }
-            (AgentState::Working, Breakpoint::StreamingModel)
+            (AgentState::Working, TurnPhase::StreamingModel)
         } else if tools > 0 {
-            (AgentState::Working, Breakpoint::ToolExecuting)
+            (AgentState::Working, TurnPhase::ToolExecuting)
         } else if !status.asked.is_empty() {
-            (AgentState::Paused, Breakpoint::AwaitingApproval)
+            (AgentState::Paused, TurnPhase::AwaitingApproval)
         } else {
-            (AgentState::Ready, Breakpoint::Ready)
+            (AgentState::Ready, TurnPhase::Ready)
         };
         if at != wanted {
             return Err(format!("it is at {at:?} while {wanted:?} is due: {waiting:?}"));

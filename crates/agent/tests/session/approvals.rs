@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
-use journeyman_protocol::{AgentState, CallId, CallState, Event, Mode, Outcome};
+use journeyman_protocol::{AgentState, CallId, CallState, Event, Mode, RunOutcome};
 use serde_json::json;
 
 use crate::support::bench::{Bench, Session, assert_settled, in_mode};
@@ -220,7 +220,7 @@ async fn a_question_withdrawn_by_an_interrupt_stays_so() {
     assert!(session.handle.decide(&CallId::new("c1"), Answer::allow()));
     session.handle.interrupt();
     assert!(!session.handle.decide(&CallId::new("c2"), Answer::allow()));
-    assert_eq!(session.handle.finished().await.unwrap().outcome, Outcome::Interrupted);
+    assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Interrupted);
     assert_eq!((bench.file("c1.txt"), bench.file("c2.txt")), (None, None), "nothing runs after an interrupt");
     session.handle.send("go on").await.unwrap();
     assert_eq!(session.handle.finished().await.unwrap().text, "done");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use journeyman_agent::{Checks, RunSettings};
 use journeyman_model::ModelRequest;
-use journeyman_protocol::{CallId, CallState, Event, Outcome};
+use journeyman_protocol::{CallId, CallState, Event, RunOutcome};
 use journeyman_tools::{ToolError, ToolOutput};
 use serde_json::json;
 use tokio::sync::Barrier;
@@ -121,7 +121,7 @@ async fn every_call_has_one_result_in_its_place() {
     let mut bench = Bench::new(&[("a.txt", "right\n")]);
     let told = Told::new([calls_of(all.clone()), says("done")]);
     let report = bench.run(&told, auto()).await;
-    assert_eq!(report.outcome, Outcome::Unverified, "{}", report.summary);
+    assert_eq!(report.outcome, RunOutcome::Unverified, "{}", report.summary);
     let heard = &told.requests()[1];
     assert_eq!(answered(heard), all.iter().map(|call| call.id.clone()).collect::<Vec<_>>());
     for (call, words) in &wrong {
@@ -276,7 +276,7 @@ async fn a_tool_that_does_not_listen_is_ended_all_the_same() {
             session.handle.interrupt();
         }
         let report = session.handle.finished().await.unwrap();
-        let expected = if limit.is_none() { Outcome::Interrupted } else { Outcome::Unverified };
+        let expected = if limit.is_none() { RunOutcome::Interrupted } else { RunOutcome::Unverified };
         assert_eq!(report.outcome, expected, "{}", report.summary);
         // Its work is gone, not only forgotten.
         ended.wait().await;

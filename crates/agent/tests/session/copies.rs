@@ -12,7 +12,7 @@ use journeyman_agent::git::Git;
 use journeyman_agent::{AgentError, Checks, RunSettings, start};
 use journeyman_model::ModelRequest;
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{CopyState, Event, Outcome, RunReport, SessionId};
+use journeyman_protocol::{CopyState, Event, RunOutcome, RunReport, SessionId};
 use journeyman_store::{Blobs, Store};
 use journeyman_workspace::{CheckpointId, OnConflict, Tier, UndoTarget, WorkspaceError};
 use serde_json::json;
@@ -116,7 +116,7 @@ async fn verified_work_is_landed_when_the_session_is_over() {
     let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
     let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
     let mut report = isolated(&mut bench, &context, &told, settings).await;
-    assert_eq!(report.outcome, Outcome::Verified, "{}", report.summary);
+    assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
     assert_eq!(
         (report.copy.as_ref().map(|copy| copy.state), report.undo.clone()),
         (Some(CopyState::Kept), None)
@@ -157,7 +157,7 @@ async fn what_the_user_changes_is_in_the_copy_before_it_is_verified() {
         _ => None,
     });
     assert_eq!(taken, Some(vec!["a.txt".to_owned()]));
-    assert_eq!(report.outcome, Outcome::Verified, "{}", report.summary);
+    assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
     let changed: Vec<String> = report.changes.iter().map(|change| change.path.to_string()).collect();
     assert_eq!(changed, ["b.txt"], "what the user did isn't the session's");
 }
@@ -172,7 +172,7 @@ async fn unverified_work_is_kept_until_somebody_says_so() {
     let stop = CancellationToken::new();
     let wish = LandWish::default();
     settle(&context, &mut report, Some(&wish), &stop).await.unwrap();
-    assert_eq!((report.outcome, report.exit_code), (Outcome::Unverified, 4));
+    assert_eq!((report.outcome, report.exit_code), (RunOutcome::Unverified, 4));
     let refused = land(&context, &id(), &wish, &stop).await.unwrap();
     assert_eq!(
         (refused.end, refused.copy.state, refused.exit_code()),
@@ -244,9 +244,9 @@ async fn candidates_begin_with_the_same_bytes() {
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0], requests[1], "their prefix is one, and the name that providers keep it by");
 
-    let lines: Vec<(u64, Option<Outcome>)> =
+    let lines: Vec<(u64, Option<RunOutcome>)> =
         finish.candidates.iter().map(|one| (one.added, one.outcome)).collect();
-    assert_eq!(lines, [(1, Some(Outcome::Verified)), (2, Some(Outcome::Verified))]);
+    assert_eq!(lines, [(1, Some(RunOutcome::Verified)), (2, Some(RunOutcome::Verified))]);
     for number in [1, 2] {
         assert!(heard.contains(&(number, "isolated")) && heard.contains(&(number, "done")), "{heard:?}");
     }
@@ -283,10 +283,14 @@ async fn an_interrupt_ends_all_candidates() {
         stopper.cancel();
     });
     let finish = finish.unwrap();
-    assert_eq!(finish.report.outcome, Outcome::Interrupted);
-    let ended: Vec<(Option<Outcome>, CopyState)> =
+    assert_eq!(finish.report.outcome, RunOutcome::Interrupted);
+    let ended: Vec<(Option<RunOutcome>, CopyState)> =
         finish.candidates.iter().map(|one| (one.outcome, one.state)).collect();
-    assert_eq!(ended, [(Some(Outcome::Interrupted), CopyState::Discarded); 2], "nothing was changed in them");
+    assert_eq!(
+        ended,
+        [(Some(RunOutcome::Interrupted), CopyState::Discarded); 2],
+        "nothing was changed in them"
+    );
     assert!(context.isolation.origin.copies().unwrap().is_empty());
 }
 
@@ -321,7 +325,7 @@ async fn what_is_landed_can_be_committed() {
     let mut report = isolated(&mut bench, &context, &told, settings).await;
     let wish = LandWish { commit: Some(CommitWish::default()), ..LandWish::default() };
     settle(&context, &mut report, Some(&wish), &CancellationToken::new()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Verified, "{}", report.summary);
+    assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
     let commit = report.commit.unwrap();
     assert_ne!(commit.id, before.trim());
     let shown = std::process::Command::new("git")

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_agent::{AgentError, Checks, CutOff, ForkPoint, RunSettings, State, fork};
-use journeyman_protocol::{CallState, MessageKind, Outcome, Seq, SessionId};
+use journeyman_protocol::{CallState, MessageKind, RunOutcome, Seq, SessionId};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -50,7 +50,7 @@ async fn in_the_middle_of_a_task() {
     assert_eq!(session.handle.finished().await.unwrap().text, "the parent's end");
     assert_eq!(bench.log.states("c1").last(), Some(&CallState::Completed));
     let parent = bench.state().await;
-    assert_eq!((parent.lineage.len(), parent.outcome), (0, Some(Outcome::Unverified)));
+    assert_eq!((parent.lineage.len(), parent.outcome), (0, Some(RunOutcome::Unverified)));
 }
 
 /// Wherever it is forked, the child begins where every call is answered, and answers.

@@ -1,7 +1,7 @@
 //! A run that goes in circles is told so twice and then stopped; one that comes forward is left alone.
 
 use journeyman_agent::{Checks, RunSettings};
-use journeyman_protocol::{Event, Outcome, ReminderCategory};
+use journeyman_protocol::{Event, ReminderCategory, RunOutcome};
 use serde_json::json;
 
 use crate::support::bench::{Bench, auto};
@@ -30,7 +30,7 @@ async fn the_same_call_over_and_over_ends() {
         calls_of(vec![call(&id, "read_file", json!({ "path": "a.txt" }))])
     });
     let report = bench.run(&told, settings()).await;
-    assert_eq!(report.outcome, Outcome::Limit, "{}", report.summary);
+    assert_eq!(report.outcome, RunOutcome::Limit, "{}", report.summary);
     assert_eq!(warnings(&bench), 2, "{}", report.summary);
     assert!(report.turns < 40, "{} turns: {}", report.turns, report.summary);
     assert!(!report.summary.contains("--max-turns"), "{}", report.summary);
@@ -49,7 +49,7 @@ async fn two_calls_by_turns_end_too() {
         calls_of(vec![call(&format!("c{turn}"), "edit_file", input)])
     });
     let report = bench.run(&told, settings()).await;
-    assert_eq!(report.outcome, Outcome::Limit, "{}", report.summary);
+    assert_eq!(report.outcome, RunOutcome::Limit, "{}", report.summary);
     assert_eq!(warnings(&bench), 2, "{}", report.summary);
     assert!(report.turns < 60, "{} turns", report.turns);
 }
@@ -63,7 +63,12 @@ async fn a_hundred_similar_calls_that_advance_pass() {
     let told = Told::new((0..100).map(step).chain([says("done")]));
     let settings = RunSettings { max_turns: 200, ..settings() };
     let report = bench.run(&told, settings).await;
-    assert_eq!((report.outcome, report.text.as_str()), (Outcome::Unverified, "done"), "{}", report.summary);
+    assert_eq!(
+        (report.outcome, report.text.as_str()),
+        (RunOutcome::Unverified, "done"),
+        "{}",
+        report.summary
+    );
     assert_eq!((report.changes.len(), warnings(&bench)), (100, 0));
 }
 

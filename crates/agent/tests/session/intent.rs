@@ -2,7 +2,7 @@
 //! the log doesn't know of.
 
 use journeyman_agent::{AgentError, Checks, RunSettings};
-use journeyman_protocol::{CallState, Event, Outcome};
+use journeyman_protocol::{CallState, Event, RunOutcome};
 use serde_json::json;
 
 use crate::support::bench::{Bench, assert_settled, auto, confined};
@@ -55,7 +55,7 @@ async fn whichever_append_fails() {
     }
     let mut whole = Bench::new(&[]);
     let report = whole.run(&Told::new(steps()), settings()).await;
-    assert_eq!(report.outcome, Outcome::Verified, "{report:?}");
+    assert_eq!(report.outcome, RunOutcome::Verified, "{report:?}");
     assert!(EFFECTS.iter().all(|(file, _)| whole.file(file).is_some()));
     let appends = whole.log.appends();
     assert!(appends > 5, "{appends}");
@@ -63,7 +63,7 @@ async fn whichever_append_fails() {
         for failing in [Failing::Once(number), Failing::From(number)] {
             let mut bench = Bench::failing(&[], failing);
             let report = bench.run(&Told::new(steps()), settings()).await;
-            assert_eq!((report.outcome, report.exit_code), (Outcome::Error, 1), "{failing:?}");
+            assert_eq!((report.outcome, report.exit_code), (RunOutcome::Error, 1), "{failing:?}");
             assert!(report.summary.contains("the session log could not be written"), "{failing:?}");
             assert_intended(&bench, failing);
         }
@@ -74,7 +74,7 @@ async fn whichever_append_fails() {
     let session = bench.start(&told, settings());
     assert!(matches!(session.handle.send("do it").await, Err(AgentError::Store(_))));
     session.handle.send("do it").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().outcome, Outcome::Verified);
+    assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Verified);
     let sent = told.requests()[0].messages.last().unwrap().text();
     assert_eq!(sent.matches("do it").count(), 1, "{sent}");
 }
@@ -92,11 +92,11 @@ async fn a_session_goes_on_after_the_log_recovers() {
         let session = bench.start(&told, settings());
         session.handle.send("do it").await.unwrap();
         let report = session.handle.finished().await.unwrap();
-        assert_eq!(report.outcome, Outcome::Error, "{failing:?}");
+        assert_eq!(report.outcome, RunOutcome::Error, "{failing:?}");
         let files: Vec<bool> = EFFECTS.iter().map(|(file, _)| bench.file(file).is_some()).collect();
         session.handle.send("go on").await.unwrap();
         let report = session.handle.finished().await.unwrap();
-        assert_ne!(report.outcome, Outcome::Error, "{failing:?}: {}", report.summary);
+        assert_ne!(report.outcome, RunOutcome::Error, "{failing:?}: {}", report.summary);
         assert_settled(&bench);
         assert_intended(&bench, failing);
         // What was there is not done again: it was the first task's, and had its result.

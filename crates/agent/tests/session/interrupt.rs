@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
-use journeyman_protocol::{Block, CallId, CallState, Event, Mode, Outcome};
+use journeyman_protocol::{Block, CallId, CallState, Event, Mode, RunOutcome};
 use journeyman_tools::{ToolContext, ToolOutput};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -42,7 +42,7 @@ async fn interrupted(session: &Session) {
     let report = session.handle.finished().await.unwrap();
     assert_eq!(
         (report.outcome, report.exit_code, report.summary.as_str()),
-        (Outcome::Interrupted, 130, "interrupted")
+        (RunOutcome::Interrupted, 130, "interrupted")
     );
 }
 
@@ -134,7 +134,7 @@ async fn while_a_command_runs_and_others_wait() {
     let ended = |call| bench.log.states(call).pop().unwrap();
     assert_eq!(ended("read"), CallState::Completed);
     for call in ["sleep", "write", "run", "look"] {
-        assert_eq!(ended(call), CallState::Sealed, "{call}");
+        assert_eq!(ended(call), CallState::Interrupted, "{call}");
     }
     goes_on(&bench, &mut session, &told).await;
     let heard = &told.requests()[1];
@@ -154,8 +154,8 @@ async fn while_a_person_is_asked() {
     assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()), "an answer after the interrupt");
     interrupted(&session).await;
     assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()), "an answer after the end");
-    assert_eq!(bench.log.states("c1").last(), Some(&CallState::Sealed));
-    let asked = [CallState::Pending, CallState::ApprovalRequired, CallState::Sealed];
+    assert_eq!(bench.log.states("c1").last(), Some(&CallState::Interrupted));
+    let asked = [CallState::Pending, CallState::ApprovalRequired, CallState::Interrupted];
     assert_eq!(bench.log.states("c2"), asked);
     goes_on(&bench, &mut session, &told).await;
 }
@@ -184,7 +184,7 @@ async fn what_was_interrupted_is_verified_when_the_session_goes_on() {
     if !confined().await {
         return;
     }
-    for (passes, outcome) in [(true, Outcome::Verified), (false, Outcome::ChecksFail)] {
+    for (passes, outcome) in [(true, RunOutcome::Verified), (false, RunOutcome::ChecksFail)] {
         let marker = Marker::new();
         let mut bench = Bench::new(&[("b.txt", "b\n")]);
         let write = calls([("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" }))]);
@@ -211,7 +211,7 @@ async fn what_was_interrupted_is_verified_when_the_session_goes_on() {
         // What is verified need not be verified again; what failed is looked at until it passes, or is gone.
         session.handle.send("and now?").await.unwrap();
         let report = session.handle.finished().await.unwrap();
-        let expected = if passes { Outcome::Unverified } else { Outcome::ChecksFail };
+        let expected = if passes { RunOutcome::Unverified } else { RunOutcome::ChecksFail };
         assert_eq!(report.outcome, expected, "{}", report.summary);
         for name in ["a.txt", "ready"] {
             std::fs::remove_file(bench.root.join(name)).unwrap();

@@ -11,7 +11,6 @@ macro_rules! cases {
 }
 
 mod approvals;
-mod breakpoints;
 mod calls;
 mod conformance;
 mod copies;
@@ -33,12 +32,13 @@ mod stores;
 mod support;
 mod text_protocol;
 mod trying;
+mod turn_phases;
 
 fn main() -> std::process::ExitCode {
     journeyman_sandbox::run_helper_if_asked();
     support::harness::run(&[
         approvals::CASES,
-        breakpoints::CASES,
+        turn_phases::CASES,
         calls::CASES,
         conformance::bookkeeping::CASES,
         conformance::calls::CASES,

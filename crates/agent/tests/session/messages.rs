@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use journeyman_agent::{AgentError, Filter, RunSettings, Since};
 use journeyman_model::{DeltaStream, Model, ModelRequest};
-use journeyman_protocol::{Event, Outcome, Tokens};
+use journeyman_protocol::{Event, RunOutcome, Tokens};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -114,7 +114,7 @@ async fn a_task_that_cannot_be_packed_ends_nothing_but_itself() {
     for task in ["", "  \n", &"many words ".repeat(20_000)] {
         session.handle.send(task).await.unwrap();
         let report = session.handle.finished().await.unwrap();
-        assert_eq!((report.outcome, report.turns), (Outcome::Error, 0));
+        assert_eq!((report.outcome, report.turns), (RunOutcome::Error, 0));
         assert!(report.summary.starts_with("the task "), "{}", report.summary);
     }
     session.handle.send("do it").await.unwrap();

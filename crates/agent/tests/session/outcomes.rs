@@ -5,7 +5,7 @@ use std::time::Duration;
 use journeyman_agent::{Checks, RunSettings};
 use journeyman_model::{ModelError, Price};
 use journeyman_protocol::{
-    Block, FileChange, FileChangeKind, Mode, Outcome, RelPath, RunReport, SessionId, StopReason, Tokens,
+    Block, FileChange, FileChangeKind, Mode, RelPath, RunOutcome, RunReport, SessionId, StopReason, Tokens,
     UnixMillis, Usage,
 };
 use journeyman_workspace::WorkspaceError;
@@ -34,8 +34,8 @@ struct Row {
     name: &'static str,
     steps: Vec<Step>,
     settings: RunSettings,
-    /// Outcome, exit code, summary.
-    end: (Outcome, u8, &'static str),
+    /// RunOutcome, exit code, summary.
+    end: (RunOutcome, u8, &'static str),
     text: &'static str,
     changes: &'static [(&'static str, FileChangeKind)],
     /// Turns, rounds of feedback, replies that were paid for.
@@ -62,7 +62,7 @@ fn verified() -> Vec<Row> {
             name: "verified",
             steps: vec![write("c1", "a.txt"), says("written")],
             settings: checked("test -f a.txt"),
-            end: (Outcome::Verified, 0, "verified: 1 of 1 checks passed"),
+            end: (RunOutcome::Verified, 0, "verified: 1 of 1 checks passed"),
             text: "written",
             changes: &[("a.txt", ADDED)],
             counts: (2, 0, 2),
@@ -71,7 +71,7 @@ fn verified() -> Vec<Row> {
             name: "verified after feedback",
             steps: vec![write("c1", "a.txt"), says("written"), write("c2", "b.txt"), says("repaired")],
             settings: checked("test -f b.txt"),
-            end: (Outcome::Verified, 0, "verified: 1 of 1 checks passed"),
+            end: (RunOutcome::Verified, 0, "verified: 1 of 1 checks passed"),
             text: "repaired",
             changes: &[("a.txt", ADDED), ("b.txt", ADDED)],
             counts: (4, 1, 4),
@@ -85,7 +85,7 @@ fn failing() -> Vec<Row> {
             name: "checks fail without feedback",
             steps: vec![write("c1", "a.txt"), says("written")],
             settings: RunSettings { max_iterations: 0, ..checked("false") },
-            end: (Outcome::ChecksFail, 3, "finished, but checks fail"),
+            end: (RunOutcome::ChecksFail, 3, "finished, but checks fail"),
             text: "written",
             changes: &[("a.txt", ADDED)],
             counts: (2, 0, 2),
@@ -94,7 +94,7 @@ fn failing() -> Vec<Row> {
             name: "checks fail after feedback",
             steps: vec![write("c1", "a.txt"), says("written"), says("it can't be done"), says("really not")],
             settings: RunSettings { max_iterations: 2, ..checked("false") },
-            end: (Outcome::ChecksFail, 3, "finished, but checks fail after 2 rounds of feedback"),
+            end: (RunOutcome::ChecksFail, 3, "finished, but checks fail after 2 rounds of feedback"),
             text: "really not",
             changes: &[("a.txt", ADDED)],
             counts: (4, 2, 4),
@@ -108,7 +108,7 @@ fn unverified() -> Vec<Row> {
             name: "no check wanted",
             steps: vec![write("c1", "a.txt"), says("written")],
             settings: RunSettings { checks: Checks::Off, ..auto() },
-            end: (Outcome::Unverified, 4, "finished; no check was run (--no-check)"),
+            end: (RunOutcome::Unverified, 4, "finished; no check was run (--no-check)"),
             text: "written",
             changes: &[("a.txt", ADDED)],
             counts: (2, 0, 2),
@@ -118,7 +118,7 @@ fn unverified() -> Vec<Row> {
             steps: vec![write("c1", "a.txt"), says("written")],
             settings: RunSettings { checks: Checks::Found, ..auto() },
             end: (
-                Outcome::Unverified,
+                RunOutcome::Unverified,
                 4,
                 "finished; no check was found in the project, so nothing verified it (name one with --check)",
             ),
@@ -130,7 +130,7 @@ fn unverified() -> Vec<Row> {
             name: "nothing changed",
             steps: vec![says("nothing to do")],
             settings: checked("false"),
-            end: (Outcome::Unverified, 4, "finished; no file changed, so there was nothing to verify"),
+            end: (RunOutcome::Unverified, 4, "finished; no file changed, so there was nothing to verify"),
             text: "nothing to do",
             changes: &[],
             counts: (1, 0, 1),
@@ -140,7 +140,7 @@ fn unverified() -> Vec<Row> {
             steps: vec![says("the plan")],
             settings: in_mode(Mode::Plan),
             end: (
-                Outcome::Unverified,
+                RunOutcome::Unverified,
                 4,
                 "finished; plan mode changes nothing, so there was nothing to verify",
             ),
@@ -157,7 +157,7 @@ fn cut_short() -> Vec<Row> {
             name: "turns",
             steps: vec![write("c1", "a.txt"), write("c2", "b.txt"), write("c3", "c.txt")],
             settings: RunSettings { max_turns: 2, ..auto() },
-            end: (Outcome::Limit, 5, "the limit of 2 turns was reached (--max-turns)"),
+            end: (RunOutcome::Limit, 5, "the limit of 2 turns was reached (--max-turns)"),
             text: "",
             changes: &[("a.txt", ADDED), ("b.txt", ADDED)],
             counts: (2, 0, 2),
@@ -166,7 +166,11 @@ fn cut_short() -> Vec<Row> {
             name: "replies cut off",
             steps: vec![cut_off("one"), cut_off("two"), cut_off("three"), says("never said")],
             settings: auto(),
-            end: (Outcome::Limit, 5, "the model's replies were cut off by its output limit again and again"),
+            end: (
+                RunOutcome::Limit,
+                5,
+                "the model's replies were cut off by its output limit again and again",
+            ),
             text: "three",
             changes: &[],
             counts: (3, 0, 3),
@@ -175,7 +179,7 @@ fn cut_short() -> Vec<Row> {
             name: "a cut-off reply goes on",
             steps: vec![cut_off("one"), cut_off("two"), says("three"), says("never said")],
             settings: auto(),
-            end: (Outcome::Unverified, 4, "finished; no file changed, so there was nothing to verify"),
+            end: (RunOutcome::Unverified, 4, "finished; no file changed, so there was nothing to verify"),
             text: "three",
             changes: &[],
             counts: (3, 0, 3),
@@ -191,7 +195,7 @@ fn permission_needed() -> Vec<Row> {
             steps: vec![touch("c1"), touch("c2"), touch("c3"), says("never said")],
             settings: in_mode(Mode::Edit),
             end: (
-                Outcome::PermissionNeeded,
+                RunOutcome::PermissionNeeded,
                 6,
                 "a permission was needed and there was nobody to ask; run it in a terminal, or with a wider --mode",
             ),
@@ -204,7 +208,7 @@ fn permission_needed() -> Vec<Row> {
             steps: vec![touch("c1"), says("it needs a command")],
             settings: in_mode(Mode::Edit),
             end: (
-                Outcome::PermissionNeeded,
+                RunOutcome::PermissionNeeded,
                 6,
                 "a permission was needed and there was nobody to ask; nothing was changed",
             ),
@@ -216,7 +220,7 @@ fn permission_needed() -> Vec<Row> {
             name: "permission needed and another way found",
             steps: vec![touch("c1"), write("c2", "made"), says("written instead")],
             settings: RunSettings { mode: Mode::Edit, ..checked("test -f made") },
-            end: (Outcome::Verified, 0, "verified: 1 of 1 checks passed"),
+            end: (RunOutcome::Verified, 0, "verified: 1 of 1 checks passed"),
             text: "written instead",
             changes: &[("made", ADDED)],
             counts: (3, 0, 3),
@@ -230,7 +234,7 @@ fn errors() -> Vec<Row> {
             name: "an error after a change",
             steps: vec![write("c1", "a.txt"), fails(ModelError::Protocol("it hung up".to_owned()))],
             settings: auto(),
-            end: (Outcome::Error, 1, "not what the protocol allows: it hung up"),
+            end: (RunOutcome::Error, 1, "not what the protocol allows: it hung up"),
             text: "",
             changes: &[("a.txt", ADDED)],
             counts: (2, 0, 1),
@@ -242,7 +246,7 @@ fn errors() -> Vec<Row> {
                     .after(vec![model::piece("I was ab"), model::piece("out to")]),
             ],
             settings: auto(),
-            end: (Outcome::Error, 1, "the provider is overloaded: later"),
+            end: (RunOutcome::Error, 1, "the provider is overloaded: later"),
             text: "",
             changes: &[],
             counts: (1, 0, 0),
@@ -275,7 +279,7 @@ async fn every_way_to_end() {
             text: row.text.to_owned(),
             changes: row.changes.iter().map(change).collect(),
             diff: String::new(),
-            trespasses: Vec::new(),
+            violations: Vec::new(),
             evidence: Vec::new(),
             iterations: row.counts.1,
             turns: row.counts.0,
@@ -308,7 +312,7 @@ async fn time_is_a_limit_too() {
             let report = bench.run(&Told::new([step, model::stalls()]), settings).await;
             let summary = format!("time ran out after {milliseconds} ms");
             let ended = (report.outcome, report.exit_code, report.summary.clone());
-            assert_eq!(ended, (Outcome::Limit, 5, summary));
+            assert_eq!(ended, (RunOutcome::Limit, 5, summary));
             assert_eq!(marker.alive(), 0);
             assert_settled(&bench);
         }
@@ -329,7 +333,7 @@ async fn a_log_that_fails_is_an_error() {
     let mut bench = Bench::failing(&[], Failing::From(2));
     let told = Told::new([says("never said")]);
     let report = bench.run(&told, auto()).await;
-    assert_eq!((report.outcome, report.exit_code, told.requests().len()), (Outcome::Error, 1, 0));
+    assert_eq!((report.outcome, report.exit_code, told.requests().len()), (RunOutcome::Error, 1, 0));
     assert!(report.summary.starts_with("the session log could not be written"), "{}", report.summary);
 }
 
@@ -343,7 +347,7 @@ async fn the_evidence_is_of_the_last_round() {
     let told = Told::new([write("c1", "a.txt"), says("one"), write("c2", "b.txt"), says("two")]);
     let report = bench.run(&told, settings).await;
     let ran: Vec<(&str, bool)> =
-        report.evidence.iter().map(|one| (one.command.as_str(), one.outcome.passed())).collect();
+        report.evidence.iter().map(|one| (one.command.as_str(), one.outcome.has_passed())).collect();
     assert_eq!(ran, [("test -f b.txt", true), ("echo seen; test -f a.txt", true)]);
     assert_eq!(report.summary, "verified: 2 of 2 checks passed");
     // What failed is fed back in words, with the command that failed.
@@ -378,10 +382,10 @@ async fn money_is_counted_and_limits() {
     // A reply costs $0.0001 + $0.00002.
     let price = Price { input: 1.0, output: 2.0, cache_read: 0.0, cache_write: 0.0 };
     let read = |id: &str| calls([(id, "list_files", json!({}))]);
-    let rows: [(Option<f64>, Outcome, u32, &str); 3] = [
-        (None, Outcome::Unverified, 3, "finished; no file changed, so there was nothing to verify"),
-        (Some(1.0), Outcome::Unverified, 3, "finished; no file changed, so there was nothing to verify"),
-        (Some(0.0002), Outcome::Limit, 2, "the budget of $0.00 was spent ($0.0002; --budget)"),
+    let rows: [(Option<f64>, RunOutcome, u32, &str); 3] = [
+        (None, RunOutcome::Unverified, 3, "finished; no file changed, so there was nothing to verify"),
+        (Some(1.0), RunOutcome::Unverified, 3, "finished; no file changed, so there was nothing to verify"),
+        (Some(0.0002), RunOutcome::Limit, 2, "the budget of $0.00 was spent ($0.0002; --budget)"),
     ];
     for (budget_usd, outcome, turns, summary) in rows {
         let mut bench = Bench::new(&[]);
@@ -404,7 +408,7 @@ async fn a_run_that_only_reads_leaves_nothing_to_undo() {
         says("read"),
     ]);
     let report = bench.run(&told, auto()).await;
-    assert_eq!((report.outcome, report.undo.as_deref()), (Outcome::Unverified, None));
+    assert_eq!((report.outcome, report.undo.as_deref()), (RunOutcome::Unverified, None));
     assert!(matches!(bench.undo(), Err(WorkspaceError::NothingToUndo { .. })));
 }
 
@@ -423,7 +427,7 @@ async fn a_run_that_writes_can_be_undone() {
         says("written"),
     ]);
     let report = bench.run(&told, auto()).await;
-    assert_eq!(report.outcome, Outcome::Verified, "{} {}", report.summary, told.heard());
+    assert_eq!(report.outcome, RunOutcome::Verified, "{} {}", report.summary, told.heard());
     assert_eq!(bench.file("c.txt").as_deref(), Some("c\n"));
     let mut restored = bench.undo().unwrap();
     restored.sort();

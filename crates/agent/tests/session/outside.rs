@@ -107,9 +107,9 @@ async fn a_hook_plants_nothing() {
     let told = Told::new([calls([write("c1", "fmt.conf", script)]), says("done")]);
     let mut session = place.bench.start(&told, settings(Approver::Nobody));
     session.handle.send("do it").await.unwrap();
-    let told = session.until(|event| matches!(event, Event::Trespassed { .. } | Event::Done { .. })).await;
-    let Event::Trespassed { trespasses, .. } = told else { panic!("{told:?}") };
-    let paths: Vec<String> = trespasses.iter().map(|trespass| trespass.path.to_string()).collect();
+    let told = session.until(|event| matches!(event, Event::GuardViolated { .. } | Event::Done { .. })).await;
+    let Event::GuardViolated { violations, .. } = told else { panic!("{told:?}") };
+    let paths: Vec<String> = violations.iter().map(|violation| violation.path.to_string()).collect();
     assert_eq!(paths, ["x/.git"]);
     session.handle.finished().await.unwrap();
     assert!(!place.bench.root.join("x/.git").exists());

@@ -2,7 +2,7 @@
 
 use journeyman_agent::{Answer, Approver, Checks, CutOff, Record, RunSettings};
 use journeyman_model::ModelRequest;
-use journeyman_protocol::{CallId, CallState, Decision, Event, Mode, Outcome};
+use journeyman_protocol::{CallId, CallState, Decision, Event, Mode, RunOutcome};
 use serde_json::{Value, json};
 
 use crate::support::bench::{Bench, Session, auto, confined, in_mode, unconfined};
@@ -104,7 +104,7 @@ async fn nobody_is_never_waited_for() {
             let report = bench.run(&told, settings(mode, Approver::Nobody)).await;
             let ran = bench.log.states(name).contains(&CallState::Executing);
             assert_eq!(ran, decisions[column] == Allow, "{row}");
-            assert_eq!(report.outcome == Outcome::PermissionNeeded, decisions[column] == Ask, "{row}");
+            assert_eq!(report.outcome == RunOutcome::PermissionNeeded, decisions[column] == Ask, "{row}");
             if decisions[column] == Ask {
                 let said = result(&told.requests()[1], name);
                 assert!(said.contains("nobody can be asked here"), "{row}: {said}");
@@ -214,7 +214,7 @@ async fn without_confinement_auto_is_edit() {
         assert_eq!(bench.log.states("write").last(), Some(&CallState::Completed), "{mode}");
         assert_eq!(bench.log.states("run").last(), Some(&CallState::Denied), "{mode}");
         // Nor do checks run unasked: what they run is the project's.
-        assert_eq!(report.outcome, Outcome::Unverified, "{mode}: {}", report.summary);
+        assert_eq!(report.outcome, RunOutcome::Unverified, "{mode}: {}", report.summary);
     }
 }
 
@@ -317,7 +317,7 @@ async fn checks_are_judged_by_rules_too() {
         return;
     }
     for (decision, outcome) in
-        [("deny", Outcome::Unverified), ("ask", Outcome::Unverified), ("allow", Outcome::Verified)]
+        [("deny", RunOutcome::Unverified), ("ask", RunOutcome::Unverified), ("allow", RunOutcome::Verified)]
     {
         let rule = format!(
             "[[rule]]\ntools = ['check']\ncommand = ['test', '-f', 'a.txt']\ndecision = '{decision}'"

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_agent::copies::CommitWish;
 use journeyman_agent::{AgentError, Answer, Approver, Asked, Checks, CutOff, RunSettings, Setting, State};
-use journeyman_protocol::{CallId, CallState, Event, Mode, Outcome, RelPath};
+use journeyman_protocol::{CallId, CallState, Event, Mode, RelPath, RunOutcome};
 use journeyman_store::{NewEntry, StoreError};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -122,7 +122,7 @@ async fn the_books_go_on_after_a_crash() {
     let told = Told::new([list("c3"), says("never said")]);
     let session = bench.resume(&told, limited(), CutOff::Continue).await.unwrap();
     let report = session.handle.finished().await.unwrap();
-    assert_eq!((report.outcome, report.turns), (Outcome::Limit, 4), "{}", report.summary);
+    assert_eq!((report.outcome, report.turns), (RunOutcome::Limit, 4), "{}", report.summary);
     assert_eq!(told.requests().len(), 1);
     assert_eq!(bench.log.states("c1"), bench.log.states("c2"));
     assert_settled(&bench);
@@ -151,8 +151,8 @@ async fn a_task_that_was_cut_off_can_be_closed() {
     let heard = &told.requests()[1];
     assert!(result(heard, "c1").starts_with("cut off: "), "{}", result(heard, "c1"));
     assert!(result(heard, "c2").starts_with("not run: "), "{}", result(heard, "c2"));
-    assert_eq!(bench.log.states("c1").last(), Some(&CallState::Sealed));
-    assert_eq!(bench.state().await.outcome, Some(Outcome::Unverified));
+    assert_eq!(bench.log.states("c1").last(), Some(&CallState::Interrupted));
+    assert_eq!(bench.state().await.outcome, Some(RunOutcome::Unverified));
     assert_settled(&bench);
 }
 
@@ -246,7 +246,7 @@ async fn whoever_loses_the_session_stops() {
     bench.log.inner().append(&id(), last, vec![entry]).await.unwrap();
     gate.notify_one();
     let report = session.handle.finished().await.unwrap();
-    assert_eq!(report.outcome, Outcome::Error);
+    assert_eq!(report.outcome, RunOutcome::Error);
     assert!(report.summary.contains("another process writes session"), "{}", report.summary);
     let sent = session.handle.send("second").await;
     assert!(matches!(sent, Err(AgentError::LostSession { .. })), "{sent:?}");

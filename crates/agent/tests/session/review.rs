@@ -12,8 +12,8 @@ use journeyman_agent::{
 };
 use journeyman_model::{DeltaStream, Model, ModelError, ModelRequest, SystemPart};
 use journeyman_protocol::{
-    AgentState, Block, CallState, Effects, Message, MessageKind, Mode, Outcome, ReminderCategory, Role, Seq,
-    SessionId, StopReason, ToolSpec, ToolUse, Transition,
+    AgentState, Block, CallState, CallTransition, Effects, Message, MessageKind, Mode, ReminderCategory,
+    Role, RunOutcome, Seq, SessionId, StopReason, ToolSpec, ToolUse,
 };
 use journeyman_store::{MemoryStore, NewEntry, Store};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
@@ -88,7 +88,7 @@ fn assistant(content: Vec<Block>, stop: StopReason) -> Record {
 }
 
 fn step(call: &ToolUse, state: CallState, by: Option<&str>) -> Record {
-    Record::Call(Transition {
+    Record::Call(CallTransition {
         call: call.id.clone(),
         tool: call.name.clone(),
         state,
@@ -238,9 +238,9 @@ async fn a_task_cut_off_before_its_first_word_is_begun_again() {
     let mut records = called(Mode::Auto, std::slice::from_ref(&write));
     let block = Block::result(write.id.clone(), "not run: interrupted by the user", true);
     records.extend([
-        step(&write, CallState::Sealed, None),
+        step(&write, CallState::Interrupted, None),
         Record::Result { call: write.id.clone(), block },
-        Record::Ended { outcome: Outcome::Interrupted, unverified: None },
+        Record::Ended { outcome: RunOutcome::Interrupted, unverified: None },
         queued(2, "do something else"),
         Record::Began,
     ]);
@@ -382,7 +382,7 @@ async fn a_denied_message_takes_nothing_with_it() {
     session.handle.remind(ReminderCategory::General, "mind the gap").await.unwrap();
     session.handle.send("tell of dragons").await.unwrap();
     let report = session.handle.finished().await.unwrap();
-    assert_eq!(report.outcome, Outcome::Error, "{}", report.summary);
+    assert_eq!(report.outcome, RunOutcome::Error, "{}", report.summary);
     session.handle.send("do it").await.unwrap();
     session.handle.finished().await.unwrap();
     let heard = told.requests()[0].messages.last().unwrap().text();
@@ -489,7 +489,7 @@ async fn a_fork_begins_with_no_permissions() {
     let rule = Record::Allowed { rule: "run_command exactly this: make install".to_owned() };
     left_behind(
         &bench,
-        vec![Record::Began, first, rule, Record::Ended { outcome: Outcome::Unverified, unverified: None }],
+        vec![Record::Began, first, rule, Record::Ended { outcome: RunOutcome::Unverified, unverified: None }],
     )
     .await;
     let child = SessionId::new(NOW, 8);
@@ -621,6 +621,6 @@ async fn a_handle_that_is_dropped_writes_to_the_end_and_no_further() {
         assert_eq!(bench.log.entries().len(), before);
         let handle = resume(parts, asking(Mode::Auto), id(), CutOff::Continue).await.unwrap();
         handle.send("go on").await.unwrap();
-        assert_ne!(handle.finished().await.unwrap().outcome, Outcome::Error);
+        assert_ne!(handle.finished().await.unwrap().outcome, RunOutcome::Error);
     }
 }

@@ -2,7 +2,7 @@
 
 use journeyman_agent::{Checks, RunSettings};
 use journeyman_model::ModelError;
-use journeyman_protocol::{Block, CallState, Event, Mode, Outcome, StopReason};
+use journeyman_protocol::{Block, CallState, Event, Mode, RunOutcome, StopReason};
 use serde_json::json;
 
 use crate::support::bench::{Bench, auto, confined, in_mode};
@@ -114,7 +114,7 @@ async fn blocks_and_calls_run_in_order() {
     );
     let told = Told::new([says(&reply), says("done")]);
     let report = bench.run(&told, in_text("test -f b.txt")).await;
-    assert_eq!(report.outcome, Outcome::Verified, "{}", report.summary);
+    assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
     assert_eq!(bench.file("seen.txt").as_deref(), Some("new\n"));
     let heard = told.requests()[1].messages.last().unwrap().text();
     let heads: Vec<&str> = heard.lines().filter(|line| line.starts_with("<result of=")).collect();
@@ -138,7 +138,12 @@ async fn a_model_that_takes_no_tools_is_spoken_to_in_text() {
     let told = Told::new([fails(refused), says(&edit("a.txt", SEARCH)), says("done")]);
     let settings = RunSettings { checks: Checks::Off, ..auto() };
     let report = bench.run(&told, settings).await;
-    assert_eq!((report.outcome, report.text.as_str()), (Outcome::Unverified, "done"), "{}", report.summary);
+    assert_eq!(
+        (report.outcome, report.text.as_str()),
+        (RunOutcome::Unverified, "done"),
+        "{}",
+        report.summary
+    );
     assert_eq!(bench.file("a.txt").as_deref(), Some("new\n"));
     let requests = told.requests();
     assert!(!requests[0].tools.is_empty() && requests[1].tools.is_empty());
@@ -154,7 +159,7 @@ async fn a_model_that_takes_no_tools_is_spoken_to_in_text() {
     let refused = || fails(ModelError::ToolsUnsupported { message: "no tools here".to_owned() });
     let told = Told::new([refused(), refused(), says("never said")]);
     let report = Bench::new(&[]).run(&told, auto()).await;
-    assert_eq!((report.outcome, told.requests().len()), (Outcome::Error, 2));
+    assert_eq!((report.outcome, told.requests().len()), (RunOutcome::Error, 2));
 }
 
 async fn plan_mode_holds_in_text_too() {

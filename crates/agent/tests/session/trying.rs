@@ -2,7 +2,7 @@
 //! landed or dropped.
 
 use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
-use journeyman_protocol::{CallId, CallState, Event, Mode, Outcome, Verdict};
+use journeyman_protocol::{CallId, CallState, Event, Mode, RunOutcome, Verdict};
 use serde_json::json;
 
 use crate::support::bench::{Bench, Session, assert_settled, confined, in_mode};
@@ -176,7 +176,7 @@ async fn nobody_to_ask_drops_it() {
     let told = told(COMMAND);
     let report = bench.run(&told, settings(Mode::Auto, Approver::Nobody)).await;
     assert_eq!(whole(&bench), before);
-    assert_eq!(report.outcome, Outcome::PermissionNeeded);
+    assert_eq!(report.outcome, RunOutcome::PermissionNeeded);
     let said = result(&told.requests()[1], "it");
     assert!(said.contains("nobody can be asked here") && said.contains("1,201 files"), "{said}");
     assert_eq!(layers(&bench), 0);
@@ -324,7 +324,7 @@ async fn an_interrupt_drops_it() {
     asked(&mut session).await;
     session.handle.interrupt();
     let report = session.done().await;
-    assert_eq!(report.outcome, Outcome::Interrupted);
+    assert_eq!(report.outcome, RunOutcome::Interrupted);
     assert_eq!((whole(&bench), layers(&bench)), (before, 0));
     assert_settled(&bench);
 }

@@ -1,7 +1,7 @@
 //! Which sandboxes work here, which one is used, and what helps where one doesn't.
 
 use journeyman_host::config::Config;
-use journeyman_protocol::{Enforcement, Tier};
+use journeyman_protocol::{Enforcement, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxError};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(super) async fn report(house: &House, config: &Config) -> Result<Value, Fail
     let mut rows = Vec::new();
     for (tier, seen) in Sandbox::new(settings).survey().await {
         let is_used = used.as_ref().is_ok_and(|used| used.tier == tier);
-        let needs_leave = root && tier != Tier::Namespaces && !config.sandbox_allow_root;
+        let needs_leave = root && tier != SandboxTier::Namespaces && !config.sandbox_allow_root;
         rows.push(row(tier, seen, is_used, allowed.contains(&tier), needs_leave));
     }
     let mut report = match &used {
@@ -34,7 +34,7 @@ pub(super) async fn report(house: &House, config: &Config) -> Result<Value, Fail
 }
 
 fn row(
-    tier: Tier,
+    tier: SandboxTier,
     seen: Result<Enforcement, SandboxError>,
     used: bool,
     allowed: bool,

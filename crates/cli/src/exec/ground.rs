@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use journeyman_protocol::{FileChange, RelPath, SessionId, Trespass};
+use journeyman_protocol::{FileChange, GuardViolation, RelPath, SessionId};
 use journeyman_sandbox::{Base, Sandbox};
 use journeyman_store::Blobs;
 use journeyman_tools::GUARDS;
@@ -37,7 +37,7 @@ pub(super) struct Outcome {
     /// In its copy, if it had one.
     pub(super) changes: Option<Vec<FileChange>>,
     /// What it did that no command may, and what became of it.
-    pub(super) trespasses: Vec<Trespass>,
+    pub(super) violations: Vec<GuardViolation>,
     /// What else has to be said of that.
     pub(super) problem: Option<String>,
 }
@@ -130,12 +130,12 @@ impl Ground {
     pub(super) fn close(self, kept: bool) -> Result<Outcome, Failure> {
         let Some((session, copy)) = self.copy else {
             let ended = self.guard.map(|guard| guard.end(&self.workspace, kept, || Ok(Vec::new())).1);
-            let Aftermath { trespasses, problem } = ended.unwrap_or_default();
-            return Ok(Outcome { changes: None, trespasses, problem });
+            let Aftermath { violations, problem } = ended.unwrap_or_default();
+            return Ok(Outcome { changes: None, violations, problem });
         };
         let changes = self.workspace.copy_changes(&copy).context("what the command changed")?;
         drop(copy);
         self.workspace.discard_copy(&session).context("the throw-away copy")?;
-        Ok(Outcome { changes: Some(changes.files()), trespasses: Vec::new(), problem: None })
+        Ok(Outcome { changes: Some(changes.files()), violations: Vec::new(), problem: None })
     }
 }

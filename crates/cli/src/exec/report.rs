@@ -44,20 +44,20 @@ impl Report<'_> {
         };
         line(&paint.dim(&format!("sandbox: {}", self.enforced())));
         let mark = paint.yellow("warning:");
-        let trespasses = self.ended.trespasses.iter().map(|one| {
+        let violations = self.ended.violations.iter().map(|one| {
             format!(
                 "{mark} {}: programs outside the sandbox run or obey it",
                 clean(one.to_string().as_bytes())
             )
         });
-        let trespasses =
-            trespasses.chain(self.ended.problem.iter().map(|problem| format!("{mark} {problem}")));
+        let violations =
+            violations.chain(self.ended.problem.iter().map(|problem| format!("{mark} {problem}")));
         let denials = self.completed.denials.iter().map(|denial| paint.yellow(&denial.to_string()));
         let connections =
             self.completed.connections.iter().filter(|one| one.denied.is_none()).map(connection);
         let changes = self.ended.changes.iter().flatten().map(change);
         for lines in
-            [trespasses.collect::<Vec<_>>(), denials.collect(), connections.collect(), changes.collect()]
+            [violations.collect::<Vec<_>>(), denials.collect(), connections.collect(), changes.collect()]
         {
             let left = lines.len().saturating_sub(MOST_LINES);
             lines.iter().take(MOST_LINES).for_each(|text| line(text));
@@ -198,7 +198,7 @@ impl Report<'_> {
                 Network::Off => "off", Network::Host => "on", Network::Filtered(_) => "filtered",
             }, "hosts": hosts },
             "connections": connections, "denials": denials, "changes": changes,
-            "trespasses": self.ended.trespasses, "trespasses_problem": self.ended.problem,
+            "violations": self.ended.violations, "violations_problem": self.ended.problem,
         }))
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use journeyman_protocol::Outcome;
+use journeyman_protocol::RunOutcome;
 use serde_json::json;
 
 use crate::support::{House, Reply, Server, call, needs_mounts, needs_sandbox, polite_edit, say};
@@ -143,7 +143,7 @@ fn an_empty_project_is_a_project() {
     let house = House::new();
     let server = Server::chat([write_new(), say("Done.")]);
     let report = server.run(&house, &["--json", "begin"]).run().expect(4).report();
-    assert_eq!(report.outcome, Outcome::Unverified);
+    assert_eq!(report.outcome, RunOutcome::Unverified);
     assert_eq!(house.read("new.txt"), "new\n");
 }
 

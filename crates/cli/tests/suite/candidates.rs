@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use journeyman_protocol::{CopyState, Outcome, RunReport};
+use journeyman_protocol::{CopyState, RunOutcome, RunReport};
 use serde_json::{Value, json};
 
 use crate::support::{House, Person, Reply, Seen, Server, Step, call, needs, say};
@@ -58,8 +58,11 @@ fn the_smallest_verified_change_comes_first_and_all_are_kept() {
     assert_eq!(first.len(), 3);
     assert!(first.iter().all(|one| one.body == first[0].body), "they begin with the same request");
 
-    let outcomes: Vec<Option<Outcome>> = report.candidates.iter().map(|one| one.outcome).collect();
-    assert_eq!(outcomes, [Some(Outcome::Verified), Some(Outcome::Verified), Some(Outcome::ChecksFail)]);
+    let outcomes: Vec<Option<RunOutcome>> = report.candidates.iter().map(|one| one.outcome).collect();
+    assert_eq!(
+        outcomes,
+        [Some(RunOutcome::Verified), Some(RunOutcome::Verified), Some(RunOutcome::ChecksFail)]
+    );
     let sizes: Vec<(u64, u64)> = report.candidates.iter().map(|one| (one.added, one.removed)).collect();
     assert_eq!(sizes, [(1, 1), (3, 1), (1, 1)]);
     assert!(report.candidates.iter().all(|one| one.state == CopyState::Kept && one.files == 1));
@@ -148,7 +151,7 @@ fn one_budget_is_for_all() {
     ));
     let report = house.jm(&arguments).env("OWN_KEY", "sk-own-key-0123456789").run().expect(5).report();
     assert!(
-        report.candidates.iter().all(|one| one.outcome == Some(Outcome::Limit)),
+        report.candidates.iter().all(|one| one.outcome == Some(RunOutcome::Limit)),
         "{:?}",
         report.candidates
     );

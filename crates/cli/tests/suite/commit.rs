@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use journeyman_protocol::Outcome;
+use journeyman_protocol::RunOutcome;
 
 use serde_json::json;
 
@@ -93,7 +93,7 @@ fn a_hook_that_refuses_leaves_the_change_uncommitted_and_is_heard() {
     let ran =
         with_git(polite().run(&house, &["--isolate", "--commit", "--json", "be polite"])).run().expect(1);
     let report = ran.report();
-    assert_eq!((report.outcome, report.commit), (Outcome::Error, None));
+    assert_eq!((report.outcome, report.commit), (RunOutcome::Error, None));
     assert!(report.summary.contains("no politeness on Fridays"), "{}", report.summary);
     assert_eq!(house.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(house.read("greet.sh"), POLITE);
@@ -253,7 +253,7 @@ fn a_program_of_gits_that_the_run_decides_about_does_not_run_where_nobody_looks(
         let all: Vec<&str> = flags.iter().copied().chain(["--json", "be polite"]).collect();
         let ran = with_git(server.run(&house, &all)).run().expect(6);
         let report = ran.report();
-        assert_eq!((report.outcome, report.commit), (Outcome::PermissionNeeded, None));
+        assert_eq!((report.outcome, report.commit), (RunOutcome::PermissionNeeded, None));
         assert!(report.summary.contains("scripts/clean.sh"), "{}", report.summary);
         assert!(!house.at("ran").exists());
         assert_eq!(house.git(&["log", "--format=%s", "--all"]), "A greeter\n");

@@ -1,6 +1,6 @@
 //! How a run ends, and with which exit code.
 
-use journeyman_protocol::{CheckOutcome, Event, Evidence, Outcome};
+use journeyman_protocol::{CheckOutcome, Event, Evidence, RunOutcome};
 use serde_json::json;
 
 use crate::support::{House, KEY, POLITE, Reply, Server, Step, call, needs, needs_sandbox, polite_edit, say};
@@ -31,8 +31,8 @@ fn a_failed_check_goes_back_to_the_model_and_its_second_repair_passes() {
     let ran = server.run(&house, &["--json", "make the greeting polite"]).run().expect(0);
 
     let report = ran.report();
-    assert_eq!((report.outcome, report.iterations, report.turns), (Outcome::Verified, 1, 4));
-    assert!(report.evidence.iter().all(|evidence| evidence.outcome.passed()), "only the last round's");
+    assert_eq!((report.outcome, report.iterations, report.turns), (RunOutcome::Verified, 1, 4));
+    assert!(report.evidence.iter().all(|evidence| evidence.outcome.has_passed()), "only the last round's");
     assert_eq!(house.read("greet.sh"), POLITE);
     assert_eq!(rounds(&house), 2);
     let feedback = server.seen()[2].newest();
@@ -51,7 +51,7 @@ fn checks_that_never_pass_end_in_3_after_the_rounds_allowed() {
     let ran = server.run(&house, &["--json", "--max-iterations", "2", "make it polite"]).run().expect(3);
 
     let report = ran.report();
-    assert_eq!((report.outcome, report.iterations), (Outcome::ChecksFail, 2));
+    assert_eq!((report.outcome, report.iterations), (RunOutcome::ChecksFail, 2));
     assert!(report.summary.contains("2 rounds"), "{}", report.summary);
     assert!(matches!(report.evidence[0].outcome, CheckOutcome::Failed { exit_code: Some(2), .. }));
     assert!(report.evidence[0].output.contains("greet says"), "the proof has the output");
@@ -81,7 +81,7 @@ fn what_nothing_verified_ends_in_4() {
         let server = Server::chat(replies.clone());
         let report =
             server.run(&house, &[&["--json", "make it polite"], *flags].concat()).run().expect(4).report();
-        assert_eq!(report.outcome, Outcome::Unverified, "{flags:?}");
+        assert_eq!(report.outcome, RunOutcome::Unverified, "{flags:?}");
         assert!(report.summary.contains(wanted), "{}", report.summary);
         let ran = |evidence: &Evidence| !matches!(evidence.outcome, CheckOutcome::NotRun { .. });
         assert!(!report.evidence.iter().any(ran), "nothing ran: {:?}", report.evidence);
@@ -121,7 +121,7 @@ fn limits_end_in_5() {
         let server = Server::chat(steps);
         let flags = [flags, &["--json", "go on and on"]].concat();
         let report = server.run(&house, &flags).run().expect(5).report();
-        assert_eq!(report.outcome, Outcome::Limit, "{flags:?}");
+        assert_eq!(report.outcome, RunOutcome::Limit, "{flags:?}");
         assert!(report.summary.contains(wanted), "{flags:?}: {}", report.summary);
         assert_eq!(server.seen().len(), requests, "{flags:?}");
         assert_eq!(house.tree(), before);

@@ -260,9 +260,9 @@ fn a_repository_that_it_makes_is_moved_away_and_told() {
     ran.says(&["the repository sub/.git was made and moved to "]);
     assert!(!house.project().join("sub/.git").exists());
     let report = object(&exec(&house, &["--json", "--", "git", "init", "-q", "sub"]).expect(0));
-    let trespass = &report["trespasses"][0];
-    assert_eq!((&trespass["path"], &trespass["kind"]), (&json!("sub/.git"), &json!("made")), "{report}");
-    let moved = std::path::PathBuf::from(trespass["moved_to"].as_str().unwrap());
+    let violation = &report["violations"][0];
+    assert_eq!((&violation["path"], &violation["kind"]), (&json!("sub/.git"), &json!("made")), "{report}");
+    let moved = std::path::PathBuf::from(violation["moved_to"].as_str().unwrap());
     assert!(moved.join("HEAD").is_file() && !moved.starts_with(house.project()), "{report}");
 }
 

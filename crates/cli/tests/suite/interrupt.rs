@@ -55,7 +55,7 @@ fn every_call_is_answered(house: &House, session: &str) {
         }
     }
     assert_eq!(states.len(), 2);
-    assert!(states.values().any(|state| *state == CallState::Sealed), "{states:?}");
+    assert!(states.values().any(|state| *state == CallState::Interrupted), "{states:?}");
 
     let state = house.state_of(session);
     assert_eq!(state.calls, []);
@@ -116,7 +116,7 @@ fn a_check_that_runs_is_stopped_and_nothing_is_called_verified() {
     running.signal(Signal::INT);
     let report = running.wait().expect(130).report();
     assert_eq!(report.summary, "interrupted");
-    assert!(report.evidence.iter().all(|evidence| !evidence.outcome.passed()), "{:?}", report.evidence);
+    assert!(report.evidence.iter().all(|evidence| !evidence.outcome.has_passed()), "{:?}", report.evidence);
     assert!(report.undo.is_some(), "the file is there, and how to take it back is said");
     wait_until("the check is gone", || !is_running(&sleep));
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use journeyman_protocol::{CopyState, Event, Outcome};
+use journeyman_protocol::{CopyState, Event, RunOutcome};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ fn verified_work_is_landed_in_one_step_and_can_be_taken_back() {
     let ran = server.run(&house, &["--isolate", "--json", "be polite"]).run().expect(0);
     let report = ran.report();
     let copy = report.copy.clone().unwrap();
-    assert_eq!((report.outcome, copy.state), (Outcome::Verified, CopyState::Landed));
+    assert_eq!((report.outcome, copy.state), (RunOutcome::Verified, CopyState::Landed));
     assert!(["overlay", "reflink", "worktree", "copy"].contains(&copy.tier.as_str()), "{}", copy.tier);
     assert_eq!(report.changes.len(), 1, "{:?}", report.changes);
     assert!(report.diff.contains("+    echo \"Hello, $1!\""), "{}", report.diff);
@@ -255,7 +255,7 @@ fn a_conflict_lands_nothing_and_names_the_files() {
         polite_while(&house, move |project| std::fs::write(project.join("greet.sh"), &theirs).unwrap());
     let ran = server.run(&house, &["--isolate", "--json", "be polite"]).run().expect(9);
     let report = ran.report();
-    assert_eq!(report.outcome, Outcome::Conflict);
+    assert_eq!(report.outcome, RunOutcome::Conflict);
     let copy = report.copy.unwrap();
     assert_eq!(copy.state, CopyState::Kept);
     let paths: Vec<String> = copy.conflicts.iter().map(|conflict| conflict.path.to_string()).collect();
@@ -431,11 +431,11 @@ fn what_a_command_plants_in_a_copy_does_not_land_and_is_called_the_commands() {
     let ran = server.run(&house, &args).run().expect(4);
     let report = ran.report();
     assert_eq!(report.copy.as_ref().unwrap().state, CopyState::Kept);
-    let found: Vec<String> = report.trespasses.iter().map(|one| one.path.to_string()).collect();
+    let found: Vec<String> = report.violations.iter().map(|one| one.path.to_string()).collect();
     assert_eq!(found, [".envrc", "hidden/.envrc"]);
     assert!(
         report
-            .trespasses
+            .violations
             .iter()
             .all(|one| { one.moved_to.as_ref().is_some_and(|place| std::path::Path::new(place).exists()) })
     );

@@ -1,6 +1,6 @@
 //! Models that aren't there, refuse, stumble, or make no sense.
 
-use journeyman_protocol::{Event, Outcome};
+use journeyman_protocol::{Event, RunOutcome};
 use serde_json::json;
 
 use crate::support::{House, KEY, Server, Step, Wire, call, refuse, say};
@@ -99,7 +99,7 @@ fn without_a_network_the_session_is_kept_and_the_tree_as_it_was() {
     server.stop();
     let ran = server.run(&house, &["--json", "look around"]).run().expect(1);
     let report = ran.report();
-    assert_eq!(report.outcome, Outcome::Error);
+    assert_eq!(report.outcome, RunOutcome::Error);
     assert!(report.summary.contains(&server.url()), "{}", report.summary);
     ran.says(&["error:", &server.url()]);
     assert_eq!(house.sessions()[0]["status"], "error");
@@ -153,8 +153,7 @@ fn arguments_that_are_no_json_reach_the_model_as_an_error_and_never_run() {
             let told = server.seen()[1].newest();
             assert!(told.contains("not valid JSON"), "{} {broken}: {told}", wire.name());
             let shown = house.jm(&["show", "--json"]).run().expect(0);
-            let executed =
-                |event: &Event| matches!(event, Event::ToolExecuted { record } if record.started().is_some());
+            let executed = |event: &Event| matches!(event, Event::ToolExecuted { record } if record.started_at().is_some());
             assert!(!shown.events().iter().any(|envelope| executed(&envelope.event)), "{broken}");
         }
     }

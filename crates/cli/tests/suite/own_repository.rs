@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use journeyman_protocol::{CheckOutcome, FileChange, FileChangeKind, Outcome, RelPath};
+use journeyman_protocol::{CheckOutcome, FileChange, FileChangeKind, RelPath, RunOutcome};
 use serde_json::json;
 
 use crate::support::{House, Server, Wire, call, needs, say};
@@ -57,7 +57,7 @@ fn a_task_in_a_clone_of_this_project_over_every_wire() {
             .expect(0);
 
         let report = ran.report();
-        assert_eq!(report.outcome, Outcome::Verified);
+        assert_eq!(report.outcome, RunOutcome::Verified);
         let path = RelPath::parse("AGENTS.md").unwrap();
         assert_eq!(report.changes, [FileChange { path, kind: FileChangeKind::Modified }]);
         assert_eq!(

@@ -1,6 +1,6 @@
 //! What runs without asking, and what becomes of the rest where nobody can be asked.
 
-use journeyman_protocol::{CallState, Event, Outcome};
+use journeyman_protocol::{CallState, Event, RunOutcome};
 use serde_json::json;
 
 use crate::support::{House, Reply, Server, call, needs_sandbox, say};
@@ -33,7 +33,7 @@ fn three_refusals_for_want_of_anybody_to_ask_end_in_6() {
         say("Well."),
     ]);
     let report = server.run(&house, &["--json", "--mode", "edit", "make files"]).run().expect(6).report();
-    assert_eq!(report.outcome, Outcome::PermissionNeeded);
+    assert_eq!(report.outcome, RunOutcome::PermissionNeeded);
     let seen = server.seen();
     assert_eq!(seen.len(), 3, "the fourth is never asked for");
     for request in &seen[1..] {
@@ -213,10 +213,10 @@ fn a_run_whose_command_leaves_what_programs_outside_obey_is_not_verified_and_say
     let args = ["--json", "--mode", "auto", "--check", "true", "be polite"];
     let ran = server.run(&house, &args).run().expect(4);
     let report = ran.report();
-    assert_eq!(report.outcome, Outcome::Unverified);
-    let found: Vec<String> = report.trespasses.iter().map(|one| one.path.to_string()).collect();
+    assert_eq!(report.outcome, RunOutcome::Unverified);
+    let found: Vec<String> = report.violations.iter().map(|one| one.path.to_string()).collect();
     assert_eq!(found, ["build/.git", ".envrc", "src/.vscode"]);
-    assert!(report.trespasses.iter().all(|one| one.call.is_some() && one.moved_to.is_some()), "{report:?}");
+    assert!(report.violations.iter().all(|one| one.call.is_some() && one.moved_to.is_some()), "{report:?}");
     assert!(
         report.summary.contains("a command did what it may not: the repository build/.git"),
         "{report:?}"
@@ -229,7 +229,7 @@ fn a_run_whose_command_leaves_what_programs_outside_obey_is_not_verified_and_say
     assert!(server.seen()[1].newest().contains("error: .envrc was made and moved to "), "the model is told");
     let shown = house.jm(&["show", "--json"]).run().expect(0);
     let is_told =
-        |event: &Event| matches!(event, Event::Trespassed { trespasses, .. } if trespasses.len() == 3);
+        |event: &Event| matches!(event, Event::GuardViolated { violations, .. } if violations.len() == 3);
     assert!(shown.events().iter().any(|envelope| is_told(&envelope.event)));
     // The same for people.
     let server = Server::chat(script());
@@ -249,7 +249,7 @@ fn a_check_that_leaves_what_programs_outside_obey_verifies_nothing() {
     ]);
     let ran = server.run(&house, &["--json", "--check", "sh gen.sh; true", "make a file"]).run().expect(4);
     let report = ran.report();
-    assert_eq!(report.trespasses.len(), 3, "{report:?}");
-    assert!(report.trespasses.iter().all(|one| one.call.is_none()), "{report:?}");
+    assert_eq!(report.violations.len(), 3, "{report:?}");
+    assert!(report.violations.iter().all(|one| one.call.is_none()), "{report:?}");
     assert!(!house.project().join(".envrc").exists());
 }

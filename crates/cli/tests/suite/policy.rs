@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use journeyman_protocol::Outcome;
+use journeyman_protocol::RunOutcome;
 use serde_json::{Value, json};
 
 use crate::support::{House, Person, Reply, Server, call, needs, needs_sandbox, say};
@@ -36,7 +36,7 @@ fn a_rule_denies_in_a_run_however_the_command_is_written() {
         let server = Server::chat([command(line), say("Then not.")]);
         let report =
             server.run(&house, &["--json", "--mode", "auto", "make a file"]).run().expect(4).report();
-        assert_eq!(report.outcome, Outcome::Unverified);
+        assert_eq!(report.outcome, RunOutcome::Unverified);
         let heard = server.seen()[1].newest();
         assert!(heard.contains("denied: your rule «no touch» forbids"), "{line}: {heard}");
         assert!(heard.contains("write it instead"), "{line}: {heard}");

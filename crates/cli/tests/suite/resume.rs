@@ -1,6 +1,6 @@
 //! `jm resume`: what was cut off is finished, what had ended goes on.
 
-use journeyman_protocol::{CallState, CopyState, Event, Mode, Outcome};
+use journeyman_protocol::{CallState, CopyState, Event, Mode, RunOutcome};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -80,15 +80,15 @@ fn a_command_that_was_cut_off_is_taken_back_and_the_model_told() {
     assert_eq!(house.tree(), before);
     let events = ran.events();
     assert_eq!(events[0].event.kind(), "agent_resumed", "{:?}", events[0]);
-    let sealed = events.iter().find_map(|envelope| match &envelope.event {
-        Event::AgentResumed { sealed, .. } => Some(sealed.clone()),
+    let interrupted = events.iter().find_map(|envelope| match &envelope.event {
+        Event::AgentResumed { interrupted, .. } => Some(interrupted.clone()),
         _ => None,
     });
-    let sealed = sealed.unwrap();
-    assert_eq!(sealed.len(), 1);
-    assert_eq!(sealed[0].state, CallState::Sealed);
+    let interrupted = interrupted.unwrap();
+    assert_eq!(interrupted.len(), 1);
+    assert_eq!(interrupted[0].state, CallState::Interrupted);
     let Event::Done { report } = &events.last().unwrap().event else { panic!("no report") };
-    assert_eq!(report.outcome, Outcome::Unverified);
+    assert_eq!(report.outcome, RunOutcome::Unverified);
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn work_that_was_to_stay_in_its_copy_stays_there_until_a_flag_says_otherwise() {
     let server = edits_and_stalls();
     let session = killed_in_its_copy(&house, &server, &["--no-land"]);
     let report = resume(&house, &["--json"]).run().expect(0).report();
-    assert_eq!((report.outcome, report.copy.unwrap().state), (Outcome::Verified, CopyState::Kept));
+    assert_eq!((report.outcome, report.copy.unwrap().state), (RunOutcome::Verified, CopyState::Kept));
     assert_eq!(house.tree(), before, "it was not to be landed");
     // It has ended, and its work waits.
     let words = ["nothing to finish", &format!("jm land {session}"), &format!("jm discard {session}")];

@@ -1,6 +1,6 @@
 //! Models without tool calling: edits out of the text.
 
-use journeyman_protocol::Outcome;
+use journeyman_protocol::RunOutcome;
 use rustix::process::Signal;
 
 use crate::support::{House, KEY, POLITE, Server, Step, Wire, needs, refuse, say};
@@ -24,7 +24,7 @@ fn edit_blocks_make_a_verified_change() {
         without_tools(&house);
         let server = Server::start(wire, [say(BLOCK), say("The greeting is polite now.")]);
         let report = server.run(&house, &["--json", "make it polite"]).run().expect(0).report();
-        assert_eq!(report.outcome, Outcome::Verified, "{}", wire.name());
+        assert_eq!(report.outcome, RunOutcome::Verified, "{}", wire.name());
         assert_eq!(house.read("greet.sh"), POLITE);
         let seen = server.seen();
         assert_eq!(seen[0].tools(), [""; 0], "no tools are offered");

@@ -1,7 +1,7 @@
 //! The main job through each of the four wire protocols: read, edit, check, done.
 
 use journeyman_protocol::{
-    CheckKind, CheckOutcome, FileChange, FileChangeKind, Outcome, RelPath, Tier, Tokens, Usage,
+    CheckKind, CheckOutcome, FileChange, FileChangeKind, RelPath, RunOutcome, SandboxTier, Tokens, Usage,
 };
 use serde_json::json;
 
@@ -30,7 +30,7 @@ fn verified(wire: Wire) {
     let ran = server.run(&house, &["--json", "make the greeting polite"]).run().expect(0);
 
     let report = ran.report();
-    assert_eq!(report.outcome, Outcome::Verified);
+    assert_eq!(report.outcome, RunOutcome::Verified);
     assert_eq!(report.text, "The greeting is polite now.");
     assert_eq!(report.model, "custom/tiny");
     assert_eq!((report.turns, report.iterations), (3, 0));
@@ -48,7 +48,7 @@ fn verified(wire: Wire) {
     assert_eq!((evidence.kind, evidence.command.as_str()), (CheckKind::Test, "make test"));
     assert_eq!(evidence.outcome, CheckOutcome::Passed);
     let enforced = &evidence.enforcement;
-    assert_eq!(enforced.tier, Tier::Namespaces);
+    assert_eq!(enforced.tier, SandboxTier::Namespaces);
     assert!(enforced.writes_confined && enforced.network_off && enforced.privileges_dropped, "{enforced:?}");
 
     assert_eq!(house.read("greet.sh"), POLITE, "the file's own indentation is kept");

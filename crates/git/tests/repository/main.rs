@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use journeyman_protocol::Tier;
+use journeyman_protocol::SandboxTier;
 use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
 use support::World;
 
@@ -33,14 +33,14 @@ fn main() -> ExitCode {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let cases = [check_out::CASES, reads::CASES, hostile::CASES, commits::CASES, branches::CASES].concat();
     let mut failed = 0;
-    for tier in [Tier::Namespaces, Tier::Unconfined] {
+    for tier in [SandboxTier::Namespaces, SandboxTier::Unconfined] {
         let sandbox = Sandbox::new(SandboxSettings {
             allow: vec![tier],
             allow_root: true,
             ..SandboxSettings::default()
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        if let Err(error) = runtime.block_on(sandbox.enforcement(&journeyman_protocol::Needs::ALL)) {
+        if let Err(error) = runtime.block_on(sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL)) {
             assert!(!required, "{error}");
             println!("skipped: {error}");
             continue;

@@ -10,13 +10,13 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use journeyman_git::{Confinement, Git, HookRun, UserGit};
-use journeyman_protocol::{RelPath, Tier};
+use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::Sandbox;
 
 /// What a case has: a sandbox of one tier.
 pub(crate) struct World {
     pub(crate) sandbox: Arc<Sandbox>,
-    pub(crate) tier: Tier,
+    pub(crate) tier: SandboxTier,
 }
 
 impl World {
@@ -25,7 +25,7 @@ impl World {
     }
 
     pub(crate) fn confines(&self) -> bool {
-        self.tier != Tier::Unconfined
+        self.tier != SandboxTier::Unconfined
     }
 
     /// The user's, who lets hooks run without a sandbox where there is none.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use journeyman_agent::hooks::{Dialect, HookCommand, HookEvent, HookSandbox, HooksBuilder, PreTool};
 use journeyman_host::config::{Trusted, load};
-use journeyman_protocol::Needs;
+use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{Network, Sandbox, SandboxSettings};
 
 use crate::support::{Project, bash, before, configured, reason_of};
@@ -199,7 +199,7 @@ async fn a_script_that_changed_in_the_copy_is_no_guard_there() {
     at.sandbox = Some(HookSandbox {
         sandbox: Arc::new(Sandbox::new(SandboxSettings { allow: Vec::new(), ..SandboxSettings::default() })),
         toolchains: Arc::default(),
-        needs: Needs::ALL,
+        needs: SandboxNeeds::ALL,
         base: None,
         reach: copy.clone(),
         protected: None,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use Decision::{Allow, Ask, Deny};
-use journeyman_protocol::Tier;
+use journeyman_protocol::SandboxTier;
 
 use super::*;
 use crate::command::Word;
@@ -31,7 +31,7 @@ fn analysis(parts: &[&str], complete: bool) -> CommandAnalysis {
 }
 
 fn full() -> Enforcement {
-    Enforcement::meeting(Tier::Namespaces, Needs::ALL)
+    Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL)
 }
 
 fn policy(text: &str) -> Policy {

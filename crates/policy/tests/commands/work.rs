@@ -2,7 +2,7 @@
 //! the modes that people work in.
 
 use journeyman_policy::{Call, Policy};
-use journeyman_protocol::{Decision, Effects, Enforcement, Mode, Needs, Tier};
+use journeyman_protocol::{Decision, Effects, Enforcement, Mode, SandboxNeeds, SandboxTier};
 
 /// One half of them, which what is known was made for.
 #[rustfmt::skip] // One command a line would be a thousand lines.
@@ -89,7 +89,7 @@ const OF: usize = 140;
 const MAY_ASK: [(Mode, usize); 2] = [(Mode::Edit, 5), (Mode::Auto, 2)];
 
 fn asking(mode: Mode, commands: &[&str]) -> Vec<String> {
-    let sandbox = Enforcement::meeting(Tier::Namespaces, Needs::ALL);
+    let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
     let judged = commands.iter().map(|command| {
         let effects = Effects { command: Some((*command).to_owned()), ..Effects::default() };
         let call =

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use journeyman_protocol::{Enforcement, Tier};
+use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
@@ -186,8 +186,8 @@ impl Container {
 }
 
 impl Backend for Container {
-    fn tier(&self) -> Tier {
-        Tier::Container
+    fn tier(&self) -> SandboxTier {
+        SandboxTier::Container
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {

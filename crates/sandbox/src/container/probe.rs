@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
+use journeyman_protocol::{Enforcement, RelPath, SandboxNeeds, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
 use super::client::Daemon;
@@ -124,7 +124,7 @@ pub(super) async fn probe(container: &Container, ready: &Ready) -> Result<Enforc
     request.protected = RelPath::parse("protected").into_iter().collect();
     request.masked = vec![project.join("masked")];
     request.limits.wall = PATIENCE;
-    let nothing = Enforcement::meeting(Tier::Container, Needs::NONE);
+    let nothing = Enforcement::from_needs(SandboxTier::Container, SandboxNeeds::NONE);
     let running = container.start(request, nothing, CancellationToken::new()).await?;
     let completed = running.wait().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret\n";
@@ -183,6 +183,9 @@ fn judge(completed: &Completed, outside_changed: bool, daemon: &Daemon) -> Resul
     Ok(Enforcement {
         layers,
         gaps,
-        ..Enforcement::meeting(Tier::Container, Needs { resources_bounded: daemon.bounds, ..Needs::ALL })
+        ..Enforcement::from_needs(
+            SandboxTier::Container,
+            SandboxNeeds { resources_bounded: daemon.bounds, ..SandboxNeeds::ALL },
+        )
     })
 }

@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use journeyman_protocol::{Enforcement, Tier};
+use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -222,13 +222,13 @@ fn launch(
 }
 
 impl Backend for Namespaces {
-    fn tier(&self) -> Tier {
-        Tier::Namespaces
+    fn tier(&self) -> SandboxTier {
+        SandboxTier::Namespaces
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
         let probed = probe::Probed {
-            tier: Tier::Namespaces,
+            tier: SandboxTier::Namespaces,
             program: None,
             gaps: Vec::new(),
             groups: self.known.groups.bounds(),

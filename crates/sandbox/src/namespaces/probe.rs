@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use journeyman_protocol::{Enforcement, Needs, RelPath, Tier};
+use journeyman_protocol::{Enforcement, RelPath, SandboxNeeds, SandboxTier};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +43,7 @@ const OWN_PID_MAX: (u32, u32) = (6, 14);
 
 /// Which back-end is tested.
 pub(super) struct Probed {
-    pub(super) tier: Tier,
+    pub(super) tier: SandboxTier,
     /// The program besides the helper that it depends on.
     pub(super) program: Option<Identity>,
     /// What it doesn't do by what it is.
@@ -77,8 +77,8 @@ pub(super) async fn probe(
 }
 
 /// Each back-end remembers for itself.
-fn beside(file: &Path, tier: Tier) -> PathBuf {
-    if tier == Tier::Namespaces {
+fn beside(file: &Path, tier: SandboxTier) -> PathBuf {
+    if tier == SandboxTier::Namespaces {
         return file.to_owned();
     }
     let mut name = file.as_os_str().to_owned();
@@ -222,7 +222,7 @@ async fn run(
     request.protected = RelPath::parse("protected").into_iter().collect();
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PATIENCE;
-    request.needs = Needs::ALL;
+    request.needs = SandboxNeeds::ALL;
     // No host is listed: the listener is there, and whoever is asked for is refused.
     request.network = Network::Filtered(Arc::default());
     let seen = start(request, canary)?.run().await?;
@@ -242,7 +242,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         (Outcome::Exited(0), Some(escaped)) => escaped,
         _ => return Err(unavailable(seen)),
     };
-    let landlock_alone = probed.tier == Tier::Landlock;
+    let landlock_alone = probed.tier == SandboxTier::Landlock;
     let known = if landlock_alone { BEYOND_LANDLOCK } else { 0 };
     let mut leaks: Vec<&str> =
         ESCAPES.iter().filter(|(bit, _)| escaped & bit & !known != 0).map(|(_, what)| *what).collect();
@@ -272,8 +272,8 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         gaps.push("run as root: files of root's in the mounted paths are readable to commands".to_owned());
     }
     let groups = probed.groups;
-    let own_pid_max =
-        tier == Tier::Namespaces && kernel_version(&release()).is_some_and(|version| version >= OWN_PID_MAX);
+    let own_pid_max = tier == SandboxTier::Namespaces
+        && kernel_version(&release()).is_some_and(|version| version >= OWN_PID_MAX);
     let processes_bounded = groups.1 || !is_root || own_pid_max;
     if !processes_bounded {
         gaps.push("run as root: the number of processes isn't bounded".to_owned());
@@ -309,7 +309,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         network_filtered,
         layers,
         gaps,
-        ..Enforcement::meeting(tier, tier.promises())
+        ..Enforcement::from_needs(tier, tier.max_needs())
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use journeyman_protocol::{RelPath, Tier};
+use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::{Base, Outcome, OverlayPlan, Request, Sandbox, SandboxError, SandboxSettings};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,7 @@ pub(crate) enum Stand {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) scene: Scene,
-    pub(crate) tier: Tier,
+    pub(crate) tier: SandboxTier,
     pub(crate) stand: Stand,
     pub(crate) layers: PathBuf,
     pub(crate) cache: PathBuf,
@@ -57,7 +57,7 @@ fn request(order: &Order, sandbox: &Sandbox) -> Result<Request, SandboxError> {
     request.env.insert(SCENE.into(), serde_json::to_string(scene).unwrap().into());
     request.env.insert("HOME".into(), scene.home.clone().into());
     request.read_only = vec![scene.shown.clone(), scene.program.parent().unwrap().to_owned()];
-    request.needs = order.tier.promises();
+    request.needs = order.tier.max_needs();
     request.base = match order.stand {
         Stand::Project => None,
         Stand::Mount => {
@@ -95,7 +95,7 @@ fn settings(order: &Order) -> SandboxSettings {
 }
 
 async fn command(order: &Order, has_keys: bool) -> Said {
-    if order.tier == Tier::Container && order.service.is_none() {
+    if order.tier == SandboxTier::Container && order.service.is_none() {
         return Said::Unavailable("JM_TEST_DOCKER_SOCKET and JM_TEST_IMAGE aren't set".to_owned());
     }
     let settings = settings(order);

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use journeyman_protocol::Tier;
+use journeyman_protocol::SandboxTier;
 
 use crate::agent::{ORDER, Order, Stand};
 use crate::common::copy_program;
@@ -78,7 +78,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 impl Place {
-    pub(crate) fn new(user: User, tier: Tier, stand: Stand) -> Self {
+    pub(crate) fn new(user: User, tier: SandboxTier, stand: Stand) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("jm-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let directory = tempfile::Builder::new().prefix("jm-attack-").tempdir().unwrap();
@@ -105,7 +105,7 @@ impl Place {
         let mut sockets: Vec<_> = paths.map(|path| UnixListener::bind(at(path)).unwrap()).into();
         sockets.push(UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap());
         // Commands in containers are those of the project's owner, who isn't root.
-        let owner = if tier == Tier::Container { User::Ordinary.id() } else { user.id() };
+        let owner = if tier == SandboxTier::Container { User::Ordinary.id() } else { user.id() };
         if let Some(id) = owner {
             give(directory.path(), id);
         }
@@ -150,7 +150,7 @@ impl Place {
     }
 
     /// Has the agent make the attempt.
-    pub(crate) fn attempt(&self, tier: Tier, stand: Stand, row: u8) -> Said {
+    pub(crate) fn attempt(&self, tier: SandboxTier, stand: Stand, row: u8) -> Said {
         let program = program(self.user);
         let scene = Scene {
             row,
@@ -168,7 +168,7 @@ impl Place {
             segment: self.segment.id,
             shared: self.strewn[0].clone(),
             tier,
-            confined: tier != Tier::Unconfined,
+            confined: tier != SandboxTier::Unconfined,
         };
         let cache = program.with_file_name(format!("probe-{tier}"));
         let socket = std::env::var_os("JM_TEST_DOCKER_SOCKET").map(PathBuf::from);

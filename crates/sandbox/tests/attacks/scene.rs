@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use journeyman_protocol::Tier;
+use journeyman_protocol::SandboxTier;
 use serde::{Deserialize, Serialize};
 
 /// The variable with the [`Scene`].
@@ -43,7 +43,7 @@ pub(crate) struct Scene {
     pub(crate) segment: i32,
     pub(crate) shared: PathBuf,
     /// Which back-end it is.
-    pub(crate) tier: Tier,
+    pub(crate) tier: SandboxTier,
     /// Whether anything confines the attacker. What would reach beyond this machine is tried only then.
     pub(crate) confined: bool,
 }

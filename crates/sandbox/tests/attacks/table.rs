@@ -1,6 +1,6 @@
 //! The table of attempts: what each tries, and what is expected of it where. «Held» everywhere, but for what is named.
 
-use journeyman_protocol::Tier;
+use journeyman_protocol::SandboxTier;
 
 use crate::attempt::{files, inside, kernel, network, processes};
 use crate::scene::{Scene, Verdict};
@@ -45,11 +45,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(crate) fn expected(&self, tier: Tier) -> Expect {
+    pub(crate) fn expected(&self, tier: SandboxTier) -> Expect {
         let applies = |on: On| match on {
             On::Every => true,
-            On::Landlock => tier == Tier::Landlock,
-            On::Container => tier == Tier::Container,
+            On::Landlock => tier == SandboxTier::Landlock,
+            On::Container => tier == SandboxTier::Container,
         };
         self.but.iter().find(|(on, _)| applies(*on)).map_or(Expect::Held, |(_, expect)| *expect)
     }

@@ -1,6 +1,6 @@
 //! One trial for each row, back-end and user.
 
-use journeyman_protocol::Tier;
+use journeyman_protocol::SandboxTier;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::agent::Stand;
@@ -13,17 +13,17 @@ use crate::table::{Alone, Expect, ROWS, Row};
 #[derive(Debug, Clone, Copy)]
 struct Ground {
     name: &'static str,
-    tier: Tier,
+    tier: SandboxTier,
     stand: Stand,
 }
 
 const GROUNDS: &[Ground] = &[
-    Ground { name: "namespaces", tier: Tier::Namespaces, stand: Stand::Project },
-    Ground { name: "namespaces, in a mount", tier: Tier::Namespaces, stand: Stand::Mount },
-    Ground { name: "namespaces, in a directory", tier: Tier::Namespaces, stand: Stand::Directory },
-    Ground { name: "bubblewrap", tier: Tier::Bubblewrap, stand: Stand::Project },
-    Ground { name: "landlock", tier: Tier::Landlock, stand: Stand::Project },
-    Ground { name: "container", tier: Tier::Container, stand: Stand::Project },
+    Ground { name: "namespaces", tier: SandboxTier::Namespaces, stand: Stand::Project },
+    Ground { name: "namespaces, in a mount", tier: SandboxTier::Namespaces, stand: Stand::Mount },
+    Ground { name: "namespaces, in a directory", tier: SandboxTier::Namespaces, stand: Stand::Directory },
+    Ground { name: "bubblewrap", tier: SandboxTier::Bubblewrap, stand: Stand::Project },
+    Ground { name: "landlock", tier: SandboxTier::Landlock, stand: Stand::Project },
+    Ground { name: "container", tier: SandboxTier::Container, stand: Stand::Project },
 ];
 
 pub(crate) fn run() {
@@ -37,8 +37,9 @@ pub(crate) fn run() {
     let mut trials = Vec::new();
     for ground in GROUNDS {
         // Whoever may speak to the service could be root by it.
-        for user in users.iter().filter(|user| ground.tier != Tier::Container || **user == User::Root) {
-            let rows = ROWS.iter().filter(|row| !row.of_namespaces || ground.tier == Tier::Namespaces);
+        for user in users.iter().filter(|user| ground.tier != SandboxTier::Container || **user == User::Root)
+        {
+            let rows = ROWS.iter().filter(|row| !row.of_namespaces || ground.tier == SandboxTier::Namespaces);
             let who = if *user == User::Root { "root" } else { "user" };
             trials.extend(rows.map(|row| {
                 let name = format!("{} as {who}: {:02} {}", ground.name, row.number, row.what);
@@ -101,8 +102,8 @@ fn confined(ground: Ground, user: User, row: &Row) -> Result<(), Failed> {
 
 /// The attempt is a real one: without a sandbox it works.
 fn alone(row: &Row) -> Result<(), Failed> {
-    let place = Place::new(User::Ordinary, Tier::Unconfined, Stand::Project);
-    match verdict(row, place.attempt(Tier::Unconfined, Stand::Project, row.number))? {
+    let place = Place::new(User::Ordinary, SandboxTier::Unconfined, Stand::Project);
+    match verdict(row, place.attempt(SandboxTier::Unconfined, Stand::Project, row.number))? {
         Some(Verdict::Out(_)) | None => Ok(()),
         Some(Verdict::Absent(why)) => {
             println!("row {} can't be tried on this machine: {why}", row.number);

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use journeyman_protocol::Needs;
+use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{Outcome, Sandbox};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,7 @@ fn mark() -> String {
 
 async fn probed(place: &Place) -> Sandbox {
     let sandbox = place.sandbox();
-    sandbox.enforcement(&Needs::ALL).await.unwrap();
+    sandbox.enforcement(&SandboxNeeds::ALL).await.unwrap();
     sandbox
 }
 

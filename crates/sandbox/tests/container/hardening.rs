@@ -1,6 +1,6 @@
 //! What confines a command, tried from inside and asked of the daemon.
 
-use journeyman_protocol::Needs;
+use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{Network, NetworkRules, Sandbox, SandboxError};
 use tokio_util::sync::CancellationToken;
 
@@ -100,7 +100,7 @@ fn a_network_is_there_only_where_it_is_asked_for() {
     let Some(place) = place() else { return };
     let mut request = place.request("ls /sys/class/net | sort");
     request.network = Network::Host;
-    request.needs = Needs { network_off: false, ..Needs::ALL };
+    request.needs = SandboxNeeds { network_off: false, ..SandboxNeeds::ALL };
     assert_eq!(text(place.run_request(request)), "eth0\nlo\n");
 
     let mut request = place.request("true");
@@ -118,7 +118,7 @@ fn a_fork_bomb_is_bounded() {
     let sandbox = place.sandbox();
     block_on(async {
         // Probed before the bomb, so that the time is the command's own.
-        sandbox.enforcement(&Needs::ALL).await.unwrap();
+        sandbox.enforcement(&SandboxNeeds::ALL).await.unwrap();
         let completed = run(&sandbox, request).await;
         assert!(completed.combined.text.contains("fork"), "{completed:?}");
     });
@@ -133,7 +133,7 @@ fn root_is_refused_unless_it_is_said_so() {
         return;
     }
     let settings = journeyman_sandbox::SandboxSettings { allow_root: false, ..place.settings() };
-    let refused = block_on(Sandbox::new(settings).enforcement(&Needs::ALL)).unwrap_err().to_string();
+    let refused = block_on(Sandbox::new(settings).enforcement(&SandboxNeeds::ALL)).unwrap_err().to_string();
     assert!(refused.contains("--allow-root"), "{refused}");
 }
 
@@ -143,11 +143,11 @@ fn an_image_that_isnt_there_is_an_error_that_says_what_to_do() {
     let mut settings = place.settings();
     let container = settings.container.as_mut().unwrap();
     container.image = journeyman_sandbox::ContainerImage::Named("no/such-image:9".to_owned());
-    let refused = block_on(Sandbox::new(settings).enforcement(&Needs::ALL)).unwrap_err().to_string();
+    let refused = block_on(Sandbox::new(settings).enforcement(&SandboxNeeds::ALL)).unwrap_err().to_string();
     assert!(refused.contains("docker pull no/such-image:9"), "{refused}");
 
     let mut settings = place.settings();
     settings.container.as_mut().unwrap().socket = Some(place.root().join("no.sock"));
-    let refused = block_on(Sandbox::new(settings).enforcement(&Needs::ALL)).unwrap_err().to_string();
+    let refused = block_on(Sandbox::new(settings).enforcement(&SandboxNeeds::ALL)).unwrap_err().to_string();
     assert!(refused.contains("doesn't answer"), "{refused}");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use journeyman_protocol::Needs;
+use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{ContainerImage, Progress, RecipeSource, Sandbox, container_recipe};
 
 use crate::common::block_on;
@@ -18,7 +18,7 @@ fn in_image(place: &Place, source: &RecipeSource, command: &str) -> (Result<Stri
     container.progress = Some(Progress::new(move |line| listener.lock().unwrap().push(line.to_owned())));
     let sandbox = Sandbox::new(settings);
     let said = block_on(async {
-        match sandbox.enforcement(&Needs::ALL).await {
+        match sandbox.enforcement(&SandboxNeeds::ALL).await {
             Ok(_) => Ok(text(run(&sandbox, place.request(command)).await)),
             Err(error) => Err(error.to_string()),
         }

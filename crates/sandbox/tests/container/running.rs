@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use journeyman_protocol::Tier;
+use journeyman_protocol::SandboxTier;
 use journeyman_sandbox::{Limits, Outcome, Stdin, Streams};
 
 use crate::common::block_on;
@@ -17,7 +17,7 @@ fn a_commands_output_and_code_come_back() {
     assert_eq!(completed.outcome, Outcome::Exited(7));
     assert_eq!(completed.stdout.text, "out\ncontent\n");
     assert_eq!(completed.stderr.text, "err\n");
-    assert_eq!(completed.enforcement.tier, Tier::Container);
+    assert_eq!(completed.enforcement.tier, SandboxTier::Container);
     assert!(completed.enforcement.resources_bounded, "{:?}", completed.enforcement);
     assert!(completed.usage.user + completed.usage.system > Duration::ZERO, "{:?}", completed.usage);
 }

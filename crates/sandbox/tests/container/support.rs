@@ -5,7 +5,7 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use journeyman_protocol::Tier;
+use journeyman_protocol::SandboxTier;
 use journeyman_sandbox::{
     Completed, ContainerImage, ContainerSettings, Outcome, Request, Sandbox, SandboxSettings,
 };
@@ -68,7 +68,7 @@ impl Place {
             ..ContainerSettings::default()
         };
         SandboxSettings {
-            allow: vec![Tier::Container],
+            allow: vec![SandboxTier::Container],
             allow_root: true,
             container: Some(container),
             ..SandboxSettings::default()

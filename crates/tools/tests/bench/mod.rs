@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use journeyman_protocol::{CallId, Needs, ResultPart, SessionId, Tier, UnixMillis};
+use journeyman_protocol::{CallId, ResultPart, SandboxNeeds, SandboxTier, SessionId, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::Blobs;
 use journeyman_tools::{
@@ -51,8 +51,11 @@ impl Bench {
         let limits = Limits { max_files, ..Limits::default() };
         let options = Options { limits, ..Options::new(state, blobs) };
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
-        let settings =
-            SandboxSettings { allow: vec![Tier::Unconfined], allow_root: true, ..SandboxSettings::default() };
+        let settings = SandboxSettings {
+            allow: vec![SandboxTier::Unconfined],
+            allow_root: true,
+            ..SandboxSettings::default()
+        };
         let live = Arc::new(Mutex::new(String::new()));
         let sink = Arc::clone(&live);
         let context = ToolContext {
@@ -70,7 +73,7 @@ impl Bench {
             may_show: Arc::new(|_| true),
             outputs: Arc::new(Outputs::default()),
             background: Arc::new(Background::default()),
-            needs: Needs::NONE,
+            needs: SandboxNeeds::NONE,
         };
         Self { outside: base.clone(), tools: Registry::rooted(&root), root, context, live, _dir: dir }
     }

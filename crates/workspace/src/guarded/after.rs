@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use journeyman_protocol::{ContentHash, RelPath, Trespass, TrespassKind};
+use journeyman_protocol::{ContentHash, GuardViolation, GuardViolationKind, RelPath};
 use rustix::fs::fstat;
 
 use super::keep::Kept;
@@ -13,7 +13,7 @@ use crate::door::Seen;
 use crate::repository::Removal;
 use crate::{Workspace, WorkspaceError};
 
-/// Maximum number of trespasses told of one command. All are moved away or put back.
+/// Maximum number of violations told of one command. All are moved away or put back.
 const MAX_TOLD: usize = 200;
 
 /// What one look after a command found.
@@ -33,7 +33,7 @@ struct After<'a> {
     removal: Removal,
     /// True if the sandbox kept protected paths.
     kept: bool,
-    found: Vec<Trespass>,
+    found: Vec<GuardViolation>,
     more: usize,
 }
 
@@ -68,7 +68,7 @@ impl Guarded {
             ));
         }
         let problem = (!problems.is_empty()).then(|| problems.join("; "));
-        Ended { aftermath: Aftermath { trespasses: after.found, problem }, hidden }
+        Ended { aftermath: Aftermath { violations: after.found, problem }, hidden }
     }
 }
 
@@ -83,12 +83,15 @@ impl After<'_> {
             }
             let was_there = guard.repositories.has(&path);
             if was_there || !self.is_ignored(&path) || self.is_newly_armed(&path) {
-                self.take_away(&path, if was_there { TrespassKind::Changed } else { TrespassKind::Made });
+                self.take_away(
+                    &path,
+                    if was_there { GuardViolationKind::Changed } else { GuardViolationKind::Made },
+                );
             }
         }
         for path in guard.armed.keys() {
             if !guard.known.contains_key(path) && self.is_newly_armed(path) {
-                self.take_away(path, TrespassKind::Changed);
+                self.take_away(path, GuardViolationKind::Changed);
             }
         }
     }
@@ -113,7 +116,7 @@ impl After<'_> {
             }
             let before = self.guard.notes.get(bytes);
             match (dir, before) {
-                (Some(dir), None) => self.take_away(dir, TrespassKind::Made),
+                (Some(dir), None) => self.take_away(dir, GuardViolationKind::Made),
                 // Other files may be there that were there before.
                 _ => {
                     let is_old = |name: &Vec<u8>| before.is_some_and(|before| before.parts.contains(name));
@@ -121,7 +124,7 @@ impl After<'_> {
                     for name in new {
                         let path = dir.as_ref().map_or_else(|| RelPath::parse(name), |dir| dir.join(name));
                         if let Ok(path) = path {
-                            self.take_away(&path, TrespassKind::Made);
+                            self.take_away(&path, GuardViolationKind::Made);
                         }
                     }
                 }
@@ -139,21 +142,21 @@ impl After<'_> {
             let there = self.workspace.door.look(path).ok().flatten();
             let Some(there) = there else {
                 if !known.loose && !self.moved_along(known) && !self.edits.made(path, None) {
-                    self.put_back(path, known, TrespassKind::Deleted);
+                    self.put_back(path, known, GuardViolationKind::Deleted);
                 }
                 continue;
             };
             let Some(before) = &known.kept else {
                 // Too large to be kept, so it was mounted: only another one in its place tells.
                 if (there.ino, there.file_type()) != (known.seen.ino, known.seen.file_type()) {
-                    self.put_back(path, known, TrespassKind::Changed);
+                    self.put_back(path, known, GuardViolationKind::Changed);
                 }
                 continue;
             };
             let now = Kept::of(&self.workspace.door, path, Some(before));
             let differences = Kept::differences(Some(before), now.as_ref(), path);
             if !differences.is_empty() && !self.were_edited(&differences, now.as_ref(), path) {
-                self.put_back(path, known, TrespassKind::Changed);
+                self.put_back(path, known, GuardViolationKind::Changed);
             }
         }
     }
@@ -172,7 +175,7 @@ impl After<'_> {
             let now = Kept::of(&self.workspace.door, path, None);
             let differences = Kept::differences(None, now.as_ref(), path);
             if !self.were_edited(&differences, now.as_ref(), path) {
-                self.take_away(path, TrespassKind::Made);
+                self.take_away(path, GuardViolationKind::Made);
             }
         }
     }
@@ -226,7 +229,7 @@ impl After<'_> {
         })
     }
 
-    fn take_away(&mut self, path: &RelPath, kind: TrespassKind) {
+    fn take_away(&mut self, path: &RelPath, kind: GuardViolationKind) {
         let moved = self.workspace.move_guarded_away(path, &mut self.removal);
         if matches!(moved, Err(WorkspaceError::NotFound { .. })) {
             return;
@@ -234,7 +237,7 @@ impl After<'_> {
         self.tell(path, kind, moved.map(Some), false);
     }
 
-    fn put_back(&mut self, path: &RelPath, known: &Known, kind: TrespassKind) {
+    fn put_back(&mut self, path: &RelPath, known: &Known, kind: GuardViolationKind) {
         let moved = match self.workspace.move_guarded_away(path, &mut self.removal) {
             Err(WorkspaceError::NotFound { .. }) => Ok(None),
             other => other.map(Some),
@@ -251,7 +254,7 @@ impl After<'_> {
     fn tell(
         &mut self,
         path: &RelPath,
-        kind: TrespassKind,
+        kind: GuardViolationKind,
         done: Result<Option<PathBuf>, WorkspaceError>,
         put_back: bool,
     ) {
@@ -270,6 +273,6 @@ impl After<'_> {
             Err(error) => (None, Some(error.to_string())),
         };
         let (path, call) = (path.clone(), None);
-        self.found.push(Trespass { path, kind, repository, moved_to, put_back, problem, call });
+        self.found.push(GuardViolation { path, kind, repository, moved_to, put_back, problem, call });
     }
 }

@@ -82,7 +82,7 @@ pub struct Means<'a> {
 pub struct Isolated {
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) info: CopyInfo,
-    passed_over: Vec<(Tier, String)>,
+    unavailable_tiers: Vec<(Tier, String)>,
     left_out: Vec<(RelPath, String)>,
     record: Record,
     place: Place,
@@ -93,7 +93,7 @@ pub struct Isolated {
 struct Fresh {
     workspace: Arc<Workspace>,
     record: Record,
-    passed_over: Vec<(Tier, String)>,
+    unavailable_tiers: Vec<(Tier, String)>,
     left_out: Vec<(RelPath, String)>,
 }
 
@@ -140,8 +140,8 @@ impl Isolated {
 
     /// The better tiers that couldn't be had, each with the reason.
     #[must_use]
-    pub fn passed_over(&self) -> &[(Tier, String)] {
-        &self.passed_over
+    pub fn unavailable_tiers(&self) -> &[(Tier, String)] {
+        &self.unavailable_tiers
     }
 
     /// What the copy hasn't as the tree has it, such as a file that nobody may read, each with the reason. Known
@@ -171,12 +171,12 @@ impl Workspace {
             }
         }
         let made = self.make_copy(session, means, &place);
-        let Fresh { workspace, record, passed_over, left_out } = made.inspect_err(|_| {
+        let Fresh { workspace, record, unavailable_tiers, left_out } = made.inspect_err(|_| {
             // The next call sweeps what can't be taken away now.
             let _next_time = place.remove();
         })?;
         let info = record.info.clone();
-        Ok(Isolated { workspace, info, passed_over, left_out, record, place, _held: held })
+        Ok(Isolated { workspace, info, unavailable_tiers, left_out, record, place, _held: held })
     }
 
     fn make_copy(
@@ -188,12 +188,12 @@ impl Workspace {
         let base = self.checkpoint(session, BASE_LABEL)?;
         let tree = self.newest_tree().unwrap_or_default();
         let making = Making { workspace: self, tree: &tree, place, means };
-        let mut passed_over = Vec::new();
+        let mut unavailable_tiers = Vec::new();
         for tier in means.tiers {
             let made = match making.attempt(*tier) {
                 Ok(made) => made,
                 Err(reason) => {
-                    passed_over.push((*tier, reason.0));
+                    unavailable_tiers.push((*tier, reason.0));
                     place.clear()?;
                     continue;
                 }
@@ -205,9 +205,9 @@ impl Workspace {
             opened.seed(Arc::clone(&made.seed))?;
             record.write(place.dir())?;
             let (workspace, left_out) = (Arc::new(opened), made.left_out);
-            return Ok(Fresh { workspace, record, passed_over, left_out });
+            return Ok(Fresh { workspace, record, unavailable_tiers, left_out });
         }
-        Err(WorkspaceError::NoCopy { reasons: passed_over })
+        Err(WorkspaceError::NoCopy { reasons: unavailable_tiers })
     }
 
     fn open_as_copy(&self, base: Base, place: &Place) -> Result<Self, WorkspaceError> {
@@ -262,8 +262,8 @@ impl Workspace {
         // What was written down of it isn't so any more once it is worked in.
         self.forget_changes(session)?;
         let info = record.info.clone();
-        let (passed_over, left_out) = (Vec::new(), Vec::new());
-        Ok(Isolated { workspace, info, passed_over, left_out, record, place, _held: held })
+        let (unavailable_tiers, left_out) = (Vec::new(), Vec::new());
+        Ok(Isolated { workspace, info, unavailable_tiers, left_out, record, place, _held: held })
     }
 
     /// The copies of this tree, oldest first. What a crash left half made is taken away on the way.

@@ -271,7 +271,8 @@ fn tiers_that_fail_are_cleaned_up_and_give_their_reason() {
     let means = tools.means(&[Tier::Reflink, Tier::Worktree, Tier::Copy]);
     let copy = workspace.isolate(&session(1), &means).unwrap();
     assert_eq!(copy.info().tier, Tier::Copy);
-    let passed: Vec<String> = copy.passed_over().iter().map(|(tier, why)| format!("{tier}: {why}")).collect();
+    let passed: Vec<String> =
+        copy.unavailable_tiers().iter().map(|(tier, why)| format!("{tier}: {why}")).collect();
     assert_eq!(passed.len(), 2, "{passed:?}");
     assert_eq!(passed[0], "reflink: the file system can't let files share their blocks");
     assert!(passed[1].starts_with("worktree: "), "{passed:?}");

@@ -108,7 +108,7 @@ fn a_repository_without_commits() {
     }
     let means = tools.means(&[Tier::Worktree, Tier::Copy]);
     let copy = workspace.isolate(&session(1), &means).unwrap();
-    println!("passed over: {:?}", copy.passed_over());
+    println!("passed over: {:?}", copy.unavailable_tiers());
     assert_eq!(shown(&workspace.copy_changes(&copy).unwrap().files()), "");
     drop(copy);
     assert_eq!(repository(&project.root()), before);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use journeyman_protocol::{Block, CallId, Message, Outcome, Role, RunReport, StopReason, ToolUse, Usage};
+use journeyman_protocol::{Block, CallId, Message, Role, RunOutcome, RunReport, StopReason, ToolUse, Usage};
 use serde_json::{Value, json};
 
 use super::store::Fault;
@@ -59,13 +59,13 @@ impl Reply {
     fn done(&self) -> Item {
         let report = RunReport {
             session: session(),
-            outcome: Outcome::Unverified,
+            outcome: RunOutcome::Unverified,
             exit_code: 4,
             summary: "done".into(),
             text: self.text.clone(),
             changes: Vec::new(),
             diff: String::new(),
-            trespasses: Vec::new(),
+            violations: Vec::new(),
             evidence: Vec::new(),
             iterations: 0,
             turns: 1,

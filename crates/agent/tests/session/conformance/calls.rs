@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
-use journeyman_protocol::{AgentState, Breakpoint, CallId, CallState, Event, Mode, Outcome, ResumeStrategy};
+use journeyman_protocol::{
+    AgentState, CallId, CallState, Event, Mode, ResumeStrategy, RunOutcome, TurnPhase,
+};
 use journeyman_tools::{ToolError, ToolOutput};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -17,7 +19,7 @@ use crate::support::tools::Does;
 cases![
     case_25_never_more_than_three_and_a_failure_blocks_nobody,
     case_26_calls_that_wait_are_settled_and_never_run,
-    case_35_a_call_cut_off_is_asked_again_or_sealed,
+    case_35_a_call_cut_off_is_asked_again_or_closed,
     case_36_an_interrupt_anywhere_leaves_a_session_that_goes_on,
 ];
 
@@ -87,11 +89,11 @@ async fn case_26_calls_that_wait_are_settled_and_never_run() {
     session.handle.send("do it").await.unwrap();
     begun.notified().await;
     session.handle.interrupt();
-    assert_eq!(session.handle.finished().await.unwrap().outcome, Outcome::Interrupted);
+    assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Interrupted);
     let ran = ids.map(|id| bench.log.states(id).contains(&CallState::Executing));
     assert_eq!(ran, [true, false, false, false, false]);
     for id in ids {
-        assert_eq!(bench.log.states(id).last(), Some(&CallState::Sealed), "{id}");
+        assert_eq!(bench.log.states(id).last(), Some(&CallState::Interrupted), "{id}");
     }
     gate.notify_one();
     session.handle.send("go on").await.unwrap();
@@ -99,10 +101,10 @@ async fn case_26_calls_that_wait_are_settled_and_never_run() {
     assert_eq!(result(&told.requests()[1], "c5"), "not run: interrupted by the user");
 }
 
-async fn case_35_a_call_cut_off_is_asked_again_or_sealed() {
+async fn case_35_a_call_cut_off_is_asked_again_or_closed() {
     asked_again().await;
     if confined().await {
-        sealed().await;
+        a_call_that_ran_is_closed().await;
     }
 }
 
@@ -118,8 +120,8 @@ async fn asked_again() {
     drop(session);
     let mut session = bench.resume(&told, asking(), CutOff::Continue).await.unwrap();
     let resumed = session.until(|event| matches!(event, Event::AgentResumed { .. })).await;
-    let Event::AgentResumed { strategy, sealed, .. } = resumed else { unreachable!() };
-    assert_eq!((strategy, sealed.len()), (ResumeStrategy::Crash, 0));
+    let Event::AgentResumed { strategy, interrupted, .. } = resumed else { unreachable!() };
+    assert_eq!((strategy, interrupted.len()), (ResumeStrategy::Crash, 0));
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
     assert!(session.handle.decide(&CallId::new("c1"), Answer::allow()));
     assert_eq!(session.done().await.text, "written");
@@ -128,7 +130,7 @@ async fn asked_again() {
 }
 
 /// It dies while a command runs: the command is not run again, and the model is told what is known.
-async fn sealed() {
+async fn a_call_that_ran_is_closed() {
     let marker = Marker::new();
     let mut bench = Bench::new(&[]);
     let command = format!("echo begun; exec {}", marker.command());
@@ -147,9 +149,10 @@ async fn sealed() {
     drop(session);
     let mut session = bench.resume(&told, settings(), CutOff::Continue).await.unwrap();
     let resumed = session.until(|event| matches!(event, Event::AgentResumed { .. })).await;
-    let Event::AgentResumed { sealed, .. } = resumed else { unreachable!() };
-    let sealed: Vec<(String, CallState)> = sealed.iter().map(|one| (one.id.to_string(), one.state)).collect();
-    assert_eq!(sealed, [("sleep".to_owned(), CallState::Sealed)]);
+    let Event::AgentResumed { interrupted, .. } = resumed else { unreachable!() };
+    let interrupted: Vec<(String, CallState)> =
+        interrupted.iter().map(|one| (one.id.to_string(), one.state)).collect();
+    assert_eq!(interrupted, [("sleep".to_owned(), CallState::Interrupted)]);
     assert_eq!(session.done().await.text, "I see");
     let heard = &told.requests()[1];
     assert!(result(heard, "sleep").starts_with("cut off: "), "{}", result(heard, "sleep"));
@@ -161,9 +164,9 @@ async fn sealed() {
 /// The next message on the same handle is answered, from a transcript that every provider takes.
 async fn goes_on(bench: &Bench, session: &Session, told: &Told, place: &str) {
     let report = session.handle.finished().await.unwrap();
-    assert_eq!(report.outcome, Outcome::Interrupted, "{place}");
+    assert_eq!(report.outcome, RunOutcome::Interrupted, "{place}");
     let status = session.handle.status();
-    assert_eq!((status.state, status.breakpoint), (AgentState::Ready, Breakpoint::Ready), "{place}");
+    assert_eq!((status.state, status.turn_phase), (AgentState::Ready, TurnPhase::Ready), "{place}");
     assert_settled(bench);
     session.handle.send("and now this").await.unwrap();
     assert_eq!(session.handle.finished().await.unwrap().text, "answered", "{place}");

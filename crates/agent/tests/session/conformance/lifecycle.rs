@@ -4,7 +4,7 @@ use journeyman_agent::hooks::HooksBuilder;
 use journeyman_agent::todos::Draft;
 use journeyman_agent::{AgentError, Checks, CutOff, ForkPoint, RunSettings, State, fork};
 use journeyman_model::ModelError;
-use journeyman_protocol::{AgentState, Breakpoint, Event, Outcome, ResumeStrategy, Role, Seq, SessionId};
+use journeyman_protocol::{AgentState, Event, ResumeStrategy, Role, RunOutcome, Seq, SessionId, TurnPhase};
 use serde_json::json;
 
 use crate::support::bench::{Bench, NOW, Session, auto, id};
@@ -40,7 +40,7 @@ async fn case_01_a_new_session_is_ready() {
     let mut bench = Bench::new(&[]);
     let session = bench.start(&Told::new([]), settings());
     let status = session.handle.status();
-    assert_eq!((status.state, status.breakpoint, status.step), (AgentState::Ready, Breakpoint::Ready, 0));
+    assert_eq!((status.state, status.turn_phase, status.step), (AgentState::Ready, TurnPhase::Ready, 0));
     assert_eq!((status.queued, status.asked.len(), status.unwritten), (0, 0, 0));
     assert_eq!(session.handle.bookmark(), Seq::START);
     assert_eq!(bench.log.appends(), 0, "nothing is written before the first message");
@@ -51,7 +51,7 @@ async fn case_02_a_turn_gives_the_models_text() {
     let session = bench.start(&Told::new([says("Hello.")]), settings());
     session.handle.send("hello").await.unwrap();
     let report = session.handle.finished().await.unwrap();
-    assert_eq!((report.outcome, report.text.as_str()), (Outcome::Unverified, "Hello."));
+    assert_eq!((report.outcome, report.text.as_str()), (RunOutcome::Unverified, "Hello."));
     let status = session.handle.status();
     assert_eq!((status.state, status.step), (AgentState::Ready, 1));
 }
@@ -160,8 +160,8 @@ async fn case_07_resuming_restores_messages_todos_and_hooks() {
     let told = Told::new([says("two")]);
     let mut session = bench.resume(&told, settings(), CutOff::Continue).await.unwrap();
     let resumed = session.until(|event| matches!(event, Event::AgentResumed { .. })).await;
-    let Event::AgentResumed { strategy, sealed, changed } = resumed else { unreachable!() };
-    assert_eq!((strategy, sealed.len(), changed.len()), (ResumeStrategy::Manual, 0, 0));
+    let Event::AgentResumed { strategy, interrupted, changed } = resumed else { unreachable!() };
+    assert_eq!((strategy, interrupted.len(), changed.len()), (ResumeStrategy::Manual, 0, 0));
     assert_eq!(session.handle.todos().get(), before.todos);
     assert_eq!(before.todos[0].title, "write the parser");
     assert_eq!(ask(&session, "second").await, "two\nseen by the hook");
@@ -201,7 +201,7 @@ async fn case_34_a_provider_that_refuses_ends_the_turn_only() {
     let handle = journeyman_agent::start(bench.parts(&told), settings(), id());
     handle.send("first").await.unwrap();
     let report = handle.finished().await.unwrap();
-    assert_eq!(report.outcome, Outcome::Error);
+    assert_eq!(report.outcome, RunOutcome::Error);
     assert!(report.summary.contains("too many requests"), "{}", report.summary);
     assert_eq!(handle.status().state, AgentState::Ready);
     // The client's own retries are told of, and the turn comes to its end.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_agent::{Checks, CutOff, Filter, RunSettings, Since, events};
-use journeyman_protocol::{Channel, Envelope, Event, Outcome, Seq};
+use journeyman_protocol::{Channel, Envelope, Event, RunOutcome, Seq};
 use journeyman_store::{SqliteStore, Store};
 use serde_json::json;
 
@@ -91,7 +91,7 @@ async fn case_14_what_the_store_refuses_is_kept_and_written_later() {
     bench.log.fail(Failing::From(2));
     session.handle.send("first").await.unwrap();
     let report = session.handle.finished().await.unwrap();
-    assert_eq!(report.outcome, Outcome::Error);
+    assert_eq!(report.outcome, RunOutcome::Error);
     assert_eq!(told.requests().len(), 0, "the turn stops before its effect");
     let waiting = session.handle.status().unwritten;
     assert!(waiting > 1, "{waiting}");
@@ -106,7 +106,7 @@ async fn case_14_what_the_store_refuses_is_kept_and_written_later() {
         assert!(kinds.iter().any(|one| one == kind), "{kind} is lost: {kinds:?}");
     }
     assert_eq!(kinds.iter().filter(|kind| *kind == "done").count(), 1, "nothing is doubled");
-    assert_eq!(session.done().await.outcome, Outcome::Error);
+    assert_eq!(session.done().await.outcome, RunOutcome::Error);
     let told = session.handle.send("second").await;
     assert!(told.is_ok());
     assert_eq!(session.handle.finished().await.unwrap().text, "never said");

@@ -15,7 +15,7 @@
 //! Adapted: in 5 a snapshot is a place of the log with a name, and a place without one is its bookmark; in 9 the
 //! third hook is `post_append`; 17 is held by hooks and the registry, because policy knows no lists of tools; in 18
 //! and 19 the modes are ours, and one that is unknown refuses; in 30 a call with several edits is all or nothing; in
-//! 35 a call that awaits approval is asked for again, and one that ran is sealed.
+//! 35 a call that awaits approval is asked for again, and one that ran is interrupted.
 //!
 //! Not here, because what they are about is still to come: 29 (a full context) and 42 (sub-agents) whole, and of 32
 //! what needs sub-agents.

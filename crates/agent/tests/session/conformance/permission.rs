@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_agent::hooks::{HooksBuilder, PreTool};
 use journeyman_agent::{AgentError, Answer, Approver, Checks, CutOff, RunSettings};
-use journeyman_protocol::{AgentState, Breakpoint, CallId, CallState, Event, Mode, Outcome, Seq};
+use journeyman_protocol::{AgentState, CallId, CallState, Event, Mode, RunOutcome, Seq, TurnPhase};
 use journeyman_store::{NewEntry, SqliteStore, Store, StoreError};
 use serde_json::json;
 
@@ -133,7 +133,7 @@ async fn case_20_an_approved_call_runs_and_the_model_goes_on() {
     session.handle.send("do it").await.unwrap();
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
     let status = session.handle.status();
-    assert_eq!((status.state, status.breakpoint), (AgentState::Paused, Breakpoint::AwaitingApproval));
+    assert_eq!((status.state, status.turn_phase), (AgentState::Paused, TurnPhase::AwaitingApproval));
     assert_eq!(status.asked, [CallId::new("c1")]);
     assert_eq!(bench.file("made"), None);
     assert!(session.handle.decide_as(&CallId::new("c1"), Answer::allow(), "the web page"));
@@ -175,7 +175,7 @@ async fn case_44_no_secret_is_kept_and_one_process_writes() {
     let told = Told::new([says(&format!("the key is {secret}"))]);
     let session = bench.start(&told, auto());
     session.handle.send(format!("log in with {secret}")).await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().outcome, Outcome::Unverified);
+    assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Unverified);
     for file in files_below(&bench.outside) {
         let bytes = std::fs::read(&file).unwrap();
         let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());

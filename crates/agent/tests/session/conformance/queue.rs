@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_agent::{AgentError, Checks, Record, RunSettings};
-use journeyman_protocol::{MessageKind, Outcome, ReminderCategory};
+use journeyman_protocol::{MessageKind, ReminderCategory, RunOutcome};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -75,7 +75,7 @@ async fn case_16_a_flush_that_fails_keeps_messages_and_doubles_none() {
     // The message is on record; what takes it into the transcript is refused.
     bench.log.fail(Failing::Once(3));
     session.handle.send("do it").await.unwrap();
-    assert_eq!(session.handle.finished().await.unwrap().outcome, Outcome::Error);
+    assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Error);
     assert_eq!(told.requests().len(), 0);
     session.handle.send("carry on").await.unwrap();
     assert_eq!(session.handle.finished().await.unwrap().text, "answered");

@@ -11,7 +11,9 @@ use journeyman_agent::{
 use journeyman_model::Model;
 use journeyman_policy::secrets::Redactor;
 use journeyman_policy::{Layer, Policy, Rules};
-use journeyman_protocol::{Envelope, Event, Mode, Needs, RunReport, Seq, SessionId, Tier, UnixMillis};
+use journeyman_protocol::{
+    Envelope, Event, Mode, RunReport, SandboxNeeds, SandboxTier, Seq, SessionId, UnixMillis,
+};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::{Blobs, Entry, MemoryStore, NewEntry, Store};
 use journeyman_tools::{Registry, SharedIndex, Tool};
@@ -97,8 +99,11 @@ impl Bench {
 
     /// Commands run unconfined.
     pub(crate) fn unconfined(mut self) -> Self {
-        let settings =
-            SandboxSettings { allow: vec![Tier::Unconfined], allow_root: true, ..SandboxSettings::default() };
+        let settings = SandboxSettings {
+            allow: vec![SandboxTier::Unconfined],
+            allow_root: true,
+            ..SandboxSettings::default()
+        };
         self.sandbox = Arc::new(Sandbox::new(settings));
         self
     }
@@ -304,12 +309,12 @@ pub(crate) fn in_mode(mode: Mode) -> RunSettings {
 
 /// For a bench that is unconfined.
 pub(crate) fn unconfined(settings: RunSettings) -> RunSettings {
-    RunSettings { needs: Needs::NONE, ..settings }
+    RunSettings { needs: SandboxNeeds::NONE, ..settings }
 }
 
 /// Whether commands can be confined here; if not, says so, or fails where nothing may be skipped.
 pub(crate) async fn confined() -> bool {
-    match SANDBOX.enforcement(&journeyman_protocol::Needs::ALL).await {
+    match SANDBOX.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await {
         Ok(_) => true,
         Err(error) => {
             assert!(std::env::var_os("JM_REQUIRE_ALL").is_none(), "JM_REQUIRE_ALL is set, and {error}");

@@ -210,7 +210,9 @@ fn sealed_though_it_ended(case: &Case, ended: &Ended) {
         let event: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
         let event = event.get("event").unwrap_or(&event);
         let preview = event["preview"].as_str().unwrap_or_default();
-        if event["state"] == "sealed" && (preview.contains("exit code 0") || preview.starts_with("Created")) {
+        if event["state"] == "interrupted"
+            && (preview.contains("exit code 0") || preview.starts_with("Created"))
+        {
             case.world.shared.violation("ended well, called cut off", preview);
         }
     }

@@ -19,7 +19,7 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use journeyman_protocol::{Enforcement, Tier};
+use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use inner::run as run_inner;
@@ -120,15 +120,15 @@ impl Bubblewrap {
 }
 
 impl Backend for Bubblewrap {
-    fn tier(&self) -> Tier {
-        Tier::Bubblewrap
+    fn tier(&self) -> SandboxTier {
+        SandboxTier::Bubblewrap
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async {
             let program = Some(self.program()?.identity);
             let probed = Probed {
-                tier: Tier::Bubblewrap,
+                tier: SandboxTier::Bubblewrap,
                 program,
                 gaps: vec![GAP.to_owned()],
                 groups: self.known.groups.bounds(),

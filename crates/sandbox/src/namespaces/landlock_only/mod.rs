@@ -1,7 +1,7 @@
 //! Back-end 3: Landlock and a system-call filter, without namespaces.
 //!
 //! For containers and hardened hosts where no namespace can be made, and only where the user named it, because it gives
-//! less ([`Tier::promises`](journeyman_protocol::Tier::promises)): what is in a writable project can all be changed,
+//! less ([`SandboxTier::promises`](journeyman_protocol::SandboxTier::promises)): what is in a writable project can all be changed,
 //! processes outside can be seen though not touched, and nothing bounds the whole tree. What it does give it gives for
 //! good: reading and writing what is granted alone ([`grants`]), no socket of any kind, no signal to or abstract socket
 //! of anybody outside, no capability.
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use journeyman_protocol::{Enforcement, Tier};
+use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use supervisor::run as run_supervisor;
@@ -217,8 +217,8 @@ const GAPS: [&str; 7] = [
 ];
 
 impl Backend for LandlockOnly {
-    fn tier(&self) -> Tier {
-        Tier::Landlock
+    fn tier(&self) -> SandboxTier {
+        SandboxTier::Landlock
     }
 
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
@@ -237,7 +237,7 @@ impl Backend for LandlockOnly {
                 });
             }
             let probed = Probed {
-                tier: Tier::Landlock,
+                tier: SandboxTier::Landlock,
                 program: None,
                 gaps: GAPS.map(str::to_owned).to_vec(),
                 groups: self.known.groups.bounds(),

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
 
-use journeyman_protocol::Tier;
+use journeyman_protocol::SandboxTier;
 
 use crate::scene::{Scene, Verdict, Ways, way};
 use crate::sys;
@@ -117,7 +117,7 @@ pub(crate) fn privileges(scene: &Scene) -> Verdict {
     };
     let mut ways = Ways::default();
     ways.seen("set-user-ID programs raise", field("NoNewPrivs:").as_deref() != Some("1"));
-    let ordinary = scene.tier == Tier::Landlock && !rustix::process::geteuid().is_root();
+    let ordinary = scene.tier == SandboxTier::Landlock && !rustix::process::geteuid().is_root();
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
         // Outside of a user namespace only root may empty this one; without new privileges it gives an ordinary user nothing.
         if set == "CapBnd:" && ordinary {

@@ -10,7 +10,7 @@ use crate::{CallId, RelPath};
 /// What a command did to a guarded file or repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum TrespassKind {
+pub enum GuardViolationKind {
     /// It is new.
     Made,
     /// Its content or mode is different, or another one stands in its place.
@@ -21,11 +21,11 @@ pub enum TrespassKind {
 
 /// A guarded file, directory or repository that a command made, changed or deleted, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Trespass {
+pub struct GuardViolation {
     /// The path in the project.
     pub path: RelPath,
     /// What the command did.
-    pub kind: TrespassKind,
+    pub kind: GuardViolationKind,
     /// True for a repository: version control runs what its settings say.
     pub repository: bool,
     /// The place outside of the project where what the command left was moved to.
@@ -41,17 +41,17 @@ pub struct Trespass {
     pub call: Option<CallId>,
 }
 
-impl fmt::Display for Trespass {
+impl fmt::Display for GuardViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.repository { "the repository " } else { "" };
         let done = match self.kind {
-            TrespassKind::Made => "made",
-            TrespassKind::Changed => "changed",
-            TrespassKind::Deleted => "deleted",
+            GuardViolationKind::Made => "made",
+            GuardViolationKind::Changed => "changed",
+            GuardViolationKind::Deleted => "deleted",
         };
         write!(f, "{what}{} was {done}", self.path)?;
         if let Some(problem) = &self.problem {
-            let remedy = if self.kind == TrespassKind::Made { "moved away" } else { "put back" };
+            let remedy = if self.kind == GuardViolationKind::Made { "moved away" } else { "put back" };
             return write!(f, " and could not be {remedy}: {problem}");
         }
         match (&self.moved_to, self.put_back) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use journeyman_agent::hooks::{Gate, HooksBuilder, PreTool};
 use journeyman_agent::schedule::Job;
 use journeyman_agent::{Answer, Approver, Checks, RunSettings, SessionHandle};
-use journeyman_protocol::{AgentState, Breakpoint, Mode, Outcome};
+use journeyman_protocol::{AgentState, Mode, RunOutcome, TurnPhase};
 use journeyman_tools::ToolOutput;
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::support::bench::{Bench, assert_settled, in_mode};
 use crate::support::model::{Told, calls, piece, says};
 use crate::support::tools::Does;
 
-cases![at_every_breakpoint, at_any_moment];
+cases![at_every_turn_phase, at_any_moment];
 
 /// Lets everybody else have their turn.
 async fn linger() {
@@ -23,7 +23,7 @@ async fn linger() {
     }
 }
 
-/// A project, and a model whose task goes through every breakpoint twice, with room to be seen at each.
+/// A project, and a model whose task goes through every turn phase twice, with room to be seen at each.
 fn busy() -> (Bench, Arc<Told>) {
     let hooks = HooksBuilder::new()
         .on_pre_model_async(|_, _| {
@@ -87,13 +87,13 @@ async fn consent(handle: SessionHandle) {
     }
 }
 
-/// Interrupts at a visit of a breakpoint. In a task of its own, it has its turn whenever the session waits.
-async fn stop_at(handle: SessionHandle, breakpoint: Breakpoint, visit: usize) {
+/// Interrupts at a visit of a turn phase. In a task of its own, it has its turn whenever the session waits.
+async fn stop_at(handle: SessionHandle, turn_phase: TurnPhase, visit: usize) {
     let mut status = handle.watch();
     for number in 1..=visit {
-        status.wait_for(|status| status.breakpoint == breakpoint).await.unwrap();
+        status.wait_for(|status| status.turn_phase == turn_phase).await.unwrap();
         if number < visit {
-            status.wait_for(|status| status.breakpoint != breakpoint).await.unwrap();
+            status.wait_for(|status| status.turn_phase != turn_phase).await.unwrap();
         }
     }
     handle.interrupt();
@@ -101,10 +101,10 @@ async fn stop_at(handle: SessionHandle, breakpoint: Breakpoint, visit: usize) {
 
 async fn goes_on(bench: &Bench, handle: &SessionHandle, told: &Told, place: &str) {
     let report = handle.finished().await.unwrap();
-    let ended = matches!(report.outcome, Outcome::Interrupted | Outcome::Unverified);
+    let ended = matches!(report.outcome, RunOutcome::Interrupted | RunOutcome::Unverified);
     assert!(ended, "{place}: {report:?}");
     let status = handle.status();
-    assert_eq!((status.state, status.breakpoint), (AgentState::Ready, Breakpoint::Ready), "{place}");
+    assert_eq!((status.state, status.turn_phase), (AgentState::Ready, TurnPhase::Ready), "{place}");
     assert_eq!(status.asked, [], "{place}");
     assert_settled(bench);
     handle.send("and now this").await.unwrap();
@@ -114,19 +114,19 @@ async fn goes_on(bench: &Bench, handle: &SessionHandle, told: &Told, place: &str
     assert_settled(bench);
 }
 
-async fn at_every_breakpoint() {
+async fn at_every_turn_phase() {
     let all = [
-        Breakpoint::PreModel,
-        Breakpoint::StreamingModel,
-        Breakpoint::ToolPending,
-        Breakpoint::AwaitingApproval,
-        Breakpoint::PreTool,
-        Breakpoint::ToolExecuting,
-        Breakpoint::PostTool,
+        TurnPhase::PreModel,
+        TurnPhase::StreamingModel,
+        TurnPhase::ToolPending,
+        TurnPhase::AwaitingApproval,
+        TurnPhase::PreTool,
+        TurnPhase::ToolExecuting,
+        TurnPhase::PostTool,
     ];
-    for breakpoint in all {
+    for turn_phase in all {
         for visit in 1..=2 {
-            let place = format!("{breakpoint:?}, visit {visit}");
+            let place = format!("{turn_phase:?}, visit {visit}");
             let (mut bench, told) = busy();
             let session = bench.start(&told, settings());
             let consenting = tokio::spawn(consent(session.handle.clone()));
@@ -135,12 +135,12 @@ async fn at_every_breakpoint() {
                 Ok(None)
             });
             session.handle.schedule().every("after calls", NonZeroU64::MIN, lingering).unwrap();
-            let watching = tokio::spawn(stop_at(session.handle.clone(), breakpoint, visit));
+            let watching = tokio::spawn(stop_at(session.handle.clone(), turn_phase, visit));
             session.handle.send("do it").await.unwrap();
             let outcome = session.handle.finished().await.unwrap().outcome;
             // Where the tree is on record by then, the task passes there without a pause.
             assert!(
-                outcome == Outcome::Interrupted || breakpoint == Breakpoint::PreTool,
+                outcome == RunOutcome::Interrupted || turn_phase == TurnPhase::PreTool,
                 "{place}: {outcome:?}"
             );
             watching.abort();
