@@ -39,7 +39,7 @@ pub enum Expected {
     Anything,
     /// No file.
     Absent,
-    /// A file with this content, as [`FileContent::hash`](crate::FileContent::hash) gave it.
+    /// A file with this content, as [`FileContent::hash`](crate::files::content::FileContent::hash) gave it.
     Hash(ContentHash),
 }
 

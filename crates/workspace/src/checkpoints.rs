@@ -4,16 +4,19 @@ use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{ContentHash, SessionId, UnixMillis};
 
-use crate::compare::{filtered, filtered_between};
-use crate::diff::{Side, file_diff};
-use crate::history::History;
+use crate::change::CheckpointId;
+use crate::contents::store::Holdings;
+use crate::error::WorkspaceError;
+use crate::files::diff::Diff;
+use crate::files::diff::{Side, file_diff};
+use crate::journal::history::History;
 use crate::journal::{CheckpointRecord, Line};
 use crate::limits::DIFF_FILE_BYTES;
-use crate::manifest::load_tree_with;
-use crate::snapshot::{Difference, FileState, Keep, differences};
-use crate::vault::Holdings;
+use crate::snapshot::compare::{filtered, filtered_between};
+use crate::snapshot::stored::load_tree_with;
+use crate::snapshot::tree::{Difference, FileState, Keep, differences};
+use crate::workspace::Workspace;
 use crate::workspace::git_mode;
-use crate::{CheckpointId, Diff, Workspace, WorkspaceError};
 
 /// A checkpoint, as `jm checkpoints` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]

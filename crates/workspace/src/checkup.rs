@@ -11,18 +11,20 @@ use std::sync::Arc;
 use journeyman_protocol::{ContentHash, SessionId};
 use journeyman_store::{Blobs, StoreError};
 
-use crate::WorkspaceError;
-use crate::beat::{Begin, names};
-use crate::isolate::{Copied, copies_in};
-use crate::journal::{Line, Tail, is_gone, parse, read_lines};
-use crate::land::stored;
-use crate::ledger::damaged_entries;
+use crate::commands::heartbeat::{Begin, names};
+use crate::contents::blob_usage::damaged_entries;
+use crate::contents::store::{Kept, Vault, read_sections};
+use crate::copies::location::{Copied, copies_in};
+use crate::error::WorkspaceError;
+use crate::journal::Line;
+use crate::journal::line_format::parse;
+use crate::journal::reading::{Tail, is_gone, read_lines};
+use crate::landing::stored;
 use crate::limits::BEAT_BYTES;
-use crate::lock::state_error;
-use crate::manifest::load_tree_with;
-use crate::vault::{Kept, Vault, read_sections};
+use crate::snapshot::stored::load_tree_with;
+use crate::state::lock::state_error;
 
-mod repair;
+pub(crate) mod repair;
 
 /// A journal or an index of packs larger than this isn't read: they are cut far below.
 const MAX_READ_BYTES: u64 = 256 * 1024 * 1024;
@@ -367,7 +369,7 @@ pub fn landed_copies(project: &Path) -> Result<Vec<SessionId>, WorkspaceError> {
         return Ok(Vec::new());
     }
     let bytes = read(&journal_of(project))?.unwrap_or_default();
-    let history = crate::history::History::new(read_lines(&bytes, 0).lines);
+    let history = crate::journal::history::History::new(read_lines(&bytes, 0).lines);
     let landed = copies.into_iter().filter(|copy| copy.is_settled(&history));
     Ok(landed.map(|copy| copy.session).collect())
 }

@@ -8,7 +8,7 @@ use journeyman_protocol::{ContentHash, RelPath, SessionId};
 use journeyman_store::StoreError;
 use rustix::io::Errno;
 
-use crate::CheckpointId;
+use crate::change::CheckpointId;
 use crate::limits::Step;
 
 /// What a thing that isn't a regular file is.
@@ -314,7 +314,7 @@ pub enum WorkspaceError {
     #[error("the project can't be copied: {}", listed(.reasons))]
     NoCopy {
         /// Each way, with the reason.
-        reasons: Vec<(crate::Tier, String)>,
+        reasons: Vec<(crate::copies::Tier, String)>,
     },
     /// The session has a copy already.
     #[error("session {session} has a copy of the project already; land or discard it first")]
@@ -415,7 +415,7 @@ pub enum EncodeError {
     },
 }
 
-fn listed(reasons: &[(crate::Tier, String)]) -> String {
+fn listed(reasons: &[(crate::copies::Tier, String)]) -> String {
     let each: Vec<String> = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}")).collect();
     each.join("; ")
 }

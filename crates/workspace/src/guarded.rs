@@ -19,18 +19,19 @@ use journeyman_protocol::{ContentHash, FileChange, GuardViolation, RelPath};
 use journeyman_sandbox::Repositories;
 use rustix::fs::{AtFlags, fstat, statat};
 
-use crate::door::Seen;
+use crate::error::WorkspaceError;
+use crate::files::root_dir::Seen;
+use crate::workspace::Workspace;
 use crate::workspace::lock;
-use crate::{Workspace, WorkspaceError};
 
-mod after;
-mod keep;
-mod look;
-mod settings;
+use crate::guarded::keep::Kept;
+use crate::guarded::look::Products;
+use crate::guarded::look::{Look, Looking, Notes};
 
-use keep::Kept;
-pub(crate) use look::Products;
-use look::{Look, Looking, Notes};
+pub(crate) mod after;
+pub(crate) mod keep;
+pub(crate) mod look;
+pub(crate) mod settings;
 
 /// Maximum number of guarded paths that are mounted read-only: less than half of what the sandbox mounts at most.
 const MAX_MOUNTED: usize = 192;
@@ -296,7 +297,7 @@ impl<'a> Edits<'a> {
     /// edit was judged by itself, and somebody said yes to it.
     fn made(&self, path: &RelPath, content: Option<ContentHash>) -> bool {
         let left = self.left.get_or_init(|| {
-            let edited = crate::land::edited_files(self.workspace).unwrap_or_default();
+            let edited = crate::landing::refusals::edited_files(self.workspace).unwrap_or_default();
             edited.into_iter().map(|(path, state)| (path, state.and_then(|state| state.hash))).collect()
         });
         left.get(path).is_some_and(|hash| *hash == content)

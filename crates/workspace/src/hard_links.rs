@@ -14,13 +14,15 @@ use std::sync::Arc;
 use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
-use crate::door::Seen;
+use crate::error::WorkspaceError;
+use crate::files::root_dir::Seen;
 use crate::limits::MAX_DEPTH;
-use crate::repository::children;
-use crate::snapshot::Tree;
+use crate::repositories::children;
+use crate::snapshot::tree::Tree;
+use crate::snapshot::tree::TreeSnapshot;
 use crate::walk::{Plan, no_siblings, walk};
+use crate::workspace::Workspace;
 use crate::workspace::lock;
-use crate::{TreeSnapshot, Workspace, WorkspaceError};
 
 /// Directories that package managers fill.
 const DEPENDENCIES: [&[u8]; 10] = [

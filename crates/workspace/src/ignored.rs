@@ -13,20 +13,20 @@ use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId};
 use journeyman_store::Durability;
 use rustix::fs::{AtFlags, statat};
 
-use crate::door::{Links, Seen, read_up_to};
+use crate::change::CheckpointId;
+use crate::error::WorkspaceError;
+use crate::files::root_dir::{Links, Seen, read_up_to};
 use crate::hard_links::is_dependencies;
-use crate::history::History;
+use crate::journal::history::History;
 use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
-use crate::repository::children;
+use crate::repositories::children;
 use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
-use crate::snapshot::{Difference, FileState, Kind, Tree, file_clock, is_settled, observe};
+use crate::snapshot::tree::{Difference, FileState, Kind, Tree, file_clock, is_settled, observe};
 use crate::walk::{Listed, is_sibling};
+use crate::workspace::Workspace;
 use crate::workspace::lock;
-use crate::{CheckpointId, Workspace, WorkspaceError};
 
-mod since;
-
-pub use since::IgnoredChanges;
+pub(crate) mod since;
 
 /// Directories that builds make, where a rule ignores them.
 const BUILD_DIRECTORIES: [&[u8]; 31] = [

@@ -14,19 +14,22 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::{CallId, ContentHash, FileChange, FileChangeKind, RelPath, SessionId, UnixMillis};
 use serde::{Deserialize, Serialize};
 
-use line_format::SUM_DIGITS;
-pub(crate) use line_format::{parse, push_line};
-pub(crate) use reading::{Read, Tail, is_gone, read_lines, written};
+use crate::journal::line_format::SUM_DIGITS;
+use crate::journal::line_format::{parse, push_line};
+use crate::journal::reading::{Read, Tail, is_gone, read_lines};
 
-use crate::history::undone_in;
+use crate::change::{ChangeId, CheckpointId};
+use crate::error::WorkspaceError;
+use crate::journal::history::undone_in;
 use crate::limits::{Clock, MAX_DROPPED_SESSIONS};
-use crate::lock::{make_private_dir, own_file, replace_durably, state_error, sync_above};
-use crate::snapshot::FileState;
-use crate::transaction::{is_beneath, sibling};
-use crate::{ChangeId, CheckpointId, WorkspaceError};
+use crate::snapshot::tree::FileState;
+use crate::state::lock::{make_private_dir, own_file, replace_durably, state_error, sync_above};
+use crate::transaction::is_beneath;
+use crate::transaction::staging::sibling;
 
-mod line_format;
-mod reading;
+pub(crate) mod history;
+pub(crate) mod line_format;
+pub(crate) mod reading;
 
 /// The last line of a journal at rest is short; so much of the end is read to find it.
 const TAIL_BYTES: u64 = 4096;

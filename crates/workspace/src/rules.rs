@@ -13,7 +13,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_root_fs::{open_regular, open_root};
 
-use crate::door::{Links, Seen, read_up_to};
+use crate::files::root_dir::{Links, Seen, read_up_to};
 use crate::limits::{IGNORE_FILE_BYTES, MAX_DEPTH};
 
 /// Directories that hold what a tool made and can make again, or another version control system's data. They

@@ -12,19 +12,22 @@ use std::path::PathBuf;
 use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
 use journeyman_store::Durability;
 
-use crate::door::{Door, Links, Seen, read_up_to};
+use crate::change::ChangeId;
+use crate::contents::store::Vault;
+use crate::error::WorkspaceError;
+use crate::files::root_dir::{Door, Links, Seen, read_up_to};
 use crate::journal::{Cause, DirRecord, FileRecord, Journal, Line, ModeRecord, Record, Sync};
 use crate::limits::{Failpoint, Fault, Limits, Step};
-use crate::snapshot::{FileState, Kind};
-use crate::vault::Vault;
-use crate::{ChangeId, WorkspaceError};
+use crate::snapshot::tree::{FileState, Kind};
 
-mod moves;
-mod staging;
+use crate::transaction::staging::FLUSH_ALL_FROM;
+use crate::transaction::staging::sibling;
 
-pub(crate) use moves::{Permissions, found, gives};
-use staging::FLUSH_ALL_FROM;
-pub(crate) use staging::{copy_pieces, executable_mode, sibling, write_all};
+pub(crate) mod moves;
+pub(crate) mod plan;
+pub(crate) mod rename;
+pub(crate) mod rollback;
+pub(crate) mod staging;
 
 /// Where new content comes from.
 #[derive(Debug)]

@@ -11,14 +11,16 @@ use std::collections::{BTreeMap, HashSet};
 use journeyman_protocol::{FileChange, RelPath, SessionId};
 use rustix::io::Errno;
 
-use crate::compare::{Inputs, is_ignored_now};
-use crate::door::{Door, Seen};
-use crate::history::{History, Selected};
+use crate::change::{UndoReport, UndoTarget};
+use crate::contents::store::{Kept, Vault};
+use crate::error::{NotAFile, WorkspaceError};
+use crate::files::root_dir::{Door, Seen};
+use crate::journal::history::{History, Selected};
 use crate::journal::{Cause, DirRecord, FileRecord, ModeRecord, Record};
-use crate::snapshot::{FileState, Kind, kind_of, observe};
+use crate::snapshot::compare::{Inputs, is_ignored_now};
+use crate::snapshot::tree::{FileState, Kind, kind_of, observe};
 use crate::transaction::{After, Intent, Operation, Source, is_beneath};
-use crate::vault::{Kept, Vault};
-use crate::{NotAFile, UndoReport, UndoTarget, Workspace, WorkspaceError};
+use crate::workspace::Workspace;
 
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
 const BESIDE: &str =

@@ -19,20 +19,19 @@ use journeyman_protocol::ContentHash;
 use rustix::fs::{AtFlags, OFlags, statat};
 use rustix::io::Errno;
 
-use crate::door::{Door, Links, Seen};
-use crate::rules::{self, Layer, RuleCache};
-use crate::snapshot::{Tree, file_clock};
+use crate::files::root_dir::{Door, Links, Seen};
+use crate::rules;
+use crate::rules::{Layer, RuleCache};
+use crate::snapshot::tree::{Tree, file_clock};
 
-mod flatten;
-mod known;
-mod names;
-mod visit;
+use crate::walk::known::{Known, Number};
+use crate::walk::visit::Finds;
+use crate::walk::visit::RULE_FILES;
 
-pub(crate) use known::Index;
-use known::{Known, Number};
-pub(crate) use names::{Names, names_in, repositories_in};
-use visit::Finds;
-pub(crate) use visit::{RULE_FILES, device_of};
+pub(crate) mod flatten;
+pub(crate) mod known;
+pub(crate) mod names;
+pub(crate) mod visit;
 
 /// For each thread more, so many directories have to wait before it is worth its start.
 const HELP_FROM: usize = 24;

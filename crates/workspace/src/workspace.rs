@@ -8,26 +8,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId};
 use journeyman_sandbox::Base;
 
-use crate::beat::Beat;
-use crate::compare::filtered;
-use crate::door::{Door, Last, Links, Seen, read_up_to};
-use crate::fingerprints::Prints;
+use crate::change::{Applied, ChangeId, ChangeSet, CheckpointId};
+use crate::commands::heartbeat::Beat;
+use crate::contents::quota::looked_over;
+use crate::contents::store::Vault;
+use crate::error::WorkspaceError;
+use crate::files::content::FileContent;
+use crate::files::hashes::Prints;
+use crate::files::listing::{ListOptions, Listing, Stat, StatKind};
+use crate::files::root_dir::{Door, Last, Links, Seen, read_up_to};
 use crate::hard_links::HardLinks;
 use crate::ignored::Ignored;
 use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Mark, Sync};
 use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, MAX_FILES, Options, Step};
-use crate::lock::{Lock, make_private_dir};
-use crate::manifest::{cache_bytes, load_tree, read_cache, store_tree};
-use crate::quota::looked_over;
 use crate::rules::RuleCache;
-use crate::snapshot::{Capture, Difference, FileState, Keep, Kind, Tree, differences, kind_of};
+use crate::snapshot::compare::filtered;
+use crate::snapshot::stored::{cache_bytes, load_tree, read_cache, store_tree};
+use crate::snapshot::tree::{Capture, Difference, FileState, Keep, Kind, Tree, differences, kind_of};
+use crate::state::lock::{Lock, make_private_dir};
 use crate::transaction::{Hands, Intent, io_error};
-use crate::vault::Vault;
-use crate::walk::{Listed, Plan, WalkedDir, repositories_in, walk};
-use crate::{
-    Applied, ChangeId, ChangeSet, CheckpointId, FileContent, ListOptions, Listing, Stat, StatKind,
-    WorkspaceError,
-};
+use crate::walk::names::repositories_in;
+use crate::walk::{Listed, Plan, WalkedDir, walk};
 
 /// The stat cache is saved when one file in so many was read: writing it down costs as much as reading those again.
 const SAVE_ONE_IN: usize = 128;
@@ -283,7 +284,7 @@ impl Workspace {
     pub fn list(&self, options: ListOptions) -> Result<Listing, WorkspaceError> {
         let end = self.journal().end();
         let siblings = || self.open_siblings(end);
-        crate::listing::list(&self.door, &self.rules, self.limits().max_files, &siblings, &options)
+        crate::files::listing::list(&self.door, &self.rules, self.limits().max_files, &siblings, &options)
     }
 
     /// What is known of a path without reading it; `None` when there is nothing.
@@ -334,7 +335,7 @@ impl Workspace {
         }
         self.door.check_alive()?;
         let applied = self.writing(|writer, hands| {
-            let operations = crate::apply::plan(&self.door, self.limits(), changes)?;
+            let operations = crate::transaction::plan::plan(&self.door, self.limits(), changes)?;
             if let Some(own) = operations.iter().find(|operation| self.rules.holds(&operation.path)) {
                 return Err(WorkspaceError::Own { path: own.path.clone() });
             }
@@ -649,14 +650,14 @@ impl Workspace {
         // One name for all processes, so that those that are killed here leave one file at most. Where another run
         // in this project saves at the same moment, its cache is as good as ours.
         let new = path.with_extension("new");
-        let saved = crate::lock::replace(&new, &path, &cache_bytes(&tree, !self.vault.is_unsynced()));
-        saved.map_err(|source| crate::lock::state_error("save", &path, source))?;
+        let saved = crate::state::lock::replace(&new, &path, &cache_bytes(&tree, !self.vault.is_unsynced()));
+        saved.map_err(|source| crate::state::lock::state_error("save", &path, source))?;
         newest.unsaved = 0;
         Ok(())
     }
 
-    pub(crate) fn inputs(&self) -> crate::compare::Inputs<'_> {
-        crate::compare::Inputs { door: &self.door, vault: &self.vault, rules: &self.rules }
+    pub(crate) fn inputs(&self) -> crate::snapshot::compare::Inputs<'_> {
+        crate::snapshot::compare::Inputs { door: &self.door, vault: &self.vault, rules: &self.rules }
     }
 
     pub(crate) fn checkpoint_tree(&self, id: &CheckpointId) -> Result<Arc<Tree>, WorkspaceError> {

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use journeyman_protocol::ContentHash;
 
-use super::{Checkup, Findings, check_journal, damaged_beats, journal_of, read};
-use crate::isolate::{Copied, copies_in};
-use crate::journal::{Line, Tail, is_gone, read_lines, written};
-use crate::land::stored;
-use crate::ledger::{Entry, Ledger, damaged_entries};
-use crate::lock::{Lock, make_private_dir, replace_durably, state_error, sync_above};
-use crate::vault::{Kept, Place, read_sections, salvage_section, section_of};
-use crate::{Clock, WorkspaceError};
+use crate::checkup::{Checkup, Findings, check_journal, damaged_beats, journal_of, read};
+use crate::contents::blob_usage::{Entry, Ledger, damaged_entries};
+use crate::contents::store::{Kept, Place, read_sections, salvage_section, section_of};
+use crate::copies::location::{Copied, copies_in};
+use crate::error::WorkspaceError;
+use crate::journal::Line;
+use crate::journal::reading::{Tail, is_gone, read_lines, written};
+use crate::landing::stored;
+use crate::limits::Clock;
+use crate::state::lock::{Lock, make_private_dir, replace_durably, state_error, sync_above};
 
 /// The directory of damaged files in a project's state directory.
 const DAMAGED: &str = "damaged";

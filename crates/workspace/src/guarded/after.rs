@@ -6,21 +6,22 @@ use std::path::PathBuf;
 use journeyman_protocol::{ContentHash, GuardViolation, GuardViolationKind, RelPath};
 use rustix::fs::fstat;
 
-use super::keep::Kept;
-use super::look::{Look, Products};
-use super::{Aftermath, Edits, Guarded, Known, settings_of_bare};
-use crate::door::Seen;
-use crate::repository::Removal;
-use crate::{Workspace, WorkspaceError};
+use crate::error::WorkspaceError;
+use crate::files::root_dir::Seen;
+use crate::guarded::keep::Kept;
+use crate::guarded::look::{Look, Products};
+use crate::guarded::{Aftermath, Edits, Guarded, Known, settings_of_bare};
+use crate::repositories::Removal;
+use crate::workspace::Workspace;
 
 /// Maximum number of violations told of one command. All are moved away or put back.
 const MAX_TOLD: usize = 200;
 
 /// What one look after a command found.
-pub(super) struct Ended {
-    pub(super) aftermath: Aftermath,
+pub(crate) struct Ended {
+    pub(crate) aftermath: Aftermath,
     /// Directories that could be listed before the command can't be any more.
-    pub(super) hidden: bool,
+    pub(crate) hidden: bool,
 }
 
 /// A look after a command.
@@ -38,7 +39,7 @@ struct After<'a> {
 }
 
 impl Guarded {
-    pub(super) fn after(&self, workspace: &Workspace, kept: bool) -> Ended {
+    pub(crate) fn after(&self, workspace: &Workspace, kept: bool) -> Ended {
         let look = workspace.look_for_guarded(self.rules);
         let mut after = After {
             guard: self,
@@ -264,7 +265,8 @@ impl After<'_> {
             return;
         }
         let is_part = |name: &[u8]| {
-            super::OBEYED_IN_BARE.iter().any(|part| part.as_bytes() == name) || crate::rules::is_git(name)
+            crate::guarded::OBEYED_IN_BARE.iter().any(|part| part.as_bytes() == name)
+                || crate::rules::is_git(name)
         };
         let repository = is_part(path.file_name())
             || self.look.bare.iter().any(|dir| *dir == Some(path.clone()) || *dir == path.parent());

@@ -9,11 +9,11 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::door::{Door, Links, Seen, mode_of, read_up_to};
+use crate::files::root_dir::{Door, Links, Seen, mode_of, read_up_to};
 use crate::limits::MAX_DEPTH;
-use crate::repository::{children, open_dir};
-use crate::snapshot::{file_clock, is_settled};
-use crate::transaction::write_all;
+use crate::repositories::{children, open_dir};
+use crate::snapshot::tree::{file_clock, is_settled};
+use crate::transaction::staging::write_all;
 
 /// Maximum number of files and directories kept of one guarded directory: editors' and agents' settings have dozens.
 const MAX_FILES: usize = 1_000;
@@ -22,7 +22,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file, link or directory as it was.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     seen: Seen,
     /// True if the same signature means the same content.
     settled: bool,
@@ -48,14 +48,14 @@ struct Room {
 impl Kept {
     /// Keeps what is at the path. What `before` has with the same signature isn't read again. `None` where it is too
     /// large, gone or unreadable.
-    pub(super) fn of(door: &Door, path: &RelPath, before: Option<&Self>) -> Option<Self> {
+    pub(crate) fn of(door: &Door, path: &RelPath, before: Option<&Self>) -> Option<Self> {
         let parent = door.parent(path).ok()?;
         let mut room = Room { files: MAX_FILES, bytes: MAX_BYTES, now: file_clock() };
         keep(parent.as_fd(), path.file_name(), before, &mut room, 0).ok().flatten()
     }
 
     /// The size of the contents in bytes.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         match &self.content {
             Content::File(bytes) => bytes.len() as u64,
             Content::Directory(children) => children.iter().map(|(_, kept)| kept.bytes()).sum(),
@@ -65,14 +65,14 @@ impl Kept {
 
     /// Lists the files that differ between two states of `path`; the directory itself where it is empty or another
     /// kind of thing.
-    pub(super) fn differences(before: Option<&Self>, now: Option<&Self>, path: &RelPath) -> Vec<RelPath> {
+    pub(crate) fn differences(before: Option<&Self>, now: Option<&Self>, path: &RelPath) -> Vec<RelPath> {
         let mut found = Vec::new();
         differ(before, now, path, &mut found);
         found
     }
 
     /// What there is at `wanted`, of what was kept at `path`: nothing, or the hash of a file's content, if it is one.
-    pub(super) fn hash_at(&self, path: &RelPath, wanted: &RelPath) -> Option<Option<ContentHash>> {
+    pub(crate) fn hash_at(&self, path: &RelPath, wanted: &RelPath) -> Option<Option<ContentHash>> {
         let mut kept = self;
         for name in wanted.components().skip(path.components().count()) {
             let Content::Directory(children) = &kept.content else { return None };
@@ -85,7 +85,7 @@ impl Kept {
     }
 
     /// Makes it anew at the path, where nothing may be. Directories above it that are gone are made.
-    pub(super) fn put_back(&self, door: &Door, path: &RelPath) -> Result<(), Errno> {
+    pub(crate) fn put_back(&self, door: &Door, path: &RelPath) -> Result<(), Errno> {
         let mut dir = door.directory(None)?;
         let mut names = path.components().peekable();
         while let Some(name) = names.next() {
@@ -199,7 +199,7 @@ fn read(at: BorrowedFd<'_>, name: &[u8], limit: u64) -> Result<Option<Vec<u8>>, 
 }
 
 /// Reads at most `limit` bytes of the regular file at the path; `None` for anything else and for more.
-pub(super) fn read_small(door: &Door, path: &RelPath, limit: u64) -> Option<Vec<u8>> {
+pub(crate) fn read_small(door: &Door, path: &RelPath, limit: u64) -> Option<Vec<u8>> {
     let (file, seen) = door.read_file(path, Links::Refuse).ok()?;
     read_up_to(&file, seen.size, limit).ok().flatten()
 }

@@ -13,13 +13,14 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat};
 use rustix::io::Errno;
 
-use super::GuardRules;
-use crate::Workspace;
-use crate::door::{Door, Links, Seen};
+use crate::files::root_dir::{Door, Links, Seen};
+use crate::guarded::GuardRules;
 use crate::limits::MAX_DEPTH;
 use crate::rules::{Layer, RuleCache, Source, is_ignored, last_component};
-use crate::snapshot::{Tree, file_clock, is_settled};
-use crate::walk::{Names, RULE_FILES, device_of};
+use crate::snapshot::tree::{Tree, file_clock, is_settled};
+use crate::walk::names::Names;
+use crate::walk::visit::{RULE_FILES, device_of};
+use crate::workspace::Workspace;
 
 /// Maximum number of names that one look reads, so that a flood of files ends it in seconds.
 const MAX_NAMES: usize = 8_000_000;
@@ -74,14 +75,14 @@ struct Signature {
 
 /// What counts of one directory's names.
 #[derive(Debug, Default)]
-pub(super) struct Noted {
+pub(crate) struct Noted {
     /// Absent where the same signature doesn't mean the same names.
     signature: Option<Signature>,
-    pub(super) ino: u64,
+    pub(crate) ino: u64,
     repositories: Vec<Vec<u8>>,
     guarded: Vec<Vec<u8>>,
     /// Those of the names that make a bare repository.
-    pub(super) parts: Vec<Vec<u8>>,
+    pub(crate) parts: Vec<Vec<u8>>,
     directories: Vec<Vec<u8>>,
     /// How many names were read.
     names: usize,
@@ -94,24 +95,24 @@ impl Noted {
 }
 
 /// Directories by path; the root's is empty.
-pub(super) type Notes = HashMap<Arc<[u8]>, Arc<Noted>>;
+pub(crate) type Notes = HashMap<Arc<[u8]>, Arc<Noted>>;
 
 /// What one look found.
 #[derive(Debug, Default)]
-pub(super) struct Look {
-    pub(super) notes: Arc<Notes>,
+pub(crate) struct Look {
+    pub(crate) notes: Arc<Notes>,
     /// Everything named `.git`, in any letter case.
-    pub(super) repositories: Vec<RelPath>,
+    pub(crate) repositories: Vec<RelPath>,
     /// The outermost guarded names, but for git's own.
-    pub(super) guarded: Vec<RelPath>,
+    pub(crate) guarded: Vec<RelPath>,
     /// Guarded names among dependencies and build products that are obeyed all the same.
-    pub(super) among_products: Vec<RelPath>,
+    pub(crate) among_products: Vec<RelPath>,
     /// Directories that git takes for repositories without a `.git`; `None` is the root.
-    pub(super) bare: Vec<Option<RelPath>>,
+    pub(crate) bare: Vec<Option<RelPath>>,
     /// Directories that couldn't be listed.
-    pub(super) unreadable: Vec<Arc<[u8]>>,
+    pub(crate) unreadable: Vec<Arc<[u8]>>,
     /// False if a bound ended the look.
-    pub(super) complete: bool,
+    pub(crate) complete: bool,
 }
 
 enum Listing {
@@ -122,16 +123,16 @@ enum Listing {
 }
 
 /// A look under way.
-pub(super) struct Looking<'a> {
-    pub(super) workspace: &'a Workspace,
-    pub(super) guards: GuardRules,
-    pub(super) before: &'a Notes,
+pub(crate) struct Looking<'a> {
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) guards: GuardRules,
+    pub(crate) before: &'a Notes,
     /// Maximum number of directories that the look covers.
-    pub(super) max_directories: usize,
+    pub(crate) max_directories: usize,
 }
 
 impl Looking<'_> {
-    pub(super) fn run(&self) -> Look {
+    pub(crate) fn run(&self) -> Look {
         let products = Products::of(self.workspace);
         let mut look = Look { complete: true, ..Look::default() };
         let mut notes = Notes::with_capacity(self.before.len());
@@ -304,7 +305,7 @@ impl<'a> Products<'a> {
     }
 
     /// Returns true if rules ignore the directory, or one above it.
-    pub(super) fn ignore(&self, dir: &[u8]) -> bool {
+    pub(crate) fn ignore(&self, dir: &[u8]) -> bool {
         if let Some(known) = self.ignored.borrow().get(dir) {
             return *known;
         }

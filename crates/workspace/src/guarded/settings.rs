@@ -6,10 +6,10 @@
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use super::keep::read_small;
-use crate::Workspace;
-use crate::door::Door;
-use crate::repository::children;
+use crate::files::root_dir::Door;
+use crate::guarded::keep::read_small;
+use crate::repositories::children;
+use crate::workspace::Workspace;
 
 /// Maximum size of settings that are read, in bytes; larger ones count as running something.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -67,7 +67,7 @@ const PLAIN: &[(&str, &[&str])] = &[
 impl Workspace {
     /// What tells whether git runs something in the repository at `path`, a `.git` or a bare one, and whether it is
     /// something else by now: a hash of its settings and hooks. `None` where it runs nothing.
-    pub(super) fn armed(&self, path: &RelPath) -> Option<ContentHash> {
+    pub(crate) fn armed(&self, path: &RelPath) -> Option<ContentHash> {
         let mut dir = path.clone();
         for _ in 0..MAX_POINTERS {
             match self.door.look(&dir) {

@@ -2,9 +2,9 @@
 
 use journeyman_protocol::RelPath;
 
-use crate::Workspace;
-use crate::snapshot::Keep;
+use crate::snapshot::tree::Keep;
 use crate::walk::{Plan, walk};
+use crate::workspace::Workspace;
 
 /// The maximum number of files that one look takes in: the installed dependencies of a large project.
 const MAX_LOOKED_AT: usize = 200_000;

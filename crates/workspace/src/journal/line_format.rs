@@ -4,7 +4,7 @@ use journeyman_protocol::ContentHash;
 use serde::de::DeserializeOwned;
 
 /// Digits of the checksum before each line.
-pub(super) const SUM_DIGITS: usize = 16;
+pub(crate) const SUM_DIGITS: usize = 16;
 
 fn checksum(json: &[u8]) -> [u8; SUM_DIGITS] {
     let mut digits = [b'0'; SUM_DIGITS];

@@ -6,13 +6,13 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, Mode, fchmod, mkdirat, unlinkat};
 use rustix::io::Errno;
 
-use super::{Hands, Move, Operation};
-use crate::door::{Door, Links, Seen, mode_of};
+use crate::error::{Found, WorkspaceError};
+use crate::files::root_dir::{Door, Links, Seen, mode_of};
 use crate::journal::{DirRecord, FileRecord, Record, moved};
-use crate::rename::{exchange, move_new};
-use crate::snapshot::{FileState, Kind};
-use crate::walk::names_in;
-use crate::{Found, WorkspaceError};
+use crate::snapshot::tree::{FileState, Kind};
+use crate::transaction::rename::{exchange, move_new};
+use crate::transaction::{Hands, Move, Operation};
+use crate::walk::names::names_in;
 
 /// So often a file is put back that somebody goes on replacing at the same instant.
 const EXCHANGES: usize = 1000;
@@ -46,7 +46,7 @@ impl Permissions {
 }
 
 impl Hands<'_> {
-    pub(super) fn remove(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
+    pub(crate) fn remove(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
         let (Some(sibling), Some((_, seen))) = (&file.sibling, &operation.before) else { return Ok(()) };
         let failed = |errno| self.door.fail("delete", &file.path, errno);
         let dir = self.door.parent(&file.path).map_err(failed)?;
@@ -65,7 +65,7 @@ impl Hands<'_> {
         Err(conflict(file, Found::Other))
     }
 
-    pub(super) fn make_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
+    pub(crate) fn make_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
         for (top, aside) in record.set_aside() {
             self.set_aside(record, top, &aside)?;
         }
@@ -147,7 +147,7 @@ impl Hands<'_> {
 
     /// Sets the permissions of the record's directories that give their owner more, so that files in them can be
     /// changed. The others are set when that is over.
-    pub(super) fn give_permissions(&self, record: &Record) -> Result<(), WorkspaceError> {
+    pub(crate) fn give_permissions(&self, record: &Record) -> Result<(), WorkspaceError> {
         for (path, from, to) in Permissions::Given.of(record.permissions()) {
             if !self.set_dir_mode(path, from, to)? {
                 return Err(WorkspaceError::Raced { path: path.clone() });
@@ -171,7 +171,7 @@ impl Hands<'_> {
         Ok(true)
     }
 
-    pub(super) fn place(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
+    pub(crate) fn place(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
         let failed = |errno| self.door.fail("write", &file.path, errno);
         match (file.kind_of_move(), &file.sibling, &operation.before) {
             (Move::Create, Some(sibling), _) => {
@@ -248,7 +248,7 @@ impl Hands<'_> {
                 (Some(stale), Some(came)) => came.same_content(&stale),
                 // The first time it has to be our own new content.
                 (None, Some(_)) => {
-                    let state = crate::snapshot::observe(self.door, sibling)?.map(|(state, _)| state);
+                    let state = crate::snapshot::tree::observe(self.door, sibling)?.map(|(state, _)| state);
                     state.zip(staged).is_some_and(|(state, staged)| state.same_content(&staged))
                 }
                 (_, None) => true,
@@ -268,7 +268,7 @@ impl Hands<'_> {
 
 /// What to say of the file in a conflict.
 pub(crate) fn found(door: &Door, path: &RelPath) -> Found {
-    match crate::snapshot::observe(door, path) {
+    match crate::snapshot::tree::observe(door, path) {
         Ok(None) => Found::Nothing,
         Ok(Some((FileState { kind: Kind::File, hash: Some(hash), size, .. }, _))) => {
             Found::Content { hash, size }

@@ -7,15 +7,16 @@ use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{CWD, Mode, OFlags, fchmod, fchown, fsync, openat, symlinkat};
 use rustix::io::Errno;
 
-use super::{After, Hands, Operation, Source};
-use crate::door::{Door, Links, Seen, mode_of};
+use crate::change::ChangeId;
+use crate::error::WorkspaceError;
+use crate::files::root_dir::{Door, Links, Seen, mode_of};
 use crate::journal::{FileRecord, Record};
-use crate::snapshot::Kind;
+use crate::snapshot::tree::Kind;
+use crate::transaction::{After, Hands, Operation, Source};
 use crate::walk::{SIBLING_DIGITS, SIBLING_TAG};
-use crate::{ChangeId, WorkspaceError};
 
 /// From so many files on, one flush of the whole file system is cheaper than one of each.
-pub(super) const FLUSH_ALL_FROM: usize = 32;
+pub(crate) const FLUSH_ALL_FROM: usize = 32;
 /// A file's name takes at most so many bytes of its sibling's, which has 255 in all.
 const SIBLING_NAME_BYTES: usize = 200;
 /// Extended attributes larger than this aren't copied; the kernel's own bound is 64 KiB.
@@ -27,7 +28,7 @@ const SOURCE: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONB
 
 impl Hands<'_> {
     /// Writes new content beside its file; gives the descriptor to flush.
-    pub(super) fn stage(
+    pub(crate) fn stage(
         &self,
         operation: &Operation,
         after: &After,
@@ -67,7 +68,7 @@ impl Hands<'_> {
         write_all(&file, bytes).map_err(failed)?;
         if let Source::File(from) = &after.source {
             let from = openat(CWD, from, SOURCE, Mode::empty())
-                .map_err(|errno| crate::lock::state_error("read", from, errno.into()))?;
+                .map_err(|errno| crate::state::lock::state_error("read", from, errno.into()))?;
             if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
                 return Err(WorkspaceError::Lost { what: path.to_string() });
             }
@@ -101,7 +102,7 @@ impl Hands<'_> {
         }
     }
 
-    pub(super) fn flush(&self, staged: &[OwnedFd], files: &[FileRecord]) -> Result<(), WorkspaceError> {
+    pub(crate) fn flush(&self, staged: &[OwnedFd], files: &[FileRecord]) -> Result<(), WorkspaceError> {
         let failed = |errno| self.not_flushed(files, errno);
         if files.len() >= FLUSH_ALL_FROM {
             return flush_file_system(self.door).map_err(failed);
@@ -117,7 +118,7 @@ impl Hands<'_> {
         }
     }
 
-    pub(super) fn flush_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
+    pub(crate) fn flush_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
         let failed = |errno| self.not_flushed(&record.files, errno);
         if record.files.len() >= FLUSH_ALL_FROM {
             return flush_file_system(self.door).map_err(failed);

@@ -1,7 +1,7 @@
 //! What was found in each directory, put together in the order of full paths.
 
-use super::known::{Known, Number, Ref};
-use super::{Content, Item, Listed, Plan, Visited, Walked, WalkedDir, WalkedFile};
+use crate::walk::known::{Known, Number, Ref};
+use crate::walk::{Content, Item, Listed, Plan, Visited, Walked, WalkedDir, WalkedFile};
 
 /// What is still to be emitted of one directory.
 enum Open<'a> {

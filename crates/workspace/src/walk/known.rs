@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::names::order;
-use super::{WalkedDir, is_sibling};
 use crate::rules::last_component;
-use crate::snapshot::{Entry, Tree};
+use crate::snapshot::tree::{Entry, Tree};
+use crate::walk::names::order;
+use crate::walk::{WalkedDir, is_sibling};
 
 /// Something in a directory, by its place in the tree's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

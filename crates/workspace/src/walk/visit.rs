@@ -11,14 +11,15 @@ use ignore::gitignore::Gitignore;
 use rustix::fs::{AtFlags, FileType, OFlags, statat};
 use rustix::io::Errno;
 
-use super::known::{Known, Ref};
-use super::names::{Names, order};
-use super::{Content, Item, Listed, Task, Visited, Walk};
-use crate::door::{Links, Seen};
 use crate::error::may_pass;
+use crate::files::root_dir::{Links, Seen};
 use crate::limits::MAX_DEPTH;
-use crate::rules::{self, Layer, Source, is_ignored};
-use crate::snapshot::is_settled;
+use crate::rules;
+use crate::rules::{Layer, Source, is_ignored};
+use crate::snapshot::tree::is_settled;
+use crate::walk::known::{Known, Ref};
+use crate::walk::names::{Names, order};
+use crate::walk::{Content, Item, Listed, Task, Visited, Walk};
 
 /// So often a directory is listed in which something is another kind of thing at each look.
 const LISTINGS: usize = 8;

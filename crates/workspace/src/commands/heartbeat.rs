@@ -1,0 +1,477 @@
+//! Signs of life of running commands.
+//!
+//! Before a command begins, one small file in the state directory says for which call it runs and what the tree
+//! was: the newest checkpoint's, but for the files it names. While the command runs the file is locked, and
+//! touched again and again; after the end is journaled it goes. What a crash leaves of it says when the command
+//! was last seen alive, so that what it did can be told from what a person did afterwards.
+//!
+//! A killed program's command may live on for a moment, until the kernel has got to it. Beside each file there is a
+//! second one, the witness, which the command's own processes keep locked: nothing is taken back before it is free,
+//! and a command that begins late finds it locked or gone, and doesn't run.
+//!
+//! Nothing of it is flushed: it has to survive a killed process, not a power failure.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
+use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimens};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::commands::running::Live;
+use crate::contents::store::Vault;
+use crate::error::WorkspaceError;
+use crate::journal::line_format::{parse, push_line};
+use crate::journal::{DirRecord, Mark};
+use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
+use crate::snapshot::stored::{StoredTree, load_tree, store_tree};
+use crate::snapshot::tree::{FileState, Tree, differences, file_clock};
+use crate::state::lock::{make_private_dir, own_file, state_error};
+use crate::walk::WalkedDir;
+
+/// So many names are tried for one file; each command of a process takes one.
+const NAMES: u32 = 1_000;
+/// The end of a witness's name.
+const WITNESS: &str = ".witness";
+/// How long a command whose program was killed may take to be gone. One that waits for a dead disk or server can
+/// take for ever.
+const DYING: Duration = Duration::from_secs(10);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Whose command runs, and what was there before.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Begin {
+    pub(crate) session: SessionId,
+    /// Absent for checks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<CallId>,
+    /// Whether the command ran beside the session's turns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) background: bool,
+    period_ms: u64,
+    /// Where the journal ended.
+    pub(crate) journal_end: Mark,
+    /// A tree among the blobs that is nearly the one before the command.
+    base: ContentHash,
+    /// Where that differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    files: Vec<(RelPath, Option<FileState>)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dirs: Vec<DirRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dirs_gone: Vec<RelPath>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<RelPath>,
+    /// What was named `.git`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) repositories: Vec<RelPath>,
+}
+
+impl Begin {
+    /// Describes `tree` by its difference to a base; a new base is stored where that would be long.
+    pub(crate) fn new(
+        (session, call): (&SessionId, Option<&CallId>),
+        tree: &Arc<Tree>,
+        journal_end: Mark,
+        base: &mut Option<(ContentHash, Arc<Tree>)>,
+        (vault, period): (&Vault, Duration),
+    ) -> Result<Self, WorkspaceError> {
+        let near = base.as_ref().filter(|(_, known)| Arc::ptr_eq(known, tree) || is_near(known, tree));
+        let (hash, known) = if let Some((hash, known)) = near {
+            (*hash, Arc::clone(known))
+        } else {
+            let known = base.as_ref().map(|(_, known)| known.as_ref());
+            let hash = store_tree(tree, known, vault)?;
+            *base = Some((hash, Arc::clone(tree)));
+            (hash, Arc::clone(tree))
+        };
+        let mut begin = Self {
+            session: session.clone(),
+            call: call.cloned(),
+            background: false,
+            period_ms: u64::try_from(period.as_millis()).unwrap_or(u64::MAX),
+            journal_end,
+            base: hash,
+            files: Vec::new(),
+            dirs: Vec::new(),
+            dirs_gone: Vec::new(),
+            unreadable: tree.unreadable.iter().filter_map(|path| RelPath::parse(path).ok()).collect(),
+            repositories: tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok()).collect(),
+        };
+        if !Arc::ptr_eq(&known, tree) {
+            let found = differences(&known, tree);
+            begin.files = found.into_iter().map(|found| (found.path, found.after)).collect();
+            let (here, there) = (permissions(tree), permissions(&known));
+            let new = here.iter().filter(|(path, mode)| there.get(*path) != Some(mode));
+            begin.dirs = new
+                .filter_map(|(path, mode)| {
+                    Some(DirRecord { path: RelPath::parse(path).ok()?, mode: Some(*mode) })
+                })
+                .collect();
+            let gone = there.keys().filter(|path| !here.contains_key(*path));
+            begin.dirs_gone = gone.filter_map(|path| RelPath::parse(path).ok()).collect();
+        }
+        Ok(begin)
+    }
+
+    /// Until when changes may be the doing of a command that was last seen alive at `last`.
+    fn until(&self, last: i64) -> i64 {
+        let late = self.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
+        last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX))
+    }
+
+    /// What it needs to be kept: a tree, and contents that the tree hasn't.
+    pub(crate) fn needs(&self) -> (ContentHash, Vec<ContentHash>) {
+        let states = self.files.iter().filter_map(|(_, state)| state.as_ref());
+        (self.base, states.filter_map(|state| state.hash).collect())
+    }
+
+    /// The tree before the command, without signatures.
+    pub(crate) fn tree(&self, vault: &Vault) -> Result<Tree, WorkspaceError> {
+        let StoredTree { files, dirs } = load_tree(&self.base, vault.blobs())?;
+        let mut files: BTreeMap<Vec<u8>, FileState> = files.into_iter().collect();
+        for (path, state) in &self.files {
+            match state {
+                Some(state) => files.insert(path.as_bytes().to_vec(), *state),
+                None => files.remove(path.as_bytes()),
+            };
+        }
+        let mut dirs: BTreeMap<Vec<u8>, u32> =
+            dirs.into_iter().map(|dir| (dir.path, dir.permissions)).collect();
+        for dir in &self.dirs {
+            dirs.insert(dir.path.as_bytes().to_vec(), dir.mode.unwrap_or_default());
+        }
+        for path in &self.dirs_gone {
+            dirs.remove(path.as_bytes());
+        }
+        let dirs = dirs.into_iter().map(|(path, permissions)| WalkedDir { path, permissions });
+        let stored = StoredTree { files: files.into_iter().collect(), dirs: dirs.collect() };
+        let mut tree = Arc::try_unwrap(stored.into_tree()).unwrap_or_default();
+        tree.unreadable = self.unreadable.iter().map(|path| path.as_bytes().to_vec()).collect();
+        Ok(tree)
+    }
+}
+
+fn permissions(tree: &Tree) -> HashMap<&[u8], u32> {
+    tree.dirs.iter().map(|dir| (dir.path.as_slice(), dir.permissions)).collect()
+}
+
+fn is_near(known: &Tree, tree: &Tree) -> bool {
+    let entries = known.entries.len().abs_diff(tree.entries.len()) <= BEAT_FILES;
+    entries
+        && known.dirs.len().abs_diff(tree.dirs.len()) <= BEAT_FILES
+        && differences(known, tree).len() <= BEAT_FILES
+}
+
+/// A running command's sign of life. Dropped without [`Beat::bury`], it stays behind as a dead one.
+#[derive(Debug)]
+pub(crate) struct Beat {
+    path: PathBuf,
+    /// The command, unless it is a check.
+    pub(crate) live: Option<Live>,
+    pub(crate) background: bool,
+    /// When it began, in nanoseconds of the file system's clock.
+    pub(crate) began: i64,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    file: File,
+    stopped: Mutex<bool>,
+    wake: Condvar,
+}
+
+impl Shared {
+    /// A touch that fails only makes the command look dead earlier: then more of what it did is left and listed.
+    fn touch(&self) {
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        futimens(&self.file, &Timestamps { last_access: now, last_modification: now }).ok();
+    }
+
+    fn run(&self, period: Duration) {
+        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*stopped {
+            let (now, waited) =
+                self.wake.wait_timeout(stopped, period).unwrap_or_else(PoisonError::into_inner);
+            stopped = now;
+            if waited.timed_out() && !*stopped {
+                self.touch();
+            }
+        }
+    }
+}
+
+impl Beat {
+    /// Writes the file and begins to touch it.
+    pub(crate) fn start(state_dir: &Path, begin: &Begin, live: Option<Live>) -> Result<Self, WorkspaceError> {
+        let dir = beats_dir(state_dir);
+        make_private_dir(&dir)?;
+        prune(&dir);
+        let failed = |source| state_error("write", &dir, source);
+        let json = serde_json::to_vec(begin).map_err(|error| failed(error.into()))?;
+        let mut text = Vec::with_capacity(json.len() + 32);
+        push_line(&mut text, &json);
+        let (path, mut file) = create(&dir).map_err(failed)?;
+        let mut witness = OpenOptions::new();
+        witness.write(true).create_new(true).mode(0o600).open(witness_of(&path)).map_err(failed)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| failed(errno.into()))?;
+        file.write_all(&text).map_err(failed)?;
+        let shared = Arc::new(Shared { file, stopped: Mutex::new(false), wake: Condvar::new() });
+        let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
+        // Without the thread, what the command does later is taken for somebody else's doing, left and listed.
+        drop(std::thread::Builder::new().name("jm-beat".to_owned()).spawn(move || theirs.run(period)));
+        let began = name_clock(&path).unwrap_or(i64::MIN);
+        Ok(Self { path, live, background: begin.background, began, shared })
+    }
+
+    /// What the command's processes are to keep locked.
+    pub(crate) fn witness(&self) -> PathBuf {
+        witness_of(&self.path)
+    }
+
+    /// The command's end is journaled: nothing is left to say.
+    pub(crate) fn bury(&self) {
+        remove(&self.path);
+    }
+}
+
+impl Drop for Beat {
+    fn drop(&mut self) {
+        *self.shared.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.shared.touch();
+        // The thread still has the file open for a moment.
+        flock(&self.shared.file, FlockOperation::Unlock).ok();
+        self.shared.wake.notify_all();
+    }
+}
+
+/// What a command that was cut off left behind. It is locked, so that one process alone seals it.
+#[derive(Debug)]
+pub(crate) struct DeadBeat {
+    pub(crate) begin: Begin,
+    /// When it began, in nanoseconds of the file system's clock.
+    pub(crate) began: i64,
+    /// Until when changes may be its doing.
+    pub(crate) until: i64,
+    /// When it was last seen alive.
+    pub(crate) last: i64,
+    path: PathBuf,
+    file: File,
+    /// Held so that nobody takes the processes for alive while this is looked at.
+    _witness: Option<File>,
+}
+
+impl Drop for DeadBeat {
+    fn drop(&mut self) {
+        // Closing alone wouldn't do where another thread is just starting a process, which has the file too.
+        flock(&self.file, FlockOperation::Unlock).ok();
+    }
+}
+
+impl DeadBeat {
+    pub(crate) fn bury(&self) {
+        remove(&self.path);
+    }
+}
+
+fn witness_of(path: &Path) -> PathBuf {
+    path.with_extension(WITNESS.trim_start_matches('.'))
+}
+
+/// Removes a sign of life with its witness. One that stays behind is found to be journaled when its call is sealed.
+fn remove(path: &Path) {
+    fs::remove_file(witness_of(path)).ok();
+    fs::remove_file(path).ok();
+}
+
+/// Waits until nothing of a command lives whose program is gone; gives its witness, locked, so that nothing of it
+/// begins either. `Err` with nothing where it lives on.
+fn outlive(path: &Path) -> io::Result<Result<Option<File>, ()>> {
+    let file = match File::open(witness_of(path)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
+        Err(error) => return Err(error),
+    };
+    let started = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Ok(Some(file))),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if started.elapsed() < DYING => std::thread::sleep(LOOK),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Err(())),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// A sign of life as it is found.
+pub(crate) enum Found {
+    Dead(Box<DeadBeat>),
+    /// It is still touched, or being sealed, by somebody.
+    Alive(Box<Begin>),
+}
+
+/// All signs of life that `wanted` wants, oldest first.
+pub(crate) fn beats(state_dir: &Path, wanted: impl Fn(&Begin) -> bool) -> Result<Vec<Found>, WorkspaceError> {
+    let dir = beats_dir(state_dir);
+    let mut found = Vec::new();
+    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
+        match find(&path, &wanted) {
+            Ok(beat) => found.extend(beat),
+            // Buried by its command just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(state_error("read", &path, source)),
+        }
+    }
+    Ok(found)
+}
+
+/// When a call ran, or may have.
+#[derive(Debug)]
+pub(crate) struct Span {
+    pub(crate) session: SessionId,
+    pub(crate) began: i64,
+    /// Later than now while it runs.
+    pub(crate) until: i64,
+}
+
+/// Returns when the calls of a state directory ran, or may have, that weren't sealed yet. Nobody is waited for, and
+/// no sign of life is locked: whoever seals it would take it for alive.
+pub(crate) fn spans(state_dir: &Path) -> Result<Vec<Span>, WorkspaceError> {
+    let dir = beats_dir(state_dir);
+    let mut spans = Vec::new();
+    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
+        match span(&path) {
+            Ok(span) => spans.extend(span),
+            // Buried by its command just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(state_error("read", &path, source)),
+        }
+    }
+    Ok(spans)
+}
+
+/// `None` for checks, and where the file is torn: then the command never began.
+fn span(path: &Path) -> io::Result<Option<Span>> {
+    let mut file = File::open(path)?;
+    let mut text = Vec::new();
+    (&mut file).take(BEAT_BYTES).read_to_end(&mut text)?;
+    let Some(begin) = text.strip_suffix(b"\n").and_then(parse::<Begin>).filter(|it| it.call.is_some()) else {
+        return Ok(None);
+    };
+    let last = last_of(&file.metadata()?);
+    let began = name_clock(path).unwrap_or(last);
+    Ok(Some(Span { until: begin.until(last), session: begin.session, began }))
+}
+
+fn last_of(seen: &fs::Metadata) -> i64 {
+    nanos(seen.mtime(), seen.mtime_nsec())
+}
+
+/// What all commands of a state directory began with, that run or weren't sealed yet. Nobody is waited for.
+pub(crate) fn begins(state_dir: &Path) -> Result<Vec<Begin>, WorkspaceError> {
+    let dir = beats_dir(state_dir);
+    let mut begins = Vec::new();
+    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
+        let mut text = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(BEAT_BYTES).read_to_end(&mut text));
+        match read {
+            Ok(_) => begins.extend(text.strip_suffix(b"\n").and_then(parse::<Begin>)),
+            // Buried by its command just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(state_error("read", &path, source)),
+        }
+    }
+    Ok(begins)
+}
+
+fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found>> {
+    let mut file = own_file().read(true).write(true).open(path)?;
+    let mut text = Vec::new();
+    (&mut file).take(BEAT_BYTES).read_to_end(&mut text)?;
+    // A torn one: its command never began.
+    let Some(begin) = text.strip_suffix(b"\n").and_then(parse::<Begin>).filter(wanted) else {
+        return Ok(None);
+    };
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Some(Found::Alive(Box::new(begin)))),
+        Err(errno) => return Err(errno.into()),
+    }
+    let seen = file.metadata()?;
+    if seen.nlink() == 0 {
+        return Ok(None);
+    }
+    let Ok(witness) = outlive(path)? else { return Ok(Some(Found::Alive(Box::new(begin)))) };
+    let last = last_of(&seen);
+    let until = begin.until(last);
+    let began = name_clock(path).unwrap_or(last);
+    Ok(Some(Found::Dead(Box::new(DeadBeat {
+        begin,
+        began,
+        until,
+        last,
+        path: path.to_owned(),
+        file,
+        _witness: witness,
+    }))))
+}
+
+fn nanos(seconds: i64, nanos: i64) -> i64 {
+    seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
+}
+
+fn beats_dir(state_dir: &Path) -> PathBuf {
+    state_dir.join("running")
+}
+
+/// A file whose name says when it was made, so that names sort by age.
+fn create(dir: &Path) -> io::Result<(PathBuf, File)> {
+    let now = file_clock().max(0);
+    for attempt in 0..NAMES {
+        let path = dir.join(format!("{now:020}-{}-{attempt:03}", std::process::id()));
+        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn name_clock(path: &Path) -> Option<i64> {
+    path.file_name()?.to_str()?.split('-').next()?.parse().ok()
+}
+
+/// The files' paths, oldest first.
+pub(crate) fn names(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    names.retain(|path| path.extension().is_none());
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Removes the oldest dead ones beyond the bound.
+fn prune(dir: &Path) {
+    let names = names(dir).unwrap_or_default();
+    let excess = names.len().saturating_sub(MAX_BEATS);
+    for path in names.iter().take(excess) {
+        let is_dead =
+            File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
+        if is_dead {
+            remove(path);
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! What becomes of a call, or of checks, that a crash cut off.
+//!
+//! An edit is in the journal or it never happened. A command changed the tree as it went: what differs from the
+//! tree before it, and wasn't changed later than the command can have lived, is the command's. It is journaled as
+//! the doing of a command that was cut off, and then taken back by a transaction like any undo, so that either
+//! step may itself be cut off and be repeated. A person may have been at work meanwhile, so a checkpoint is made
+//! first of what was found, and a redo gives it back. All else stays, and is named.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use journeyman_protocol::{CallId, FileChange, RelPath, SessionId, UnixMillis};
+
+use crate::change::CheckpointId;
+use crate::commands::heartbeat;
+use crate::commands::heartbeat::{Begin, DeadBeat, beats};
+use crate::commands::observe::{Doing, Found};
+use crate::error::WorkspaceError;
+use crate::ignored::since::IgnoredChanges;
+use crate::journal::history::{History, Selected};
+use crate::journal::{Cause, Line, Record};
+use crate::limits::Step;
+use crate::snapshot::compare::{Others, filtered};
+use crate::snapshot::tree::{Content, Difference, Keep, Tree, differences, file_clock, kind_of};
+use crate::undo::plan_for;
+use crate::workspace::Workspace;
+
+/// The label of the checkpoint with what a command had done that was cut off, before it is put back.
+const KEPT: &str = "what a command had changed that was cut off";
+const LATER: &str = "changed after the command was cut off; kept";
+const EARLIER: &str = "it was changed before the command began; kept";
+const BESIDE: &str =
+    "a command of another session ran at the same time, so it can't be told whose change this is; kept";
+const REMOVED: &str = "gone, and it can't be told whether the command removed it; left so";
+const CLOCK: &str =
+    "the clock was set back since the command was cut off, so it can't be told whose change this is; kept";
+const REBOOTED: &str =
+    "the machine was restarted since the call began, so it can't be told whose change this is; kept";
+const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
+
+/// What a command still does while the tree is looked at is found at the next look, at most so many times.
+const ROUNDS: usize = 4;
+
+/// What became of a call that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sealed {
+    /// What the call did that is complete and in the journal. Where this isn't empty, the call happened.
+    pub applied: Vec<FileChange>,
+    /// What was put back as it was before the call; the kind says what was done, so that a file which the command
+    /// added is `Deleted` here.
+    pub restored: Vec<FileChange>,
+    /// The checkpoints that have it as it was found, before it was put back: a person may have been at work while the
+    /// command ran. [`Workspace::redo`] gives it back.
+    pub kept: Vec<CheckpointId>,
+    /// What differs from the checkpoint beside that and is left as it is, each with the reason.
+    pub left: Vec<(FileChange, String)>,
+    /// Whether a command ran, or may have run: unlike an edit it can change what no checkpoint covers.
+    pub ran: bool,
+    /// Ignored files that were changed while the command ran, and stay as they are.
+    pub ignored: IgnoredChanges,
+}
+
+/// Differences, and those of them that aren't the command's.
+#[derive(Default)]
+struct Told {
+    ours: Found,
+    others: Vec<(FileChange, String)>,
+}
+
+impl Workspace {
+    /// The calls of a session whose commands were cut off, by a crash or by dropping what
+    /// [`Workspace::call_begin`] gave, and which weren't sealed yet, in the order to seal them in: oldest first, those in the background last.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::State`] when the state directory can't be read.
+    pub fn cut_off_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
+        let (mut calls, mut behind) = (Vec::new(), Vec::new());
+        for found in beats(&self.options.state_dir, |begin| begin.session == *session)? {
+            if let heartbeat::Found::Dead(beat) = found
+                && let Some(call) = &beat.begin.call
+            {
+                let calls = if beat.begin.background { &mut behind } else { &mut calls };
+                if !calls.contains(call) {
+                    calls.push(call.clone());
+                }
+            }
+        }
+        calls.append(&mut behind);
+        Ok(calls)
+    }
+
+    /// Brings a call that was cut off to an end, and says what is known of it. `checkpoint` is one from before the
+    /// call, `started` when it was begun.
+    ///
+    /// What the call has in the journal is applied. Otherwise what its command did goes back, as one change in the
+    /// journal; what somebody else changed before or after stays, and so does what nobody can tell. Cut off itself
+    /// or called again, it leaves the same tree.
+    ///
+    /// What a command in the [background](Workspace::background_begin) did stays: while it ran, a person may have
+    /// changed the same tree for hours. It is journaled as at that command's end, and given as applied.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Busy`] when the command still runs, in this process or another;
+    /// as [`Workspace::changes_since`] and [`Workspace::undo`].
+    pub fn seal_call(
+        &self,
+        checkpoint: &CheckpointId,
+        session: &SessionId,
+        call: &CallId,
+        started: UnixMillis,
+    ) -> Result<Sealed, WorkspaceError> {
+        self.door.check_alive()?;
+        let is_ours = |begin: &Begin| begin.session == *session && begin.call.as_ref() == Some(call);
+        let dead = self.dead_beats(is_ours)?;
+        let mut reasons = Reasons::default();
+        if let Some(oldest) = dead.first() {
+            self.await_rest(oldest.until)?;
+            reasons.planted = self.remove_planted(oldest, oldest.until)?;
+            for _ in 0..ROUNDS {
+                // First what an earlier try left undone, so that it is told from what is new.
+                self.take_back(session, call, &mut reasons)?;
+                if !self.journal_cut_off(oldest, &dead, session, call, &mut reasons)? {
+                    break;
+                }
+            }
+        }
+        self.take_back(session, call, &mut reasons)?;
+        self.hands().step(Step::Bury, None)?;
+        dead.iter().for_each(DeadBeat::bury);
+        let lines = self.writing(|writer, _| writer.journal.lines())?;
+        let kept = kept_by(&lines, session, call);
+        let history = History::new(lines);
+        let files_of = |causes: &[Cause]| {
+            // A person may have taken back an edit since.
+            let counts = |record: &&Record| record.cause == Cause::Undo || history.is_in_effect(record);
+            let records = history.of_call(session, call).filter(|record| causes.contains(&record.cause));
+            let records = records.filter(counts);
+            let mut changes: BTreeMap<&RelPath, (bool, bool)> = BTreeMap::new();
+            for record in records {
+                for file in &record.files {
+                    let there = changes.entry(&file.path).or_insert((file.before.is_some(), false));
+                    there.1 = file.after.is_some();
+                }
+                for dir in &record.modes {
+                    changes.entry(&dir.path).or_insert((true, true));
+                }
+            }
+            let changes = changes.into_iter().filter(|(_, there)| *there != (false, false));
+            changes
+                .map(|(path, there)| FileChange { path: path.clone(), kind: kind_of(there.0, there.1) })
+                .collect::<Vec<_>>()
+        };
+        let applied = files_of(&[Cause::Edit, Cause::Command, Cause::Background, Cause::Landing]);
+        let restored = files_of(&[Cause::Undo]);
+        let ran =
+            history.of_call(session, call).any(|record| record.cause == Cause::CutOff) || !dead.is_empty();
+        let lost = applied.is_empty() && !ran && was_restarted_since(started);
+        let left = if ran || lost {
+            self.left(checkpoint, reasons, if lost { REBOOTED } else { EARLIER })?
+        } else {
+            Vec::new()
+        };
+        let ran = ran || (lost && !left.is_empty());
+        let ignored = match dead.first() {
+            Some(oldest) => {
+                let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
+                self.ignored_changes(oldest.began, until)
+            }
+            // It was sealed before, or its sign of life is lost with the time of its end.
+            None => IgnoredChanges { paths: Vec::new(), more: ran },
+        };
+        Ok(Sealed { applied, restored, kept, left, ran, ignored })
+    }
+
+    /// Brings checks of a session that were cut off to an end: what they did is journaled as
+    /// [`Workspace::check_end`] does, and given as applied. What was changed after them isn't journaled, so that no
+    /// undo takes it back, and is given as left. Checks that still run, in another process, are passed over.
+    ///
+    /// # Errors
+    /// As [`Workspace::check_end`].
+    pub fn seal_checks(&self, session: &SessionId) -> Result<Sealed, WorkspaceError> {
+        self.door.check_alive()?;
+        let mut sealed = Sealed::default();
+        let is_ours = |begin: &Begin| begin.session == *session && begin.call.is_none();
+        for found in beats(&self.options.state_dir, is_ours)? {
+            let heartbeat::Found::Dead(beat) = found else { continue };
+            self.await_rest(beat.until)?;
+            sealed.left.extend(self.remove_planted(&beat, beat.until)?);
+            let _using = self.vault.blobs().using()?;
+            if let Some(told) = self.tell(&beat, beat.until)? {
+                sealed.left.extend(told.others);
+                self.vault.sync()?;
+                let doing = Doing { session, call: None, cause: Cause::Check };
+                let journaled = self.writing(|writer, _| doing.journal(writer, told.ours))?;
+                sealed.applied.extend(journaled);
+            }
+            beat.bury();
+        }
+        Ok(sealed)
+    }
+
+    fn dead_beats(&self, wanted: impl Fn(&Begin) -> bool) -> Result<Vec<DeadBeat>, WorkspaceError> {
+        let mut dead = Vec::new();
+        for found in beats(&self.options.state_dir, wanted)? {
+            match found {
+                heartbeat::Found::Dead(beat) => dead.push(*beat),
+                heartbeat::Found::Alive(begin) => {
+                    let call = begin.call.map_or_else(String::new, |call| format!(" of call {call}"));
+                    let holder = format!("the command{call} that still runs");
+                    return Err(WorkspaceError::Busy { holder, waited: std::time::Duration::ZERO });
+                }
+            }
+        }
+        Ok(dead)
+    }
+
+    /// Waits until the tree rests, or a command can't be at work in it any more: its processes die after the agent,
+    /// within milliseconds on a machine that isn't busy.
+    fn await_rest(&self, until: i64) -> Result<(), WorkspaceError> {
+        if file_clock() >= until {
+            return Ok(());
+        }
+        let mut last = self.snapshot(Keep::Hashes, None)?;
+        loop {
+            std::thread::sleep(self.limits().beat / 2);
+            let now = self.snapshot(Keep::Hashes, None)?;
+            if now.is_same(&last) || file_clock() >= until {
+                return Ok(());
+            }
+            last = now;
+        }
+    }
+
+    /// Journals what a command did up to its end and isn't journaled yet; whether there was anything.
+    fn journal_cut_off(
+        &self,
+        oldest: &DeadBeat,
+        dead: &[DeadBeat],
+        session: &SessionId,
+        call: &CallId,
+        reasons: &mut Reasons,
+    ) -> Result<bool, WorkspaceError> {
+        let _using = self.vault.blobs().using()?;
+        let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
+        let lines = self.writing(|writer, _| writer.journal.lines_since_mark(oldest.begin.journal_end))?;
+        let history = History::new(lines);
+        let is_end = |cause| matches!(cause, Cause::Command | Cause::Background);
+        if history.of_call(session, call).any(|record| is_end(record.cause)) {
+            return Ok(false);
+        }
+        let Some(mut told) = self.tell(oldest, until)? else { return Ok(false) };
+        let earlier = history.of_call(session, call).filter(|record| record.cause == Cause::CutOff);
+        let earlier: Vec<_> = earlier.collect();
+        let known_modes: HashSet<&RelPath> =
+            earlier.iter().flat_map(|record| &record.modes).map(|dir| &dir.path).collect();
+        let known: HashSet<&RelPath> =
+            earlier.iter().flat_map(|record| &record.files).map(|file| &file.path).collect();
+        // A file that was told of and is different again: it was put back, or somebody is at work on it.
+        told.ours.files.retain(|difference| !known.contains(&difference.path));
+        told.ours.modes.retain(|dir| !known_modes.contains(&dir.path));
+        reasons.others = told.others;
+        let is_news = !(told.ours.files.is_empty() && told.ours.modes.is_empty());
+        self.vault.sync()?;
+        self.hands().step(Step::Seal, None)?;
+        let cause = if oldest.begin.background { Cause::Background } else { Cause::CutOff };
+        let doing = Doing { session, call: Some(call), cause };
+        self.writing(|writer, _| doing.journal(writer, told.ours))?;
+        Ok(is_news)
+    }
+
+    /// Tells what a command did that ended at `until` at the latest; `None` when what was before it is lost.
+    fn tell(&self, beat: &DeadBeat, until: i64) -> Result<Option<Told>, WorkspaceError> {
+        let before = match beat.begin.tree(&self.vault) {
+            Ok(before) => before,
+            Err(WorkspaceError::Lost { .. }) => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        let (after, mark) = self.look(|| self.snapshot_after(&before, true))?;
+        let Found { files, made, removed, modes, .. } = self.compared(&before, &after)?;
+        let session = &beat.begin.session;
+        let at_work = self.others_at_work(session, beat.began)?;
+        let mut lines = self.writing(|writer, _| writer.journal.lines_since_mark(beat.begin.journal_end))?;
+        // What was journaled after the look isn't in it.
+        lines.retain(|line| mark.covers(line));
+        let others = Others::of(lines);
+        let mut found = others.without(files);
+        found.extend(large_ones(&before, &after, beat.began, &found));
+        // Files may be stamped by a finer clock than is asked here; both are ticks apart, not periods.
+        let set_back = file_clock() < beat.last.saturating_sub(beat.until.saturating_sub(beat.last));
+        let is_theirs = |path: &RelPath, is_there| !self.may_be_of(path, is_there, &at_work).is_empty();
+        let mut told = Told::default();
+        for difference in found {
+            let other = match set_back {
+                true => Some(CLOCK),
+                false if !is_theirs(&difference.path, difference.after.is_some()) => {
+                    self.whose(&difference, until)
+                }
+                false => Some(BESIDE),
+            };
+            match other {
+                None => told.ours.files.push(difference),
+                Some(reason) => told.others.push((difference.file_change(), reason.to_owned())),
+            }
+        }
+        told.others.extend(others.beside(session).into_iter().map(|change| (change, BESIDE.to_owned())));
+        for dir in others.without_modes(modes) {
+            let is_ours = !set_back && !is_theirs(&dir.path, true) && self.changed_by(&dir.path, until);
+            if is_ours {
+                told.ours.modes.push(dir);
+            } else {
+                told.others.push((dir.file_change(), LATER.to_owned()));
+            }
+        }
+        told.ours.made = others.without_dirs(made, true);
+        told.ours
+            .made
+            .retain(|dir| !set_back && !is_theirs(&dir.path, true) && self.changed_by(&dir.path, until));
+        told.ours.removed = others.without_dirs(removed, false);
+        told.ours
+            .removed
+            .retain(|dir| !set_back && !is_theirs(&dir.path, false) && self.emptied_by(&dir.path, until));
+        Ok(Some(told))
+    }
+
+    /// Moves away what a command planted that is named `.git`: the user's next use of git would run what it says.
+    fn remove_planted(
+        &self,
+        beat: &DeadBeat,
+        until: i64,
+    ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
+        let mut removed = Vec::new();
+        for path in self.repositories()? {
+            if beat.begin.repositories.contains(&path) || !self.changed_by(&path, until) {
+                continue;
+            }
+            let reason = match self.remove_repository(&path) {
+                Ok(place) => {
+                    format!("a command may not create a repository; it was moved to {}", place.display())
+                }
+                Err(error) => format!("a command may not create a repository, and this one stays: {error}"),
+            };
+            removed.push((FileChange { path, kind: kind_of(false, true) }, reason));
+        }
+        Ok(removed)
+    }
+
+    /// Why a difference isn't a command's that ended at `until`; `None` when it is.
+    fn whose(&self, difference: &Difference, until: i64) -> Option<&'static str> {
+        match (&difference.before, &difference.after) {
+            (Some(before), _) if before.hash.is_none() => Some(TOO_LARGE),
+            (_, Some(_)) if self.changed_by(&difference.path, until) => None,
+            (_, Some(_)) => Some(LATER),
+            (_, None) if self.emptied_by(&difference.path, until) => None,
+            (_, None) => Some(REMOVED),
+        }
+    }
+
+    /// Whether what is at the path was last changed, in whichever way, by then.
+    fn changed_by(&self, path: &RelPath, until: i64) -> bool {
+        matches!(self.door.look(path), Ok(Some(seen)) if seen.ctime <= until)
+    }
+
+    /// Whether the nearest directory above the path that is there lost and got its last name by then.
+    fn emptied_by(&self, path: &RelPath, until: i64) -> bool {
+        self.emptied_at(path).is_some_and(|emptied| emptied <= until)
+    }
+
+    /// Takes back what is journaled as the doing of the call's command that was cut off.
+    fn take_back(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+        reasons: &mut Reasons,
+    ) -> Result<(), WorkspaceError> {
+        let is_cut_off =
+            |history: &History, record: &Record| record.cause == Cause::CutOff && history.is_undoable(record);
+        let history = History::new(self.writing(|writer, _| writer.journal.lines())?);
+        if !history.of_call(session, call).any(|record| is_cut_off(&history, record)) {
+            return Ok(());
+        }
+        // A person may have been at work while the command ran: what is put back stays to be had.
+        self.checkpoint(session, KEPT)?;
+        self.writing(|writer, hands| {
+            let history = History::new(writer.journal.lines()?);
+            let records: Vec<_> =
+                history.of_call(session, call).filter(|record| is_cut_off(&history, record)).collect();
+            if records.is_empty() {
+                return Ok(());
+            }
+            let records: Vec<_> = records.into_iter().rev().collect();
+            let sessions = vec![session.clone()];
+            let selected = Selected { records, sessions, replay: false, dropped: false, damaged: false };
+            let mut plan = plan_for(self.inputs(), &history, &selected)?;
+            plan.intent.call = Some(call.clone());
+            let does = plan.does_anything();
+            reasons.conflicts.extend(plan.conflicts);
+            if does {
+                hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// What differs from the checkpoint and is in no journal.
+    fn left(
+        &self,
+        checkpoint: &CheckpointId,
+        reasons: Reasons,
+        otherwise: &str,
+    ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
+        let Reasons { planted, mut others, conflicts } = reasons;
+        others.extend(planted);
+        let mut left: BTreeMap<RelPath, (FileChange, String)> =
+            others.into_iter().map(|(change, reason)| (change.path.clone(), (change, reason))).collect();
+        let conflicts: HashMap<RelPath, String> = conflicts.into_iter().collect();
+        let before = match self.checkpoint_tree(checkpoint) {
+            Ok(before) => before,
+            // Then there is nothing to compare with, and what was told is done all the same.
+            Err(WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. }) => {
+                return Ok(left.into_values().collect());
+            }
+            Err(other) => return Err(other),
+        };
+        let after: Arc<Tree> = self.snapshot(Keep::Hashes, Some(&before))?;
+        let found = filtered(self.inputs(), &before, differences(&before, &after))?;
+        let lines = self.writing(|writer, _| writer.journal.lines_after(checkpoint.0))?;
+        for difference in Others::of(lines).without(found) {
+            let reason = conflicts.get(&difference.path).map_or(otherwise, String::as_str);
+            let change = difference.file_change();
+            left.entry(difference.path).or_insert_with(|| (change, reason.to_owned()));
+        }
+        Ok(left.into_values().collect())
+    }
+}
+
+/// The checkpoints that were made of what a call left before it was put back.
+fn kept_by(lines: &[Line], session: &SessionId, call: &CallId) -> Vec<CheckpointId> {
+    let (mut kept, mut newest) = (Vec::new(), None);
+    for line in lines {
+        match line {
+            Line::Checkpoint(record) if record.session == *session && record.label == KEPT => {
+                newest = Some(record.id);
+            }
+            Line::Change(record)
+                if record.cause == Cause::Undo
+                    && record.session == *session
+                    && record.call.as_ref() == Some(call) =>
+            {
+                kept.extend(newest.take());
+            }
+            _ => {}
+        }
+    }
+    kept
+}
+
+/// Why files are left as they are.
+#[derive(Default)]
+struct Reasons {
+    /// Repositories that the command made.
+    planted: Vec<(FileChange, String)>,
+    /// What isn't the command's.
+    others: Vec<(FileChange, String)>,
+    /// What is, and can't be taken back.
+    conflicts: Vec<(RelPath, String)>,
+}
+
+/// Files too large to be hashed, of the same size as before, that were touched since the command began.
+fn large_ones(before: &Tree, after: &Tree, began: i64, found: &[Difference]) -> Vec<Difference> {
+    let touched =
+        after.entries.iter().filter(|entry| entry.content == Content::Unkept && entry.seen.ctime >= began);
+    let large = touched.filter_map(|entry| {
+        let at = before.entries.binary_search_by(|old| old.path.cmp(&entry.path)).ok()?;
+        let path = RelPath::parse(&entry.path).ok()?;
+        let known = found.iter().any(|difference| difference.path == path);
+        let old = before.entries.get(at).filter(|_| !known)?;
+        Some(Difference { path, before: Some(old.state()), after: Some(entry.state()) })
+    });
+    large.collect()
+}
+
+/// Whether the machine was started after this moment: then signs of life may be lost.
+fn was_restarted_since(then: UnixMillis) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let millis = |time: rustix::time::Timespec| {
+            i128::from(time.tv_sec) * 1_000 + i128::from(time.tv_nsec) / 1_000_000
+        };
+        millis(now) - millis(up) > i128::from(then.0)
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        // Nobody can tell, so that differences are rather listed.
+        let _unknown = then;
+        true
+    }
+}

@@ -1,0 +1,89 @@
+//! Edits made while a command runs.
+//!
+//! A command's changes are known when it ends. Where an edit replaces a file that a running command has changed
+//! already, the journal would tell of the edit alone, and an undo would stop at what the command left. So what the
+//! command did to that file until then is journaled first.
+
+use std::sync::{Arc, Weak};
+
+use journeyman_protocol::{CallId, SessionId};
+use journeyman_store::Durability;
+
+use crate::commands::heartbeat::Beat;
+use crate::commands::observe::{Doing, Found};
+use crate::error::WorkspaceError;
+use crate::journal::history::History;
+use crate::journal::{Cause, Mark};
+use crate::snapshot::tree::{Difference, FileState, Kind, Tree};
+use crate::transaction::{After, Operation, Source};
+use crate::workspace::{Workspace, Writer, lock};
+
+/// A command that runs in this process.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) session: SessionId,
+    pub(crate) call: CallId,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) journal_end: Mark,
+}
+
+impl Workspace {
+    /// Notes that a command runs as long as its sign of life is held.
+    pub(crate) fn runs(&self, beat: &Arc<Beat>) {
+        let mut running = lock(&self.running);
+        running.retain(|beat| beat.strong_count() > 0);
+        running.push(Arc::downgrade(beat));
+    }
+
+    /// Journals what running commands did to the files that are about to be changed, and keeps what is about to be
+    /// written: a command may write over it before any snapshot has seen it.
+    pub(crate) fn journal_meanwhile(
+        &self,
+        writer: &mut Writer,
+        operations: &[Operation],
+    ) -> Result<(), WorkspaceError> {
+        let running: Vec<Arc<Beat>> = lock(&self.running).iter().filter_map(Weak::upgrade).collect();
+        if !running.is_empty() {
+            for operation in operations {
+                if let Some(After { source: Source::Bytes(bytes), .. }) = &operation.after
+                    && bytes.len() as u64 <= self.limits().kept_file_bytes
+                {
+                    self.vault.put(bytes, Durability::Later)?;
+                }
+            }
+        }
+        for live in running.iter().filter_map(|beat| beat.live.as_ref()) {
+            let history = History::new(writer.journal.lines_since_mark(live.journal_end)?);
+            let records = history.into_done();
+            let changed = operations.iter().filter_map(|operation| {
+                let files = || records.iter().rev().flat_map(|record| &record.files);
+                let journaled = files().find(|file| file.path == operation.path).map(|file| file.after);
+                let before = journaled.unwrap_or_else(|| state_in(&live.tree, operation.path.as_bytes()));
+                let after = operation.before.as_ref().map(|(state, _)| *state);
+                let path = operation.path.clone();
+                (!is_same(before, after)).then_some(Difference { path, before, after })
+            });
+            let changed: Vec<Difference> = changed.collect();
+            let doing = Doing { session: &live.session, call: Some(&live.call), cause: Cause::Meanwhile };
+            doing.journal(writer, Found { files: changed, ..Found::default() })?;
+        }
+        Ok(())
+    }
+}
+
+fn state_in(tree: &Tree, path: &[u8]) -> Option<FileState> {
+    let at = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path)).ok()?;
+    tree.entries.get(at).map(crate::snapshot::tree::Entry::state)
+}
+
+fn is_same(before: Option<FileState>, after: Option<FileState>) -> bool {
+    match (before, after) {
+        (None, None) => true,
+        // The journal doesn't know the mode of a new file.
+        (Some(before), Some(after)) => {
+            before.same_content(&after)
+                && (before.mode == after.mode || before.mode == 0 || after.kind == Kind::Link)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,311 @@
+//! The book of a project's blobs: what it put, and how much of the disk that takes.
+//!
+//! One append-only file, `ledger` in the state directory, of entries of 48 bytes: a hash, the bytes that the blob
+//! takes where this project was the first to put it, and a checksum of both. What another project put first is in the book too, at no
+//! cost, so that nobody removes what somebody else still needs. An entry is written before its blob appears. A
+//! sweep (see [`crate::contents::quota`]) replaces the book.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use journeyman_protocol::ContentHash;
+use journeyman_store::Stored;
+
+use crate::state::lock::{own_file, replace_durably};
+
+/// A hash, a number and a checksum.
+const ENTRY_BYTES: usize = 32 + 8 + SUM_BYTES;
+const SUM_BYTES: usize = 8;
+/// What fills up an entry that a power failure tore.
+const FILLER: u8 = 0xff;
+/// A book longer than this isn't read on: 1.4 million blobs, more than the quota has disk blocks for.
+const LEDGER_BYTES: u64 = 64 * 1024 * 1024;
+/// Set in the number of a blob that another project put first.
+const SHARED: u64 = 1 << 63;
+/// The hash of the entry that says what a sweep had to leave.
+const FLOOR: [u8; 32] = [0; 32];
+/// A file takes whole blocks of the disk, of so many bytes on nearly all of them.
+const BLOCK_BYTES: u64 = 4096;
+
+/// What a blob of so many bytes counts for.
+pub(crate) fn cost(stored: u64) -> u64 {
+    stored.max(1).div_ceil(BLOCK_BYTES).saturating_mul(BLOCK_BYTES)
+}
+
+/// One blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) hash: ContentHash,
+    /// What it counts for here; nothing where another project put it first.
+    pub(crate) cost: Option<u64>,
+}
+
+/// What was read of the book.
+#[derive(Debug, Default)]
+struct Book {
+    ino: u64,
+    read: u64,
+    total: u64,
+    floor: u64,
+    /// The first bytes of each hash: enough to tell whether one is there.
+    known: HashSet<u64>,
+}
+
+/// The book of one project.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    path: PathBuf,
+    book: Mutex<Book>,
+}
+
+impl Ledger {
+    pub(crate) fn new(state_dir: &Path) -> Self {
+        Self { path: state_dir.join("ledger"), book: Mutex::default() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Notes a blob that is put.
+    pub(crate) fn note(&self, hash: &ContentHash, stored: Stored) -> io::Result<()> {
+        let number = match stored {
+            Stored::New(bytes) => cost(bytes),
+            Stored::Already => {
+                let mut book = self.lock();
+                self.read_on(&mut book)?;
+                if !book.known.insert(short(hash)) {
+                    return Ok(());
+                }
+                SHARED
+            }
+        };
+        self.append(hash, number)
+    }
+
+    fn append(&self, hash: &ContentHash, number: u64) -> io::Result<()> {
+        let open = || own_file().append(true).create(true).open(&self.path);
+        let mut file = match open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let dir = self.path.parent().unwrap_or(&self.path);
+                crate::state::lock::make_private_dir(dir).map_err(io::Error::other)?;
+                open()?
+            }
+            other => other?,
+        };
+        let mut entry = Vec::with_capacity(ENTRY_BYTES * 2);
+        // What a power failure tore is filled up, to an entry of no blob.
+        let torn = usize::try_from(file.metadata()?.len() % ENTRY_BYTES as u64).unwrap_or_default();
+        if torn > 0 {
+            entry.resize(ENTRY_BYTES - torn, FILLER);
+        }
+        push_entry(&mut entry, hash.as_bytes(), number);
+        file.write_all(&entry)
+    }
+
+    /// Bytes that the project's blobs take, and those that the last sweep had to leave if that is more than fits.
+    pub(crate) fn totals(&self) -> io::Result<(u64, u64)> {
+        let mut book = self.lock();
+        self.read_on(&mut book)?;
+        Ok((book.total, book.floor))
+    }
+
+    /// All blobs, each once.
+    pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
+        let bytes = self.read_from(0)?;
+        let mut seen = HashSet::new();
+        let mut entries: Vec<Entry> = Vec::new();
+        // Newest first: a blob that came back after it was lost counts by what it is now.
+        for (hash, number) in parse(&bytes).rev() {
+            if *hash.as_bytes() != FLOOR && seen.insert(hash) {
+                entries.push(Entry { hash, cost: (number & SHARED == 0).then_some(number) });
+            }
+        }
+        entries.reverse();
+        Ok(entries)
+    }
+
+    /// Replaces the book. Nobody else may write to it meanwhile.
+    pub(crate) fn replace(&self, entries: &[Entry], floor: u64) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity((entries.len() + 1) * ENTRY_BYTES);
+        push_entry(&mut bytes, &FLOOR, floor);
+        for entry in entries {
+            push_entry(&mut bytes, entry.hash.as_bytes(), entry.cost.map_or(SHARED, |cost| cost & !SHARED));
+        }
+        replace_durably(&self.path, &bytes)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        // What a panic left half read is read again: the place comes last.
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what the book has grown by, or all of it when it was replaced.
+    fn read_on(&self, book: &mut Book) -> io::Result<()> {
+        let (ino, length) = match fs::metadata(&self.path) {
+            Ok(found) => (found.ino(), found.len()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (0, 0),
+            Err(error) => return Err(error),
+        };
+        if book.ino != ino || length < book.read {
+            *book = Book { ino, ..Book::default() };
+        }
+        if length < book.read.saturating_add(ENTRY_BYTES as u64) {
+            return Ok(());
+        }
+        let bytes = self.read_from(book.read)?;
+        for (hash, number) in parse(&bytes) {
+            if *hash.as_bytes() == FLOOR {
+                book.floor = number & !SHARED;
+            } else {
+                book.known.insert(short(&hash));
+                if number & SHARED == 0 {
+                    book.total = book.total.saturating_add(number);
+                }
+            }
+        }
+        let whole = bytes.len() - bytes.len() % ENTRY_BYTES;
+        book.read = book.read.saturating_add(whole as u64);
+        Ok(())
+    }
+
+    fn read_from(&self, place: u64) -> io::Result<Vec<u8>> {
+        read_book(&self.path, place)
+    }
+}
+
+fn read_book(path: &Path, place: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(bytes),
+        other => other?,
+    };
+    file.seek(SeekFrom::Start(place))?;
+    file.take(LEDGER_BYTES.saturating_sub(place)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The hashes that another project's book has and `wanted` wants.
+pub(crate) fn named_in(path: &Path, wanted: impl Fn(&ContentHash) -> bool) -> io::Result<Vec<ContentHash>> {
+    let bytes = read_book(path, 0)?;
+    Ok(parse(&bytes).map(|(hash, _)| hash).filter(wanted).collect())
+}
+
+fn push_entry(bytes: &mut Vec<u8>, hash: &[u8; 32], number: u64) {
+    let start = bytes.len();
+    bytes.extend_from_slice(hash);
+    bytes.extend_from_slice(&number.to_le_bytes());
+    let sum = ContentHash::of(bytes.get(start..).unwrap_or_default());
+    bytes.extend_from_slice(sum.as_bytes().get(..SUM_BYTES).unwrap_or_default());
+}
+
+/// The entries that are as they were written.
+fn parse(bytes: &[u8]) -> impl DoubleEndedIterator<Item = (ContentHash, u64)> {
+    let (entries, _torn) = bytes.as_chunks::<ENTRY_BYTES>();
+    entries.iter().filter_map(parse_entry)
+}
+
+fn parse_entry(entry: &[u8; ENTRY_BYTES]) -> Option<(ContentHash, u64)> {
+    let (body, sum) = entry.split_last_chunk::<SUM_BYTES>()?;
+    let (hash, number) = body.split_first_chunk::<32>()?;
+    let expected = ContentHash::of(body);
+    (expected.as_bytes().first_chunk::<SUM_BYTES>() == Some(sum))
+        .then_some((ContentHash::from(*hash), u64::from_le_bytes(*number.first_chunk::<8>()?)))
+}
+
+/// How many entries of a book are damaged. One that a power failure tore isn't.
+pub(crate) fn damaged_entries(path: &Path) -> io::Result<usize> {
+    let bytes = read_book(path, 0)?;
+    let (entries, _torn) = bytes.as_chunks::<ENTRY_BYTES>();
+    let is_filled = |entry: &[u8; ENTRY_BYTES]| entry.ends_with(&[FILLER; SUM_BYTES]);
+    Ok(entries.iter().filter(|entry| parse_entry(entry).is_none() && !is_filled(entry)).count())
+}
+
+fn short(hash: &ContentHash) -> u64 {
+    hash.as_bytes().first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(n: u64) -> ContentHash {
+        ContentHash::of(&n.to_le_bytes())
+    }
+
+    #[test]
+    fn what_is_noted_by_anybody_is_known_and_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (Ledger::new(dir.path()), Ledger::new(dir.path()));
+        assert_eq!(ours.totals().unwrap(), (0, 0));
+        ours.note(&hash(1), Stored::New(10)).unwrap();
+        theirs.note(&hash(2), Stored::New(5000)).unwrap();
+        theirs.note(&hash(1), Stored::Already).unwrap();
+        theirs.note(&hash(3), Stored::Already).unwrap();
+        theirs.note(&hash(3), Stored::Already).unwrap();
+        let all = [(1, Some(4096)), (2, Some(8192)), (3, None)];
+        let all = all.map(|(n, cost)| Entry { hash: hash(n), cost });
+        for ledger in [&ours, &theirs] {
+            assert_eq!(ledger.totals().unwrap(), (12_288, 0));
+            assert_eq!(ledger.entries().unwrap(), all);
+        }
+        theirs.replace(&all[..1], 7).unwrap();
+        ours.note(&hash(4), Stored::New(1)).unwrap();
+        for ledger in [&ours, &theirs] {
+            assert_eq!(ledger.totals().unwrap(), (8192, 7));
+        }
+    }
+
+    #[test]
+    fn a_torn_entry_costs_one_entry() {
+        let dir = tempfile::tempdir().unwrap();
+        Ledger::new(dir.path()).note(&hash(1), Stored::New(1)).unwrap();
+        let path = dir.path().join("ledger");
+        let mut bytes = fs::read(&path).unwrap();
+        for torn in [1, 20, 39, 40] {
+            bytes.extend(vec![7; torn]);
+            fs::write(&path, &bytes).unwrap();
+            let ledger = Ledger::new(dir.path());
+            ledger.totals().unwrap();
+            ledger.note(&hash(2 + torn as u64), Stored::New(1)).unwrap();
+            let found = ledger.entries().unwrap();
+            assert!(found.iter().any(|entry| entry.hash == hash(2 + torn as u64)), "{torn}");
+            assert!(found.iter().any(|entry| entry.hash == hash(1)));
+            bytes = fs::read(&path).unwrap();
+            assert_eq!(damaged_entries(&path).unwrap(), 0, "{torn}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_entry_is_never_taken_for_a_blob() {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::new(dir.path());
+        (1..4).for_each(|n| ledger.note(&hash(n), Stored::New(10)).unwrap());
+        let path = dir.path().join("ledger");
+        let whole = fs::read(&path).unwrap();
+        for at in [ENTRY_BYTES, ENTRY_BYTES + 33, 2 * ENTRY_BYTES - 1] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            fs::write(&path, &bytes).unwrap();
+            let found = Ledger::new(dir.path()).entries().unwrap();
+            assert_eq!(found.iter().map(|entry| entry.hash).collect::<Vec<_>>(), [hash(1), hash(3)]);
+            assert_eq!(damaged_entries(&path).unwrap(), 1);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..300)) {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join("ledger"), &bytes).unwrap();
+            let ledger = Ledger::new(dir.path());
+            ledger.totals().unwrap();
+            ledger.note(&hash(1), Stored::Already).unwrap();
+            proptest::prop_assert!(ledger.entries().unwrap().iter().any(|entry| entry.hash == hash(1)));
+        }
+    }
+}

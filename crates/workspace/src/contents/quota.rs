@@ -1,0 +1,388 @@
+//! How much of the disk a project's past may take, and what goes when it is more.
+//!
+//! The [ledger](crate::contents::blob_usage) counts what the project put among the blobs. When that passes the quota, the journal
+//! is walked newest first until what its changes and checkpoints need would take more than seven eighths of it; what
+//! is older is dropped, oldest first. Then every blob of the ledger goes that nothing needs any more: no change or
+//! checkpoint that is left, no running command, no copy of the tree, no other project. The newest change and the
+//! newest checkpoint always stay, and so do the checkpoints that copies were made from.
+//!
+//! The journal is cut before the blobs go, so that a crash leaves blobs too many and never one too few; the next
+//! sweep finds them in the ledger. A sweep needs the project's lock and waits for nobody: whoever is in the middle of
+//! keeping something (in any process) puts it off until the next change.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use journeyman_protocol::ContentHash;
+use journeyman_store::Sweeping;
+
+use crate::change::CheckpointId;
+use crate::commands::heartbeat::begins;
+use crate::contents::blob_usage::{Entry, cost, named_in};
+use crate::contents::store::Vault;
+use crate::error::WorkspaceError;
+use crate::journal::{Journal, Line, Record};
+use crate::landing::stored::contents as stored_contents;
+use crate::limits::Step;
+use crate::snapshot::stored::{load_tree_with, read_cache};
+use crate::snapshot::tree::{Content, Tree};
+use crate::state::lock::{Lock, state_error};
+use crate::workspace::{Workspace, Writer, lock};
+
+/// So much of the quota is free after a sweep, so that the next change doesn't sweep again.
+const SLACK: u64 = 8;
+/// The longest record of a copy that is looked into for its checkpoint.
+const COPY_RECORD_BYTES: u64 = 1024 * 1024;
+
+/// How much of the disk a project's past takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Storage {
+    /// Bytes that the blobs take which this project was the first to put.
+    pub bytes: u64,
+    /// What they may take.
+    pub limit_bytes: u64,
+}
+
+impl Workspace {
+    /// How much of the disk the project's checkpoints and changes take.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::State`] when the book of it can't be read.
+    pub fn storage(&self) -> Result<Storage, WorkspaceError> {
+        let ledger = self.vault.ledger();
+        let (bytes, _) = ledger.totals().map_err(|source| state_error("read", ledger.path(), source))?;
+        Ok(Storage { bytes, limit_bytes: self.limits().project_bytes })
+    }
+
+    /// Makes room if the project's past takes more than it may. What was done before stays done: a failure is
+    /// found again at the next change.
+    ///
+    /// # Errors
+    /// Only that of a test's failpoint.
+    pub(crate) fn keep_to_quota(&self) -> Result<(), WorkspaceError> {
+        // A copy's contents are the project's, and so is their removal.
+        if self.base().is_some() {
+            return Ok(());
+        }
+        match self.sweep_if_needed() {
+            Err(error) if error.is_cut_off() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn sweep_if_needed(&self) -> Result<(), WorkspaceError> {
+        let ledger = self.vault.ledger();
+        let (total, floor) = ledger.totals().map_err(|source| state_error("read", ledger.path(), source))?;
+        if total <= self.limits().project_bytes.max(floor) {
+            return Ok(());
+        }
+        let mut writer = lock(&self.writer);
+        let project = match writer.lock.take() {
+            Some(project) => project,
+            None => Lock::open(&self.options.state_dir)?,
+        };
+        let swept = project.try_take().and_then(|held| match (held, self.vault.blobs().sweeping()?) {
+            (Some(_held), Some(right)) => self.sweep(&mut writer, &right),
+            _ => Ok(()),
+        });
+        writer.lock = Some(project);
+        swept
+    }
+
+    fn sweep(&self, writer: &mut Writer, right: &Sweeping) -> Result<(), WorkspaceError> {
+        let hands = self.hands();
+        if let Some(open) = writer.journal.prepare()? {
+            hands.recover(&mut writer.journal, &open)?;
+        }
+        self.vault.forget();
+        let ledger = self.vault.ledger();
+        let failed = |source| state_error("keep", ledger.path(), source);
+        let mut book = HashMap::new();
+        for entry in ledger.entries().map_err(failed)? {
+            if let Some(stored) = self.vault.blobs().stored_bytes(&entry.hash)? {
+                book.insert(entry.hash, (cost(stored), entry.cost.is_some()));
+            }
+        }
+        let others = self.needed_by_others(&book);
+        // What somebody else dropped that put it first is ours from now on.
+        for (hash, (_, ours)) in &mut book {
+            *ours |= !others.contains(hash);
+        }
+        let quota = self.limits().project_bytes;
+        let target = quota - quota / SLACK;
+        let mut needs = Needs::new(&self.vault, &book);
+        let based = self.need_always(&mut needs)?;
+        let lines = writer.journal.lines()?;
+        let from = needs.walk(&lines, &based, target)?;
+        if from > 0 {
+            hands.step(Step::Forget, None)?;
+            writer.journal.cut_to(lines, from, &based)?;
+            writer.base = None;
+        }
+        let total = needs.repack()?;
+        let Needs { marked, .. } = needs;
+        hands.step(Step::Sweep, None)?;
+        let gone = book.keys().filter(|hash| !marked.contains_key(*hash) && !others.contains(*hash));
+        self.vault.blobs().sweep(right, gone.copied())?;
+        hands.step(Step::Swept, None)?;
+        self.vault.keep_packs(|pack| marked.contains_key(pack))?;
+        let kept =
+            marked.iter().map(|(hash, mark)| Entry { hash: *hash, cost: mark.ours.then_some(mark.cost) });
+        let mut kept: Vec<Entry> = kept.collect();
+        kept.sort_by_key(|entry| *entry.hash.as_bytes());
+        // With more than that it would be swept again and again for nothing.
+        let floor = if total > target { total.saturating_add(quota / SLACK) } else { 0 };
+        ledger.replace(&kept, floor).map_err(failed)?;
+        self.vault.forget();
+        Ok(())
+    }
+
+    /// The blobs of ours that other projects rely on.
+    fn needed_by_others(&self, book: &HashMap<ContentHash, (u64, bool)>) -> HashSet<ContentHash> {
+        let ours = self.vault.ledger().path();
+        let projects = ours.parent().and_then(Path::parent).map(fs::read_dir);
+        let Some(Ok(projects)) = projects else { return HashSet::new() };
+        let mut needed = HashSet::new();
+        for project in projects.flatten() {
+            let theirs = project.path().join("ledger");
+            if theirs != ours {
+                // A book that can't be read is no book of ours.
+                needed.extend(named_in(&theirs, |hash| book.contains_key(hash)).unwrap_or_default());
+            }
+        }
+        needed
+    }
+
+    /// Marks what is needed whatever the journal says; gives the checkpoints that copies were made from.
+    fn need_always(&self, needs: &mut Needs<'_>) -> Result<HashSet<CheckpointId>, WorkspaceError> {
+        let mut based = HashSet::new();
+        needs.state_dir(&self.options.state_dir)?;
+        for tree in self.trees_in_use() {
+            needs.tree_in_memory(&tree);
+        }
+        let copies = match fs::read_dir(self.options.state_dir.join("work")) {
+            Ok(copies) => copies,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(based),
+            Err(source) => return Err(state_error("list", &self.options.state_dir.join("work"), source)),
+        };
+        for copy in copies {
+            let copy = copy.map_err(|source| state_error("list", &self.options.state_dir, source))?.path();
+            based.extend(base_of(&copy));
+            for hash in stored_contents(&copy)? {
+                needs.content(&hash)?;
+            }
+            let state = copy.join("state");
+            needs.state_dir(&state)?;
+            for line in Journal::new(&state, u64::MAX).lines()? {
+                needs.line(&line)?;
+            }
+        }
+        Ok(based)
+    }
+}
+
+/// The checkpoint that a copy was made from, as its record says.
+fn base_of(copy: &Path) -> Option<CheckpointId> {
+    let path = copy.join("record");
+    if fs::symlink_metadata(&path).ok()?.len() > COPY_RECORD_BYTES {
+        return None;
+    }
+    let text = fs::read_to_string(path).ok()?;
+    let value: serde_json::Value = text.lines().find_map(|line| serde_json::from_str(line).ok())?;
+    value.get("info")?.get("base")?.as_u64().map(CheckpointId)
+}
+
+/// A blob that is needed.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    cost: u64,
+    /// Whether this project was the first to put it.
+    ours: bool,
+}
+
+/// What is needed, as far as the ledger knows of it.
+struct Needs<'a> {
+    vault: &'a Vault,
+    book: &'a HashMap<ContentHash, (u64, bool)>,
+    marked: HashMap<ContentHash, Mark>,
+    total: u64,
+    contents: HashSet<ContentHash>,
+    chunks: HashSet<ContentHash>,
+    /// What the newest line alone needs.
+    fresh: Vec<ContentHash>,
+}
+
+impl<'a> Needs<'a> {
+    fn new(vault: &'a Vault, book: &'a HashMap<ContentHash, (u64, bool)>) -> Self {
+        Self {
+            vault,
+            book,
+            marked: HashMap::new(),
+            total: 0,
+            contents: HashSet::new(),
+            chunks: HashSet::new(),
+            fresh: Vec::new(),
+        }
+    }
+
+    fn blob(&mut self, hash: &ContentHash) {
+        let Some((cost, ours)) = self.book.get(hash).copied() else { return };
+        if self.marked.insert(*hash, Mark { cost, ours }).is_none() {
+            self.fresh.push(*hash);
+            if ours {
+                self.total = self.total.saturating_add(cost);
+            }
+        }
+    }
+
+    fn content(&mut self, hash: &ContentHash) -> Result<(), WorkspaceError> {
+        if self.contents.insert(*hash) {
+            self.blob(hash);
+            // Where it is a blob of its own that somebody else keeps, it may go with them: both are kept.
+            if !self.marked.contains_key(hash)
+                && let Some(pack) = self.vault.pack_of(hash)?
+            {
+                self.blob(&pack);
+            }
+        }
+        Ok(())
+    }
+
+    fn tree(&mut self, hash: &ContentHash) -> Result<(), WorkspaceError> {
+        self.blob(hash);
+        let vault = self.vault;
+        let loaded = load_tree_with(hash, vault.blobs(), |chunk, files| {
+            self.blob(&chunk);
+            if self.chunks.insert(chunk) {
+                for (_, state) in files()? {
+                    state.hash.iter().try_for_each(|hash| self.content(hash))?;
+                }
+            }
+            Ok(())
+        });
+        match loaded {
+            // Nothing is left of it that could be kept.
+            Ok(_) | Err(WorkspaceError::Lost { .. }) => Ok(()),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn tree_in_memory(&mut self, tree: &Tree) {
+        for entry in &tree.entries {
+            if let Content::Hashed { hash, kept: true } = entry.content {
+                // What can't be looked up is found missing when the tree is next looked at.
+                self.content(&hash).ok();
+            }
+        }
+    }
+
+    /// What an undo needs is what was there before.
+    fn record(&mut self, record: &Record) -> Result<(), WorkspaceError> {
+        let before = record.files.iter().filter_map(|file| file.before.as_ref());
+        before.filter_map(|state| state.hash.as_ref()).try_for_each(|hash| self.content(hash))
+    }
+
+    fn line(&mut self, line: &Line) -> Result<(), WorkspaceError> {
+        match line {
+            Line::Change(record) => self.record(record),
+            Line::Checkpoint(record) => self.tree(&record.tree),
+            Line::Placed(_) | Line::Done(_) | Line::Void(_) | Line::Dropped(_) | Line::Damaged(_) => Ok(()),
+        }
+    }
+
+    /// What the snapshots and the running commands of a state directory need.
+    fn state_dir(&mut self, dir: &Path) -> Result<(), WorkspaceError> {
+        if let Some(tree) = read_cache(&dir.join("stat-cache"), self.vault) {
+            self.tree_in_memory(&tree);
+        }
+        for begin in begins(dir)? {
+            let (tree, contents) = begin.needs();
+            self.tree(&tree)?;
+            contents.iter().try_for_each(|hash| self.content(hash))?;
+        }
+        Ok(())
+    }
+
+    /// From which line on the journal fits.
+    fn walk(
+        &mut self,
+        lines: &[Line],
+        based: &HashSet<CheckpointId>,
+        target: u64,
+    ) -> Result<usize, WorkspaceError> {
+        let newest = lines.iter().rev().find(|line| matches!(line, Line::Checkpoint(_)));
+        let is_based = |line: &&Line| matches!(line, Line::Checkpoint(record) if based.contains(&record.id));
+        for line in newest.into_iter().chain(lines.iter().filter(is_based)) {
+            self.line(line)?;
+        }
+        let (mut from, mut changed) = (lines.len(), false);
+        for (place, line) in lines.iter().enumerate().rev() {
+            self.fresh.clear();
+            self.line(line)?;
+            if self.total > target && changed && !self.fresh.is_empty() {
+                self.unmark_fresh();
+                break;
+            }
+            changed |= matches!(line, Line::Change(_));
+            from = place;
+        }
+        // What only closes or says what was dropped before is no reason to write the journal anew.
+        let is_nothing = |line: &Line| !matches!(line, Line::Change(_) | Line::Checkpoint(_));
+        Ok(if lines.iter().take(from).all(is_nothing) { 0 } else { from })
+    }
+
+    fn unmark_fresh(&mut self) {
+        for hash in std::mem::take(&mut self.fresh) {
+            if let Some(mark) = self.marked.remove(&hash).filter(|mark| mark.ours) {
+                self.total = self.total.saturating_sub(mark.cost);
+            }
+        }
+        // Contents are asked after no more, so that what was seen of them doesn't matter.
+    }
+
+    /// Puts the contents that are needed of packs which are mostly not into new ones; gives what all takes then.
+    fn repack(&mut self) -> Result<u64, WorkspaceError> {
+        let (marked, contents) = (&self.marked, &self.contents);
+        let moved = self.vault.repack(|pack| marked.contains_key(pack), |hash| contents.contains(hash))?;
+        for (old, new) in moved {
+            if let Some(mark) = self.marked.remove(&old).filter(|mark| mark.ours) {
+                self.total = self.total.saturating_sub(mark.cost);
+            }
+            for pack in new {
+                let cost = self.vault.blobs().stored_bytes(&pack)?.map_or(0, cost);
+                if self.marked.insert(pack, Mark { cost, ours: true }).is_none() {
+                    self.total = self.total.saturating_add(cost);
+                }
+            }
+        }
+        Ok(self.total)
+    }
+}
+
+/// The tree with every content that isn't kept any more said to be so.
+pub(crate) fn looked_over(vault: &Vault, tree: Arc<Tree>) -> Result<Arc<Tree>, WorkspaceError> {
+    let mut holdings = vault.holdings();
+    let mut lost = HashSet::new();
+    for entry in &tree.entries {
+        if let Content::Hashed { hash, kept: true } = &entry.content
+            && !holdings.has(hash)?
+        {
+            lost.insert(*hash);
+        }
+    }
+    if lost.is_empty() {
+        return Ok(tree);
+    }
+    let entries = tree.entries.iter().cloned().map(|mut entry| {
+        if let Content::Hashed { hash, kept } = &mut entry.content {
+            *kept &= !lost.contains(hash);
+        }
+        entry
+    });
+    let (dirs, unreadable) = (tree.dirs.clone(), tree.unreadable.clone());
+    let (repositories, rules) = (tree.repositories.clone(), tree.rules);
+    let entries = entries.collect();
+    Ok(Arc::new(Tree { entries, dirs, unreadable, repositories, rules, ..Tree::default() }))
+}

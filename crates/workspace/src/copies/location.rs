@@ -1,0 +1,275 @@
+//! Where copies lie, and who has them.
+//!
+//! A copy's directory is `work/<session>` in the project's state directory: its lock, its record, its own state.
+//! Its files are there too where that is on the file system of the project, and otherwise in a directory beside the
+//! project's root, `.journeyman-work-<hash>`.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::{ContentHash, SessionId};
+use serde::{Deserialize, Serialize};
+
+use crate::copies::record::{Found, Record};
+use crate::error::WorkspaceError;
+use crate::files::remove::remove_tree;
+use crate::journal::history::History;
+use crate::preview::pending::put_back;
+use crate::rules::{COPIES, COPIES_DIGITS};
+use crate::state::lock::{Holding, Lock, make_private_dir, state_error};
+use crate::workspace::Workspace;
+
+/// The directory of all copies in a project's state directory.
+const WORK: &str = "work";
+/// What the name of a copy begins with that is being removed.
+const REMOVED: &str = "removed-";
+/// A lock file whose name was taken away meanwhile is tried anew so often.
+const ATTEMPTS: usize = 8;
+
+/// Beside what a copy's files are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Beside {
+    /// In the state directory.
+    State,
+    /// In a directory beside the project's root.
+    Root,
+}
+
+/// The places of one session's copy.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    work: PathBuf,
+    dir: PathBuf,
+    sibling: Option<PathBuf>,
+    session: SessionId,
+    /// The project.
+    root: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn of(workspace: &Workspace, session: &SessionId) -> Self {
+        let work = workspace.options.state_dir.join(WORK);
+        let dir = work.join(session.as_str());
+        let sibling = sibling_of(workspace.root()).map(|all| all.join(session.as_str()));
+        Self { work, dir, sibling, session: session.clone(), root: workspace.root().to_owned() }
+    }
+
+    /// The lock's, the record's and the state's directory.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The copy's own state directory.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.dir.join("state")
+    }
+
+    /// The state directory of a refresh under way.
+    pub(crate) fn refreshing(&self) -> PathBuf {
+        self.dir.join("refreshing")
+    }
+
+    /// Where the files are; `None` where there is no room beside the root.
+    pub(crate) fn files(&self, beside: Beside) -> Option<&Path> {
+        match beside {
+            Beside::State => Some(&self.dir),
+            Beside::Root => self.sibling.as_deref(),
+        }
+    }
+
+    /// Makes the directory beside the root that this copy's files go to.
+    pub(crate) fn make_sibling(&self) -> Result<&Path, WorkspaceError> {
+        let absent = || {
+            let source = std::io::ErrorKind::NotFound.into();
+            state_error("create a directory beside", &self.dir, source)
+        };
+        let dir = self.sibling.as_deref().ok_or_else(absent)?;
+        let all = dir.parent().ok_or_else(absent)?;
+        make_private_dir(all)?;
+        // Its name can be foretold: somebody else may have made it, or have put a link there.
+        if !is_ours(all) {
+            let source = std::io::Error::other("it belongs to somebody else");
+            return Err(state_error("use", all, source));
+        }
+        make_private_dir(dir)?;
+        Ok(dir)
+    }
+
+    /// Takes the copy, or the place where one is to be, for as long as what comes back lives.
+    pub(crate) fn hold(&self) -> Result<Holding, WorkspaceError> {
+        for _ in 0..ATTEMPTS {
+            let lock = match Lock::open(&self.dir) {
+                // Swept as a half-made one before the lock file was in it.
+                Err(WorkspaceError::State { source, .. })
+                    if source.kind() == std::io::ErrorKind::NotFound =>
+                {
+                    continue;
+                }
+                lock => lock?,
+            };
+            let held = lock.hold()?;
+            // The one who had it may have removed the copy, and the lock file with it.
+            if held.is_in_place() {
+                return Ok(held);
+            }
+        }
+        let source = std::io::Error::other("it is removed again and again");
+        Err(state_error("lock", &self.dir, source))
+    }
+
+    /// As [`Place::hold`] where there is something to take.
+    pub(crate) fn hold_existing(&self) -> Result<Option<Holding>, WorkspaceError> {
+        if self.dir.symlink_metadata().is_err() {
+            return Ok(None);
+        }
+        self.hold().map(Some)
+    }
+
+    /// Who has the copy open, if anybody does.
+    pub(crate) fn holder(&self) -> Option<String> {
+        Lock::open(&self.dir).ok()?.held_by()
+    }
+
+    pub(crate) fn record(&self) -> Result<Found, WorkspaceError> {
+        Record::read(&self.dir, &self.session)
+    }
+
+    /// Takes away what a tier that failed, or a crash, left. The place is held.
+    pub(crate) fn clear(&self) -> Result<(), WorkspaceError> {
+        put_back(&self.dir, &self.root)?;
+        self.clear_sibling()?;
+        for entry in names_in(&self.dir)? {
+            if entry != "lock" {
+                remove_tree(&self.dir.join(entry))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn clear_sibling(&self) -> Result<(), WorkspaceError> {
+        let Some(sibling) = &self.sibling else { return Ok(()) };
+        let Some(all) = sibling.parent().filter(|all| is_ours(all)) else { return Ok(()) };
+        remove_tree(sibling)?;
+        // Another copy may be in there.
+        let _only_if_empty = fs::remove_dir(all);
+        Ok(())
+    }
+
+    /// Takes it all away. The place is held; from the first step on there is no copy any more.
+    pub(crate) fn remove(&self) -> Result<(), WorkspaceError> {
+        put_back(&self.dir, &self.root)?;
+        Record::remove(&self.dir)?;
+        self.clear_sibling()?;
+        // Under another name, so that a new copy of the session may be made while the old one goes.
+        let gone = self.work.join(format!("{REMOVED}{}", self.session));
+        remove_tree(&gone)?;
+        fs::rename(&self.dir, &gone).map_err(|source| state_error("remove", &self.dir, source))?;
+        remove_tree(&gone)
+    }
+}
+
+/// All copies' places of a project.
+pub(crate) fn all(workspace: &Workspace) -> Result<Vec<Place>, WorkspaceError> {
+    let names = names_in(&workspace.options.state_dir.join(WORK))?;
+    let sessions = names.iter().filter_map(|name| name.to_str()?.parse::<SessionId>().ok());
+    Ok(sessions.map(|session| Place::of(workspace, &session)).collect())
+}
+
+/// A copy as its directory alone tells of it, without the project.
+pub(crate) struct Copied {
+    pub(crate) session: SessionId,
+    pub(crate) dir: PathBuf,
+    /// In which way its record is damaged, if it is.
+    pub(crate) damage: Option<&'static str>,
+    record: Option<Box<Record>>,
+}
+
+impl Copied {
+    /// Who has the copy open, if anybody does.
+    pub(crate) fn holder(&self) -> Option<String> {
+        Lock::open(&self.dir).ok()?.held_by()
+    }
+
+    /// Whether all that it has is landed.
+    pub(crate) fn is_settled(&self, history: &History) -> bool {
+        self.record.as_ref().is_some_and(|record| is_settled(record, history))
+    }
+}
+
+/// The copies in a project's state directory. Half made ones aren't among them.
+pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<Copied>, WorkspaceError> {
+    let work = state_dir.join(WORK);
+    let mut copies = Vec::new();
+    for name in names_in(&work)? {
+        let Some(session) = name.to_str().and_then(|name| name.parse::<SessionId>().ok()) else { continue };
+        let dir = work.join(&name);
+        let (damage, record) = match Record::read(&dir, &session)? {
+            Found::Nothing => continue,
+            Found::Damaged(reason) => (Some(reason), None),
+            Found::Record(record) => (None, Some(record)),
+        };
+        copies.push(Copied { session, dir, damage, record });
+    }
+    Ok(copies)
+}
+
+/// Takes away what crashes left half made or half removed, and what is landed. What can't be, or is somebody's right
+/// now, stays for the next time.
+pub(crate) fn sweep(workspace: &Workspace) {
+    let work = workspace.options.state_dir.join(WORK);
+    for name in names_in(&work).unwrap_or_default() {
+        if name.to_str().is_some_and(|name| name.starts_with(REMOVED)) {
+            let _next_time = remove_tree(&work.join(name));
+        }
+    }
+    let places = all(workspace).unwrap_or_default();
+    // Read once, and not at all where there are no copies.
+    let landings = if places.is_empty() { None } else { workspace.history().ok() };
+    for place in places {
+        let is_left_over = || match place.record() {
+            Ok(Found::Nothing) => true,
+            Ok(Found::Record(record)) => {
+                landings.as_ref().is_some_and(|history| is_settled(&record, history))
+            }
+            _ => false,
+        };
+        if is_left_over()
+            && place.holder().is_none()
+            && let Ok(Some(_held)) = place.hold_existing()
+            && is_left_over()
+        {
+            let _next_time = place.remove();
+        }
+    }
+}
+
+/// Whether all that a copy has is landed, as the journal says: whoever landed it was cut off before the copy was
+/// removed.
+pub(crate) fn is_settled(record: &Record, history: &History) -> bool {
+    let landing = history.landing_of(&record.info.session);
+    landing.is_some_and(|(id, in_effect)| in_effect && record.is_settled_by(id))
+}
+
+fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>, WorkspaceError> {
+    let failed = |source| state_error("list", dir, source);
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(failed(source)),
+    };
+    entries.map(|entry| entry.map(|entry| entry.file_name()).map_err(failed)).collect()
+}
+
+/// The directory for copies beside a root; none beside the file system's own.
+fn sibling_of(root: &Path) -> Option<PathBuf> {
+    let root = fs::canonicalize(root).ok()?;
+    let digits = ContentHash::of(std::os::unix::ffi::OsStrExt::as_bytes(root.as_os_str())).to_string();
+    Some(root.parent()?.join(format!("{COPIES}{}", digits.get(..COPIES_DIGITS)?)))
+}
+
+fn is_ours(dir: &Path) -> bool {
+    let us = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir() && found.uid() == us)
+}

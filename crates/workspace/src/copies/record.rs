@@ -1,0 +1,175 @@
+//! What is known of a copy on the disk: one small file, replaced whole, with a checksum.
+//!
+//! It is written when the copy is complete and goes first when the copy goes: a copy without a record is half made
+//! or half removed, and is swept. One that is there and damaged was damaged by hand or by the disk; what it stood
+//! for may be somebody's work and is kept.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use journeyman_protocol::{ContentHash, SessionId};
+use serde::{Deserialize, Serialize};
+
+use crate::change::ChangeId;
+use crate::copies::CopyInfo;
+use crate::copies::location::Beside;
+use crate::error::WorkspaceError;
+use crate::limits::RECORD_BYTES;
+use crate::state::lock::{replace_durably, state_error};
+
+/// The format's number.
+const VERSION: u32 = 1;
+const NAME: &str = "record";
+
+/// One copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    version: u32,
+    pub(crate) info: CopyInfo,
+    /// Where its files are.
+    pub(crate) beside: Beside,
+    /// Which of its layers is the one that counts.
+    pub(crate) layer: u32,
+    /// Which run of the machine made it, where that can be told.
+    pub(crate) boot: Option<String>,
+    /// The newest landing of the session when the copy was opened last: an earlier one says nothing of what is in the
+    /// copy now.
+    #[serde(default)]
+    pub(crate) opened_after: ChangeId,
+}
+
+/// What a look at a record found.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// No record: nothing, or something half made.
+    Nothing,
+    /// One that isn't as it was written.
+    Damaged(&'static str),
+    Record(Box<Record>),
+}
+
+impl Record {
+    pub(crate) fn new(info: CopyInfo, beside: Beside) -> Self {
+        Self { version: VERSION, info, beside, layer: 1, boot: boot(), opened_after: ChangeId::NONE }
+    }
+
+    /// Writes it in place of the one that is there; after a crash it is one or the other.
+    pub(crate) fn write(&self, dir: &Path) -> Result<(), WorkspaceError> {
+        let path = dir.join(NAME);
+        let failed = |source| state_error("write", &path, source);
+        let json = serde_json::to_string(self).map_err(|error| failed(error.into()))?;
+        let text = format!("{}\n{json}\n", ContentHash::of(json.as_bytes()));
+        replace_durably(&path, text.as_bytes()).map_err(failed)
+    }
+
+    /// Reads the record of the session's copy in `dir`.
+    pub(crate) fn read(dir: &Path, session: &SessionId) -> Result<Found, WorkspaceError> {
+        let path = dir.join(NAME);
+        let mut text = Vec::new();
+        let read = fs::File::open(&path).and_then(|file| file.take(RECORD_BYTES + 1).read_to_end(&mut text));
+        match read {
+            Ok(_) => Ok(parse(&text, session)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Found::Nothing),
+            Err(source) => Err(state_error("read", &path, source)),
+        }
+    }
+
+    /// Takes it away: from here on the copy is something half removed.
+    pub(crate) fn remove(dir: &Path) -> Result<(), WorkspaceError> {
+        let path = dir.join(NAME);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(state_error("remove", &path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the machine ran on since, so that all that was written is there.
+    pub(crate) fn is_of_this_boot(&self) -> bool {
+        self.boot.is_some() && self.boot == boot()
+    }
+
+    /// Whether this landing brought all that the copy has into the tree.
+    pub(crate) fn is_settled_by(&self, landing: ChangeId) -> bool {
+        landing.0 > self.info.base.0 && landing > self.opened_after
+    }
+
+    /// It was seen to be whole in this run of the machine.
+    pub(crate) fn note_boot(&mut self) {
+        self.boot = boot();
+    }
+}
+
+fn parse(text: &[u8], session: &SessionId) -> Found {
+    if text.len() as u64 > RECORD_BYTES {
+        return Found::Damaged("it is longer than any record");
+    }
+    let Ok(text) = std::str::from_utf8(text) else { return Found::Damaged("it isn't text") };
+    let Some((sum, json)) = text.split_once('\n') else { return Found::Damaged("it is cut off") };
+    let json = json.trim_end_matches('\n');
+    if ContentHash::of(json.as_bytes()).to_string() != sum {
+        return Found::Damaged("its checksum is wrong");
+    }
+    match serde_json::from_str::<Record>(json) {
+        Ok(record) if record.version != VERSION => Found::Damaged("another version of the program wrote it"),
+        Ok(record) if record.info.session != *session => Found::Damaged("it is another session's"),
+        Ok(record) => Found::Record(Box::new(record)),
+        Err(_) => Found::Damaged("its fields aren't those of a record"),
+    }
+}
+
+/// The kernel's name of this run of the machine.
+fn boot() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::UnixMillis;
+
+    use super::*;
+    use crate::change::CheckpointId;
+    use crate::copies::Tier;
+
+    fn record() -> Record {
+        let session = SessionId::new(UnixMillis(5), 6);
+        let info = CopyInfo {
+            session,
+            tier: Tier::Copy,
+            created: UnixMillis(7),
+            base: CheckpointId(8),
+            holder: None,
+        };
+        Record::new(info, Beside::State)
+    }
+
+    #[test]
+    fn a_record_comes_back_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let (dir, record) = (dir.path(), record());
+        let session = record.info.session.clone();
+        assert!(matches!(Record::read(dir, &session).unwrap(), Found::Nothing));
+        record.write(dir).unwrap();
+        let Found::Record(back) = Record::read(dir, &session).unwrap() else { panic!("not there") };
+        assert_eq!(*back, record);
+        let other = SessionId::new(UnixMillis(5), 7);
+        assert!(matches!(Record::read(dir, &other).unwrap(), Found::Damaged(_)));
+        let text = fs::read(dir.join(NAME)).unwrap();
+        for cut in [0, 1, 64, 65, text.len() / 2] {
+            fs::write(dir.join(NAME), &text[..cut]).unwrap();
+            assert!(matches!(Record::read(dir, &session).unwrap(), Found::Damaged(_)), "cut at {cut}");
+        }
+        for flip in 0..text.len() - 1 {
+            let mut damaged = text.clone();
+            damaged[flip] ^= 1;
+            fs::write(dir.join(NAME), &damaged).unwrap();
+            let found = Record::read(dir, &session).unwrap();
+            assert!(matches!(found, Found::Damaged(_)), "bit flipped at {flip}");
+        }
+        Record::remove(dir).unwrap();
+        assert!(matches!(Record::read(dir, &session).unwrap(), Found::Nothing));
+    }
+}

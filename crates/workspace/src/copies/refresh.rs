@@ -1,0 +1,204 @@
+//! A copy brought up to date with the tree it was made from.
+//!
+//! What the user changed since is landed in the copy as a copy's changes are landed in the tree: what only one side
+//! changed is that side's, what both changed is merged, and what doesn't go together stays as the copy has it.
+//!
+//! The tree beneath an overlay must not change under the mount. So the layer is made anew: a second one that shares
+//! the first one's files is mounted over the tree as it is now, the changes are landed there, and it takes the first
+//! one's place under the workspace in one step. The record names one of both at each instant; the other one is swept.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+
+use journeyman_protocol::RelPath;
+use journeyman_sandbox::Base;
+
+use crate::change::CheckpointId;
+use crate::copies::tiers;
+use crate::copies::tiers::overlay;
+use crate::copies::{Isolated, Means, Refreshed, Tier};
+use crate::error::WorkspaceError;
+use crate::files::remove::remove_tree;
+use crate::landing::changes::with_renames;
+use crate::landing::contested;
+use crate::landing::{CopyChanges, LandOptions, Landing, OnConflict};
+use crate::limits::Options;
+use crate::snapshot::compare::{dir_records, filtered};
+use crate::snapshot::tree::{Difference, Tree, differences, directories_only_in};
+use crate::workspace::Workspace;
+
+/// The label of the checkpoint that a refreshed copy is compared with.
+const LABEL: &str = "taken over into the isolated run";
+
+impl Isolated {
+    /// Takes over what the user changed in their tree since the copy was made, or last refreshed. Files that only
+    /// one side changed become that side's, others are merged line by line; what doesn't go together stays as the
+    /// copy has it. With no such changes it costs a look at the user's tree.
+    ///
+    /// The [workspace](Isolated::workspace) stays the same one; descriptors and paths got of it earlier, other than
+    /// its root's, may still show the copy as it was. No undo in the copy takes this back.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Busy`] while commands run in the copy; [`WorkspaceError::NoCopy`] when it can't be mounted
+    /// again; as [`Workspace::checkpoint`] and [`Workspace::land`]. In each case the copy is as it was.
+    pub fn refresh(&mut self, user: &Workspace, means: &Means<'_>) -> Result<Refreshed, WorkspaceError> {
+        if user.differences_since(&self.info.base)?.is_empty() {
+            return Ok(Refreshed::default());
+        }
+        self.check_idle()?;
+        let base = user.checkpoint(&self.info.session, LABEL)?;
+        let changes = self.users_changes(user, &base)?;
+        let workspace = Arc::clone(&self.workspace);
+        // Nobody edits the copy meanwhile.
+        let landing = workspace.writing(|_, _| match self.info.tier {
+            Tier::Overlay => self.refresh_overlay(user, means, base, &changes),
+            Tier::Reflink | Tier::Worktree | Tier::Copy => self.refresh_directory(user, base, &changes),
+        })?;
+        Ok(told(&changes, landing))
+    }
+
+    fn check_idle(&self) -> Result<(), WorkspaceError> {
+        let running = self.workspace.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.iter().any(|beat| beat.upgrade().is_some()) {
+            let (holder, waited) = ("a command in the copy".to_owned(), std::time::Duration::ZERO);
+            return Err(WorkspaceError::Busy { holder, waited });
+        }
+        Ok(())
+    }
+
+    /// What the user's tree has at `base` that it hadn't when the copy was made.
+    fn users_changes(&self, user: &Workspace, base: &CheckpointId) -> Result<CopyChanges, WorkspaceError> {
+        let (before, after) = (user.checkpoint_tree(&self.info.base)?, user.checkpoint_tree(base)?);
+        let found = changed(user, &before, &after)?;
+        let (made, removed) = (directories_only_in(&after, &before), directories_only_in(&before, &after));
+        Ok(CopyChanges {
+            session: self.info.session.clone(),
+            base: self.info.base,
+            files: with_renames(found),
+            made: dir_records(&user.door, &made, true),
+            removed: dir_records(&user.door, &removed, false),
+            objections: Vec::new(),
+        })
+    }
+
+    fn refresh_directory(
+        &mut self,
+        user: &Workspace,
+        base: CheckpointId,
+        changes: &CopyChanges,
+    ) -> Result<Landing, WorkspaceError> {
+        let Some(tree) = self.workspace.base() else { return Err(self.lost()) };
+        let journal = self.place.refreshing();
+        let landing = land_in(user, tree, &journal, changes)?;
+        // A crash before this leaves a copy that has all of it and is compared with the old base: what the user
+        // changed is in both then, and the next refresh finds it so.
+        contested::note(self.place.dir(), changes, &landing)?;
+        self.note(self.record.layer, base)?;
+        remove_tree(&journal)?;
+        Ok(landing)
+    }
+
+    fn refresh_overlay(
+        &mut self,
+        user: &Workspace,
+        means: &Means<'_>,
+        base: CheckpointId,
+        changes: &CopyChanges,
+    ) -> Result<Landing, WorkspaceError> {
+        let files = self.place.files(self.record.beside).map(Path::to_owned).ok_or_else(|| self.lost())?;
+        let (old, new) = (self.record.layer, self.record.layer.saturating_add(1));
+        overlay::sweep(&files, old);
+        // What is about to be changed isn't shared: the old layer counts until the new one is complete.
+        let own: HashSet<&[u8]> = changes.files.iter().map(|file| file.path.as_bytes()).collect();
+        let made = overlay::begin_layer(user, &files, new)
+            .and_then(|()| overlay::share_layer(&files, old, new, &own))
+            .and_then(|()| {
+                overlay::mount(user, means, &files, new)
+                    .map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
+            })
+            .and_then(|mounted| {
+                let journal = overlay::journal(&files, new);
+                let landing = land_in(user, mounted.clone(), &journal, changes)?;
+                remove_tree(&journal)?;
+                Ok((mounted, landing))
+            });
+        let (mounted, landing) = made.inspect_err(|_| overlay::sweep(&files, old))?;
+        let record = self.record.clone();
+        contested::note(self.place.dir(), changes, &landing)?;
+        self.note(new, base)?;
+        if let Err(error) = self.workspace.replace_base(mounted) {
+            self.info = record.info.clone();
+            self.record = record;
+            self.record.write(self.place.dir())?;
+            overlay::sweep(&files, old);
+            return Err(error);
+        }
+        overlay::sweep(&files, new);
+        Ok(landing)
+    }
+
+    /// Writes down which layer counts, and with which checkpoint it is compared.
+    fn note(&mut self, layer: u32, base: CheckpointId) -> Result<(), WorkspaceError> {
+        let mut record = self.record.clone();
+        record.layer = layer;
+        record.info.base = base;
+        record.write(self.place.dir())?;
+        self.info = record.info.clone();
+        self.record = record;
+        Ok(())
+    }
+
+    fn lost(&self) -> WorkspaceError {
+        WorkspaceError::UnknownCopy { session: self.info.session.clone() }
+    }
+}
+
+/// Ends a refresh that a crash cut off: what it changed so far is taken back.
+pub(crate) fn finish(user: &Workspace, tree: Base, journal: &Path) -> Result<(), WorkspaceError> {
+    if journal.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    drop(open_beside(user, tree, journal)?);
+    remove_tree(journal)
+}
+
+/// Lands the user's changes in a copy, with a journal of their own: the copy's is about what was done in it.
+fn land_in(
+    user: &Workspace,
+    tree: Base,
+    journal: &Path,
+    changes: &CopyChanges,
+) -> Result<Landing, WorkspaceError> {
+    let options = LandOptions { on_conflict: OnConflict::Mine, ..LandOptions::default() };
+    let copy = open_beside(user, tree, journal)?;
+    let landing = copy.land(changes, &options)?;
+    tiers::take_large(user, &copy, changes, landing)
+}
+
+fn open_beside(user: &Workspace, tree: Base, journal: &Path) -> Result<Workspace, WorkspaceError> {
+    let options = Options { state_dir: journal.to_owned(), ..user.options.clone() };
+    Workspace::open_base(user.root(), tree, user.vault.dir(), options)
+}
+
+/// What differs between two checkpoints of a tree. A file that only left the sight of ignore rules is still there; one
+/// that only came into it is new to a copy.
+fn changed(user: &Workspace, before: &Tree, after: &Tree) -> Result<Vec<Difference>, WorkspaceError> {
+    let all = differences(before, after);
+    let (gone, others): (Vec<Difference>, Vec<Difference>) =
+        all.into_iter().partition(|difference| difference.after.is_none());
+    let mut found = filtered(user.inputs(), before, gone)?;
+    // One that a look found changed rather than gone: the next refresh sees which.
+    found.retain(|difference| difference.after.is_none());
+    found.extend(others);
+    found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
+}
+
+fn told(changes: &CopyChanges, landing: Landing) -> Refreshed {
+    let conflicts: Vec<RelPath> = landing.conflicts.into_iter().map(|(path, _)| path).collect();
+    let merged = landing.merged;
+    let paths = changes.files.iter().map(|file| &file.path);
+    let taken = paths.filter(|path| !merged.contains(path) && !conflicts.contains(path)).cloned().collect();
+    Refreshed { taken, merged, conflicts }
+}

@@ -1,0 +1,60 @@
+//! The directories that are kept out of a copy, and that commands see there as the tree has them: what tools made,
+//! and git's own.
+
+use std::collections::HashSet;
+use std::os::fd::AsFd as _;
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{Dir, FileType, OFlags};
+
+use crate::copies::tiers::file::is_directory;
+use crate::error::WorkspaceError;
+use crate::files::root_dir::{Door, Links};
+use crate::limits::MAX_CACHES;
+use crate::rules::is_git;
+use crate::snapshot::tree::{Keep, Tree};
+use crate::workspace::Workspace;
+
+/// The topmost directories that aren't part of the tree as it is now, sorted.
+pub(crate) fn beneath(workspace: &Workspace) -> Result<Vec<RelPath>, WorkspaceError> {
+    let tree = workspace.snapshot(Keep::Hashes, None)?;
+    let mut found = of(&workspace.door, &tree);
+    let repositories = tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok());
+    found.extend(
+        repositories.filter(|path| matches!(workspace.door.look(path), Ok(Some(seen)) if seen.is_dir())),
+    );
+    Ok(found)
+}
+
+/// The topmost directories in the tree's own that aren't part of it, sorted; at most [`MAX_CACHES`].
+pub(crate) fn of(door: &Door, tree: &Tree) -> Vec<RelPath> {
+    let known: HashSet<&[u8]> = tree.dirs.iter().map(|dir| dir.path.as_slice()).collect();
+    let unreadable: HashSet<&[u8]> = tree.unreadable.iter().map(Vec::as_slice).collect();
+    let mut found = Vec::new();
+    let root: &[u8] = b"";
+    for path in std::iter::once(root).chain(tree.dirs.iter().map(|dir| dir.path.as_slice())) {
+        let begin = if path.is_empty() { b"." } else { path };
+        let Ok(dir) = door.enter(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse) else { continue };
+        let Ok(entries) = Dir::read_from(&dir) else { continue };
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_bytes();
+            let listed = entry.file_type();
+            let may_be = matches!(listed, FileType::Directory | FileType::Unknown);
+            if !may_be || matches!(name, b"." | b"..") || is_git(name) {
+                continue;
+            }
+            let full = if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
+            let part_of_it = known.contains(full.as_slice()) || unreadable.contains(full.as_slice());
+            if !part_of_it
+                && is_directory(dir.as_fd(), name, listed)
+                && let Ok(full) = RelPath::parse(full)
+            {
+                found.push(full);
+            }
+        }
+    }
+    found.sort_unstable();
+    // Each is a mount for every command.
+    found.truncate(MAX_CACHES);
+    found
+}

@@ -1,0 +1,260 @@
+//! One file copied: its bytes, and all that `stat` and attributes say of it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, fchmod, fchown, fgetxattr,
+    flistxattr, fsetxattr, fstat, ftruncate, futimens, openat, utimensat,
+};
+use rustix::io::Errno;
+
+use crate::files::root_dir::{Seen, mode_of};
+use crate::transaction::staging::write_all;
+
+/// Up to this size one read and one write are the cheapest; beyond it the kernel copies by itself.
+const SMALL_BYTES: u64 = 64 * 1024;
+/// As much is asked of the kernel at once.
+const PIECE: usize = 16 * 1024 * 1024;
+/// As much is read at once where the kernel doesn't copy.
+const BUFFER: usize = 128 * 1024;
+/// Names of attributes that fit without a second call; most files have none.
+const FEW_NAMES: usize = 512;
+/// The kernel's own bound for the names, and for one value.
+const ATTRIBUTE_BYTES: usize = 64 * 1024;
+/// `st_blocks` counts in these.
+const BLOCK_BYTES: u64 = 512;
+
+/// How bytes get from one file to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bytes {
+    /// Both share the blocks, where that can be done.
+    Share,
+    Copy,
+}
+
+/// Opens a regular file to be copied, without waiting for what isn't one.
+pub(crate) fn open(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(OwnedFd, Stat), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = openat(dir, name, flags, Mode::empty())?;
+    let stat = fstat(&file)?;
+    // What a pipe or a device has has no end.
+    if !Seen::of(&stat).is_file() {
+        return Err(Errno::NOENT);
+    }
+    Ok((file, stat))
+}
+
+/// Makes a file that wasn't there.
+pub(crate) fn create(dir: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(dir, name, flags, Mode::from_raw_mode(0o600))
+}
+
+/// Fills an empty file with what another one has. Holes stay holes.
+pub(crate) fn copy_bytes(from: &OwnedFd, stat: &Stat, to: &OwnedFd, how: Bytes) -> Result<(), Errno> {
+    let seen = Seen::of(stat);
+    if seen.size == 0 {
+        return Ok(());
+    }
+    if how == Bytes::Share && share(from, to).is_ok() {
+        return Ok(());
+    }
+    if seen.size <= SMALL_BYTES {
+        return pump(from, to, seen.size);
+    }
+    #[allow(clippy::unnecessary_cast, clippy::cast_lossless, trivial_numeric_casts)]
+    let blocks = u64::try_from(stat.st_blocks as i64).unwrap_or_default();
+    if blocks.saturating_mul(BLOCK_BYTES) < seen.size {
+        return copy_sparse(from, to, seen.size);
+    }
+    copy_range(from, to, 0, seen.size)
+}
+
+/// Lets both share their blocks.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn share(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
+    rustix::fs::ioctl_ficlone(to, from)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn share(_from: &OwnedFd, _to: &OwnedFd) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn copy_sparse(from: &OwnedFd, to: &OwnedFd, size: u64) -> Result<(), Errno> {
+    use rustix::fs::{SeekFrom, seek};
+    let mut at = 0;
+    while at < size {
+        let data = match seek(from, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            // Nothing but a hole is left.
+            Err(Errno::NXIO) => break,
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => return copy_range(from, to, 0, size),
+            Err(errno) => return Err(errno),
+        };
+        let hole = seek(from, SeekFrom::Hole(data))?.min(size);
+        if hole <= data {
+            break;
+        }
+        copy_range(from, to, data, hole - data)?;
+        at = hole;
+    }
+    ftruncate(to, size)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn copy_sparse(from: &OwnedFd, to: &OwnedFd, size: u64) -> Result<(), Errno> {
+    copy_range(from, to, 0, size)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn copy_range(from: &OwnedFd, to: &OwnedFd, begin: u64, length: u64) -> Result<(), Errno> {
+    let (mut source, mut target) = (begin, begin);
+    let end = begin.saturating_add(length);
+    while source < end {
+        let piece = usize::try_from(end - source).unwrap_or(PIECE).min(PIECE);
+        match rustix::fs::copy_file_range(from, Some(&mut source), to, Some(&mut target), piece) {
+            // Shorter by now, or a file system that has no such call and says so in this way.
+            Ok(0) => return pump_from(from, to, source, end),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::XDEV | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL | Errno::PERM) => {
+                return pump_from(from, to, source, end);
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn copy_range(from: &OwnedFd, to: &OwnedFd, begin: u64, length: u64) -> Result<(), Errno> {
+    pump_from(from, to, begin, begin.saturating_add(length))
+}
+
+fn pump_from(from: &OwnedFd, to: &OwnedFd, begin: u64, end: u64) -> Result<(), Errno> {
+    use rustix::fs::{SeekFrom, seek};
+    seek(from, SeekFrom::Start(begin))?;
+    seek(to, SeekFrom::Start(begin))?;
+    pump(from, to, end.saturating_sub(begin))
+}
+
+/// Reads and writes, up to the end or so many bytes.
+fn pump(from: &OwnedFd, to: &OwnedFd, mut left: u64) -> Result<(), Errno> {
+    let mut piece = Vec::with_capacity(usize::try_from(left).unwrap_or(BUFFER).min(BUFFER));
+    while left > 0 {
+        piece.clear();
+        match rustix::io::read(from, rustix::buffer::spare_capacity(&mut piece)) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {
+                let most = usize::try_from(left).unwrap_or(usize::MAX);
+                piece.truncate(most);
+                write_all(to, &piece)?;
+                left -= piece.len() as u64;
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// Gives a copy the owner, mode, attributes and modification time of what it is a copy of, as far as we may.
+pub(crate) fn copy_nature(from: &OwnedFd, old: &Seen, to: &OwnedFd) -> Result<(), Errno> {
+    copy_attributes(from, to);
+    give_nature(old, to)
+}
+
+/// The same without attributes, where the original can't be asked.
+pub(crate) fn give_nature(old: &Seen, to: &OwnedFd) -> Result<(), Errno> {
+    let made = Seen::of(&fstat(to)?);
+    give_owner(made.owner, old.owner, to);
+    if made.permissions() != old.permissions() || made.owner != old.owner {
+        fchmod(to, mode_of(old.permissions()))?;
+    }
+    set_modified(to, old.mtime)
+}
+
+/// Gives a file this modification time, in nanoseconds since 1970.
+pub(crate) fn set_modified(file: &OwnedFd, mtime: i64) -> Result<(), Errno> {
+    futimens(file, &modified(mtime))
+}
+
+/// Gives a copied directory what its original has. What can't be given is the system's to give.
+pub(crate) fn copy_directory_nature(from: BorrowedFd<'_>, to: &OwnedFd) {
+    copy_attributes(from, to);
+    look_like(from, to);
+}
+
+/// The same without attributes.
+pub(crate) fn look_like(from: BorrowedFd<'_>, to: &OwnedFd) {
+    if let Ok(stat) = fstat(from) {
+        let _best_effort = give_nature(&Seen::of(&stat), to);
+    }
+}
+
+/// Gives a link the owner and time of the one that it is a copy of.
+pub(crate) fn give_link_nature(dir: BorrowedFd<'_>, name: &[u8], old: &Seen) -> Result<(), Errno> {
+    let us = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    if us != old.owner {
+        let owner = (Uid::from_raw(old.owner.0), Gid::from_raw(old.owner.1));
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let _best_effort = rustix::fs::chownat(dir, name, Some(owner.0), Some(owner.1), flags);
+    }
+    utimensat(dir, name, &modified(old.mtime), AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn give_owner(ours: (u32, u32), old: (u32, u32), to: &OwnedFd) {
+    if ours == old {
+        return;
+    }
+    let owner = (Uid::from_raw(old.0), Gid::from_raw(old.1));
+    if fchown(to, Some(owner.0), Some(owner.1)).is_err() {
+        // Giving a file away takes privilege; the group alone may still be ours to give.
+        let _best_effort = fchown(to, None, Some(owner.1));
+    }
+}
+
+fn modified(nanos: i64) -> Timestamps {
+    let second = 1_000_000_000;
+    let keep = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+    #[allow(clippy::useless_conversion)]
+    let time = Timespec { tv_sec: nanos.div_euclid(second).into(), tv_nsec: nanos.rem_euclid(second) };
+    Timestamps { last_access: keep, last_modification: time }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn copy_attributes(from: impl AsFd, to: &OwnedFd) {
+    use rustix::fs::XattrFlags;
+    let mut few = [0_u8; FEW_NAMES];
+    let mut many = Vec::new();
+    let names = match flistxattr(&from, few.as_mut_slice()) {
+        Ok(0) => return,
+        Ok(length) => few.get(..length).unwrap_or_default(),
+        Err(Errno::RANGE) => {
+            many.resize(ATTRIBUTE_BYTES, 0);
+            let Ok(length) = flistxattr(&from, many.as_mut_slice()) else { return };
+            many.get(..length).unwrap_or_default()
+        }
+        Err(_) => return,
+    };
+    let mut value = vec![0_u8; ATTRIBUTE_BYTES];
+    for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+        let Ok(length) = fgetxattr(&from, name, value.as_mut_slice()) else { continue };
+        let value = value.get(..length).unwrap_or_default();
+        // Attributes that we may not set, or that the file system hasn't, are the system's to give.
+        let _best_effort = fsetxattr(to, name, value, XattrFlags::empty());
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn copy_attributes(_from: impl AsFd, _to: &OwnedFd) {}
+
+/// Whether a directory's entry is a directory, looked up where the listing doesn't say.
+pub(crate) fn is_directory(dir: BorrowedFd<'_>, name: &[u8], listed: FileType) -> bool {
+    match listed {
+        FileType::Unknown => rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| Seen::of(&stat).is_dir()),
+        known => known == FileType::Directory,
+    }
+}

@@ -1,0 +1,458 @@
+//! A directory filled with a copy of a tree: every file that isn't ignored, with its mode, times and attributes.
+//!
+//! What is copied is the tree as the checkpoint has it: a file that changed or vanished since is written from the
+//! kept contents. Two threads share the work, by pieces of directories, so that each directory is opened about
+//! once. Nothing waits for the disk; a copy that a crash tears is swept.
+
+use std::collections::HashSet;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, ftruncate, mkdirat, openat, readlinkat, statat, symlinkat};
+use rustix::io::Errno;
+
+use crate::contents::store::Vault;
+use crate::copies::tiers::Reason;
+use crate::copies::tiers::file;
+use crate::copies::tiers::file::Bytes;
+use crate::error::WorkspaceError;
+use crate::files::remove::{open_directory, remove_in};
+use crate::files::root_dir::{Door, Links, Seen, hash_pieces, mode_of};
+use crate::rules::last_component;
+use crate::snapshot::tree::{Content, Entry, Tree, file_clock, is_settled};
+use crate::transaction::staging::write_all;
+use crate::workspace::Workspace;
+
+/// So many files are one piece of work at most.
+const PIECE: usize = 64;
+/// So many files have to be copied before a second thread is worth its start.
+const HELP_FROM: usize = 48;
+
+/// How the directory is filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum How {
+    /// Files share their blocks with the originals; nothing else will do.
+    Clone,
+    /// Files are copied.
+    Copy,
+    /// There are files already; those at these paths are known to be other ones than the tree's.
+    Complete(HashSet<Vec<u8>>),
+}
+
+/// The work.
+pub(crate) struct Fill<'a> {
+    from: &'a Door,
+    tree: &'a Tree,
+    vault: &'a Vault,
+    to: OwnedFd,
+    how: How,
+    next: AtomicUsize,
+}
+
+/// What came of it.
+pub(crate) struct Filled {
+    pub(crate) seed: Tree,
+    pub(crate) caches: Vec<RelPath>,
+    pub(crate) left_out: Vec<(RelPath, String)>,
+}
+
+/// One file's outcome.
+enum Placed {
+    /// It is there, with this signature.
+    There(Seen),
+    /// It is there with this signature, and not as it should be.
+    Short(Seen, String),
+    /// It isn't there.
+    Gone(String),
+}
+
+impl<'a> Fill<'a> {
+    pub(crate) fn new(
+        workspace: &'a Workspace,
+        tree: &'a Tree,
+        to: &Path,
+        how: How,
+    ) -> Result<Self, WorkspaceError> {
+        let (from, vault) = (&workspace.door, &workspace.vault);
+        Ok(Self { from, tree, vault, to: open_directory(to)?, how, next: AtomicUsize::new(0) })
+    }
+
+    pub(crate) fn run(self) -> Result<Filled, Reason> {
+        if self.how == How::Clone {
+            self.can_share()?;
+        }
+        let mut caches = crate::copies::tiers::caches::of(self.from, self.tree);
+        let mut left_out = self.directories(&caches)?;
+        let pieces = self.pieces();
+        let mut placed = self.files(&pieces)?;
+        placed.sort_unstable_by_key(|(at, _)| *at);
+        caches.extend(self.repositories()?);
+        self.finish_directories();
+        let now = file_clock();
+        let mut entries = Vec::with_capacity(placed.len());
+        for (at, placed) in placed {
+            let Some(entry) = self.tree.entries.get(at) else { continue };
+            let (seen, trouble) = match placed {
+                Placed::There(seen) => (Some(seen), None),
+                Placed::Short(seen, trouble) => (Some(seen), Some(trouble)),
+                Placed::Gone(trouble) => (None, Some(trouble)),
+            };
+            if let Some((trouble, path)) = trouble.zip(RelPath::parse(&entry.path).ok()) {
+                left_out.push((path, trouble));
+                continue;
+            }
+            if let Some(seen) = seen {
+                let settled = entry.settled && is_settled(&seen, now);
+                entries.push(Entry { path: entry.path.clone(), seen, content: entry.content, settled });
+            }
+        }
+        let seed = Tree { entries, dirs: self.tree.dirs.clone(), ..Tree::default() };
+        Ok(Filled { seed, caches, left_out })
+    }
+
+    /// Tries whether the tree's files can share their blocks with what is made here.
+    fn can_share(&self) -> Result<(), Reason> {
+        let with_content = |entry: &&Entry| entry.seen.is_file() && entry.seen.size > 0;
+        for entry in self.tree.entries.iter().filter(with_content) {
+            let Ok(path) = RelPath::parse(&entry.path) else { continue };
+            let Ok((from, _)) = self.from.read_file(&path, Links::Refuse) else { continue };
+            let probe = b".probe";
+            let to = file::create(self.to.as_fd(), probe).map_err(words)?;
+            let shared = file::share(&from, &to);
+            remove_in(self.to.as_fd(), probe).map_err(words)?;
+            return match shared {
+                Ok(()) => Ok(()),
+                Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::NOSYS) => {
+                    Err("the file system can't let files share their blocks".into())
+                }
+                Err(errno) => Err(words(errno)),
+            };
+        }
+        Ok(())
+    }
+
+    fn directories(&self, caches: &[RelPath]) -> Result<Vec<(RelPath, String)>, WorkspaceError> {
+        let make = |path: &[u8], mode: u32| match mkdirat(&self.to, path, mode_of(mode)) {
+            Err(Errno::EXIST) if matches!(self.how, How::Complete(_)) => Ok(()),
+            other => other.map_err(|errno| failed(path, errno)),
+        };
+        if matches!(self.how, How::Complete(_)) {
+            self.remove_others().map_err(|errno| failed(b".", errno))?;
+        }
+        for dir in &self.tree.dirs {
+            make(&dir.path, 0o700)?;
+        }
+        let mut left_out = Vec::new();
+        for dir in &self.tree.unreadable {
+            make(dir, 0)?;
+            if let Ok(path) = RelPath::parse(dir) {
+                left_out.push((path, "there is no permission to read the directory".to_owned()));
+            }
+        }
+        // A place for commands to see the real one at.
+        for cache in caches {
+            make(cache.as_bytes(), 0o755)?;
+        }
+        Ok(left_out)
+    }
+
+    /// Ranges of files that lie in one directory.
+    fn pieces(&self) -> Vec<std::ops::Range<usize>> {
+        let mut pieces: Vec<std::ops::Range<usize>> = Vec::new();
+        let mut here: Option<&[u8]> = None;
+        for (at, entry) in self.tree.entries.iter().enumerate() {
+            let dir = parent(&entry.path);
+            match pieces.last_mut() {
+                Some(piece) if here == Some(dir) && piece.len() < PIECE => piece.end = at + 1,
+                _ => pieces.push(at..at + 1),
+            }
+            here = Some(dir);
+        }
+        pieces
+    }
+
+    fn files(&self, pieces: &[std::ops::Range<usize>]) -> Result<Vec<(usize, Placed)>, WorkspaceError> {
+        let work = || {
+            let mut done = Vec::new();
+            while let Some(piece) = pieces.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+                self.piece(piece.clone(), &mut done).inspect_err(|_| {
+                    // The other thread is to stop too.
+                    self.next.store(pieces.len(), Ordering::Relaxed);
+                })?;
+            }
+            Ok::<_, WorkspaceError>(done)
+        };
+        if self.tree.entries.len() < HELP_FROM {
+            return work();
+        }
+        std::thread::scope(|scope| {
+            let helper = scope.spawn(work);
+            let ours = work();
+            let lost = || WorkspaceError::Lost { what: "a part of the copy".to_owned() };
+            let theirs = helper.join().unwrap_or_else(|_| Err(lost()));
+            ours.and_then(|mut ours| {
+                ours.extend(theirs?);
+                Ok(ours)
+            })
+        })
+    }
+
+    /// Copies files of one directory.
+    fn piece(
+        &self,
+        range: std::ops::Range<usize>,
+        done: &mut Vec<(usize, Placed)>,
+    ) -> Result<(), WorkspaceError> {
+        let Some(first) = self.tree.entries.get(range.start) else { return Ok(()) };
+        let dir = parent(&first.path);
+        let begin: &[u8] = if dir.is_empty() { b"." } else { dir };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // Where the directory is gone or a link by now, each file says so.
+        let from = self.from.enter(begin, flags, Links::Refuse).ok();
+        let to = openat(&self.to, begin, flags | OFlags::NOFOLLOW, Mode::empty());
+        let to = to.map_err(|errno| failed(begin, errno))?;
+        for at in range {
+            let Some(entry) = self.tree.entries.get(at) else { continue };
+            let from = from.as_ref().map(AsFd::as_fd);
+            let placed = self.place(from, to.as_fd(), entry);
+            done.push((at, placed.map_err(|trouble| trouble.of(&entry.path))?));
+        }
+        Ok(())
+    }
+
+    fn place(
+        &self,
+        from: Option<BorrowedFd<'_>>,
+        to: BorrowedFd<'_>,
+        entry: &Entry,
+    ) -> Result<Placed, Trouble> {
+        let name = last_component(&entry.path);
+        if let How::Complete(others) = &self.how {
+            if let Some(placed) = from.and_then(|from| is_there(from, to, name, entry, others)) {
+                return Ok(placed);
+            }
+            remove_in(to, name)?;
+        }
+        if entry.seen.is_link() {
+            return self.link(from, to, name, entry);
+        }
+        let opened = from.ok_or(Errno::NOENT).and_then(|from| file::open(from, name));
+        let (from, stat) = match opened {
+            Ok(opened) => opened,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => {
+                return self.restore(to, name, entry);
+            }
+            Err(Errno::ACCESS | Errno::PERM) => return stand_in(to, name, entry),
+            Err(errno) => return Err(errno.into()),
+        };
+        let kept = matches!(entry.content, Content::Hashed { .. });
+        let before = Seen::of(&stat);
+        if before != entry.seen && kept {
+            return self.restore(to, name, entry);
+        }
+        let made = file::create(to, name)?;
+        let how = if self.how == How::Clone { Bytes::Share } else { Bytes::Copy };
+        file::copy_bytes(&from, &stat, &made, how)?;
+        if kept && fstat(&from).map(|stat| Seen::of(&stat))? != before {
+            remove_in(to, name)?;
+            return self.restore(to, name, entry);
+        }
+        file::copy_nature(&from, &before, &made)?;
+        Ok(Placed::There(Seen::of(&fstat(&made)?)))
+    }
+
+    fn link(
+        &self,
+        from: Option<BorrowedFd<'_>>,
+        to: BorrowedFd<'_>,
+        name: &[u8],
+        entry: &Entry,
+    ) -> Result<Placed, Trouble> {
+        let same = from.filter(|from| {
+            let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW);
+            stat.is_ok_and(|stat| Seen::of(&stat) == entry.seen)
+        });
+        match same.map(|from| readlinkat(from, name, Vec::new())) {
+            Some(Ok(target)) => {
+                symlinkat(target.as_c_str(), to, name)?;
+                finish_link(to, name, entry)
+            }
+            _ => self.restore(to, name, entry),
+        }
+    }
+
+    /// Writes a file as the checkpoint has it: the tree's own is another one by now.
+    fn restore(&self, to: BorrowedFd<'_>, name: &[u8], entry: &Entry) -> Result<Placed, Trouble> {
+        let bytes = match entry.content {
+            Content::Hashed { hash, .. } => self.vault.get(&hash).map_err(Trouble::Whole)?,
+            Content::Unkept => None,
+        };
+        let Some(bytes) = bytes else {
+            return Ok(Placed::Gone("it vanished while the tree was copied".to_owned()));
+        };
+        if entry.seen.is_link() {
+            symlinkat(bytes.as_slice(), to, name)?;
+            return finish_link(to, name, entry);
+        }
+        let made = file::create(to, name)?;
+        write_all(&made, &bytes)?;
+        file::give_nature(&entry.seen, &made)?;
+        Ok(Placed::There(Seen::of(&fstat(&made)?)))
+    }
+
+    /// Places for commands to see repositories at; gives them. A file or link that says where one is says so here
+    /// too.
+    fn repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
+        let mut places = Vec::new();
+        for path in &self.tree.repositories {
+            let dir = parent(path);
+            let begin: &[u8] = if dir.is_empty() { b"." } else { dir };
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let (from, to) = (
+                self.from.enter(begin, flags, Links::Refuse),
+                openat(&self.to, begin, flags | OFlags::NOFOLLOW, Mode::empty()),
+            );
+            // Gone by now, or in a directory that isn't part of the copy.
+            let (Ok(from), Ok(to)) = (from, to) else { continue };
+            let placed = pointer(from.as_fd(), to.as_fd(), last_component(path));
+            let is_place = placed.map_err(|errno| failed(path, errno))?;
+            places.extend(RelPath::parse(path).ok().filter(|_| is_place));
+        }
+        Ok(places)
+    }
+
+    /// Gives directories what their originals have, the innermost first: what is made in one changes its time.
+    fn finish_directories(&self) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root: &[u8] = b".";
+        for path in self.tree.dirs.iter().rev().map(|dir| dir.path.as_slice()).chain([root]) {
+            let from = self.from.enter(path, flags, Links::Refuse);
+            let to = openat(&self.to, path, flags | OFlags::NOFOLLOW, Mode::empty());
+            if let (Ok(from), Ok(to)) = (from, to) {
+                file::copy_directory_nature(from.as_fd(), &to);
+            }
+        }
+    }
+
+    /// Removes what is there and in no checkpoint.
+    fn remove_others(&self) -> Result<(), Errno> {
+        let files = self.tree.entries.iter().map(|entry| entry.path.as_slice());
+        let files: HashSet<&[u8]> = files.collect();
+        let dirs: HashSet<&[u8]> = self.tree.dirs.iter().map(|dir| dir.path.as_slice()).collect();
+        let mut open: Vec<Vec<u8>> = vec![Vec::new()];
+        while let Some(path) = open.pop() {
+            let begin: &[u8] = if path.is_empty() { b"." } else { &path };
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let dir = openat(&self.to, begin, flags, Mode::empty())?;
+            for name in crate::repositories::children(&dir)? {
+                let full =
+                    if path.is_empty() { name.clone() } else { [&path, b"/".as_slice(), &name].concat() };
+                let stat = statat(&dir, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?;
+                let is_dir = Seen::of(&stat).is_dir();
+                let known = if is_dir { &dirs } else { &files };
+                if !known.contains(full.as_slice()) {
+                    remove_in(dir.as_fd(), &name)?;
+                } else if is_dir {
+                    open.push(full);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file that can't be copied: one of its own, or one that ends the whole.
+enum Trouble {
+    One(Errno),
+    Whole(WorkspaceError),
+}
+
+impl From<Errno> for Trouble {
+    fn from(errno: Errno) -> Self {
+        Self::One(errno)
+    }
+}
+
+impl Trouble {
+    fn of(self, path: &[u8]) -> WorkspaceError {
+        match self {
+            Self::One(errno) => failed(path, errno),
+            Self::Whole(error) => error,
+        }
+    }
+}
+
+/// What is there already, if it is what the tree has: its bytes are read, its nature is given.
+fn is_there(
+    from: BorrowedFd<'_>,
+    to: BorrowedFd<'_>,
+    name: &[u8],
+    entry: &Entry,
+    others: &HashSet<Vec<u8>>,
+) -> Option<Placed> {
+    let Content::Hashed { hash, .. } = entry.content else { return None };
+    if others.contains(&entry.path) || entry.seen.is_link() {
+        return None;
+    }
+    let (original, stat) = file::open(from, name).ok()?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let there = openat(to, name, flags, Mode::empty()).ok()?;
+    let seen = Seen::of(&fstat(&there).ok()?);
+    let alike = Seen::of(&stat) == entry.seen && seen.is_file() && seen.size == entry.seen.size;
+    if !alike || hash_pieces(&there).ok()? != hash {
+        return None;
+    }
+    file::copy_nature(&original, &entry.seen, &there).ok()?;
+    Some(Placed::There(Seen::of(&fstat(&there).ok()?)))
+}
+
+/// A file of the same size and mode for one that can't be read, so that it doesn't look deleted.
+fn stand_in(to: BorrowedFd<'_>, name: &[u8], entry: &Entry) -> Result<Placed, Trouble> {
+    let made = file::create(to, name)?;
+    ftruncate(&made, entry.seen.size)?;
+    file::give_nature(&entry.seen, &made)?;
+    let trouble = "there is no permission to read it; the copy has zeros in its place".to_owned();
+    Ok(Placed::Short(Seen::of(&fstat(&made)?), trouble))
+}
+
+fn finish_link(to: BorrowedFd<'_>, name: &[u8], entry: &Entry) -> Result<Placed, Trouble> {
+    file::give_link_nature(to, name, &entry.seen)?;
+    let stat = statat(to, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(Placed::There(Seen::of(&stat)))
+}
+
+/// What is named `.git`: an empty directory for a directory, the same file or link for a file or link. Whether it is
+/// a directory.
+fn pointer(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &[u8]) -> Result<bool, Errno> {
+    let Ok(stat) = statat(from, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(false) };
+    let seen = Seen::of(&stat);
+    if seen.is_dir() {
+        return mkdirat(to, name, mode_of(0o700)).map(|()| true);
+    }
+    if seen.is_link() {
+        symlinkat(readlinkat(from, name, Vec::new())?.as_c_str(), to, name)?;
+    } else if let Ok((pointer, stat)) = file::open(from, name) {
+        let made = file::create(to, name)?;
+        file::copy_bytes(&pointer, &stat, &made, Bytes::Copy)?;
+        file::copy_nature(&pointer, &Seen::of(&stat), &made)?;
+    }
+    Ok(false)
+}
+
+fn parent(path: &[u8]) -> &[u8] {
+    let cut = path.iter().rposition(|&byte| byte == b'/').unwrap_or_default();
+    path.get(..cut).unwrap_or_default()
+}
+
+fn failed(path: &[u8], errno: Errno) -> WorkspaceError {
+    match RelPath::parse(path) {
+        Ok(path) => WorkspaceError::at("copy", &path, errno),
+        Err(_) => crate::state::lock::state_error("fill", Path::new("the copy"), errno.into()),
+    }
+}
+
+fn words(errno: Errno) -> Reason {
+    Reason(std::io::Error::from(errno).to_string())
+}

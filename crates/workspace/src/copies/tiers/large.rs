@@ -1,0 +1,95 @@
+//! Files beyond what is kept, taken over from the tree into a copy of it.
+
+use std::os::fd::AsFd as _;
+
+use rustix::fs::{Mode, OFlags, fstat, mkdirat, openat, renameat};
+use rustix::io::Errno;
+
+use journeyman_protocol::RelPath;
+
+use crate::copies::tiers::file;
+use crate::copies::tiers::file::Bytes;
+use crate::error::WorkspaceError;
+use crate::files::remove::remove_in;
+use crate::files::root_dir::Seen;
+use crate::landing::CopyChange;
+use crate::snapshot::tree::{FileState, Kind, observe};
+use crate::workspace::Workspace;
+
+/// The name of a file that is being copied.
+const NEW: &[u8] = b".journeyman-new";
+
+/// Makes the file in the copy what the user has, if the copy hasn't changed it. Whether that is so now.
+pub(crate) fn take(user: &Workspace, copy: &Workspace, change: &CopyChange) -> Result<bool, WorkspaceError> {
+    let path = &change.path;
+    let signature = |workspace: &Workspace| workspace.door.look(path).ok().flatten();
+    if signature(user).is_some_and(|seen| signature(copy) == Some(seen)) {
+        // It shows through.
+        return Ok(true);
+    }
+    if !is_unchanged(copy, path, change.before.as_ref())? {
+        return Ok(false);
+    }
+    let failed = |errno| WorkspaceError::at("copy", path, errno);
+    match &change.after {
+        None => {
+            let dir = copy.door.parent(path).map_err(failed)?;
+            remove_in(dir.as_fd(), path.file_name()).map_err(failed)?;
+            Ok(true)
+        }
+        Some(after) if after.kind == Kind::File => place(user, copy, path).map_err(failed),
+        Some(_) => Ok(false),
+    }
+}
+
+fn is_unchanged(
+    copy: &Workspace,
+    path: &RelPath,
+    before: Option<&FileState>,
+) -> Result<bool, WorkspaceError> {
+    let now = match observe(&copy.door, path) {
+        Ok(now) => now.map(|(state, _)| state),
+        Err(WorkspaceError::NotAFile { .. } | WorkspaceError::Denied { .. }) => return Ok(false),
+        Err(other) => return Err(other),
+    };
+    Ok(match (before, now) {
+        (None, None) => true,
+        (Some(before), Some(now)) => before.same_content(&now) && before.mode == now.mode,
+        _ => false,
+    })
+}
+
+fn place(user: &Workspace, copy: &Workspace, path: &RelPath) -> Result<bool, Errno> {
+    let source = user.door.parent(path)?;
+    let (from, stat) = file::open(source.as_fd(), path.file_name())?;
+    make_above(copy, path)?;
+    let dir = copy.door.parent(path)?;
+    let at = dir.as_fd();
+    remove_in(at, NEW)?;
+    let made = file::create(at, NEW)?;
+    let copied = file::copy_bytes(&from, &stat, &made, Bytes::Share)
+        .and_then(|()| file::copy_nature(&from, &Seen::of(&stat), &made))
+        .and_then(|()| renameat(at, NEW, at, path.file_name()));
+    if let Err(errno) = copied {
+        remove_in(at, NEW)?;
+        return Err(errno);
+    }
+    Ok(Seen::of(&fstat(&from)?) == Seen::of(&stat))
+}
+
+fn make_above(copy: &Workspace, path: &RelPath) -> Result<(), Errno> {
+    let cuts = path.as_bytes().iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    let mut here = copy.door.directory(None)?;
+    let mut begin = 0;
+    for cut in cuts {
+        let name = path.as_bytes().get(begin..cut).unwrap_or_default();
+        match mkdirat(&here, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        here = openat(&here, name, flags, Mode::empty())?;
+        begin = cut + 1;
+    }
+    Ok(())
+}

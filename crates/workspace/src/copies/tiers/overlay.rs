@@ -1,0 +1,214 @@
+//! A layer over the user's tree: nothing is copied.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_sandbox::{Base, OverlayPlan};
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, statat};
+use rustix::io::Errno;
+
+use crate::copies::Means;
+use crate::copies::location::Beside;
+use crate::copies::tiers::{Made, Making, Reason};
+use crate::error::WorkspaceError;
+use crate::files::remove::{open_directory, remove_tree};
+use crate::files::root_dir::Seen;
+use crate::state::lock::state_error;
+use crate::workspace::Workspace;
+
+/// What the name of each layer begins with; its number follows.
+const LAYER: &str = "layer-";
+
+/// Where a layer is.
+pub(crate) fn layer_dir(files: &Path, layer: u32) -> PathBuf {
+    files.join(format!("{LAYER}{layer}"))
+}
+
+/// The part of a layer that changes go to.
+pub(crate) fn upper(files: &Path, layer: u32) -> PathBuf {
+    layer_dir(files, layer).join("upper")
+}
+
+/// Where a layer that is being refreshed has its journal.
+pub(crate) fn journal(files: &Path, layer: u32) -> PathBuf {
+    layer_dir(files, layer).join("journal")
+}
+
+pub(crate) fn make(making: Making<'_>) -> Result<Made, Reason> {
+    let workspace = making.workspace;
+    possible(workspace)?;
+    let beside = Beside::of(making)?;
+    let files = making.files(beside)?;
+    begin_layer(workspace, &files, 1)?;
+    let base = mount(workspace, making.means, &files, 1)?;
+    // Inode and times of files show through: what is known of the tree's is true of the copy's.
+    Ok(Made { base, beside, seed: Arc::clone(making.tree), left_out: Vec::new() })
+}
+
+/// Makes an empty layer.
+pub(crate) fn begin_layer(workspace: &Workspace, files: &Path, layer: u32) -> Result<(), WorkspaceError> {
+    let upper = upper(files, layer);
+    for dir in [&layer_dir(files, layer), &upper, &layer_dir(files, layer).join("kernel")] {
+        let made = DirBuilder::new().mode(0o700).create(dir);
+        made.map_err(|source| state_error("create the directory", dir, source))?;
+    }
+    // What is merged shows the upper root's nature for its own.
+    crate::copies::tiers::file::look_like(workspace.door.root(), &open_directory(&upper)?);
+    Ok(())
+}
+
+/// Mounts a layer over the tree.
+pub(crate) fn mount(
+    workspace: &Workspace,
+    means: &Means<'_>,
+    files: &Path,
+    layer: u32,
+) -> Result<Base, Reason> {
+    possible(workspace)?;
+    let absolute = |path: &Path| fs::canonicalize(path).map_err(|error| Reason(error.to_string()));
+    let plan = OverlayPlan {
+        lower: absolute(workspace.root())?,
+        upper: absolute(&upper(files, layer))?,
+        work: absolute(&layer_dir(files, layer).join("kernel"))?,
+    };
+    let mounted = means.sandbox.mount(&plan).map_err(|error| Reason(error.to_string()))?;
+    Ok(Base::Mounted(Arc::new(mounted)))
+}
+
+/// Gives an empty layer what another one has. Files are the same ones, but for those at the paths in `own`, which
+/// are copied; what says that something is gone is the same too.
+pub(crate) fn share_layer(
+    files: &Path,
+    old: u32,
+    new: u32,
+    own: &HashSet<&[u8]>,
+) -> Result<(), WorkspaceError> {
+    let (from, to) = (upper(files, old), upper(files, new));
+    let failed = |errno: Errno| state_error("fill", &to, errno.into());
+    let (from, to) = (open_directory(&from)?, open_directory(&to)?);
+    let mut open = vec![Vec::new()];
+    let mut dirs = Vec::new();
+    while let Some(path) = open.pop() {
+        let below = share_directory(&from, &to, &path, own).map_err(failed)?;
+        open.extend(below);
+        dirs.push(path);
+    }
+    // The innermost first: what is made in a directory changes its time.
+    for path in dirs.iter().rev() {
+        let (from, to) = (enter(&from, path).map_err(failed)?, enter(&to, path).map_err(failed)?);
+        crate::copies::tiers::file::copy_directory_nature(from.as_fd(), &to);
+    }
+    Ok(())
+}
+
+/// Shares what is right in a directory; gives the directories in it, which are made.
+fn share_directory(
+    from: &OwnedFd,
+    to: &OwnedFd,
+    path: &[u8],
+    own: &HashSet<&[u8]>,
+) -> Result<Vec<Vec<u8>>, Errno> {
+    let (from, to) = (enter(from, path)?, enter(to, path)?);
+    let mut below = Vec::new();
+    for name in crate::repositories::children(&from)? {
+        let full = if path.is_empty() { name.clone() } else { [path, b"/", &name].concat() };
+        let seen = Seen::of(&statat(&from, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?);
+        if seen.is_dir() {
+            mkdirat(&to, name.as_slice(), Mode::from_raw_mode(0o700))?;
+            below.push(full);
+        } else if seen.is_file() && own.contains(full.as_slice()) {
+            let (file, stat) = crate::copies::tiers::file::open(from.as_fd(), &name)?;
+            let made = crate::copies::tiers::file::create(to.as_fd(), &name)?;
+            crate::copies::tiers::file::copy_bytes(
+                &file,
+                &stat,
+                &made,
+                crate::copies::tiers::file::Bytes::Share,
+            )?;
+            crate::copies::tiers::file::copy_nature(&file, &seen, &made)?;
+        } else {
+            linkat(&from, name.as_slice(), &to, name.as_slice(), AtFlags::empty())?;
+        }
+    }
+    Ok(below)
+}
+
+fn enter(dir: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let path = if path.is_empty() { b".".as_slice() } else { path };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(dir, path, flags, Mode::empty())
+}
+
+/// Takes away layers that don't count: a crash may have left one half made, or one that was replaced.
+pub(crate) fn sweep(files: &Path, keep: u32) {
+    let keep = layer_dir(files, keep);
+    for entry in fs::read_dir(files).into_iter().flatten().flatten() {
+        let is_layer = entry.file_name().to_str().is_some_and(|name| name.starts_with(LAYER));
+        if is_layer && entry.path() != keep {
+            let _next_time = remove_tree(&entry.path());
+        }
+    }
+}
+
+fn possible(workspace: &Workspace) -> Result<(), Reason> {
+    if workspace.base().is_some() {
+        return Err("the tree is a copy itself".into());
+    }
+    let root = fs::canonicalize(workspace.root()).map_err(|error| Reason(error.to_string()))?;
+    match mount_beneath(&root) {
+        // A layer shows one file system: what is mounted in the tree would look deleted.
+        Some(at) => {
+            Err(Reason(format!("another file system is mounted in the project, at {}", at.display())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The first place beneath `root` where something is mounted.
+fn mount_beneath(root: &Path) -> Option<PathBuf> {
+    let table = fs::read("/proc/self/mountinfo").ok()?;
+    let points =
+        table.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b' ').nth(4));
+    points.map(unescaped).find(|point| point != root && point.starts_with(root))
+}
+
+/// A path of the kernel's table, in which some bytes are written as `\` and three octal digits.
+fn unescaped(text: &[u8]) -> PathBuf {
+    let mut path = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| *first == b'\\');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                path.push(byte);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            None => {
+                path.push(*first);
+                rest = after;
+            }
+        }
+    }
+    PathBuf::from(OsString::from_vec(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_paths() {
+        let table: [(&[u8], &str); 4] =
+            [(b"/a/b", "/a/b"), (b"/a\\040b", "/a b"), (b"/a\\134", "/a\\"), (b"/a\\9", "/a\\9")];
+        for (text, expected) in table {
+            assert_eq!(unescaped(text), Path::new(expected));
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! The way into the tree: every path is resolved beneath the root by the kernel.
+//!
+//! A directory descriptor of the root is opened once. On Linux each name goes through `openat2` with
+//! `RESOLVE_BENEATH`, so that neither `..`, links, magic links nor a race lead out. Elsewhere, and where a
+//! sandbox forbids `openat2`, each component is opened by itself without following links.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_root_fs::open_beneath;
+pub(crate) use journeyman_root_fs::{Links, read_up_to};
+use journeyman_sandbox::Base;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::io::Errno;
+
+use crate::error::{NotAFile, WorkspaceError};
+use crate::limits::MAX_LINKS;
+
+/// How much is read at once while a file is hashed in pieces.
+const PIECE: usize = 128 * 1024;
+
+/// What is done with a link that is the last component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// It stands for what it points to.
+    Follow,
+    /// It is meant itself.
+    Keep,
+}
+
+/// What `stat` says of a file, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) mode: u32,
+    pub(crate) size: u64,
+    pub(crate) mtime: i64,
+    pub(crate) ctime: i64,
+    pub(crate) ino: u64,
+    pub(crate) owner: (u32, u32),
+    /// How many names it has.
+    pub(crate) names: u32,
+}
+
+impl Seen {
+    /// Takes what matters; times beyond the year 2262 wrap, which only makes a file look changed.
+    // The fields' types differ between platforms.
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::cast_lossless,
+        trivial_numeric_casts,
+        clippy::unnecessary_fallible_conversions
+    )]
+    pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
+        let nanos = |s: i64, ns: i64| s.wrapping_mul(1_000_000_000).wrapping_add(ns);
+        Self {
+            mode: stat.st_mode as u32,
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            mtime: nanos(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            ctime: nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            ino: stat.st_ino as u64,
+            owner: (stat.st_uid, stat.st_gid),
+            names: u32::try_from(stat.st_nlink).unwrap_or(u32::MAX),
+        }
+    }
+
+    pub(crate) fn file_type(&self) -> FileType {
+        #[allow(clippy::useless_conversion)]
+        match rustix::fs::RawMode::try_from(self.mode) {
+            Ok(mode) => FileType::from_raw_mode(mode),
+            Err(_) => FileType::Unknown,
+        }
+    }
+
+    pub(crate) fn is_file(&self) -> bool {
+        self.file_type() == FileType::RegularFile
+    }
+
+    pub(crate) fn is_link(&self) -> bool {
+        self.file_type() == FileType::Symlink
+    }
+
+    pub(crate) fn is_dir(&self) -> bool {
+        self.file_type() == FileType::Directory
+    }
+
+    pub(crate) fn permissions(&self) -> u32 {
+        self.mode & 0o7777
+    }
+
+    /// Why this has no content, if so.
+    pub(crate) fn not_a_file(&self) -> Option<NotAFile> {
+        match self.file_type() {
+            FileType::RegularFile => None,
+            FileType::Directory => Some(NotAFile::Directory),
+            FileType::Fifo => Some(NotAFile::Fifo),
+            FileType::Socket => Some(NotAFile::Socket),
+            FileType::CharacterDevice | FileType::BlockDevice => Some(NotAFile::Device),
+            FileType::Symlink | FileType::Unknown => Some(NotAFile::Other),
+        }
+    }
+
+    /// Whether this is the same content as `other` was, as far as `stat` can tell across a rename (which
+    /// changes the ctime).
+    pub(crate) fn same_content(&self, other: &Self) -> bool {
+        (self.ino, self.size, self.mtime) == (other.ino, other.size, other.mtime)
+    }
+}
+
+/// Permission bits as the system wants them.
+pub(crate) fn mode_of(permissions: u32) -> Mode {
+    Mode::from_raw_mode((permissions & 0o7777) as rustix::fs::RawMode)
+}
+
+/// The root's descriptor.
+#[derive(Debug)]
+pub(crate) struct Door {
+    root: OwnedFd,
+    path: PathBuf,
+    lists_by_time: OnceLock<Option<u64>>,
+}
+
+impl Door {
+    pub(crate) fn open(path: &Path) -> Result<Self, WorkspaceError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(rustix::fs::CWD, path, flags, Mode::empty())
+            .map_err(|errno| WorkspaceError::Root { path: path.to_owned(), source: errno.into() })?;
+        Ok(Self { root, path: path.to_owned(), lists_by_time: OnceLock::new() })
+    }
+
+    /// Opens the copy that stands for the tree at `path`.
+    pub(crate) fn open_base(path: &Path, base: &Base) -> Result<Self, WorkspaceError> {
+        match base {
+            Base::Directory { path: copy, .. } => Ok(Self { path: path.to_owned(), ..Self::open(copy)? }),
+            #[cfg(target_os = "linux")]
+            Base::Mounted(mounted) => {
+                let root = rustix::io::fcntl_dupfd_cloexec(mounted.root(), 3);
+                let root = root
+                    .map_err(|errno| WorkspaceError::Root { path: path.to_owned(), source: errno.into() })?;
+                Ok(Self { root, path: path.to_owned(), lists_by_time: OnceLock::new() })
+            }
+            #[cfg(not(target_os = "linux"))]
+            Base::Mounted(_) => {
+                let source = io::ErrorKind::Unsupported.into();
+                Err(WorkspaceError::Root { path: path.to_owned(), source })
+            }
+        }
+    }
+
+    /// Leads to what `other` leads to from now on.
+    pub(crate) fn replace(&self, other: &Self) -> Result<(), WorkspaceError> {
+        #[cfg(target_os = "linux")]
+        let replaced = journeyman_sandbox::replace_descriptor(self.root(), other.root());
+        #[cfg(not(target_os = "linux"))]
+        let replaced = {
+            let _ = other;
+            Err(io::ErrorKind::Unsupported.into())
+        };
+        replaced.map_err(|source| WorkspaceError::Root { path: self.path.clone(), source })
+    }
+
+    /// A path by which this process alone reaches what the root's descriptor stands for.
+    pub(crate) fn by_descriptor(&self) -> PathBuf {
+        use std::os::fd::AsRawFd as _;
+        PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
+    }
+
+    /// The root's device, if its file system is one of those that stamp a directory whenever a name in it comes,
+    /// goes or changes its meaning.
+    pub(crate) fn lists_by_time(&self) -> Option<u64> {
+        *self.lists_by_time.get_or_init(|| stamping_device(&self.root))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// Fails when the root was deleted while it was open: every name beneath it then just looks absent.
+    pub(crate) fn check_alive(&self) -> Result<(), WorkspaceError> {
+        let gone = |source: io::Error| WorkspaceError::Root { path: self.path.clone(), source };
+        let stat = fstat(&self.root).map_err(|errno| gone(errno.into()))?;
+        if stat.st_nlink == 0 { Err(gone(Errno::NOENT.into())) } else { Ok(()) }
+    }
+
+    /// An error for `path`, after a look whether the root itself is the trouble.
+    pub(crate) fn fail(&self, action: &'static str, path: &RelPath, errno: Errno) -> WorkspaceError {
+        match self.check_alive() {
+            Err(gone) => gone,
+            Ok(()) => WorkspaceError::at(action, path, errno),
+        }
+    }
+
+    /// Opens `path` beneath the root.
+    pub(crate) fn enter(&self, path: &[u8], flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+        open_beneath(self.root(), path, flags, links)
+    }
+
+    /// Opens a directory by its canonical path; `None` is the root.
+    pub(crate) fn directory(&self, path: Option<&RelPath>) -> Result<OwnedFd, Errno> {
+        let bytes = path.map_or(b".".as_slice(), RelPath::as_bytes);
+        self.enter(bytes, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
+    }
+
+    /// Opens the directory that holds the canonical `path`.
+    pub(crate) fn parent(&self, path: &RelPath) -> Result<OwnedFd, Errno> {
+        self.directory(path.parent().as_ref())
+    }
+
+    /// What is at the canonical `path`, links not followed; `None` if nothing is, also because a link stands where
+    /// a directory was.
+    pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Seen>, Errno> {
+        let dir = match self.parent(path) {
+            Ok(dir) => dir,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(errno) => return Err(errno),
+        };
+        match statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Seen::of(&stat))),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// The outermost thing above the canonical `path` that isn't a directory, if there is one.
+    pub(crate) fn obstacle(&self, path: &RelPath) -> Result<Option<(RelPath, Seen)>, Errno> {
+        if self.parent(path).is_ok() {
+            return Ok(None);
+        }
+        let mut above = Vec::new();
+        let mut next = path.parent();
+        while let Some(dir) = next {
+            next = dir.parent();
+            above.push(dir);
+        }
+        for dir in above.into_iter().rev() {
+            match self.look(&dir)? {
+                Some(seen) if seen.is_dir() => {}
+                Some(seen) => return Ok(Some((dir, seen))),
+                None => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the root itself is.
+    pub(crate) fn look_at_root(&self) -> Result<Option<Seen>, Errno> {
+        fstat(&self.root).map(|stat| Some(Seen::of(&stat)))
+    }
+
+    /// Opens a regular file for reading without ever waiting for it, and says what it is.
+    pub(crate) fn read_file(&self, path: &RelPath, links: Links) -> Result<(OwnedFd, Seen), WorkspaceError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = if links == Links::Refuse { flags | OFlags::NOFOLLOW } else { flags };
+        let file =
+            self.enter(path.as_bytes(), flags, links).map_err(|errno| self.fail("read", path, errno))?;
+        let stat = fstat(&file).map_err(|errno| self.fail("read", path, errno))?;
+        let seen = Seen::of(&stat);
+        match seen.not_a_file() {
+            Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
+            None => Ok((file, seen)),
+        }
+    }
+
+    /// What the link at the canonical `path` points to.
+    pub(crate) fn read_link(&self, path: &RelPath) -> Result<Vec<u8>, Errno> {
+        let dir = self.parent(path)?;
+        Ok(readlinkat(&dir, path.file_name(), Vec::new())?.into_bytes())
+    }
+
+    /// Gives the directory at the canonical `path` these permission bits, also where it can't be opened.
+    pub(crate) fn permit(&self, path: &RelPath, permissions: u32) -> Result<(), Errno> {
+        permit(self.enter(path.as_bytes(), PERMITTED, Links::Refuse)?, permissions)
+    }
+
+    /// The path without links: what `path` stands for. Components that don't exist (yet) are taken as they
+    /// are. A link out of the tree is refused.
+    pub(crate) fn canonical(&self, path: &RelPath, last: Last) -> Result<RelPath, WorkspaceError> {
+        if let Ok(dir) = self.parent(path) {
+            match statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => return Ok(path.clone()),
+                Ok(stat) if last == Last::Keep || !Seen::of(&stat).is_link() => return Ok(path.clone()),
+                _ => {}
+            }
+        }
+        self.resolve(path, last)
+    }
+
+    fn resolve(&self, path: &RelPath, last: Last) -> Result<RelPath, WorkspaceError> {
+        let outside = || WorkspaceError::Outside { path: path.clone() };
+        let failed = |errno| self.fail("resolve", path, errno);
+        let mut pending: VecDeque<Vec<u8>> = path.components().map(<[u8]>::to_vec).collect();
+        let mut done: Vec<(Vec<u8>, Option<OwnedFd>)> = Vec::new();
+        let mut links = 0;
+        while let Some(name) = pending.pop_front() {
+            if name == b".." {
+                done.pop().ok_or_else(outside)?;
+                continue;
+            }
+            let here = match done.last() {
+                None => self.root(),
+                Some((_, Some(dir))) => dir.as_fd(),
+                // Beneath something that isn't there: nothing to resolve.
+                Some((_, None)) => {
+                    done.push((name, None));
+                    continue;
+                }
+            };
+            let seen = match statat(here, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Some(Seen::of(&stat)),
+                Err(Errno::NOENT) => None,
+                Err(errno) => return Err(failed(errno)),
+            };
+            let is_last = pending.is_empty();
+            match seen {
+                Some(seen) if seen.is_link() && !(is_last && last == Last::Keep) => {
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return Err(WorkspaceError::NotFound { path: path.clone() });
+                    }
+                    let target = readlinkat(here, name.as_slice(), Vec::new()).map_err(failed)?.into_bytes();
+                    if target.first() == Some(&b'/') {
+                        return Err(outside());
+                    }
+                    let components = target.split(|&byte| byte == b'/');
+                    for part in components.rev().filter(|part| !matches!(*part, b"" | b".")) {
+                        pending.push_front(part.to_vec());
+                    }
+                }
+                Some(seen) if seen.is_dir() => {
+                    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                    let dir = openat(here, name.as_slice(), flags, Mode::empty()).map_err(failed)?;
+                    done.push((name, Some(dir)));
+                }
+                _ => done.push((name, None)),
+            }
+        }
+        let names: Vec<Vec<u8>> = done.into_iter().map(|(name, _)| name).collect();
+        let kind = NotAFile::Directory;
+        RelPath::parse(names.join(&b'/')).map_err(|_| WorkspaceError::NotAFile { path: path.clone(), kind })
+    }
+}
+
+/// How a directory is opened to change its permissions: where the system can, without needing any.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const PERMITTED: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const PERMITTED: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
+    use std::os::fd::AsRawFd as _;
+    // Such a descriptor takes no fchmod; the name by which the system lists it leads to the same directory.
+    rustix::fs::chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode_of(permissions))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
+    rustix::fs::fchmod(&dir, mode_of(permissions))
+}
+
+/// Where directories are stamped as POSIX wants it, by their magic numbers: ext2 to ext4, XFS, Btrfs, F2FS and tmpfs.
+/// Not network file systems, which may know late of what others do; nor overlays, whose lower directories may change
+/// behind them.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const STAMPING: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, trivial_numeric_casts)]
+fn stamping_device(root: &OwnedFd) -> Option<u64> {
+    let kind = rustix::fs::fstatfs(root).ok()?.f_type as u64;
+    STAMPING.contains(&kind).then(|| fstat(root).map(|stat| stat.st_dev as u64).ok())?
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn stamping_device(_root: &OwnedFd) -> Option<u64> {
+    None
+}
+
+/// Hashes a file of any size piece by piece.
+pub(crate) fn hash_pieces(file: &OwnedFd) -> io::Result<ContentHash> {
+    let mut hasher = blake3::Hasher::new();
+    let mut piece = Vec::with_capacity(PIECE);
+    loop {
+        piece.clear();
+        match rustix::io::read(file, rustix::buffer::spare_capacity(&mut piece)) {
+            Ok(0) => return Ok(ContentHash::from(*hasher.finalize().as_bytes())),
+            Ok(_) => {
+                hasher.update(&piece);
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn rel(path: &str) -> RelPath {
+        RelPath::parse(path).unwrap()
+    }
+
+    #[test]
+    fn canonical_table() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = tree.path();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::write(root.join("a/b/file"), "x").unwrap();
+        symlink("a/b", root.join("short")).unwrap();
+        symlink("../b/file", root.join("a/b/up")).unwrap();
+        symlink("/etc", root.join("absolute")).unwrap();
+        symlink("../../..", root.join("a/out")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        symlink("a/new", root.join("dangling")).unwrap();
+        let door = Door::open(root).unwrap();
+        let table = [
+            ("a/b/file", Last::Follow, Ok("a/b/file")),
+            ("short/file", Last::Follow, Ok("a/b/file")),
+            ("short/up", Last::Follow, Ok("a/b/file")),
+            ("short/up", Last::Keep, Ok("a/b/up")),
+            ("short", Last::Keep, Ok("short")),
+            ("short/new/deep", Last::Follow, Ok("a/b/new/deep")),
+            ("dangling", Last::Follow, Ok("a/new")),
+            ("a/b/file/below", Last::Follow, Ok("a/b/file/below")),
+            ("absolute/passwd", Last::Follow, Err("outside")),
+            ("a/out/x", Last::Follow, Err("outside")),
+            ("loop/x", Last::Follow, Err("absent")),
+        ];
+        for (given, last, expected) in table {
+            let found =
+                door.canonical(&rel(given), last).map(|path| path.to_string()).map_err(|error| match error {
+                    WorkspaceError::Outside { .. } => "outside",
+                    WorkspaceError::NotFound { .. } => "absent",
+                    other => panic!("{given}: {other}"),
+                });
+            assert_eq!(found, expected.map(str::to_owned), "{given}");
+        }
+    }
+}

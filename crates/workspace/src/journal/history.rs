@@ -1,0 +1,460 @@
+//! The changes that happened, and which of them are in effect.
+//!
+//! A change is taken back by an undo, and an undo by a redo, or by a later undo that goes back beyond it. So a
+//! change is in effect unless something that took it back is; the journal is walked once, newest first, to tell.
+//! It may differ from file to file: what an undo had to leave, it didn't take back.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use journeyman_protocol::{CallId, RelPath, SessionId};
+
+use crate::change::{ChangeId, CheckpointId, UndoTarget};
+use crate::error::WorkspaceError;
+use crate::journal::{Cause, Dropped, Line, Record};
+
+/// Which changes were taken back, as far as one file is concerned.
+type Undone = Rc<HashSet<ChangeId>>;
+
+/// The changes that happened, as far as the journal remembers.
+pub(crate) struct History {
+    done: Vec<Record>,
+    checkpoints: HashSet<CheckpointId>,
+    dropped: Option<Dropped>,
+    gaps: Vec<Gap>,
+    /// For every file that no undo or redo left.
+    undone: Undone,
+    /// The files that one did leave; each is looked at when it is asked for.
+    left: RefCell<HashMap<RelPath, Option<Undone>>>,
+}
+
+/// Damaged lines of the journal.
+struct Gap {
+    /// The newest number before them.
+    through: u64,
+    /// How many changes that happened are before them.
+    done: usize,
+    /// The sessions that may have made what they recorded: whose lines are next to them, or on both sides.
+    sessions: HashSet<SessionId>,
+}
+
+/// Finds the damaged lines, and who may have written them.
+fn gaps(lines: &[Line], finished: &HashSet<ChangeId>) -> Vec<Gap> {
+    let writer = |line: &Line| match line {
+        Line::Change(record) => Some(record.session.clone()),
+        Line::Checkpoint(record) => Some(record.session.clone()),
+        _ => None,
+    };
+    let is_done = |line: &&Line| matches!(line, Line::Change(record) if finished.contains(&record.id));
+    let places = lines.iter().enumerate().filter(|(_, line)| matches!(line, Line::Damaged(_)));
+    let gaps = places.map(|(at, line)| {
+        let (before, after) = lines.split_at(at);
+        // A run's first line is a checkpoint: what is lost before that isn't the run's.
+        let next = after.iter().find(|line| writer(line).is_some());
+        let next = next.filter(|line| matches!(line, Line::Change(_))).and_then(writer);
+        let previous = before.iter().rev().find_map(writer);
+        let earlier: HashSet<SessionId> = before.iter().filter_map(writer).collect();
+        let both = after.iter().filter_map(writer).filter(|session| earlier.contains(session));
+        let sessions = both.chain(next).chain(previous).collect();
+        Gap { through: line.id(), done: before.iter().filter(is_done).count(), sessions }
+    });
+    gaps.collect()
+}
+
+/// The changes that happened: those that were closed, and those whose closing line is damaged. One of these that was
+/// taken back instead left its files as they were before, which an undo finds so.
+fn finished(lines: &[Line]) -> HashSet<ChangeId> {
+    let (mut finished, mut void, mut open) = (HashSet::new(), HashSet::new(), None);
+    for line in lines {
+        match line {
+            Line::Done(id) | Line::Placed(id) => {
+                finished.insert(*id);
+            }
+            Line::Void(id) => {
+                void.insert(*id);
+            }
+            Line::Change(record) => open = Some(record.id),
+            Line::Damaged(_) => finished.extend(open),
+            Line::Checkpoint(_) | Line::Dropped(_) => open = None,
+        }
+    }
+    finished.retain(|id| !void.contains(id));
+    finished
+}
+
+/// Changes to take back, newest first.
+pub(crate) struct Selected<'a> {
+    pub(crate) records: Vec<&'a Record>,
+    /// Whose they are, newest first.
+    pub(crate) sessions: Vec<SessionId>,
+    /// Whether all that the journal has since some moment is walked back, undone or not.
+    pub(crate) replay: bool,
+    /// Whether older changes of these sessions aren't in the journal any more.
+    pub(crate) dropped: bool,
+    /// Whether lines that may have recorded changes of theirs are damaged.
+    pub(crate) damaged: bool,
+}
+
+impl History {
+    pub(crate) fn new(lines: Vec<Line>) -> Self {
+        let finished = finished(&lines);
+        let gaps = gaps(&lines, &finished);
+        let (mut done, mut checkpoints, mut dropped) = (Vec::new(), HashSet::new(), None);
+        for line in lines {
+            match line {
+                Line::Change(record) if finished.contains(&record.id) => done.push(record),
+                Line::Checkpoint(record) => {
+                    checkpoints.insert(record.id);
+                }
+                Line::Dropped(found) => dropped = Some(found),
+                _ => {}
+            }
+        }
+        let undone = Rc::new(undone_in(done.iter()));
+        let takers = done.iter().filter(|record| !record.undoes.is_empty());
+        let left = takers.flat_map(|record| &record.left).map(|path| (path.clone(), None)).collect();
+        Self { done, checkpoints, dropped, gaps, undone, left: RefCell::new(left) }
+    }
+
+    /// How many changes are in effect in each stretch of the journal that one of these ids begins (they are
+    /// ascending).
+    pub(crate) fn in_effect_after(&self, ids: &[CheckpointId]) -> Vec<usize> {
+        let mut counts = vec![0; ids.len()];
+        for record in self.done.iter().filter(|record| self.is_undoable(record)) {
+            let stretch = ids.partition_point(|id| id.0 < record.id.0);
+            if let Some(count) = stretch.checked_sub(1).and_then(|place| counts.get_mut(place)) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    /// The changes, oldest first.
+    pub(crate) fn into_done(self) -> Vec<Record> {
+        self.done
+    }
+
+    fn undone_at(&self, path: &RelPath) -> Undone {
+        match self.left.borrow_mut().get_mut(path) {
+            None => self.undone.clone(),
+            Some(known) => {
+                known.get_or_insert_with(|| Rc::new(undone_at(self.done.iter(), Some(path)))).clone()
+            }
+        }
+    }
+
+    /// Whether the change's effect on `path` (on directories, without one) was taken back already.
+    pub(crate) fn is_undone(&self, id: ChangeId, path: Option<&RelPath>) -> bool {
+        match path {
+            Some(path) => self.undone_at(path).contains(&id),
+            None => self.undone.contains(&id),
+        }
+    }
+
+    /// Whether something of the change is in effect.
+    pub(crate) fn is_in_effect(&self, record: &Record) -> bool {
+        if record.files.is_empty() {
+            !self.is_undone(record.id, None)
+        } else {
+            record.files.iter().any(|file| !self.is_undone(record.id, Some(&file.path)))
+        }
+    }
+
+    /// Whether something of the change is there to be taken back by itself.
+    pub(crate) fn is_undoable(&self, record: &Record) -> bool {
+        !record.cause.takes_back() && self.is_in_effect(record)
+    }
+
+    /// The newest landing that settled the session's copy, and whether it is in effect.
+    pub(crate) fn landing_of(&self, session: &SessionId) -> Option<(ChangeId, bool)> {
+        let mut landings =
+            self.done.iter().rev().filter(|record| record.settles_copy && record.session == *session);
+        landings.next().map(|record| (record.id, self.is_in_effect(record)))
+    }
+
+    /// The changes of one call, oldest first.
+    pub(crate) fn of_call<'a>(
+        &'a self,
+        session: &'a SessionId,
+        call: &'a CallId,
+    ) -> impl Iterator<Item = &'a Record> + 'a {
+        self.done
+            .iter()
+            .filter(move |record| record.session == *session && record.call.as_ref() == Some(call))
+    }
+
+    /// Whether changes of this session, or of any, were dropped from the journal.
+    fn has_dropped(&self, session: Option<&SessionId>) -> bool {
+        self.dropped.as_ref().is_some_and(|dropped| match session {
+            Some(session) => dropped.sessions.contains(session),
+            None => !dropped.sessions.is_empty(),
+        })
+    }
+
+    /// Whether damaged lines may have recorded changes of this session.
+    fn is_damaged(&self, session: &SessionId) -> bool {
+        self.gaps.iter().any(|gap| gap.sessions.contains(session))
+    }
+
+    /// The changes to take back.
+    pub(crate) fn select(&self, target: &UndoTarget) -> Result<Selected<'_>, WorkspaceError> {
+        let asked = match target {
+            UndoTarget::To(checkpoint) => return self.select_since(*checkpoint),
+            UndoTarget::LastRun => None,
+            UndoTarget::Session(session) => Some(session),
+        };
+        let damaged = asked.map_or(!self.gaps.is_empty(), |session| self.is_damaged(session));
+        let nothing = || match (self.has_dropped(asked), damaged) {
+            (true, _) => WorkspaceError::HistoryDropped { session: asked.cloned() },
+            (_, true) => WorkspaceError::HistoryDamaged { session: asked.cloned() },
+            _ => WorkspaceError::NothingToUndo { session: asked.cloned() },
+        };
+        let undoable = || self.done.iter().enumerate().rev().filter(|(_, record)| self.is_undoable(record));
+        let session = match asked {
+            Some(session) => session.clone(),
+            None => {
+                let (at, newest) = undoable().next().ok_or_else(nothing)?;
+                let is_alone = |gap: &Gap| gap.sessions.iter().all(|session| *session == newest.session);
+                // What a newer run changed may have been recorded there.
+                if self.gaps.iter().any(|gap| gap.done > at && !is_alone(gap)) {
+                    return Err(WorkspaceError::HistoryDamaged { session: None });
+                }
+                newest.session.clone()
+            }
+        };
+        let undoable = || undoable().map(|(_, record)| record);
+        let is_of = |record: &&Record| record.session == session || record.beside.contains(&session);
+        let records: Vec<&Record> = undoable().filter(is_of).collect();
+        if records.is_empty() {
+            return Err(nothing());
+        }
+        let (dropped, damaged) = (self.has_dropped(Some(&session)), self.is_damaged(&session));
+        Ok(Selected { records, sessions: vec![session], replay: false, dropped, damaged })
+    }
+
+    /// Everything that was journaled since a checkpoint.
+    fn select_since(&self, checkpoint: CheckpointId) -> Result<Selected<'_>, WorkspaceError> {
+        if !self.checkpoints.contains(&checkpoint) {
+            return Err(WorkspaceError::UnknownCheckpoint { id: checkpoint });
+        }
+        if self.dropped.as_ref().is_some_and(|dropped| dropped.through > checkpoint.0) {
+            return Err(WorkspaceError::SinceDropped { checkpoint });
+        }
+        let since = || self.done.iter().rev().take_while(|record| record.id.0 > checkpoint.0);
+        // An undo of what was before the checkpoint is a change like any other; one of what came after it comes to
+        // nothing together with what it took back.
+        let counts = |record: &&Record| {
+            let beyond = !record.cause.takes_back() || record.undoes.iter().any(|id| id.0 < checkpoint.0);
+            beyond && self.is_in_effect(record)
+        };
+        let mut sessions = Vec::new();
+        for record in since().filter(counts) {
+            if !sessions.contains(&record.session) {
+                sessions.push(record.session.clone());
+            }
+        }
+        let damaged = self.gaps.iter().any(|gap| gap.through >= checkpoint.0);
+        if sessions.is_empty() && damaged {
+            return Err(WorkspaceError::HistoryDamaged { session: None });
+        }
+        if sessions.is_empty() {
+            return Err(WorkspaceError::NothingSince { checkpoint });
+        }
+        Ok(Selected { records: since().collect(), sessions, replay: true, dropped: false, damaged })
+    }
+
+    /// The undos that can be taken back, newest first: those since the newest change that wasn't one; then what was
+    /// taken back of calls that were cut off. Nobody asked for that, so what came later doesn't close it.
+    pub(crate) fn redoable(&self) -> impl Iterator<Item = &Record> {
+        let newest_first = || self.done.iter().rev();
+        let asked = newest_first().take_while(|record| record.cause.takes_back() && record.call.is_none());
+        let unasked = newest_first().filter(|record| record.call.is_some());
+        asked.chain(unasked).filter(|record| record.cause == Cause::Undo && self.is_in_effect(record))
+    }
+
+    /// Whose changes an undo took back, newest first.
+    pub(crate) fn sessions_of(&self, undo: &Record) -> Vec<SessionId> {
+        let taken: HashSet<ChangeId> = undo.undoes.iter().copied().collect();
+        let mut sessions = Vec::new();
+        for record in self.done.iter().rev().filter(|record| taken.contains(&record.id)) {
+            if !record.cause.takes_back() && !sessions.contains(&record.session) {
+                sessions.push(record.session.clone());
+            }
+        }
+        if sessions.is_empty() { vec![undo.session.clone()] } else { sessions }
+    }
+}
+
+/// The changes that were taken back, as far as `path` is concerned; without one, as far as nothing was left.
+/// A record can only take back what came before it, so that one walk is enough whatever a journal says.
+fn undone_at<'a>(
+    done: impl DoubleEndedIterator<Item = &'a Record>,
+    path: Option<&RelPath>,
+) -> HashSet<ChangeId> {
+    let mut undone = HashSet::new();
+    for taker in done.rev().filter(|record| !record.undoes.is_empty()) {
+        if !undone.contains(&taker.id) && !path.is_some_and(|path| taker.left.contains(path)) {
+            undone.extend(taker.undoes.iter().filter(|id| **id < taker.id));
+        }
+    }
+    undone
+}
+
+/// The changes that were taken back, oldest first in and as far as nothing was left.
+pub(crate) fn undone_in<'a>(done: impl DoubleEndedIterator<Item = &'a Record>) -> HashSet<ChangeId> {
+    undone_at(done, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use journeyman_protocol::{ContentHash, UnixMillis};
+    use journeyman_store::Blobs;
+
+    use super::*;
+    use crate::journal::{CheckpointRecord, FileRecord, Journal, Sync};
+    use crate::limits::Options;
+    use crate::snapshot::tree::{FileState, Kind};
+    use crate::workspace::Workspace;
+
+    fn session(number: u64) -> SessionId {
+        SessionId::new(UnixMillis(1), number)
+    }
+
+    fn record(id: u64, cause: Cause, files: &[&str], undoes: &[u64], left: &[&str]) -> Record {
+        let parsed =
+            |paths: &[&str]| paths.iter().map(|path| RelPath::parse(path).unwrap()).collect::<Vec<_>>();
+        let file = |path| FileRecord { path, before: None, after: None, sibling: None };
+        Record {
+            id: ChangeId(id),
+            session: session(1),
+            call: None,
+            cause,
+            at: None,
+            files: parsed(files).into_iter().map(file).collect(),
+            made: Vec::new(),
+            removed: Vec::new(),
+            cleared: Vec::new(),
+            modes: Vec::new(),
+            undoes: undoes.iter().map(|id| ChangeId(*id)).collect(),
+            left: parsed(left),
+            beside: Vec::new(),
+            settles_copy: false,
+        }
+    }
+
+    fn history(records: Vec<Record>) -> History {
+        let lines = records.into_iter().flat_map(|record| {
+            let id = record.id;
+            [Line::Change(record), Line::Done(id)]
+        });
+        History::new(lines.collect())
+    }
+
+    /// A change, and whether it is undone at `a`, at `b`, and where nothing was left.
+    type Undone = (u64, [bool; 3]);
+
+    #[test]
+    fn what_is_in_effect_after_undo_and_redo_of_undo() {
+        let edit = |id| record(id, Cause::Edit, &["a", "b"], &[], &[]);
+        let undo = |id, undoes: &[u64], left: &[&str]| record(id, Cause::Undo, &["a"], undoes, left);
+        let redo = |id, undoes: &[u64], left: &[&str]| record(id, Cause::Redo, &["a"], undoes, left);
+        // The journal, then for each id whether it is undone at a, at b, and where nothing was left.
+        let table: Vec<(Vec<Record>, Vec<Undone>)> = vec![
+            (vec![edit(1)], vec![(1, [false; 3])]),
+            (vec![edit(1), undo(2, &[1], &[])], vec![(1, [true; 3]), (2, [false; 3])]),
+            (vec![edit(1), undo(2, &[1], &["b"])], vec![(1, [true, false, true])]),
+            (vec![edit(1), undo(2, &[1], &[]), redo(3, &[2], &[])], vec![(1, [false; 3]), (2, [true; 3])]),
+            (vec![edit(1), undo(2, &[1], &[]), redo(3, &[2], &["a"])], vec![(1, [true, false, false])]),
+            (
+                vec![edit(1), undo(2, &[1], &[]), redo(3, &[2], &[]), undo(4, &[1], &[])],
+                vec![(1, [true; 3]), (2, [true; 3]), (4, [false; 3])],
+            ),
+            // Back beyond an undo: what it took back is in effect again.
+            (
+                vec![edit(1), edit(2), undo(3, &[1, 2], &[]), undo(4, &[2, 3], &[])],
+                vec![(1, [false; 3]), (2, [true; 3]), (3, [true; 3])],
+            ),
+            (
+                vec![edit(1), edit(2), undo(3, &[1, 2], &[]), undo(4, &[2, 3], &[]), redo(5, &[4], &[])],
+                vec![(1, [true; 3]), (2, [true; 3]), (3, [false; 3]), (4, [true; 3])],
+            ),
+            // A journal that nobody wrote: what takes itself or what comes later back does nothing.
+            (vec![undo(1, &[1, 2], &[]), undo(2, &[2, 3], &[])], vec![(1, [false; 3]), (2, [false; 3])]),
+        ];
+        for (records, expected) in table {
+            let shown = format!("{records:?}");
+            let history = history(records);
+            let [a, b] = ["a", "b"].map(|path| RelPath::parse(path).unwrap());
+            for (id, undone) in expected {
+                let found = [Some(&a), Some(&b), None].map(|path| history.is_undone(ChangeId(id), path));
+                assert_eq!(found, undone, "change {id} in {shown}");
+            }
+        }
+    }
+
+    /// A journal of about 32 MiB: what reading it, and undoing from it, takes. `cargo test --release -p
+    /// journeyman-workspace large_journal -- --ignored --nocapture` prints it for several lengths: it has to grow
+    /// with the length, not with its square.
+    #[test]
+    #[ignore = "it measures"]
+    fn a_large_journal_is_walked_once() {
+        for count in [15_000_u64, 30_000, 60_000] {
+            let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+            let (root, state) = (dir.path().join("tree"), dir.path().join("state"));
+            std::fs::create_dir(&root).unwrap();
+            let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
+            let kept: Vec<ContentHash> = (0..2_000_u64)
+                .map(|n| blobs.put_with(&n.to_le_bytes(), journeyman_store::Durability::Later).unwrap())
+                .collect();
+            let state_of = |n: u64| {
+                let hash = kept.get(usize::try_from(n % 2_000).unwrap()).copied();
+                Some(FileState { kind: Kind::File, mode: 0o644, size: 8, hash })
+            };
+            let mut journal = Journal::new(&state, u64::MAX);
+            journal.prepare().unwrap();
+            let tree = kept[0];
+            let label = "before the run".to_owned();
+            let first = CheckpointRecord { id: CheckpointId(1), session: session(0), label, at: None, tree };
+            let mut lines = vec![Line::Checkpoint(first)];
+            for n in 0..count {
+                // A hundred files a thousand times over, by a session each hundred changes.
+                let mut record = record(n + 2, Cause::Edit, &[], &[], &[]);
+                record.session = session(n / 100);
+                let path = RelPath::parse(format!("src/some/directory/file-{:03}.rs", n % 100)).unwrap();
+                let round = n / 100;
+                let before = if round == 0 { None } else { state_of(round - 1) };
+                record.files = vec![FileRecord { path, before, after: state_of(round), sibling: None }];
+                let id = record.id;
+                lines.extend([Line::Change(record), Line::Done(id)]);
+            }
+            journal.append(&lines, Sync::Later).unwrap();
+            let bytes = std::fs::metadata(state.join("journal/log")).unwrap().len();
+            let last = (count - 1) / 100;
+            std::fs::create_dir_all(root.join("src/some/directory")).unwrap();
+            for n in 0..100 {
+                let path = root.join(format!("src/some/directory/file-{n:03}.rs"));
+                std::fs::write(path, (last % 2_000).to_le_bytes()).unwrap();
+            }
+            let mut options = Options::new(state.clone(), blobs);
+            options.limits.journal_bytes = u64::MAX;
+            let workspace = Workspace::open(&root, options).unwrap();
+            let timed = |what: &str, work: &dyn Fn() -> usize| {
+                let begin = Instant::now();
+                let done = work();
+                println!("{count} changes, {bytes} bytes: {what} ({done}): {:?}", begin.elapsed());
+            };
+            timed("read", &|| Journal::new(&state, u64::MAX).lines().unwrap().len());
+            timed("undo of the last run", &|| workspace.undo(UndoTarget::LastRun).unwrap().restored.len());
+            timed("redo", &|| workspace.redo().unwrap().restored.len());
+            timed("undo to the first checkpoint", &|| {
+                workspace.undo(UndoTarget::To(CheckpointId(1))).unwrap().restored.len()
+            });
+            timed("redo", &|| workspace.redo().unwrap().restored.len());
+            timed("checkpoints", &|| workspace.checkpoints().unwrap().len());
+        }
+    }
+}

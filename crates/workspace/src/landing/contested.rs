@@ -1,0 +1,59 @@
+//! Files that a refresh left as the copy has them, although the user had changed them too.
+//!
+//! From then on the copy is compared with the tree that has the user's change, in which these files would look as if
+//! the copy alone had changed them: landing would take the user's lines away without a word. So what both sides
+//! started from is written down beside the copy, and stays what they are compared with.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use journeyman_protocol::RelPath;
+use serde::{Deserialize, Serialize};
+
+use crate::error::WorkspaceError;
+use crate::landing::{CopyChange, CopyChanges, Landing, stored};
+use crate::snapshot::tree::FileState;
+
+/// What each of them was before both sides changed it.
+pub(crate) type Contested = BTreeMap<RelPath, Option<FileState>>;
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    path: RelPath,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<FileState>,
+}
+
+/// Notes what came of landing the user's changes in the copy. To be called before the copy's base is another one.
+///
+/// # Errors
+/// [`WorkspaceError::State`]; [`WorkspaceError::Lost`] when what was noted before is damaged.
+pub(crate) fn note(dir: &Path, changes: &CopyChanges, landing: &Landing) -> Result<(), WorkspaceError> {
+    let known = read(dir)?;
+    let apart: HashSet<&RelPath> = landing.conflicts.iter().map(|(path, _)| path).collect();
+    let merged: HashSet<&RelPath> = landing.merged.iter().collect();
+    let files: HashMap<&RelPath, &CopyChange> = changes.files.iter().map(|file| (&file.path, file)).collect();
+    let mut noted = known.clone();
+    // The copy has these as the user has them now.
+    noted.retain(|path, _| !files.contains_key(path) || apart.contains(path) || merged.contains(path));
+    for file in apart.iter().filter_map(|path| files.get(path)) {
+        let source = file.from.as_ref().and_then(|from| files.get(from));
+        for file in source.into_iter().chain([file]) {
+            // What was contested before is still compared with what was there then.
+            noted.entry(file.path.clone()).or_insert(file.before);
+        }
+    }
+    if noted == known {
+        return Ok(());
+    }
+    let lines: Vec<Line> = noted.into_iter().map(|(path, before)| Line { path, before }).collect();
+    stored::write_to(dir, stored::CONTESTED, &lines)
+}
+
+/// Those that were noted.
+pub(crate) fn read(dir: &Path) -> Result<Contested, WorkspaceError> {
+    let damaged = || WorkspaceError::Lost { what: "the list of contested files".to_owned() };
+    let Some(text) = stored::read_from(dir, stored::CONTESTED)? else { return Ok(Contested::new()) };
+    let lines: Vec<Line> = stored::parsed(&text).ok_or_else(damaged)?;
+    Ok(lines.into_iter().map(|line| (line.path, line.before)).collect())
+}

@@ -1,0 +1,148 @@
+//! A copy's changes for people: as a diff, and as figures.
+
+use std::collections::HashSet;
+
+use journeyman_protocol::{FileChangeKind, RelPath};
+
+use crate::error::WorkspaceError;
+use crate::files::diff::Diff;
+use crate::files::diff::{FileDiff, Side, file_diff, quoted};
+use crate::landing::lines::{Numbering, edits};
+use crate::landing::{CopyChange, CopyChanges};
+use crate::limits::{DIFF_FILE_BYTES, MERGE_STEPS};
+use crate::snapshot::tree::FileState;
+use crate::workspace::Workspace;
+use crate::workspace::git_mode;
+
+/// How much changes are, to compare them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct DiffStat {
+    /// Files added, changed, deleted or given another name; a new name counts once.
+    pub files: usize,
+    /// Lines that are there now and weren't.
+    pub added: usize,
+    /// Lines that were there and aren't now.
+    pub removed: usize,
+}
+
+impl Workspace {
+    /// Those changes as a unified diff in git's form, of at most `max_bytes` bytes; a file that has only another name
+    /// is shown as renamed.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Lost`] when contents are gone, failures of the blobs.
+    pub fn copy_diff(&self, changes: &CopyChanges, max_bytes: usize) -> Result<Diff, WorkspaceError> {
+        let mut diff = Diff::default();
+        for (change, renamed) in shown(changes) {
+            let piece = match renamed {
+                Some(from) => rename(from, &change.path),
+                None => {
+                    let (before, after) = self.sides(change)?;
+                    file_diff(&change.path, side(&before), side(&after))
+                }
+            };
+            diff.add(&change.path, &piece, max_bytes);
+        }
+        Ok(diff)
+    }
+
+    /// How many files and lines those changes are. A line counts with its end, so that a line feed added to the last
+    /// line removes one line and adds one, as git counts. Binary files, and those over [`DIFF_FILE_BYTES`], have no
+    /// lines.
+    ///
+    /// # Errors
+    /// As [`Workspace::copy_diff`].
+    pub fn copy_stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
+        let mut stat = DiffStat::default();
+        for (change, renamed) in shown(changes) {
+            stat.files += 1;
+            if renamed.is_some() {
+                continue;
+            }
+            let (before, after) = self.sides(change)?;
+            if let (Some(before), Some(after)) = (countable(before.as_ref()), countable(after.as_ref())) {
+                let (added, removed) = counted(before, after);
+                stat.added += added;
+                stat.removed += removed;
+            }
+        }
+        Ok(stat)
+    }
+
+    /// Both contents of a change.
+    fn sides(&self, change: &CopyChange) -> Result<(Option<Content>, Option<Content>), WorkspaceError> {
+        let content = |state: &Option<FileState>| -> Result<Option<Content>, WorkspaceError> {
+            let Some(state) = state else { return Ok(None) };
+            let largest = self.limits().kept_file_bytes.min(DIFF_FILE_BYTES as u64);
+            let bytes = match state.hash {
+                Some(hash) if state.size <= largest => {
+                    let lost = || WorkspaceError::Lost { what: change.path.to_string() };
+                    Some(self.vault.get(&hash)?.ok_or_else(lost)?)
+                }
+                _ => None,
+            };
+            Ok(Some(Content { mode: git_mode(state), bytes }))
+        };
+        Ok((content(&change.before)?, content(&change.after)?))
+    }
+}
+
+/// One side of a change.
+struct Content {
+    mode: u32,
+    /// `None` when it is too large to be shown.
+    bytes: Option<Vec<u8>>,
+}
+
+/// The changes, each with its earlier name where it has one; without those that such a name is all there is of.
+fn shown(changes: &CopyChanges) -> impl Iterator<Item = (&CopyChange, Option<&RelPath>)> {
+    let gone: HashSet<&RelPath> =
+        changes.files.iter().filter(|file| file.after.is_none()).map(|file| &file.path).collect();
+    let moved: HashSet<&RelPath> = changes
+        .files
+        .iter()
+        .filter_map(|file| file.from.as_ref())
+        .filter(|from| gone.contains(from))
+        .collect();
+    changes.files.iter().filter_map(move |file| {
+        let is_source = file.after.is_none() && moved.contains(&file.path);
+        let renamed = file.from.as_ref().filter(|from| moved.contains(from));
+        (!is_source).then_some((file, renamed))
+    })
+}
+
+fn rename(from: &RelPath, to: &RelPath) -> FileDiff {
+    let text = format!(
+        "diff --git {} {}\nsimilarity index 100%\nrename from {}\nrename to {}\n",
+        quoted("a/", from),
+        quoted("b/", to),
+        quoted("", from),
+        quoted("", to)
+    );
+    FileDiff { text, kind: FileChangeKind::Added, added: 0, removed: 0, opaque: false }
+}
+
+fn side(content: &Option<Content>) -> Option<Side<'_>> {
+    content.as_ref().map(|content| Side { mode: content.mode, bytes: content.bytes.as_deref() })
+}
+
+/// The bytes to count lines of; `None` where there are none to count.
+fn countable(content: Option<&Content>) -> Option<&[u8]> {
+    match content {
+        None => Some(&[]),
+        Some(content) => content.bytes.as_deref().filter(|bytes| !bytes.contains(&0)),
+    }
+}
+
+/// Lines added and removed.
+fn counted(before: &[u8], after: &[u8]) -> (usize, usize) {
+    let mut numbers = Numbering::default();
+    let (old, new) = (numbers.lines(before), numbers.lines(after));
+    match edits(&old, &new, MERGE_STEPS) {
+        Some(edits) => edits
+            .iter()
+            .fold((0, 0), |(added, removed), edit| (added + edit.new.len(), removed + edit.old.len())),
+        // Nearly all of it is different, or at another place.
+        None => (new.count(), old.count()),
+    }
+}

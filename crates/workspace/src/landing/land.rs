@@ -1,0 +1,146 @@
+//! Landing: a copy's changes as one transaction on the user's tree.
+
+use std::collections::{HashMap, HashSet};
+
+use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
+
+use crate::change::{Applied, ChangeId};
+use crate::error::WorkspaceError;
+use crate::journal::{Cause, DirRecord};
+use crate::landing::changes::renames;
+use crate::landing::plan::Planner;
+use crate::landing::verdict::is_same;
+use crate::landing::{CopyChange, CopyChanges, LandOptions, Landing, OnConflict};
+use crate::rules::is_git;
+use crate::snapshot::compare::filtered;
+use crate::snapshot::tree::{Difference, Keep, differences, kind_of};
+use crate::transaction::{Intent, Operation};
+use crate::workspace::Workspace;
+
+/// What else belongs to a landing's transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Besides {
+    /// Of other files than the copy's changes.
+    pub(crate) operations: Vec<Operation>,
+    /// Directories to make, besides those that files need.
+    pub(crate) make: Vec<DirRecord>,
+    /// Directories to remove at the end if they are empty.
+    pub(crate) remove: Vec<DirRecord>,
+}
+
+impl Workspace {
+    /// Brings the changes of a copy into this tree as one transaction, all of it or nothing. What the user changed
+    /// meanwhile stays: files that both changed are merged line by line where that can be done; a file that the user
+    /// gave another name gets the copy's changes there, and one that the copy gave another name takes the user's
+    /// along. An undo takes the landing back like any change of the session.
+    ///
+    /// Links are landed as links, and nothing is written through one. What can't be undone is a conflict: replacing
+    /// or deleting a file over [`kept_file_bytes`](crate::limits::Limits::kept_file_bytes). So is one of that size for which
+    /// there was no room beside the copy.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Lost`] when contents are gone; [`WorkspaceError::Protected`] for what belongs to git, [`WorkspaceError::Own`];
+    /// [`WorkspaceError::TooManyChanges`] when the journal couldn't hold it; as [`Workspace::apply`]. In each case
+    /// the tree is as it was.
+    pub fn land(&self, changes: &CopyChanges, options: &LandOptions) -> Result<Landing, WorkspaceError> {
+        self.land_as(changes, options, (&changes.session, None), Besides::default())
+    }
+
+    /// The same as the doing of a session's call, with what else belongs to the transaction.
+    pub(crate) fn land_as(
+        &self,
+        changes: &CopyChanges,
+        options: &LandOptions,
+        (session, call): (&SessionId, Option<&CallId>),
+        besides: Besides,
+    ) -> Result<Landing, WorkspaceError> {
+        self.door.check_alive()?;
+        if let Some(file) = changes.files.iter().find(|file| file.path.components().any(is_git)) {
+            return Err(WorkspaceError::Protected { path: file.path.clone() });
+        }
+        if let Some(file) = changes.files.iter().find(|file| self.rules.holds(&file.path)) {
+            return Err(WorkspaceError::Own { path: file.path.clone() });
+        }
+        let moved = self.moved_here(changes)?;
+        let landing = self.writing(|writer, hands| {
+            let mut plan = Planner::new(self, changes, &moved, options, &besides).plan()?;
+            if options.on_conflict != OnConflict::Refuse || plan.conflicts.is_empty() {
+                plan.operations.extend(besides.operations);
+                plan.operations.sort_by(|one, other| one.path.cmp(&other.path));
+                plan.make.extend(besides.make);
+                plan.remove.extend(besides.remove);
+            }
+            let done = plan.operations.iter().map(|operation| FileChange {
+                path: operation.path.clone(),
+                kind: kind_of(operation.before.is_some(), operation.after.is_some()),
+            });
+            let is_refused = |path: &RelPath| changes.objections.iter().any(|(other, _)| other == path);
+            let refused = plan.conflicts.iter().map(|(path, _)| path).filter(|path| is_refused(path));
+            let mut landing = Landing {
+                refused: refused.cloned().collect(),
+                applied: Applied { id: ChangeId::NONE, changes: done.collect() },
+                merged: plan.merged,
+                conflicts: plan.conflicts,
+                already: plan.already,
+                left: plan.left,
+            };
+            let nothing = plan.operations.is_empty() && plan.make.is_empty() && plan.remove.is_empty();
+            if options.dry_run || nothing {
+                return Ok(landing);
+            }
+            self.journal_meanwhile(writer, &plan.operations)?;
+            let intent = Intent {
+                session: session.clone(),
+                call: call.cloned(),
+                cause: Cause::Landing,
+                undoes: Vec::new(),
+                left: Vec::new(),
+                modes: Vec::new(),
+                make: plan.make,
+                remove: plan.remove,
+                settles_copy: call.is_none() && landing.left.is_empty(),
+            };
+            landing.applied.id = hands.execute(&mut writer.journal, intent, &plan.operations)?;
+            Ok(landing)
+        })?;
+        self.keep_to_quota()?;
+        Ok(landing)
+    }
+
+    /// Files that the user gave another name since the base, and that the copy changed under the old one. They are
+    /// looked for only where a file is gone.
+    fn moved_here(&self, changes: &CopyChanges) -> Result<HashMap<RelPath, RelPath>, WorkspaceError> {
+        let is_gone = |file: &&CopyChange| {
+            file.before.is_some() && !matches!(self.door.look(&file.path), Ok(Some(seen)) if !seen.is_dir())
+        };
+        let gone: HashSet<&RelPath> = changes.files.iter().filter(is_gone).map(|file| &file.path).collect();
+        if gone.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let before = match self.checkpoint_tree(&changes.base) {
+            Ok(before) => before,
+            // Then nobody can tell.
+            Err(WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. }) => {
+                return Ok(HashMap::new());
+            }
+            Err(other) => return Err(other),
+        };
+        let now = self.snapshot(Keep::Hashes, Some(&before))?;
+        let found = filtered(self.inputs(), &before, differences(&before, &now))?;
+        let mut moved: HashMap<RelPath, RelPath> =
+            renames(&found).into_iter().filter(|(from, _)| gone.contains(from)).collect();
+        // A file under a new name that has the copy's changes already was landed there before.
+        let is_new = |difference: &&Difference| difference.before.is_none();
+        let known = found.iter().filter(is_new).filter_map(|new| Some((new.after?.hash?, new)));
+        let known: HashMap<_, _> = known.collect();
+        for file in changes.files.iter().filter(|file| gone.contains(&file.path)) {
+            if let Some(after) = file.after.filter(|after| after.size > 0)
+                && let Some(new) = after.hash.and_then(|hash| known.get(&hash))
+                && is_same(new.after.as_ref(), Some(&after))
+            {
+                moved.entry(file.path.clone()).or_insert_with(|| new.path.clone());
+            }
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,481 @@
+//! What a landing is to do, all of it looked at before anything is done.
+//!
+//! Each changed file is looked at where the user has it now, and judged by itself. What is to happen in the end is
+//! then looked at as a whole: a file whose way is blocked, such as by a directory that still holds something, is a
+//! conflict as well, and so is what depended on it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+
+use journeyman_protocol::{ContentHash, RelPath};
+use rustix::fs::Dir;
+use rustix::io::Errno;
+
+use crate::contents::store::Vault;
+use crate::error::{NotAFile, WorkspaceError};
+use crate::files::root_dir::{Door, Links, Seen, read_up_to};
+use crate::journal::DirRecord;
+use crate::landing::land::Besides;
+use crate::landing::large_files::Large;
+use crate::landing::merge::Labels;
+use crate::landing::verdict::{Conflict, Contents, Here, Judge, Sides, Verdict, is_beyond_undo};
+use crate::landing::{CopyChange, CopyChanges, LandOptions, OnConflict};
+use crate::limits::MAX_DEPTH;
+use crate::rules::is_git;
+use crate::snapshot::tree::{FileState, Kind, observe};
+use crate::transaction::{Operation, io_error};
+use crate::workspace::Workspace;
+
+/// Bytes that the journal takes for one file of a change besides its names: two states with a hash each.
+const JOURNALED_BYTES: u64 = 400;
+/// So often a file's name stands there: itself, its sibling's, each as base 64 where need be.
+const JOURNALED_NAMES: u64 = 3;
+
+/// What a landing is to do, and what there is to tell.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) make: Vec<DirRecord>,
+    pub(crate) remove: Vec<DirRecord>,
+    pub(crate) merged: Vec<RelPath>,
+    pub(crate) conflicts: Vec<(RelPath, String)>,
+    pub(crate) already: Vec<RelPath>,
+    pub(crate) left: Vec<(RelPath, String)>,
+}
+
+/// What one change of the copy comes to.
+#[derive(Debug)]
+struct Outcome {
+    path: RelPath,
+    operations: Vec<Operation>,
+    merged: bool,
+    already: bool,
+    conflict: Option<String>,
+    /// Whether the word on conflicts found nothing to do with it.
+    left: bool,
+}
+
+/// The files that are to be gone and to be there.
+struct Aims<'o> {
+    removed: HashSet<&'o RelPath>,
+    placed: BTreeSet<&'o [u8]>,
+    /// Directories that go as well.
+    dirs: HashSet<&'o RelPath>,
+}
+
+pub(crate) struct Planner<'a> {
+    door: &'a Door,
+    contents: Stores<'a>,
+    changes: &'a CopyChanges,
+    moved: &'a HashMap<RelPath, RelPath>,
+    options: &'a LandOptions,
+    /// What goes along in the same transaction.
+    besides: &'a Besides,
+    label: String,
+    kept_file_bytes: u64,
+    journal_bytes: u64,
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn new(
+        workspace: &'a Workspace,
+        changes: &'a CopyChanges,
+        moved: &'a HashMap<RelPath, RelPath>,
+        options: &'a LandOptions,
+        besides: &'a Besides,
+    ) -> Self {
+        let limits = workspace.limits();
+        Self {
+            door: &workspace.door,
+            contents: Stores {
+                door: &workspace.door,
+                vault: &workspace.vault,
+                large: Large::of(&workspace.copy_dir(&changes.session)),
+            },
+            changes,
+            moved,
+            options,
+            besides,
+            label: format!("session {}", changes.session),
+            kept_file_bytes: limits.kept_file_bytes,
+            journal_bytes: limits.journal_bytes,
+        }
+    }
+
+    pub(crate) fn plan(&self) -> Result<Plan, WorkspaceError> {
+        let mut outcomes = self.outcomes()?;
+        while self.block(&mut outcomes)? {}
+        let mut plan = Plan::default();
+        for outcome in outcomes {
+            let Outcome { path, operations, merged, already, conflict, left } = outcome;
+            if left {
+                plan.left.extend(conflict.clone().map(|reason| (path.clone(), reason)));
+            }
+            if merged && !operations.is_empty() {
+                plan.merged.push(path.clone());
+            }
+            if already {
+                plan.already.push(path.clone());
+            }
+            plan.conflicts.extend(conflict.map(|reason| (path, reason)));
+            plan.operations.extend(operations);
+        }
+        plan.merged.sort_unstable();
+        plan.already.sort_unstable();
+        plan.conflicts.sort_unstable();
+        plan.left.sort_unstable();
+        if self.options.on_conflict == OnConflict::Refuse && !plan.conflicts.is_empty() {
+            (plan.operations, plan.merged) = (Vec::new(), Vec::new());
+            return Ok(plan);
+        }
+        plan.operations.sort_by(|one, other| one.path.cmp(&other.path));
+        self.check_size(&plan.operations)?;
+        (plan.make, plan.remove) = self.directories(&plan.operations)?;
+        Ok(plan)
+    }
+
+    /// A change that the journal can't hold, or would lose when it is cut to its newer half, can't be undone.
+    fn check_size(&self, operations: &[Operation]) -> Result<(), WorkspaceError> {
+        let names: u64 = operations.iter().map(|operation| operation.path.as_bytes().len() as u64).sum();
+        let count = operations.len() as u64;
+        let size = count * JOURNALED_BYTES + names * JOURNALED_NAMES;
+        let most = self.journal_bytes / 2;
+        if size <= most {
+            return Ok(());
+        }
+        let limit = u128::from(count) * u128::from(most) / u128::from(size.max(1));
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Err(WorkspaceError::TooManyChanges { given: operations.len(), limit })
+    }
+
+    /// Judges each change by itself.
+    fn outcomes(&self) -> Result<Vec<Outcome>, WorkspaceError> {
+        let gone: HashMap<&RelPath, &CopyChange> = self
+            .changes
+            .files
+            .iter()
+            .filter(|file| file.after.is_none())
+            .map(|file| (&file.path, file))
+            .collect();
+        // What is written down beside a copy may say anything: a name is given away once.
+        let mut sources: HashMap<&RelPath, &RelPath> = HashMap::new();
+        for file in self.changes.files.iter().filter(|file| file.before.is_none() && file.after.is_some()) {
+            if let Some(from) = file.from.as_ref().filter(|from| gone.contains_key(from)) {
+                sources.entry(from).or_insert(&file.path);
+            }
+        }
+        let objections: HashMap<&RelPath, &String> =
+            self.changes.objections.iter().map(|(path, why)| (path, why)).collect();
+        let mut outcomes = Vec::with_capacity(self.changes.files.len());
+        for file in &self.changes.files {
+            if sources.contains_key(&file.path) && file.after.is_none() {
+                continue;
+            }
+            if let Some(why) = objections.get(&file.path) {
+                outcomes.push(self.refused(&file.path, why));
+                continue;
+            }
+            let source = file.from.as_ref().filter(|from| sources.get(from) == Some(&&file.path));
+            let source = source.and_then(|from| gone.get(from).copied());
+            let (path, verdict) = match source {
+                Some(source) => (file.path.clone(), self.renamed(source, file)?),
+                None => self.file(file)?,
+            };
+            outcomes.push(self.outcome(path, verdict));
+        }
+        Ok(outcomes)
+    }
+
+    /// What nobody lands, whatever was said of conflicts.
+    fn refused(&self, path: &RelPath, why: &str) -> Outcome {
+        let (path, conflict) = (path.clone(), Some(why.to_owned()));
+        let left = matches!(self.options.on_conflict, OnConflict::Markers | OnConflict::Theirs);
+        Outcome { path, operations: Vec::new(), merged: false, already: false, conflict, left }
+    }
+
+    fn judge(&self) -> Judge<'_, Stores<'a>> {
+        let labels = Labels { ours: "here", base: None, theirs: &self.label };
+        Judge { contents: &self.contents, labels, kept_file_bytes: self.kept_file_bytes }
+    }
+
+    /// A file that kept its name in the copy, and where the user has it.
+    fn file(&self, file: &CopyChange) -> Result<(RelPath, Verdict), WorkspaceError> {
+        let path = self.moved.get(&file.path).unwrap_or(&file.path);
+        let here = here(self.door, path)?;
+        let sides = Sides { base: file.before.as_ref(), here: &here, copy: file.after.as_ref() };
+        if *path != file.path && file.after.is_none() {
+            let reason = format!("it was given the name «{path}» here, and deleted in the copy");
+            return Ok((
+                file.path.clone(),
+                Verdict::Conflict(Conflict { reason, theirs: None, marked: None }),
+            ));
+        }
+        Ok((path.clone(), self.judge().file(path, sides)?))
+    }
+
+    fn renamed(&self, source: &CopyChange, file: &CopyChange) -> Result<Verdict, WorkspaceError> {
+        let (from, to) = (&source.path, &file.path);
+        if let Some(elsewhere) = self.moved.get(from).filter(|elsewhere| *elsewhere != to) {
+            let reason = format!("«{from}» was given this name in the copy, and the name «{elsewhere}» here");
+            return Ok(Verdict::Conflict(Conflict { reason, theirs: None, marked: None }));
+        }
+        let (at_from, at_to) = (here(self.door, from)?, here(self.door, to)?);
+        let sides = Sides { base: source.before.as_ref(), here: &at_to, copy: file.after.as_ref() };
+        self.judge().renamed((from, &at_from), to, sides)
+    }
+
+    fn outcome(&self, path: RelPath, verdict: Verdict) -> Outcome {
+        let nothing = Outcome {
+            path,
+            operations: Vec::new(),
+            merged: false,
+            already: false,
+            conflict: None,
+            left: false,
+        };
+        match verdict {
+            Verdict::Land { merged: true, .. } if self.options.as_checked => {
+                Outcome { conflict: Some("both changed it".to_owned()), ..nothing }
+            }
+            Verdict::Already => Outcome { already: true, ..nothing },
+            Verdict::Land { operations, merged } => Outcome { operations, merged, ..nothing },
+            Verdict::Conflict(Conflict { reason, theirs: Some(operations), .. })
+                if self.options.beyond_undo && is_beyond_undo(&reason) =>
+            {
+                Outcome { operations, ..nothing }
+            }
+            Verdict::Conflict(Conflict { reason, theirs, marked }) => {
+                let (operations, left) = match self.options.on_conflict {
+                    OnConflict::Refuse | OnConflict::Mine => (None, false),
+                    OnConflict::Markers => (marked, true),
+                    OnConflict::Theirs => (theirs, true),
+                };
+                let left = left && operations.is_none();
+                let operations = operations.unwrap_or_default();
+                Outcome { operations, conflict: Some(reason), left, ..nothing }
+            }
+        }
+    }
+
+    /// Takes what is blocked out of the plan; whether there was any, so that others may be blocked now.
+    fn block(&self, outcomes: &mut [Outcome]) -> Result<bool, WorkspaceError> {
+        let mut blocked: BTreeMap<usize, String> = BTreeMap::new();
+        let aims = Aims::of(outcomes, &self.changes.removed).with(self.besides);
+        let mut taken: HashMap<&RelPath, usize> = HashMap::new();
+        for (index, outcome) in outcomes.iter().enumerate() {
+            for operation in &outcome.operations {
+                if taken.insert(&operation.path, index).is_some_and(|other| other != index) {
+                    blocked.insert(index, format!("«{}» would be changed twice", operation.path));
+                }
+                if operation.after.is_some()
+                    && let Some(reason) = self.obstruction(operation, &aims)?
+                {
+                    blocked.insert(index, reason);
+                }
+            }
+        }
+        let any = !blocked.is_empty();
+        for (index, reason) in blocked {
+            if let Some(outcome) = outcomes.get_mut(index) {
+                outcome.operations.clear();
+                outcome.conflict.get_or_insert(reason);
+                outcome.left = matches!(self.options.on_conflict, OnConflict::Markers | OnConflict::Theirs);
+            }
+        }
+        Ok(any)
+    }
+
+    /// What keeps a file from being there, if anything does.
+    fn obstruction(&self, operation: &Operation, aims: &Aims<'_>) -> Result<Option<String>, WorkspaceError> {
+        let path = &operation.path;
+        if let Some(above) = above(path).find(|above| aims.placed.contains(above.as_bytes())) {
+            return Ok(Some(format!("«{above}» is to be a file")));
+        }
+        if operation.before.is_some() {
+            return Ok(None);
+        }
+        let failed = |errno| self.door.fail("look at", path, errno);
+        match self.door.obstacle(path) {
+            Err(Errno::ACCESS) => return Ok(Some("its directory can't be entered".to_owned())),
+            Err(errno) => return Err(failed(errno)),
+            Ok(Some((at, seen))) if !aims.removed.contains(&at) => {
+                let what = if seen.is_link() { "a link" } else { "no directory" };
+                return Ok(Some(format!("«{at}» is {what} here, and stands in its way")));
+            }
+            // It goes, and nothing can be beneath it.
+            Ok(Some(_)) => return Ok(None),
+            Ok(None) => {}
+        }
+        let stands = self.door.look(path).map_err(failed)?;
+        if stands.is_some_and(|seen| seen.is_dir()) && !self.empties(path, aims, 0)? {
+            return Ok(Some("a directory that holds other files stands in its way".to_owned()));
+        }
+        Ok(None)
+    }
+
+    /// Whether nothing is left in a directory once all is done.
+    fn empties(&self, dir: &RelPath, aims: &Aims<'_>, depth: usize) -> Result<bool, WorkspaceError> {
+        let failed = |errno| self.door.fail("look at", dir, errno);
+        if depth > MAX_DEPTH {
+            return Ok(false);
+        }
+        let mut holds = false;
+        for name in names(self.door, dir).map_err(failed)? {
+            let Ok(path) = dir.join(name) else { return Ok(false) };
+            holds = true;
+            if aims.removed.contains(&path) {
+                continue;
+            }
+            let is_dir = self.door.look(&path).map_err(failed)?.is_some_and(|seen| seen.is_dir());
+            if !is_dir || !self.empties(&path, aims, depth + 1)? {
+                return Ok(false);
+            }
+        }
+        // The top one makes room itself; of those in it, an empty one goes if the copy hasn't got it either.
+        Ok(holds || depth == 0 || aims.dirs.contains(dir))
+    }
+
+    /// Directories to make besides those that files need, and those to remove if they are empty in the end.
+    fn directories(
+        &self,
+        operations: &[Operation],
+    ) -> Result<(Vec<DirRecord>, Vec<DirRecord>), WorkspaceError> {
+        let aims = Aims::of_all(operations.iter(), &[]).with(self.besides);
+        let files: BTreeSet<&[u8]> = self
+            .changes
+            .files
+            .iter()
+            .filter(|file| file.after.is_some())
+            .map(|file| file.path.as_bytes())
+            .collect();
+        let is_ours = |dir: &&DirRecord| !dir.path.components().any(is_git);
+        let look = |path: &RelPath| -> Result<Option<Seen>, WorkspaceError> {
+            match self.door.look(path) {
+                Err(Errno::ACCESS) => Ok(None),
+                other => other.map_err(|errno| self.door.fail("look at", path, errno)),
+            }
+        };
+        let mut make = Vec::new();
+        for dir in self.changes.made.iter().filter(is_ours) {
+            let in_the_way = match look(&dir.path)? {
+                Some(seen) if seen.is_dir() => continue,
+                Some(_) => Some(dir.path.clone()),
+                None => self.door.obstacle(&dir.path).ok().flatten().map(|(at, _)| at),
+            };
+            let is_free = in_the_way.is_none_or(|at| aims.removed.contains(&at));
+            let to_be_file = |path: &RelPath| aims.placed.contains(path.as_bytes());
+            // What was to be in it, and isn't landed, takes it along.
+            let left_out = has_beneath(&files, &dir.path) && !has_beneath(&aims.placed, &dir.path);
+            if is_free
+                && !left_out
+                && !to_be_file(&dir.path)
+                && !above(&dir.path).any(|path| to_be_file(&path))
+            {
+                make.push(dir.clone());
+            }
+        }
+        let mut remove = Vec::new();
+        for dir in self.changes.removed.iter().filter(is_ours) {
+            if look(&dir.path)?.is_some_and(|seen| seen.is_dir()) {
+                remove.push(dir.clone());
+            }
+        }
+        Ok((make, remove))
+    }
+}
+
+impl<'o> Aims<'o> {
+    fn with(mut self, besides: &'o Besides) -> Self {
+        let gone = besides.operations.iter().filter(|operation| operation.after.is_none());
+        self.removed.extend(gone.map(|operation| &operation.path));
+        self.dirs.extend(besides.remove.iter().map(|dir| &dir.path));
+        self
+    }
+
+    fn of(outcomes: &'o [Outcome], dirs: &'o [DirRecord]) -> Self {
+        Self::of_all(outcomes.iter().flat_map(|outcome| &outcome.operations), dirs)
+    }
+
+    fn of_all(operations: impl Iterator<Item = &'o Operation>, dirs: &'o [DirRecord]) -> Self {
+        let mut aims = Self {
+            removed: HashSet::new(),
+            placed: BTreeSet::new(),
+            dirs: dirs.iter().map(|dir| &dir.path).collect(),
+        };
+        for operation in operations {
+            match operation.after {
+                Some(_) => drop(aims.placed.insert(operation.path.as_bytes())),
+                None => drop(aims.removed.insert(&operation.path)),
+            }
+        }
+        aims
+    }
+}
+
+/// The directories above a path, the nearest first.
+fn above(path: &RelPath) -> impl Iterator<Item = RelPath> {
+    std::iter::successors(path.parent(), RelPath::parent)
+}
+
+fn has_beneath(paths: &BTreeSet<&[u8]>, dir: &RelPath) -> bool {
+    let prefix = [dir.as_bytes(), b"/"].concat();
+    paths.range(prefix.as_slice()..).next().is_some_and(|path| path.starts_with(&prefix))
+}
+
+fn names(door: &Door, dir: &RelPath) -> Result<Vec<Vec<u8>>, Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(door.directory(Some(dir))?)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(name.to_vec());
+        }
+    }
+    Ok(names)
+}
+
+/// What the user's tree has there.
+fn here(door: &Door, path: &RelPath) -> Result<Here, WorkspaceError> {
+    match observe(door, path) {
+        Ok(None) | Err(WorkspaceError::NotFound { .. }) => Ok(Here::Nothing),
+        Ok(Some((state, seen))) => Ok(Here::File(state, seen)),
+        Err(WorkspaceError::NotAFile { kind: NotAFile::Directory, .. }) => Ok(Here::Directory),
+        Err(WorkspaceError::NotAFile { kind, .. }) => Ok(Here::Other(kind.to_string())),
+        Err(WorkspaceError::Denied { .. }) => Ok(Here::Other("a file that can't be read".to_owned())),
+        Err(other) => Err(other),
+    }
+}
+
+/// The contents of the user's tree, and those that are kept.
+struct Stores<'a> {
+    door: &'a Door,
+    vault: &'a Vault,
+    large: Large,
+}
+
+impl Contents for Stores<'_> {
+    fn kept(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        self.vault.get(hash)
+    }
+
+    fn has(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        self.vault.contains(hash)
+    }
+
+    fn large(&self, hash: &ContentHash, size: u64) -> Option<PathBuf> {
+        self.large.path(hash, size)
+    }
+
+    fn here(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {
+        let raced = || WorkspaceError::Raced { path: path.clone() };
+        let bytes = match state.kind {
+            Kind::Link => self.door.read_link(path).map_err(|errno| self.door.fail("read", path, errno))?,
+            Kind::File => {
+                let (file, seen) = self.door.read_file(path, Links::Refuse)?;
+                let read = read_up_to(&file, seen.size, state.size);
+                read.map_err(|source| io_error("read", path, source))?.ok_or_else(raced)?
+            }
+        };
+        if Some(ContentHash::of(&bytes)) == state.hash { Ok(bytes) } else { Err(raced()) }
+    }
+}

@@ -1,0 +1,258 @@
+//! What may not come out of a copy, or out of a command's layer, whatever else becomes of it.
+//!
+//! A command can't change the user's own files there, so it is enough to look at what would be landed: guarded paths,
+//! repositories (those without a `.git` too), links that lead out of the project, names that nobody can read, files
+//! that run with somebody else's rights.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
+
+use journeyman_protocol::RelPath;
+
+use crate::error::WorkspaceError;
+use crate::files::root_dir::Door;
+use crate::guarded::GuardRules;
+use crate::guarded::look::Products;
+use crate::journal::Cause;
+use crate::snapshot::tree::{Difference, FileState, Kind};
+use crate::workspace::Workspace;
+
+const GUARDED: &str =
+    "programs outside the sandbox run or obey it, so the change of it is the person's to make";
+const REPOSITORY: &str = "it is part of a repository that a command made: git would run what it says";
+const LEADS_OUT: &str = "it is a link that leads out of the project";
+const NAME: &str = "its name has control characters, or isn't UTF-8";
+const OTHERS_RIGHTS: &str = "it would run with its owner's or its group's rights (set-user-id, set-group-id)";
+
+/// Where the system's own programs and libraries are, which only who administers it changes. Environments of
+/// interpreters have links to them.
+const SYSTEM: [&str; 6] = ["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
+/// Refusals of one landing that are kept; who meets more has seen enough.
+const MOST_OBJECTIONS: usize = 1_000;
+
+/// Says what may not be landed in a project.
+pub(crate) struct Filter<'a> {
+    user: &'a Workspace,
+    guards: GuardRules,
+    products: Products<'a>,
+}
+
+impl<'a> Filter<'a> {
+    /// The filter of a tree; `None` where it was opened without one.
+    pub(crate) fn of(user: &'a Workspace) -> Option<Self> {
+        let products = Products::of(user);
+        Some(Self { user, guards: user.options.guarded?, products })
+    }
+
+    /// What is wrong with a path that would be changed, whatever it is to be.
+    pub(crate) fn path(&self, path: &RelPath) -> Option<&'static str> {
+        let is_guarded = (self.guards.guarded)(path)
+            && ((self.guards.on_entering)(path) || !self.products.hold(path.as_bytes()));
+        is_guarded.then_some(GUARDED)
+    }
+
+    /// What is wrong with a file that wasn't there, or is another one. `target` is a link's.
+    pub(crate) fn file(
+        &self,
+        path: &RelPath,
+        is_new: bool,
+        (before, mode): (Option<u32>, u32),
+        target: Option<&[u8]>,
+    ) -> Option<&'static str> {
+        if let Some(target) = target {
+            return leads_out(self.user.root(), path, target).then_some(LEADS_OUT);
+        }
+        if is_new && !is_readable(path.as_bytes()) {
+            return Some(NAME);
+        }
+        let new_rights = mode & !before.unwrap_or_default() & 0o6000;
+        (new_rights != 0).then_some(OTHERS_RIGHTS)
+    }
+
+    /// Looks at what differs between a tree and a copy of it.
+    pub(crate) fn objections(
+        &self,
+        copy: &Workspace,
+        found: &[Difference],
+        made: &[RelPath],
+    ) -> Result<Vec<(RelPath, String)>, WorkspaceError> {
+        let mut objections = BTreeMap::new();
+        let mut edited = None;
+        for difference in found {
+            let path = &difference.path;
+            if self.path(path).is_some() {
+                // What an edit wrote was judged, and somebody said yes to it.
+                let edited = match &edited {
+                    Some(edited) => edited,
+                    None => edited.insert(edited_files(copy)?),
+                };
+                if edited.get(path).is_none_or(|left| !same(left.as_ref(), difference.after.as_ref())) {
+                    objections.insert(path.clone(), GUARDED);
+                    continue;
+                }
+            }
+            let Some(after) = &difference.after else { continue };
+            let is_changed =
+                difference.before.is_none_or(|before| before.hash != after.hash || before.hash.is_none());
+            let target = match after.kind {
+                Kind::Link if is_changed => copy.door.read_link(path).ok(),
+                Kind::Link => continue,
+                Kind::File => None,
+            };
+            let before = difference.before.map(|before| before.mode);
+            let wrong = self.file(path, difference.before.is_none(), (before, after.mode), target.as_deref());
+            if let Some(wrong) = wrong {
+                objections.insert(path.clone(), wrong);
+            }
+        }
+        let changed: Vec<&RelPath> = found.iter().map(|difference| &difference.path).collect();
+        for path in in_bare_repositories(&self.user.door, &copy.door, &changed, made) {
+            objections.insert(path, REPOSITORY);
+        }
+        let objections = objections.into_iter().take(MOST_OBJECTIONS);
+        Ok(objections.map(|(path, why)| (path, why.to_owned())).collect())
+    }
+}
+
+/// Whether a directory with these names in it is a repository to git, `.git` or not.
+pub(crate) fn is_repository(names: &[Vec<u8>]) -> bool {
+    let has = |name: &[u8]| names.iter().any(|other| other.eq_ignore_ascii_case(name));
+    has(b"head") && has(b"objects") && has(b"refs")
+}
+
+/// The same of a directory of a tree.
+fn is_bare(door: &Door, dir: Option<&RelPath>) -> bool {
+    let names = door.directory(dir).and_then(|dir| crate::repositories::children(&dir));
+    names.is_ok_and(|names| is_repository(&names))
+}
+
+/// The changed files of repositories without a `.git`: all of one that is new, and of one that was there what git
+/// runs or obeys.
+fn in_bare_repositories(user: &Door, copy: &Door, changed: &[&RelPath], made: &[RelPath]) -> Vec<RelPath> {
+    let parts = ["head", "objects", "refs", "config", "hooks", "info"];
+    let mut candidates: BTreeSet<Option<RelPath>> = BTreeSet::new();
+    for path in changed.iter().copied().chain(made) {
+        let mut at = Some(path.clone());
+        while let Some(path) = at {
+            let name = path.file_name().to_ascii_lowercase();
+            if parts.iter().any(|part| part.as_bytes() == name.as_slice()) {
+                candidates.insert(path.parent());
+            }
+            at = path.parent();
+        }
+    }
+    let mut found = Vec::new();
+    for dir in candidates.iter().filter(|dir| is_bare(copy, dir.as_ref())) {
+        let was_there = is_bare(user, dir.as_ref());
+        for path in changed {
+            let rest = match dir {
+                None => Some(path.as_bytes()),
+                Some(dir) => {
+                    path.as_bytes().strip_prefix(dir.as_bytes()).and_then(|rest| rest.strip_prefix(b"/"))
+                }
+            };
+            let Some(first) = rest.and_then(|rest| rest.split(|byte| *byte == b'/').next()) else { continue };
+            let first = first.to_ascii_lowercase();
+            let first = std::str::from_utf8(&first).unwrap_or_default();
+            let is_part =
+                if was_there { ["config", "hooks", "info"].contains(&first) } else { parts.contains(&first) };
+            if is_part {
+                found.push((*path).clone());
+            }
+        }
+    }
+    found
+}
+
+/// What edits in a copy left of each file that they wrote last.
+pub(crate) fn edited_files(copy: &Workspace) -> Result<BTreeMap<RelPath, Option<FileState>>, WorkspaceError> {
+    let history = crate::journal::history::History::new(copy.journal().lines()?);
+    let mut edited = BTreeMap::new();
+    for record in history.into_done().into_iter().filter(|record| record.cause == Cause::Edit) {
+        for file in record.files {
+            edited.insert(file.path, file.after);
+        }
+    }
+    Ok(edited)
+}
+
+fn same(left: Option<&FileState>, now: Option<&FileState>) -> bool {
+    match (left, now) {
+        (None, None) => true,
+        (Some(left), Some(now)) => left.kind == now.kind && left.hash.is_some() && left.hash == now.hash,
+        _ => false,
+    }
+}
+
+fn is_readable(path: &[u8]) -> bool {
+    std::str::from_utf8(path).is_ok_and(|path| !path.chars().any(char::is_control))
+}
+
+/// Whether a link at `path`, in whose directory no link leads, points out of the project at `root`: what can't be told
+/// by the names alone does.
+fn leads_out(root: &Path, path: &RelPath, target: &[u8]) -> bool {
+    use std::os::unix::ffi::OsStrExt as _;
+    let target = Path::new(std::ffi::OsStr::from_bytes(target));
+    let plain =
+        |path: &Path| path.components().all(|it| matches!(it, Component::Normal(_) | Component::RootDir));
+    if target.is_absolute() {
+        let allowed = target.starts_with(root) || SYSTEM.iter().any(|system| target.starts_with(system));
+        return !allowed || !plain(target);
+    }
+    let mut depth = path.components().count().saturating_sub(1);
+    let mut down = false;
+    for component in target.components() {
+        match component {
+            Component::Normal(_) => down = true,
+            Component::CurDir => {}
+            // After a name, which may be a link's, it may lead anywhere.
+            Component::ParentDir if down => return true,
+            Component::ParentDir => match depth.checked_sub(1) {
+                Some(above) => depth = above,
+                None => return true,
+            },
+            Component::RootDir | Component::Prefix(_) => return true,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_links_lead() {
+        let table = [
+            ("a/link", "b", false),
+            ("a/link", "../b", false),
+            ("a/link", "../../b", true),
+            ("link", "..", true),
+            ("link", "a/../b", true),
+            ("a/b/link", "../../c/d", false),
+            ("link", "/home/p/inside", false),
+            ("link", "/home/p/../x", true),
+            ("link", "/home/pp", true),
+            ("venv/bin/python", "/usr/bin/python3", false),
+            ("link", "/usr/../etc/passwd", true),
+            ("link", "/etc/passwd", true),
+            ("link", "/", true),
+        ];
+        for (path, target, expected) in table {
+            let path = RelPath::parse(path).unwrap();
+            assert_eq!(
+                leads_out(Path::new("/home/p"), &path, target.as_bytes()),
+                expected,
+                "{path} -> {target}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_git_takes_for_a_repository() {
+        let names = |names: &[&str]| names.iter().map(|name| name.as_bytes().to_vec()).collect::<Vec<_>>();
+        assert!(is_repository(&names(&["HEAD", "objects", "refs", "x"])));
+        assert!(is_repository(&names(&["head", "Objects", "REFS"])));
+        assert!(!is_repository(&names(&["HEAD", "objects"])));
+    }
+}

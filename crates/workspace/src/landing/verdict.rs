@@ -1,0 +1,429 @@
+//! What becomes of a file that the copy changed, given what the user's tree has now.
+//!
+//! Pure but for the contents that a merge needs: three states of a file go in (in the tree that the copy was made
+//! from, in the user's tree, in the copy), and what has to happen comes out.
+
+use std::path::PathBuf;
+
+use journeyman_protocol::{ContentHash, RelPath};
+
+use crate::error::WorkspaceError;
+use crate::files::root_dir::Seen;
+use crate::landing::merge::{Labels, Merge, merge};
+use crate::limits::MERGE_BYTES;
+use crate::snapshot::tree::{FileState, Kind};
+use crate::transaction::staging::executable_mode;
+use crate::transaction::{After, Operation, Source};
+
+/// What can be done with what can't be landed.
+const BY_HAND: &str = "it has to be taken from the copy by hand";
+/// What is said of what can be landed, but not undone.
+const DELETING: &str = "deleting it couldn't be undone";
+const REPLACING: &str = "replacing it couldn't be undone";
+
+/// Whether a conflict's reason is only that landing it couldn't be undone.
+pub(crate) fn is_beyond_undo(reason: &str) -> bool {
+    [DELETING, REPLACING].iter().any(|but| reason == too_large(but))
+}
+
+/// What the user's tree has under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Here {
+    Nothing,
+    /// A file or a link.
+    File(FileState, Seen),
+    Directory,
+    /// Something without content, or that can't be read, and what it is.
+    Other(String),
+}
+
+impl Here {
+    pub(crate) fn state(&self) -> Option<&FileState> {
+        match self {
+            Self::File(state, _) => Some(state),
+            _ => None,
+        }
+    }
+
+    fn before(&self) -> Option<(FileState, Seen)> {
+        match self {
+            Self::File(state, seen) => Some((*state, *seen)),
+            _ => None,
+        }
+    }
+}
+
+/// Where contents come from.
+pub(crate) trait Contents {
+    /// A content that was kept; `None` when it isn't (any more).
+    fn kept(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError>;
+
+    /// Whether it is kept.
+    fn has(&self, hash: &ContentHash) -> Result<bool, WorkspaceError>;
+
+    /// Where a file lies that was too large to be kept; `None` when it doesn't.
+    fn large(&self, hash: &ContentHash, size: u64) -> Option<PathBuf>;
+
+    /// What the user's tree has there, which was just seen as `state`.
+    fn here(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError>;
+}
+
+/// What is to happen.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// The user's tree is as the copy is.
+    Already,
+    /// This; `merged` where lines of both sides were put together.
+    Land { operations: Vec<Operation>, merged: bool },
+    /// Both sides' changes don't go together.
+    Conflict(Conflict),
+}
+
+/// Why not, and what can be done all the same.
+#[derive(Debug)]
+pub(crate) struct Conflict {
+    pub(crate) reason: String,
+    /// What makes the user's tree as the copy is; `None` where that can't be done.
+    pub(crate) theirs: Option<Vec<Operation>>,
+    /// What writes conflict markers, where lines can have them.
+    pub(crate) marked: Option<Vec<Operation>>,
+}
+
+/// One file's three states. `base` and `copy` may be of another name than the user's tree has it under.
+#[derive(Clone, Copy)]
+pub(crate) struct Sides<'a> {
+    pub(crate) base: Option<&'a FileState>,
+    pub(crate) here: &'a Here,
+    pub(crate) copy: Option<&'a FileState>,
+}
+
+/// Whether both are known to be the same, permissions included.
+pub(crate) fn is_same(one: Option<&FileState>, other: Option<&FileState>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => {
+            is_same_content(one, other) && (one.kind == Kind::Link || one.mode == other.mode)
+        }
+        _ => false,
+    }
+}
+
+/// What has no hash is known of nobody.
+fn is_same_content(one: &FileState, other: &FileState) -> bool {
+    one.kind == other.kind && one.hash.is_some() && one.hash == other.hash
+}
+
+/// Where the content of a merged file comes from.
+enum Content {
+    Copy,
+    Here,
+    Bytes(Vec<u8>),
+}
+
+/// Two sides put together.
+enum Combined {
+    To { content: Content, mode: u32 },
+    Apart { reason: String, marked: Option<Vec<u8>>, mode: u32 },
+}
+
+/// Decides on files.
+pub(crate) struct Judge<'a, C> {
+    pub(crate) contents: &'a C,
+    pub(crate) labels: Labels<'a>,
+    /// Files larger than this aren't kept.
+    pub(crate) kept_file_bytes: u64,
+}
+
+impl<C: Contents> Judge<'_, C> {
+    /// A file under one name.
+    pub(crate) fn file(&self, path: &RelPath, sides: Sides<'_>) -> Result<Verdict, WorkspaceError> {
+        let Sides { base, here, copy } = sides;
+        if let Here::Other(what) = here {
+            return Ok(conflict(format!("it is {what} here"), None, None));
+        }
+        let now = here.state();
+        if is_same(now, copy) {
+            return Ok(Verdict::Already);
+        }
+        let Some(copy) = copy else { return Ok(self.deletion(path, sides)) };
+        let Some(after) = self.after(path, now, copy)? else {
+            return Ok(conflict(too_large(BY_HAND), None, None));
+        };
+        let take = vec![operation(path, here, Some(after))];
+        if is_same(now, base) {
+            if now.is_some_and(|now| self.is_too_large(now) && !is_same_content(now, copy)) {
+                return Ok(conflict(too_large(REPLACING), Some(take), None));
+            }
+            return Ok(Verdict::Land { operations: take, merged: false });
+        }
+        let Some(now) = now else {
+            let reason = match here {
+                Here::Directory => "it is a directory here, and was changed in the copy",
+                _ => "it was deleted here, and changed in the copy",
+            };
+            return Ok(conflict(reason, Some(take), None));
+        };
+        match self.combine(base, (path, now), copy)? {
+            Combined::To { content, mode } => {
+                let merged = matches!(content, Content::Bytes(_));
+                let state = FileState { mode, ..*now };
+                let after = match content {
+                    Content::Here if mode == now.mode => return Ok(Verdict::Already),
+                    Content::Here => After {
+                        state,
+                        source: Source::Unchanged,
+                        mode: Some(mode),
+                        executable: false,
+                        like: None,
+                    },
+                    Content::Bytes(bytes) => written(bytes, mode),
+                    Content::Copy => match self.after(path, Some(now), copy)? {
+                        Some(after) => with_mode(after, mode),
+                        None => return Ok(conflict(too_large(BY_HAND), None, None)),
+                    },
+                };
+                Ok(Verdict::Land { operations: vec![operation(path, here, Some(after))], merged })
+            }
+            Combined::Apart { reason, marked, mode } => {
+                let marked = marked.map(|bytes| vec![operation(path, here, Some(written(bytes, mode)))]);
+                Ok(conflict(reason, Some(take), marked))
+            }
+        }
+    }
+
+    /// A file that the copy hasn't any more.
+    fn deletion(&self, path: &RelPath, sides: Sides<'_>) -> Verdict {
+        let Some(now) = sides.here.state() else { return Verdict::Already };
+        let gone = vec![operation(path, sides.here, None)];
+        if !is_same(Some(now), sides.base) {
+            return conflict("it was changed here, and deleted in the copy", Some(gone), None);
+        }
+        if self.is_too_large(now) {
+            return conflict(too_large(DELETING), Some(gone), None);
+        }
+        Verdict::Land { operations: gone, merged: false }
+    }
+
+    /// A file that the copy gave another name. `base` is what it was under the old one.
+    pub(crate) fn renamed(
+        &self,
+        (from, at_from): (&RelPath, &Here),
+        to: &RelPath,
+        sides: Sides<'_>,
+    ) -> Result<Verdict, WorkspaceError> {
+        let Sides { base, here: at_to, copy } = sides;
+        let Some(copy) = copy else { return self.file(to, sides) };
+        let gone = || at_from.state().map(|_| operation(from, at_from, None));
+        if is_same(at_to.state(), Some(copy)) {
+            return self.file(from, Sides { base, here: at_from, copy: None });
+        }
+        let Some(take) = self.after(to, None, copy)? else {
+            return Ok(conflict(too_large(BY_HAND), None, None));
+        };
+        let moved = |mut after: After| {
+            // What the old name's file had of owner and attributes comes along.
+            if let Here::File(FileState { kind: Kind::File, .. }, seen) = at_from {
+                after.like = Some((from.clone(), *seen));
+            }
+            gone().into_iter().chain([operation(to, at_to, Some(after))]).collect::<Vec<_>>()
+        };
+        if let (Here::Nothing, Here::File(..)) = (at_from, at_to) {
+            // The user gave it the same name.
+            return self.file(to, sides);
+        }
+        if let Here::File(..) | Here::Other(_) = at_to {
+            let theirs = matches!(at_to, Here::File(..)).then(|| moved(take));
+            let reason = format!("«{from}» was given this name in the copy, and something else has it here");
+            return Ok(conflict(reason, theirs, None));
+        }
+        let now = match at_from {
+            Here::File(now, _) => now,
+            Here::Nothing => {
+                let reason = format!("«{from}» was given this name in the copy, and is gone here");
+                return Ok(conflict(reason, Some(moved(take)), None));
+            }
+            Here::Directory | Here::Other(_) => {
+                let reason = format!("«{from}» was given this name in the copy, and is no file here");
+                return Ok(conflict(reason, None, None));
+            }
+        };
+        if is_same(Some(now), base) {
+            if self.is_too_large(now) {
+                return Ok(conflict(too_large(DELETING), Some(moved(take)), None));
+            }
+            return Ok(Verdict::Land { operations: moved(take), merged: false });
+        }
+        match self.combine(base, (from, now), copy)? {
+            Combined::To { content, mode } => {
+                let merged = matches!(content, Content::Bytes(_));
+                let after = match content {
+                    Content::Here if now.size > self.kept_file_bytes => {
+                        let reason = too_large("it isn't given another name");
+                        return Ok(conflict(reason, None, None));
+                    }
+                    Content::Here => self.carried(from, now, mode)?,
+                    Content::Bytes(bytes) => written(bytes, mode),
+                    Content::Copy => with_mode(take, mode),
+                };
+                Ok(Verdict::Land { operations: moved(after), merged })
+            }
+            Combined::Apart { reason, marked, mode } => {
+                let marked = marked.map(|bytes| moved(written(bytes, mode)));
+                let reason = format!("{reason}; the copy has it from «{from}»");
+                Ok(conflict(reason, Some(moved(take)), marked))
+            }
+        }
+    }
+
+    /// The user's own content, under another name.
+    fn carried(&self, from: &RelPath, now: &FileState, mode: u32) -> Result<After, WorkspaceError> {
+        let bytes = self.contents.here(from, now)?;
+        let source = Source::Bytes(bytes);
+        Ok(After {
+            state: FileState { mode, ..*now },
+            source,
+            mode: Some(mode),
+            executable: false,
+            like: None,
+        })
+    }
+
+    /// Puts both sides' content and permissions together. They differ.
+    fn combine(
+        &self,
+        base: Option<&FileState>,
+        (path, now): (&RelPath, &FileState),
+        copy: &FileState,
+    ) -> Result<Combined, WorkspaceError> {
+        let mode = merged_mode(base, now, copy);
+        let apart = |reason: &str| Combined::Apart { reason: reason.to_owned(), marked: None, mode };
+        if now.kind != copy.kind {
+            let reason = match now.kind {
+                Kind::Link => "it is a link here, and a file in the copy",
+                Kind::File => "it was changed here, and is a link in the copy",
+            };
+            return Ok(apart(reason));
+        }
+        if is_same_content(now, copy) {
+            return Ok(Combined::To { content: Content::Here, mode });
+        }
+        if now.kind == Kind::Link {
+            return Ok(apart("the link points elsewhere here than in the copy"));
+        }
+        let base = base.filter(|base| base.kind == Kind::File);
+        if let Some(base) = base {
+            if is_same_content(now, base) {
+                return Ok(match self.is_too_large(now) {
+                    true => apart(&too_large(REPLACING)),
+                    false => Combined::To { content: Content::Copy, mode },
+                });
+            }
+            if is_same_content(copy, base) {
+                return Ok(Combined::To { content: Content::Here, mode });
+            }
+        }
+        let largest = [base, Some(now), Some(copy)].into_iter().flatten().map(|state| state.size).max();
+        if largest.is_some_and(|size| size > MERGE_BYTES as u64) {
+            return Ok(apart(
+                "it was changed here and in the copy, and is too large to be merged line by line",
+            ));
+        }
+        let base = match base.map(|base| base.hash) {
+            None => Some(Vec::new()),
+            Some(None) => None,
+            Some(Some(hash)) => self.contents.kept(&hash)?,
+        };
+        let (Some(base), Some(theirs)) = (base, self.kept(copy)?) else {
+            return Ok(apart("it was changed here and in the copy, and what both started from isn't kept"));
+        };
+        let ours = self.contents.here(path, now)?;
+        Ok(match merge(&base, &ours, &theirs) {
+            // The user has the copy's changes already.
+            Merge::Clean(bytes) if bytes == ours => Combined::To { content: Content::Here, mode },
+            Merge::Clean(bytes) => Combined::To { content: Content::Bytes(bytes), mode },
+            Merge::Refused(why) => apart(&format!("it was changed here and in the copy, and {why}")),
+            Merge::Conflicts(conflicts) => {
+                let reason = match conflicts.count() {
+                    1 => "the same lines were changed here and in the copy".to_owned(),
+                    count => format!("the same lines were changed here and in the copy, in {count} places"),
+                };
+                Combined::Apart { reason, marked: Some(conflicts.marked(&self.labels)), mode }
+            }
+        })
+    }
+
+    fn kept(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        state.hash.map_or(Ok(None), |hash| self.contents.kept(&hash))
+    }
+
+    fn is_too_large(&self, now: &FileState) -> bool {
+        now.size > self.kept_file_bytes
+    }
+
+    /// A file as the copy has it; `None` when it is too large to be kept, and neither there (`now`)
+    /// nor beside the copy.
+    fn after(
+        &self,
+        path: &RelPath,
+        now: Option<&FileState>,
+        copy: &FileState,
+    ) -> Result<Option<After>, WorkspaceError> {
+        let is_there = now.is_some_and(|now| is_same_content(now, copy));
+        let source = match copy.hash {
+            Some(_) if is_there => Source::Unchanged,
+            Some(hash) if self.contents.has(&hash)? => Source::Blob(hash),
+            hash if copy.size > self.kept_file_bytes => {
+                match hash.and_then(|hash| self.contents.large(&hash, copy.size)) {
+                    Some(file) => Source::File(file),
+                    None => return Ok(None),
+                }
+            }
+            _ => return Err(WorkspaceError::Lost { what: path.to_string() }),
+        };
+        let mode = Some(copy.mode);
+        Ok(Some(After { state: *copy, source, mode, executable: false, like: None }))
+    }
+}
+
+fn with_mode(after: After, mode: u32) -> After {
+    After { state: FileState { mode, ..after.state }, mode: Some(mode), ..after }
+}
+
+fn too_large(but: &str) -> String {
+    format!("it is larger than what is kept of a file; {but}")
+}
+
+fn conflict(
+    reason: impl Into<String>,
+    theirs: Option<Vec<Operation>>,
+    marked: Option<Vec<Operation>>,
+) -> Verdict {
+    Verdict::Conflict(Conflict { reason: reason.into(), theirs, marked })
+}
+
+/// A permission bit that one side changed is as that side has it. Of a file that both sides added, the user's
+/// permissions stay, but for being executable in the copy.
+fn merged_mode(base: Option<&FileState>, now: &FileState, copy: &FileState) -> u32 {
+    match base.filter(|base| base.kind == Kind::File) {
+        Some(base) => (now.mode & copy.mode) | ((now.mode ^ copy.mode) & !base.mode),
+        None if copy.mode & 0o100 != 0 => executable_mode(now.mode, true),
+        None => now.mode,
+    }
+}
+
+fn written(bytes: Vec<u8>, mode: u32) -> After {
+    let (size, hash) = (bytes.len() as u64, Some(ContentHash::of(&bytes)));
+    let state = FileState { kind: Kind::File, mode, size, hash };
+    After { state, source: Source::Bytes(bytes), mode: Some(mode), executable: false, like: None }
+}
+
+fn operation(path: &RelPath, here: &Here, after: Option<After>) -> Operation {
+    let before = here.before();
+    let mut operation = Operation { path: path.clone(), before, after };
+    if let (Some((before, _)), Some(after)) = (&operation.before, &mut operation.after)
+        && is_same_content(before, &after.state)
+    {
+        after.source = Source::Unchanged;
+    }
+    operation
+}

@@ -1,0 +1,301 @@
+//! What no journal can hold, such as a build's directory of gigabytes, moved between a layer and the tree.
+//!
+//! Names are moved, not bytes: what goes lies among the layer's files until these are removed, what comes is the
+//! layer's own. Each move is one step that happens or doesn't. What goes and has something in its place afterwards is
+//! exchanged for it; a crash before the end brings the other things that went back.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{AtFlags, Mode, RenameFlags, fremovexattr, mkdirat, renameat_with, unlinkat};
+use rustix::io::Errno;
+
+use crate::error::WorkspaceError;
+use crate::files::remove::remove_in;
+use crate::files::root_dir::{Door, Links, Seen};
+use crate::journal::DirRecord;
+use crate::preview::fingerprint::Print;
+use crate::preview::pending;
+use crate::preview::pending::Pending;
+use crate::preview::uncovered::{Rest, RestChange, Tally, What};
+use crate::repositories::children;
+use crate::state::lock::{make_private_dir, state_error};
+use crate::workspace::Workspace;
+
+/// The directory that what goes is moved to.
+const GONE: &str = "gone";
+/// Marks that the kernel writes on a layer's files and that mean nothing in the tree.
+const MARKS: [&str; 6] = [
+    "user.overlay.opaque",
+    "user.overlay.origin",
+    "user.overlay.impure",
+    "user.overlay.nlink",
+    "user.overlay.upper",
+    "user.overlay.uuid",
+];
+const MEANWHILE: &str = "it was changed here meanwhile, and left as it is";
+
+/// A landing's second half, made ready before its first one: from then on nothing fails as a whole.
+#[derive(Debug)]
+pub(crate) struct Carry<'a> {
+    changes: Vec<&'a RestChange>,
+    /// The layer's own directory, with the list of what goes.
+    dir: &'a Path,
+    /// Where what goes is moved, and under which names.
+    gone: Option<(Door, Pending)>,
+}
+
+/// Makes ready to move what isn't journaled of a layer with these `files`.
+pub(crate) fn prepare<'a>(dir: &'a Path, files: &Path, rest: &'a Rest) -> Result<Carry<'a>, WorkspaceError> {
+    let changes: Vec<&RestChange> = rest.changes.iter().filter(|change| !change.journaled).collect();
+    if changes.is_empty() {
+        return Ok(Carry { changes, dir, gone: None });
+    }
+    let at = files.join(GONE);
+    make_private_dir(&at)?;
+    let door = Door::open(&at)?;
+    let going = changes.iter().filter(|change| goes(change)).map(|change| change.path.clone()).collect();
+    let pending = Pending::write(dir, &at, going)?;
+    Ok(Carry { changes, dir, gone: Some((door, pending)) })
+}
+
+/// Whether something only goes; another change may say what comes.
+fn goes(change: &RestChange) -> bool {
+    matches!(change.what, What::Removed(_) | What::RemovedTree(_))
+}
+
+impl Carry<'_> {
+    /// What goes that isn't as it was when it was looked at.
+    pub(crate) fn changed(&self, user: &Workspace) -> Vec<(RelPath, String)> {
+        let had = |change: &&&RestChange| goes(change) || matches!(change.what, What::Replaced { .. });
+        let changed =
+            self.changes.iter().filter(had).filter(|change| !change.is_same(&user.door, &change.path));
+        changed.map(|change| (change.path.clone(), MEANWHILE.to_owned())).collect()
+    }
+
+    /// Moves it; gives what had to be left, each with the reason.
+    pub(crate) fn run(self, user: &Workspace, upper: &Door) -> Vec<(RelPath, String)> {
+        let Some((gone, pending)) = &self.gone else { return Vec::new() };
+        let mut carrier = Carrier { user, upper, gone, pending, left: Vec::new() };
+        let (going, coming): (Vec<&RestChange>, Vec<&RestChange>) =
+            self.changes.iter().partition(|change| goes(change));
+        let mut coming: BTreeMap<&RelPath, &RestChange> =
+            coming.into_iter().map(|change| (&change.path, change)).collect();
+        // First what goes: other things may take its place. What has one that takes it is exchanged for that, in one
+        // step.
+        for change in going {
+            let successor = coming.remove(&change.path);
+            match successor.map(|next| (next, carrier.exchange(change))) {
+                None => carrier.take_away(change),
+                Some((_, Ok(()))) => {}
+                // A file system that can't exchange: then one after the other, and the list brings it back.
+                Some((next, Err(Errno::INVAL | Errno::NOSYS))) => {
+                    carrier.take_away(change);
+                    carrier.place(next);
+                }
+                Some((_, Err(errno))) => carrier.leave(&change.path, std::io::Error::from(errno).to_string()),
+            }
+        }
+        for change in coming.into_values() {
+            carrier.place(change);
+        }
+        let mut left = carrier.left;
+        let flushed = rustix::fs::fsync(user.door.root());
+        let ended = flushed.map_err(|errno| state_error("flush", user.root(), errno.into()));
+        // While the list is there, the layer's end would put back what went.
+        if let (Err(error), Some(change)) = (ended.and(pending::over(self.dir)), self.changes.first()) {
+            pending::over(self.dir).ok();
+            left.push((change.path.clone(), error.to_string()));
+        }
+        left
+    }
+}
+
+impl Tally {
+    /// Whether the directory that was counted is at `path`, as it was.
+    fn is_at(&self, door: &Door, path: &RelPath) -> bool {
+        self.print.is_some() && Print::of(door, path) == self.print
+    }
+}
+
+impl RestChange {
+    /// Whether what goes is at `path` beneath `door`, as it was looked at.
+    fn is_same(&self, door: &Door, path: &RelPath) -> bool {
+        match &self.what {
+            What::Removed(old) | What::Replaced { old, .. } => {
+                door.look(path).ok().flatten().is_some_and(|now| old.same_content(&now))
+            }
+            What::RemovedTree(tally) => tally.is_at(door, path),
+            What::Added(_) | What::AddedTree(_) => false,
+        }
+    }
+}
+
+struct Carrier<'a> {
+    user: &'a Workspace,
+    upper: &'a Door,
+    gone: &'a Door,
+    pending: &'a Pending,
+    left: Vec<(RelPath, String)>,
+}
+
+impl Carrier<'_> {
+    fn leave(&mut self, path: &RelPath, why: impl Into<String>) {
+        self.left.push((path.clone(), why.into()));
+    }
+
+    fn take_away(&mut self, change: &RestChange) {
+        let path = &change.path;
+        if matches!(self.user.door.look(path), Ok(None)) {
+            return;
+        }
+        match self.remove(change) {
+            Ok(true) => {}
+            Ok(false) => self.leave(path, MEANWHILE),
+            Err(errno) => self.leave(path, std::io::Error::from(errno).to_string()),
+        }
+    }
+
+    /// Moves away what is as it was; whether it was. Compared once more where nobody reaches it any more: a
+    /// directory takes long to compare.
+    fn remove(&mut self, change: &RestChange) -> Result<bool, Errno> {
+        let path = &change.path;
+        if !change.is_same(&self.user.door, path) {
+            return Ok(false);
+        }
+        let parent = self.user.door.parent(path)?;
+        let name = self.pending.name(path).ok_or(Errno::NOENT)?;
+        let moved = RelPath::parse(name.as_bytes()).map_err(|_| Errno::INVAL)?;
+        let gone = self.gone.root();
+        match renameat_with(&parent, path.file_name(), gone, name.as_bytes(), RenameFlags::NOREPLACE) {
+            // Somewhere else after all: then it is deleted in place.
+            Err(Errno::XDEV | Errno::INVAL) => {
+                remove_in(parent.as_fd(), path.file_name())?;
+                return Ok(true);
+            }
+            other => other?,
+        }
+        if change.is_same(self.gone, &moved) {
+            return Ok(true);
+        }
+        renameat_with(gone, name.as_bytes(), &parent, path.file_name(), RenameFlags::NOREPLACE)?;
+        Ok(false)
+    }
+
+    /// Puts what comes in the place of what goes, which is in the layer then.
+    fn exchange(&mut self, change: &RestChange) -> Result<(), Errno> {
+        let path = &change.path;
+        if !change.is_same(&self.user.door, path) {
+            self.leave(path, MEANWHILE);
+            return Ok(());
+        }
+        strip(self.upper, path)?;
+        let (from, to) = (self.upper.parent(path)?, self.user.door.parent(path)?);
+        let swap = || renameat_with(&from, path.file_name(), &to, path.file_name(), RenameFlags::EXCHANGE);
+        swap()?;
+        if !change.is_same(self.upper, path) {
+            swap()?;
+            self.leave(path, MEANWHILE);
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, change: &RestChange) {
+        let path = &change.path;
+        if matches!(change.what, What::Replaced { .. }) {
+            match self.exchange(change) {
+                Err(Errno::INVAL | Errno::NOSYS) => {}
+                Err(errno) => return self.leave(path, std::io::Error::from(errno).to_string()),
+                Ok(()) => return,
+            }
+        }
+        let there = self.user.door.look(path).ok().flatten();
+        let is_free = match &change.what {
+            What::Replaced { .. } => change.is_same(&self.user.door, path),
+            _ => there.is_none(),
+        };
+        if !is_free {
+            return self.leave(path, MEANWHILE);
+        }
+        if let Err(errno) = self.put(change) {
+            self.leave(path, std::io::Error::from(errno).to_string());
+        }
+    }
+
+    fn put(&mut self, change: &RestChange) -> Result<(), Errno> {
+        let path = &change.path;
+        let parent = self.parent(path)?;
+        strip(self.upper, path)?;
+        let from = self.upper.parent(path)?;
+        let how = if matches!(change.what, What::Replaced { .. }) {
+            RenameFlags::empty()
+        } else {
+            RenameFlags::NOREPLACE
+        };
+        renameat_with(&from, path.file_name(), &parent, path.file_name(), how)
+    }
+
+    /// The tree's directory that is to hold it, made as the layer has it where it isn't there.
+    fn parent(&self, path: &RelPath) -> Result<OwnedFd, Errno> {
+        match self.user.door.parent(path) {
+            Err(Errno::NOENT) => {}
+            other => return other,
+        }
+        let Some(above) = path.parent() else { return Err(Errno::NOENT) };
+        let outer = self.parent(&above)?;
+        let mode = self.upper.look(&above)?.map_or(0o755, |seen| seen.permissions());
+        match mkdirat(&outer, above.file_name(), Mode::from_raw_mode(mode)) {
+            Ok(()) | Err(Errno::EXIST) => self.user.door.parent(path),
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+/// Takes the kernel's marks off, and pipes, sockets and devices out.
+fn strip(upper: &Door, path: &RelPath) -> Result<(), Errno> {
+    let Some(seen) = upper.look(path)? else { return Err(Errno::NOENT) };
+    let mut open: Vec<(RelPath, Seen)> = vec![(path.clone(), seen)];
+    while let Some((at, seen)) = open.pop() {
+        if seen.is_file() {
+            if let Ok((file, _)) = upper.read_file(&at, Links::Refuse) {
+                unmark(&file);
+            }
+            continue;
+        }
+        if !seen.is_dir() {
+            continue;
+        }
+        let dir = upper.directory(Some(&at))?;
+        unmark(&dir);
+        for name in children(&dir)? {
+            let Ok(inner) = at.join(&name) else { continue };
+            match upper.look(&inner)? {
+                Some(seen) if seen.is_file() || seen.is_dir() => open.push((inner, seen)),
+                Some(seen) if seen.is_link() => {}
+                _ => unlinkat(&dir, name.as_slice(), AtFlags::empty())?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unmark(file: &OwnedFd) {
+    for mark in MARKS {
+        // Most files have none of them.
+        fremovexattr(file, mark).ok();
+    }
+}
+
+impl Workspace {
+    /// Removes directories that are to be gone, now that what was in them is.
+    pub(crate) fn remove_emptied(&self, dirs: &[DirRecord]) {
+        for dir in dirs.iter().rev() {
+            if let Ok(parent) = self.door.parent(&dir.path) {
+                // One that somebody else uses stays.
+                let _only_if_empty = unlinkat(&parent, dir.path.file_name(), AtFlags::REMOVEDIR);
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What tells whether a directory is still what it was, of whatever size: a tree that no journal can hold is compared
+//! by this before it goes for good.
+
+use journeyman_protocol::{ContentHash, RelPath};
+use rustix::fs::{AtFlags, statat};
+
+use crate::files::root_dir::{Door, Seen};
+use crate::limits::MAX_DEPTH;
+use crate::repositories::children;
+
+/// Entries that are compared: some ten times what the largest builds have, and a minute's work.
+const MOST_ENTRIES: u64 = 10_000_000;
+
+/// A tree's fingerprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Print {
+    entries: u64,
+    bytes: u64,
+    /// The sum of the hashes of all entries: the order in which a directory is listed doesn't matter.
+    sum: [u64; 4],
+}
+
+impl Print {
+    /// Takes that of the directory at `dir`; `None` where something in it can't be looked at, for then nobody could
+    /// tell whether it changed. The directory's own time of change is left out: a move changes it.
+    pub(crate) fn of(door: &Door, dir: &RelPath) -> Option<Self> {
+        let top = door.look(dir).ok()??;
+        let mut print = Self { entries: 0, bytes: 0, sum: [0; 4] };
+        print.add(b"", &Seen { ctime: 0, ..top });
+        let above = dir.as_bytes().len();
+        let mut open = vec![(dir.clone(), 0)];
+        while let Some((at, depth)) = open.pop() {
+            if depth > MAX_DEPTH {
+                return None;
+            }
+            let listed = door.directory(Some(&at)).ok()?;
+            for name in children(&listed).ok()? {
+                let seen = Seen::of(&statat(&listed, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW).ok()?);
+                let path = at.join(&name).ok()?;
+                print.add(path.as_bytes().get(above..)?, &seen);
+                if print.entries > MOST_ENTRIES {
+                    return None;
+                }
+                if seen.is_dir() {
+                    open.push((path, depth + 1));
+                }
+            }
+        }
+        Some(print)
+    }
+
+    fn add(&mut self, path: &[u8], seen: &Seen) {
+        self.entries += 1;
+        if !seen.is_dir() {
+            self.bytes = self.bytes.saturating_add(seen.size);
+        }
+        let mut text = Vec::with_capacity(path.len() + 64);
+        for number in [seen.size, seen.ino, u64::from(seen.mode)] {
+            text.extend(number.to_le_bytes());
+        }
+        for time in [seen.mtime, seen.ctime] {
+            text.extend(time.to_le_bytes());
+        }
+        text.extend(path);
+        let hash = ContentHash::of(&text);
+        for (sum, part) in self.sum.iter_mut().zip(hash.as_bytes().as_chunks::<8>().0) {
+            *sum = sum.wrapping_add(u64::from_le_bytes(*part));
+        }
+    }
+}

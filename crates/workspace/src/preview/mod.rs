@@ -1,0 +1,368 @@
+//! One command tried out in a layer of its own, so that what it would do is known before any of it is done.
+//!
+//! The layer lies over the user's tree as a copy's does, for one command only. What it did is told
+//! [exactly](Trial::examine), ignored files too, from the layer itself: files that a checkpoint covers, and all else
+//! that the layer holds or hides. Then it is [landed](Trial::land), with the mount closed, or dropped. A crash drops
+//! it: there is no record of it, and what lies there is swept with what else is half made.
+
+use std::sync::Arc;
+
+use journeyman_protocol::{CallId, ContentHash, FileChange, RelPath, SessionId, UnixMillis};
+use journeyman_sandbox::Sandbox;
+
+use crate::change::CheckpointId;
+use crate::copies::location;
+use crate::copies::location::{Beside, Place};
+use crate::copies::tiers::{Made, Making, overlay};
+use crate::copies::{CopyInfo, Means, Tier};
+use crate::error::WorkspaceError;
+use crate::files::root_dir::Door;
+use crate::landing::verdict::is_beyond_undo;
+use crate::landing::{CopyChanges, LandOptions};
+use crate::rules::is_git;
+use crate::snapshot::tree::{Keep, Tree, observe};
+use crate::state::lock::Holding;
+use crate::workspace::Workspace;
+
+use crate::preview::uncovered::Rest;
+
+pub(crate) mod carry;
+pub(crate) mod fingerprint;
+pub(crate) mod pending;
+pub(crate) mod scan;
+pub(crate) mod uncovered;
+
+/// The label of the checkpoint that a layer lies over, where the step's own isn't the same.
+const BASE_LABEL: &str = "before a command that is tried out";
+
+/// A command's own layer over the user's tree. Dropped, it is gone with all that was done in it.
+#[derive(Debug)]
+pub struct Trial {
+    workspace: Arc<Workspace>,
+    info: CopyInfo,
+    beside: Beside,
+    /// The tree that it lies over, with signatures.
+    tree: Arc<Tree>,
+    place: Place,
+    _held: Holding,
+}
+
+/// What a command did in its layer.
+#[derive(Debug)]
+pub struct Tried {
+    changes: CopyChanges,
+    /// Covered files whose change can't be undone, each with the reason.
+    beyond: Vec<(RelPath, String)>,
+    rest: Rest,
+}
+
+/// Something that a command would take away for good, or replace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// The file or the directory.
+    pub path: RelPath,
+    /// How many files it is.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Whether it is a directory with all that is in it.
+    pub directory: bool,
+    /// Whether something else takes its place.
+    pub replaced: bool,
+    /// Whether undoing brings it back all the same: it is small enough to be kept.
+    pub undoable: bool,
+    /// Whether there are more files than were counted.
+    pub more: bool,
+}
+
+/// Something that no checkpoint covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Uncovered {
+    /// Whether it is a directory.
+    pub directory: bool,
+    /// Whether it is a file that can be executed.
+    pub executable: bool,
+    /// Whether it lies in a directory that tools make and can make again, or is one.
+    pub remade: bool,
+}
+
+/// What landing a command's layer did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TrialLanding {
+    /// What an undo takes back.
+    pub changes: Vec<FileChange>,
+    /// Why nothing was landed, file by file; or, of what isn't journaled, which file was left because somebody
+    /// changed it meanwhile.
+    pub left: Vec<(RelPath, String)>,
+    /// Whether it was landed.
+    pub landed: bool,
+}
+
+impl Workspace {
+    /// Mounts a layer over this tree for one command of a session. A session has one at a time; what is left of an
+    /// earlier one goes.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NoCopy`] with the reason why no overlay can be mounted over this tree;
+    /// [`WorkspaceError::Busy`] when the session's other process has one; as [`Workspace::checkpoint`].
+    pub fn try_out(&self, session: &SessionId, sandbox: &Sandbox) -> Result<Trial, WorkspaceError> {
+        location::sweep(self);
+        let id = trial_of(session);
+        let place = Place::of(self, &id);
+        let held = place.hold()?;
+        place.clear()?;
+        let base = self.checkpoint(session, BASE_LABEL)?;
+        let tree = self.newest_tree().unwrap_or_default();
+        let opened = self.lay(&tree, &place, sandbox).and_then(|made| {
+            let workspace = self.open_as_copy(made.base, &place)?;
+            workspace.seed(made.seed)?;
+            Ok((workspace, made.beside))
+        });
+        let (workspace, beside) = opened.inspect_err(|_| {
+            // The next one sweeps what can't be taken away now.
+            let _next_time = place.remove();
+        })?;
+        let created = self.options.clock.as_ref().map_or(UnixMillis(0), crate::limits::Clock::now);
+        let info = CopyInfo { session: id, tier: Tier::Overlay, created, base, holder: None };
+        Ok(Trial { workspace: Arc::new(workspace), info, beside, tree, place, _held: held })
+    }
+
+    /// Whether [`Workspace::try_out`] finds an overlay that can be mounted over this tree.
+    ///
+    /// # Errors
+    /// As [`Workspace::try_out`].
+    pub fn can_try_out(&self, session: &SessionId, sandbox: &Sandbox) -> Result<(), WorkspaceError> {
+        location::sweep(self);
+        let place = Place::of(self, &trial_of(session));
+        let _held = place.hold()?;
+        place.clear()?;
+        let made = self.lay(&Arc::default(), &place, sandbox).map(drop);
+        place.remove()?;
+        made
+    }
+
+    fn lay(&self, tree: &Arc<Tree>, place: &Place, sandbox: &Sandbox) -> Result<Made, WorkspaceError> {
+        let means = Means { sandbox, git: None, tiers: &[Tier::Overlay] };
+        let making = Making { workspace: self, tree, place, means: &means };
+        let made = making.attempt(Tier::Overlay);
+        made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
+    }
+
+    /// What there is at `path` that no checkpoint covers, as far as the newest look at the tree tells; `None` for what
+    /// one covers, for git's own, and where there is nothing.
+    #[must_use]
+    pub fn uncovered(&self, path: &RelPath) -> Option<Uncovered> {
+        let seen = self.door.look(path).ok().flatten()?;
+        // Nobody looked yet: what is read now is kept for the checkpoint that is about to be made.
+        let tree = self.newest_tree().or_else(|| self.snapshot(Keep::Contents, None).ok())?;
+        if path.components().any(is_git) || self.rules.holds(path) {
+            return None;
+        }
+        let bytes = path.as_bytes();
+        let is_known = match seen.is_dir() {
+            true => tree.dirs.iter().any(|dir| dir.path == bytes),
+            false => tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(bytes)).is_ok(),
+        };
+        let executable = seen.is_file() && seen.permissions() & 0o111 != 0;
+        (!is_known).then(|| Uncovered {
+            directory: seen.is_dir(),
+            executable,
+            remade: scan::is_remade(self, path),
+        })
+    }
+
+    /// Takes away what a crash left of layers that commands were tried out in. What a landing that was cut off had
+    /// moved out of the tree is put back first; what can't be is kept, and its session's next layer says where.
+    pub fn sweep_trials(&self) {
+        location::sweep(self);
+    }
+}
+
+impl Trial {
+    /// The tree with the layer over it, as a workspace for the command.
+    #[must_use]
+    pub fn workspace(&self) -> &Arc<Workspace> {
+        &self.workspace
+    }
+
+    /// Tells what was done in the layer of `user`'s tree, exactly.
+    ///
+    /// # Errors
+    /// As [`Workspace::copy_changes`]; [`WorkspaceError::TooManyFiles`] when the layer holds more than anybody would
+    /// land.
+    pub fn examine(&self, user: &Workspace) -> Result<Tried, WorkspaceError> {
+        let mut changes = user.changes_of(&self.workspace, &self.info)?;
+        self.hash_unkept(user, &mut changes)?;
+        let now = self.workspace.newest_tree().unwrap_or_default();
+        let looked = user.land(&changes, &LandOptions { dry_run: true, ..options() })?;
+        let rest = scan::scan(user, &self.upper()?, (&self.tree, &now), &changes)?;
+        let beyond = looked.conflicts.into_iter().filter(|(_, why)| is_beyond_undo(why)).collect();
+        Ok(Tried { changes, beyond, rest })
+    }
+
+    /// Files that were too large for the checkpoint to hash are hashed where the command changed them, as long as the
+    /// user's tree has them as they were.
+    fn hash_unkept(&self, user: &Workspace, changes: &mut CopyChanges) -> Result<(), WorkspaceError> {
+        for file in &mut changes.files {
+            let Some(before) = file.before.as_mut().filter(|before| before.hash.is_none()) else { continue };
+            let place =
+                self.tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(file.path.as_bytes()));
+            let known = place.ok().and_then(|at| self.tree.entries.get(at));
+            if let (Some(known), Ok(Some((now, seen)))) = (known, observe(&user.door, &file.path))
+                && known.seen == seen
+            {
+                before.hash = now.hash;
+            }
+        }
+        Ok(())
+    }
+
+    fn upper(&self) -> Result<Door, WorkspaceError> {
+        let files = self.files()?;
+        Door::open(&overlay::upper(&files, 1))
+    }
+
+    fn files(&self) -> Result<std::path::PathBuf, WorkspaceError> {
+        let gone =
+            || crate::state::lock::state_error("find", self.place.dir(), std::io::ErrorKind::NotFound.into());
+        self.place.files(self.beside).map(std::path::Path::to_owned).ok_or_else(gone)
+    }
+
+    /// Brings what was examined into `user`'s tree: what an undo brings back as one transaction of the call, and then
+    /// the rest. Where the user changed a file of it meanwhile, nothing is landed. The mount is closed first.
+    ///
+    /// # Errors
+    /// As [`Workspace::land`]; nothing is landed then. What fails after the transaction is told in
+    /// [`TrialLanding::left`].
+    pub fn land(
+        self,
+        user: &Workspace,
+        tried: &Tried,
+        session: &SessionId,
+        call: &CallId,
+    ) -> Result<TrialLanding, WorkspaceError> {
+        let upper = self.upper()?;
+        let files = self.files()?;
+        // Nobody changes a layer under its mount. Its workspace goes with `self`, its descriptor now.
+        self.workspace.close_base()?;
+        let mut landing = TrialLanding { left: tried.objections(), ..TrialLanding::default() };
+        if !landing.left.is_empty() {
+            return Ok(landing);
+        }
+        let besides = match tried.rest.operations(user, &upper)? {
+            Ok(besides) => besides,
+            Err(left) => {
+                landing.left = left;
+                return Ok(landing);
+            }
+        };
+        // What can fail, fails before anything is landed.
+        let carry = carry::prepare(self.place.dir(), &files, &tried.rest)?;
+        landing.left = carry.changed(user);
+        if !landing.left.is_empty() {
+            return Ok(landing);
+        }
+        let options = LandOptions { beyond_undo: !tried.beyond.is_empty(), ..options() };
+        let done = user.land_as(&tried.changes, &options, (session, Some(call)), besides)?;
+        if !done.conflicts.is_empty() {
+            landing.left = done.conflicts;
+            return Ok(landing);
+        }
+        landing.changes = done.applied.changes;
+        landing.landed = true;
+        landing.left = carry.run(user, &upper);
+        user.remove_emptied(&tried.changes.removed);
+        Ok(landing)
+    }
+
+    /// Drops it with all that was done in it.
+    pub fn discard(self) {}
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        // A mount that somebody still looks into keeps files alive, not names.
+        let _next_time = self.workspace.close_base();
+        let _next_time = self.place.remove();
+    }
+}
+
+impl Tried {
+    /// The changed files that a checkpoint covers.
+    #[must_use]
+    pub fn changes(&self) -> Vec<FileChange> {
+        self.changes.files()
+    }
+
+    /// The same as they are compared with a copy's base, for showing them.
+    #[must_use]
+    pub fn copy_changes(&self) -> &CopyChanges {
+        &self.changes
+    }
+
+    /// What would be lost: ignored files and directories that the command removed or replaced, but for what tools
+    /// replaced in directories that they make themselves, and covered files that are too large to be kept.
+    #[must_use]
+    pub fn losses(&self) -> Vec<Loss> {
+        let mut losses = self.rest.losses();
+        losses.extend(self.beyond.iter().map(|(path, _)| {
+            let file = self.changes.files.iter().find(|file| file.path == *path);
+            let before = file.and_then(|file| file.before.as_ref());
+            Loss {
+                path: path.clone(),
+                files: 1,
+                bytes: before.map_or(0, |before| before.size),
+                directory: false,
+                replaced: file.is_some_and(|file| file.after.is_some()),
+                undoable: false,
+                more: false,
+            }
+        }));
+        losses
+    }
+
+    /// Why it can't be landed at all, file by file: what is guarded, what would be a repository, what leads out of the
+    /// project, names and kinds that nobody lands.
+    #[must_use]
+    pub fn objections(&self) -> Vec<(RelPath, String)> {
+        let mut all = self.changes.objections.clone();
+        all.extend(self.rest.objections.iter().cloned());
+        all
+    }
+
+    /// Pipes, sockets and devices, which aren't landed.
+    #[must_use]
+    pub fn left_out(&self) -> &[RelPath] {
+        &self.rest.left_out
+    }
+
+    /// Whether there is nothing to land.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.rest.changes.is_empty() && self.rest.objections.is_empty()
+    }
+}
+
+/// What was seen is landed, or nothing.
+fn options() -> LandOptions {
+    LandOptions { as_checked: true, ..LandOptions::default() }
+}
+
+/// The name of a session's layer among copies. Its time is the beginning of time: no session has it.
+fn trial_of(session: &SessionId) -> SessionId {
+    let hash = ContentHash::of(session.as_str().as_bytes());
+    let mut entropy = [0; 8];
+    for (to, from) in entropy.iter_mut().zip(hash.as_bytes()) {
+        *to = *from;
+    }
+    SessionId::new(UnixMillis(0), u64::from_le_bytes(entropy))
+}
+
+/// The checkpoint of a layer, for those who look for what it is compared with.
+impl Trial {
+    /// The checkpoint that it lies over.
+    #[must_use]
+    pub fn base(&self) -> CheckpointId {
+        self.info.base
+    }
+}

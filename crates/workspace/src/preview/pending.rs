@@ -1,0 +1,106 @@
+//! A landing that moves what no journal holds, written down before its first step: a crash in it takes nothing away.
+//!
+//! What goes lies in a directory of its own until all that comes is in place. The list of it stands in the layer's
+//! directory for so long; whoever clears that directory puts back what the list names first.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{RenameFlags, renameat_with};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::error::WorkspaceError;
+use crate::files::remove::open_directory;
+use crate::files::root_dir::Door;
+use crate::state::lock::state_error;
+
+/// The list's name in the layer's directory.
+const LIST: &str = "landing";
+
+/// What is moved away by a landing, each thing under its number in the list.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Pending {
+    gone: PathBuf,
+    paths: Vec<RelPath>,
+}
+
+impl Pending {
+    /// Writes it down in `dir`, for good.
+    pub(crate) fn write(dir: &Path, gone: &Path, paths: Vec<RelPath>) -> Result<Self, WorkspaceError> {
+        let pending = Self { gone: gone.to_owned(), paths };
+        let at = dir.join(LIST);
+        let written = || {
+            let mut file = File::create(&at)?;
+            file.write_all(&serde_json::to_vec(&pending)?)?;
+            file.sync_all()?;
+            File::open(dir)?.sync_all()
+        };
+        written().map_err(|source| state_error("write", &at, source))?;
+        Ok(pending)
+    }
+
+    /// The name under which `path` lies among what is gone.
+    pub(crate) fn name(&self, path: &RelPath) -> Option<String> {
+        self.paths.iter().position(|other| other == path).map(|at| at.to_string())
+    }
+}
+
+/// The landing is over: what went may go for good.
+pub(crate) fn over(dir: &Path) -> Result<(), WorkspaceError> {
+    let at = dir.join(LIST);
+    match fs::remove_file(&at) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(state_error("remove", &at, source))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Puts back into the tree at `root` what a landing that didn't come to its end had moved away from there. What can't
+/// be, because something else is there now, is kept, and with it all of the layer's directory.
+pub(crate) fn put_back(dir: &Path, root: &Path) -> Result<(), WorkspaceError> {
+    let at = dir.join(LIST);
+    let text = match fs::read(&at) {
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(|source| state_error("read", &at, source))?,
+    };
+    let Ok(pending) = serde_json::from_slice::<Pending>(&text) else {
+        // A crash while it was written: nothing had been moved yet.
+        return over(dir);
+    };
+    let gone = match open_directory(&pending.gone) {
+        Err(WorkspaceError::State { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            return over(dir);
+        }
+        other => other?,
+    };
+    let door = Door::open(root)?;
+    for (number, path) in pending.paths.iter().enumerate() {
+        let name = number.to_string();
+        let back = door.parent(path).and_then(|parent| {
+            renameat_with(&gone, name.as_bytes(), &parent, path.file_name(), RenameFlags::NOREPLACE)
+        });
+        match back {
+            Ok(()) => {}
+            Err(_) if !is_there(&pending.gone.join(&name)) => {}
+            Err(errno) => return Err(kept(&pending.gone.join(name), path, errno)),
+        }
+    }
+    rustix::fs::fsync(door.root()).map_err(|errno| state_error("flush", root, errno.into()))?;
+    over(dir)
+}
+
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+fn kept(at: &Path, path: &RelPath, errno: Errno) -> WorkspaceError {
+    let why = format!(
+        "a command's landing was cut off, and what had been at «{path}» lies here ({}): move it back or remove it",
+        std::io::Error::from(errno)
+    );
+    state_error("put back", at, std::io::Error::other(why))
+}

@@ -1,0 +1,449 @@
+//! What a layer holds and hides beside the files that checkpoints cover, read from the layer itself.
+//!
+//! The kernel writes a layer so: a file or directory in it stands before the tree's; a character device of number 0
+//! says that a name is gone; a directory with the attribute `user.overlay.opaque` hides all that the tree has there.
+//! No command can forge these: the kernel lets nobody set such attributes through the mount, or make devices.
+
+use std::collections::HashSet;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{AtFlags, FileType, fgetxattr, statat};
+use rustix::io::Errno;
+
+use crate::error::WorkspaceError;
+use crate::files::root_dir::{Door, Links, Seen};
+use crate::journal::DirRecord;
+use crate::landing::CopyChanges;
+use crate::landing::refusals::{Filter, is_repository};
+use crate::limits::MAX_DEPTH;
+use crate::preview::fingerprint::Print;
+use crate::preview::uncovered::{JOURNALED_FILES, Rest, RestChange, Tally, What};
+use crate::repositories::children;
+use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
+use crate::snapshot::tree::{Tree, observe};
+use crate::workspace::Workspace;
+
+/// The kernel's marks on a layer.
+const OPAQUE: &str = "user.overlay.opaque";
+/// Marks that make a layer's file something else than it looks; layers are mounted so that there are none.
+const FOREIGN: [&str; 2] = ["user.overlay.redirect", "user.overlay.metacopy"];
+/// Refusals of one layer that are kept; who meets more has seen enough.
+const MOST_OBJECTIONS: usize = 1_000;
+
+const REPOSITORY: &str = "it is a repository that the command made: git would run what it says";
+const GIT_GONE: &str = "it is git's own, and the command removed it";
+const DISGUISED: &str = "its layer says that it is something else than it looks";
+const UNTOLD: &str =
+    "not all that is in it can be looked at, so nobody could tell whether it changes meanwhile";
+const TOO_DEEP: &str = "it is nested deeper than anybody looks";
+
+/// Reads the layer of a command over `user`'s tree. What `changes` has is left out.
+pub(crate) fn scan(
+    user: &Workspace,
+    upper: &Door,
+    (base, now): (&Tree, &Tree),
+    changes: &CopyChanges,
+) -> Result<Rest, WorkspaceError> {
+    let dirs = base.dirs.iter().chain(&now.dirs).map(|dir| dir.path.as_slice());
+    let mut scan = Scan {
+        user,
+        upper,
+        filter: Filter::of(user),
+        covered: changes.files.iter().map(|file| &file.path).collect(),
+        dirs: dirs.collect(),
+        max: user.limits().max_files,
+        looked_at: 0,
+        rest: Rest::default(),
+    };
+    scan.directory(None, Lower::Shows, 0)?;
+    let mut rest = scan.rest;
+    rest.objections.sort();
+    rest.objections.truncate(MOST_OBJECTIONS);
+    rest.left_out.sort();
+    rest.choose(user.limits().kept_file_bytes);
+    Ok(rest)
+}
+
+struct Scan<'a> {
+    user: &'a Workspace,
+    upper: &'a Door,
+    filter: Option<Filter<'a>>,
+    /// Files whose change is told of elsewhere.
+    covered: HashSet<&'a RelPath>,
+    /// Directories that checkpoints look into, before or after.
+    dirs: HashSet<&'a [u8]>,
+    max: usize,
+    looked_at: usize,
+    rest: Rest,
+}
+
+/// Whether the tree's directory shows through the layer's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lower {
+    Shows,
+    Hidden,
+}
+
+impl Scan<'_> {
+    fn failed(&self, path: Option<&RelPath>, errno: Errno) -> WorkspaceError {
+        match path {
+            Some(path) => WorkspaceError::at("look at the change of", path, errno),
+            None => crate::state::lock::state_error("read the layer", self.upper.path(), errno.into()),
+        }
+    }
+
+    fn count(&mut self) -> Result<(), WorkspaceError> {
+        self.looked_at += 1;
+        if self.looked_at > self.max {
+            return Err(WorkspaceError::TooManyFiles { limit: self.max });
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, path: &RelPath, why: &str) {
+        if self.rest.objections.len() <= MOST_OBJECTIONS {
+            self.rest.objections.push((path.clone(), why.to_owned()));
+        }
+    }
+
+    fn push(&mut self, path: &RelPath, what: What) {
+        let remade = is_remade(self.user, path);
+        self.rest.changes.push(RestChange { path: path.clone(), what, journaled: false, remade });
+    }
+
+    /// A directory of the layer, of which the tree has one too.
+    fn directory(&mut self, dir: Option<&RelPath>, lower: Lower, depth: usize) -> Result<(), WorkspaceError> {
+        if let Some(dir) = dir.filter(|_| depth > MAX_DEPTH) {
+            self.object(dir, TOO_DEEP);
+            return Ok(());
+        }
+        let open = self.upper.directory(dir).map_err(|errno| self.failed(dir, errno))?;
+        let names = children(&open).map_err(|errno| self.failed(dir, errno))?;
+        for name in &names {
+            self.count()?;
+            let path = match dir {
+                Some(dir) => dir.join(name),
+                None => RelPath::parse(name),
+            };
+            let Ok(path) = path else { continue };
+            self.entry(&open, name, &path, lower, depth)?;
+        }
+        if lower == Lower::Hidden {
+            let names: HashSet<Vec<u8>> = names.into_iter().collect();
+            self.hidden(dir, &names, depth)?;
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        open: &OwnedFd,
+        name: &[u8],
+        path: &RelPath,
+        lower: Lower,
+        depth: usize,
+    ) -> Result<(), WorkspaceError> {
+        let stat =
+            statat(open, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| self.failed(Some(path), errno))?;
+        let seen = Seen::of(&stat);
+        let here = self.user.door.look(path).map_err(|errno| self.failed(Some(path), errno))?;
+        let is_gone = seen.file_type() == FileType::CharacterDevice && stat.st_rdev == 0;
+        if is_git(name) {
+            let why = if is_gone { GIT_GONE } else { REPOSITORY };
+            if here.is_some() || !is_gone {
+                self.object(path, why);
+            }
+            return Ok(());
+        }
+        if is_gone {
+            return match here {
+                Some(here) if lower == Lower::Shows => self.gone(path, &here, depth),
+                _ => Ok(()),
+            };
+        }
+        if seen.is_dir() {
+            return self.made_or_merged(path, &seen, here.as_ref(), depth);
+        }
+        if let Some(here) = here.as_ref().filter(|here| here.is_dir()) {
+            self.gone(path, here, depth)?;
+        }
+        if !(seen.is_file() || seen.is_link()) {
+            self.rest.left_out.push(path.clone());
+            return Ok(());
+        }
+        self.file(path, &seen, here.as_ref())
+    }
+
+    /// A directory of the layer.
+    fn made_or_merged(
+        &mut self,
+        path: &RelPath,
+        seen: &Seen,
+        here: Option<&Seen>,
+        depth: usize,
+    ) -> Result<(), WorkspaceError> {
+        let open = self.upper.directory(Some(path)).map_err(|errno| self.failed(Some(path), errno))?;
+        let opaque = match mark(&open, OPAQUE) {
+            None => false,
+            Some(value) if value == b"y" => true,
+            // A mark of a kind that this kernel has and we don't know.
+            Some(_) => {
+                self.object(path, DISGUISED);
+                return Ok(());
+            }
+        };
+        if FOREIGN.iter().any(|name| mark(&open, name).is_some()) {
+            self.object(path, DISGUISED);
+            return Ok(());
+        }
+        drop(open);
+        if let Some(here) = here.filter(|here| !here.is_dir()) {
+            self.gone(path, here, depth)?;
+        }
+        let was_dir = here.is_some_and(Seen::is_dir);
+        if self.dirs.contains(path.as_bytes()) {
+            let lower = if was_dir && opaque { Lower::Hidden } else { Lower::Shows };
+            return self.directory(Some(path), lower, depth + 1);
+        }
+        // Out of every checkpoint's sight, with all that is in it.
+        if was_dir && !opaque {
+            return self.directory(Some(path), Lower::Shows, depth + 1);
+        }
+        if was_dir {
+            let tally = self.going(path)?;
+            self.push(path, What::RemovedTree(tally));
+        }
+        if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
+            self.object(path, why);
+        }
+        let mut tally = self.tally(path, Side::Layer)?;
+        tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(seen.permissions()) });
+        self.push(path, What::AddedTree(tally));
+        Ok(())
+    }
+
+    /// What a directory that hides the tree's one doesn't have.
+    fn hidden(
+        &mut self,
+        dir: Option<&RelPath>,
+        names: &HashSet<Vec<u8>>,
+        depth: usize,
+    ) -> Result<(), WorkspaceError> {
+        let open = self.user.door.directory(dir).map_err(|errno| self.failed(dir, errno))?;
+        for name in children(&open).map_err(|errno| self.failed(dir, errno))? {
+            let path = match dir {
+                Some(dir) => dir.join(&name),
+                None => RelPath::parse(&name),
+            };
+            let Ok(path) = path else { continue };
+            if names.contains(&name) {
+                continue;
+            }
+            if let Some(here) = self.user.door.look(&path).map_err(|errno| self.failed(Some(&path), errno))? {
+                self.gone(&path, &here, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Something that the tree has and the command took away.
+    fn gone(&mut self, path: &RelPath, here: &Seen, depth: usize) -> Result<(), WorkspaceError> {
+        self.count()?;
+        if is_git(path.file_name()) {
+            self.object(path, GIT_GONE);
+            return Ok(());
+        }
+        if !here.is_dir() {
+            if !self.covered.contains(path) {
+                if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
+                    self.object(path, why);
+                }
+                self.push(path, What::Removed(*here));
+            }
+            return Ok(());
+        }
+        if self.dirs.contains(path.as_bytes()) && depth <= MAX_DEPTH {
+            return self.hidden(Some(path), &HashSet::new(), depth);
+        }
+        if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
+            self.object(path, why);
+        }
+        let mut tally = self.going(path)?;
+        tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(here.permissions()) });
+        self.push(path, What::RemovedTree(tally));
+        Ok(())
+    }
+
+    /// A file or link of the layer.
+    fn file(&mut self, path: &RelPath, seen: &Seen, here: Option<&Seen>) -> Result<(), WorkspaceError> {
+        if seen.is_file() {
+            let (file, _) = self.upper.read_file(path, Links::Refuse)?;
+            if FOREIGN.iter().any(|name| mark(&file, name).is_some()) {
+                self.object(path, DISGUISED);
+                return Ok(());
+            }
+        }
+        if self.covered.contains(path) {
+            return Ok(());
+        }
+        let here = here.filter(|here| !here.is_dir());
+        let what = match here {
+            None => What::Added(*seen),
+            Some(here) if self.is_same(path, here, seen)? => return Ok(()),
+            Some(here) => What::Replaced { old: *here, new: *seen },
+        };
+        self.check(path, seen, here)?;
+        self.push(path, what);
+        Ok(())
+    }
+
+    /// Looks whether a file may be landed at all.
+    fn check(&mut self, path: &RelPath, seen: &Seen, here: Option<&Seen>) -> Result<(), WorkspaceError> {
+        let Some(filter) = &self.filter else { return Ok(()) };
+        let target = match seen.is_link() {
+            true => Some(self.upper.read_link(path).map_err(|errno| self.failed(Some(path), errno))?),
+            false => None,
+        };
+        let modes = (here.map(Seen::permissions), seen.permissions());
+        let why = filter.path(path).or_else(|| filter.file(path, here.is_none(), modes, target.as_deref()));
+        if let Some(why) = why {
+            self.object(path, why);
+        }
+        Ok(())
+    }
+
+    /// Whether a file that was copied into the layer is still what the tree has: a new time alone is no change.
+    fn is_same(&self, path: &RelPath, here: &Seen, seen: &Seen) -> Result<bool, WorkspaceError> {
+        let alike = (here.file_type(), here.size) == (seen.file_type(), seen.size);
+        if !alike || (seen.is_file() && here.permissions() != seen.permissions()) {
+            return Ok(false);
+        }
+        let hash = |door: &Door| match observe(door, path) {
+            Ok(found) => Ok(found.and_then(|(state, _)| state.hash)),
+            // Neither a file nor a link, or one that nobody may read.
+            Err(
+                WorkspaceError::NotAFile { .. }
+                | WorkspaceError::Denied { .. }
+                | WorkspaceError::NotFound { .. },
+            ) => Ok(None),
+            Err(other) => Err(other),
+        };
+        let ours = hash(&self.user.door)?;
+        Ok(ours.is_some() && ours == hash(self.upper)?)
+    }
+
+    /// As [`Scan::tally`], of a directory of the tree that goes. One that can't be compared later isn't removed.
+    fn going(&mut self, dir: &RelPath) -> Result<Tally, WorkspaceError> {
+        // Before it is counted: what comes while that is done is a change.
+        let print = Print::of(&self.user.door, dir);
+        let mut tally = self.tally(dir, Side::User)?;
+        tally.print = print;
+        if tally.print.is_none() {
+            self.object(dir, UNTOLD);
+        }
+        Ok(tally)
+    }
+
+    /// Counts what is in a directory that no checkpoint looks into.
+    fn tally(&mut self, dir: &RelPath, side: Side) -> Result<Tally, WorkspaceError> {
+        let mut tally = Tally::default();
+        let mut open = vec![(dir.clone(), 0)];
+        let (user, upper) = (self.user, self.upper);
+        let door = match side {
+            Side::User => &user.door,
+            Side::Layer => upper,
+        };
+        let most = user.limits().kept_file_bytes;
+        while let Some((at, depth)) = open.pop() {
+            let names = door.directory(Some(&at)).and_then(|dir| children(&dir));
+            let names = match names {
+                Ok(names) => names,
+                Err(errno) if side == Side::Layer => return Err(self.failed(Some(&at), errno)),
+                // What is in it can't be told.
+                Err(_) => {
+                    (tally.more, tally.odd) = (true, true);
+                    continue;
+                }
+            };
+            if side == Side::Layer && is_repository(&names) {
+                self.object(&at, REPOSITORY);
+            }
+            if depth > MAX_DEPTH {
+                (tally.more, tally.odd) = (true, true);
+                continue;
+            }
+            for name in names {
+                if tally.files as usize >= self.max {
+                    tally.more = true;
+                    return Ok(tally);
+                }
+                let Ok(path) = at.join(&name) else { continue };
+                let Ok(Some(seen)) = door.look(&path) else { continue };
+                if side == Side::Layer {
+                    if self.whiteout(&path, &seen) {
+                        continue;
+                    }
+                    if is_git(&name) {
+                        self.object(&path, REPOSITORY);
+                    } else if seen.is_file() || seen.is_link() {
+                        self.check(&path, &seen, None)?;
+                    }
+                }
+                if seen.is_dir() {
+                    if (tally.dirs.len() as u64) < JOURNALED_FILES {
+                        tally.dirs.push(DirRecord { path: path.clone(), mode: Some(seen.permissions()) });
+                    } else {
+                        tally.odd = true;
+                    }
+                    open.push((path, depth + 1));
+                    continue;
+                }
+                tally.files += 1;
+                tally.bytes = tally.bytes.saturating_add(seen.size);
+                tally.odd |= !(seen.is_file() || seen.is_link()) || seen.size > most || is_git(&name);
+                if tally.files <= JOURNALED_FILES {
+                    tally.list.push((path, seen));
+                }
+            }
+        }
+        Ok(tally)
+    }
+
+    /// Whether an entry of the layer only says that something is gone.
+    fn whiteout(&self, path: &RelPath, seen: &Seen) -> bool {
+        let parent = || self.upper.parent(path).ok();
+        seen.file_type() == FileType::CharacterDevice
+            && parent()
+                .and_then(|dir| statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok())
+                .is_some_and(|stat| stat.st_rdev == 0)
+    }
+}
+
+/// Whether `path`, or a directory above it, is one that tools make and can make again.
+pub(crate) fn is_remade(user: &Workspace, path: &RelPath) -> bool {
+    std::iter::successors(Some(path.clone()), RelPath::parent).any(|dir| {
+        is_made_by_tools(dir.file_name())
+            || user.door.directory(Some(&dir)).is_ok_and(|dir| is_tagged_cache(dir.as_fd()))
+    })
+}
+
+/// Whose directory is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    User,
+    Layer,
+}
+
+/// An attribute's value, cut to what any of ours has.
+fn mark(file: &OwnedFd, name: &str) -> Option<Vec<u8>> {
+    let mut value = vec![0_u8; 64];
+    match fgetxattr(file, name, value.as_mut_slice()) {
+        Ok(length) => {
+            value.truncate(length);
+            Some(value)
+        }
+        Err(Errno::RANGE) => Some(value),
+        Err(_) => None,
+    }
+}

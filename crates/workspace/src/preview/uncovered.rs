@@ -1,0 +1,233 @@
+//! What a command did in its layer to files that no checkpoint covers, and how much of it can be journaled.
+
+use std::collections::{BTreeMap, HashSet};
+
+use journeyman_protocol::{ContentHash, RelPath};
+
+use crate::error::WorkspaceError;
+use crate::files::root_dir::{Door, Links, Seen, read_up_to};
+use crate::journal::DirRecord;
+use crate::landing::land::Besides;
+use crate::preview::Loss;
+use crate::preview::fingerprint::Print;
+use crate::snapshot::tree::{FileState, Kind, observe};
+use crate::transaction::{After, Operation, Source, io_error};
+use crate::workspace::Workspace;
+
+/// So many files that no checkpoint covers are landed by a transaction, the smallest first, with what was there kept
+/// for an undo: settings, keys and small data are; a build's directory has more.
+pub(crate) const JOURNALED_FILES: u64 = 1_000;
+/// And so many bytes of them, old and new together.
+const JOURNALED_BYTES: u64 = 64 * 1024 * 1024;
+
+/// One thing that was done.
+#[derive(Debug)]
+pub(crate) struct RestChange {
+    pub(crate) path: RelPath,
+    pub(crate) what: What,
+    /// Whether it goes through the journal.
+    pub(crate) journaled: bool,
+    /// Whether it lies in a directory whose tool makes it again.
+    pub(crate) remade: bool,
+}
+
+/// What it is.
+#[derive(Debug)]
+pub(crate) enum What {
+    Removed(Seen),
+    Replaced {
+        old: Seen,
+        new: Seen,
+    },
+    Added(Seen),
+    /// A whole directory of the tree is hidden.
+    RemovedTree(Tally),
+    /// A whole directory is in the layer alone.
+    AddedTree(Tally),
+}
+
+/// What a directory holds.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    /// Whether there are more than were counted.
+    pub(crate) more: bool,
+    /// The files, where they are few enough to be journaled.
+    pub(crate) list: Vec<(RelPath, Seen)>,
+    /// The directories, the outermost first, where the files are listed.
+    pub(crate) dirs: Vec<DirRecord>,
+    /// Whether something in it is too large to be kept, or neither a file nor a link.
+    pub(crate) odd: bool,
+    /// What tells whether it is as it was, of one of the tree's.
+    pub(crate) print: Option<Print>,
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    pub(crate) changes: Vec<RestChange>,
+    pub(crate) objections: Vec<(RelPath, String)>,
+    pub(crate) left_out: Vec<RelPath>,
+}
+
+impl What {
+    fn old(&self) -> (u64, u64) {
+        match self {
+            Self::Removed(seen) | Self::Replaced { old: seen, .. } => (1, seen.size),
+            Self::RemovedTree(tally) => (tally.files, tally.bytes),
+            Self::Added(_) | Self::AddedTree(_) => (0, 0),
+        }
+    }
+
+    fn cost(&self) -> (u64, u64) {
+        match self {
+            Self::Removed(seen) | Self::Added(seen) => (1, seen.size),
+            Self::Replaced { old, new } => (1, old.size.saturating_add(new.size)),
+            Self::RemovedTree(tally) | Self::AddedTree(tally) => (tally.files, tally.bytes),
+        }
+    }
+
+    /// Whether the journal can hold it, whatever else it holds.
+    fn fits(&self, most: u64) -> bool {
+        let plain = |seen: &Seen| (seen.is_file() || seen.is_link()) && seen.size <= most;
+        match self {
+            Self::Removed(seen) | Self::Added(seen) => plain(seen),
+            Self::Replaced { old, new } => plain(old) && plain(new),
+            Self::RemovedTree(tally) | Self::AddedTree(tally) => {
+                !tally.more && !tally.odd && tally.list.len() as u64 == tally.files
+            }
+        }
+    }
+}
+
+impl Rest {
+    /// Chooses what is journaled: the smallest first, as far as there is room. Of a directory that another one took
+    /// the place of, both or neither.
+    pub(crate) fn choose(&mut self, kept_file_bytes: u64) {
+        self.changes.sort_by(|one, other| one.path.cmp(&other.path));
+        let mut units: BTreeMap<RelPath, (bool, u64, u64, Vec<usize>)> = BTreeMap::new();
+        for (at, change) in self.changes.iter().enumerate() {
+            let (files, bytes) = change.what.cost();
+            let unit = units.entry(change.path.clone()).or_insert((true, 0, 0, Vec::new()));
+            unit.0 &= change.what.fits(kept_file_bytes);
+            unit.1 = unit.1.saturating_add(files);
+            unit.2 = unit.2.saturating_add(bytes);
+            unit.3.push(at);
+        }
+        let mut units: Vec<_> = units.into_values().filter(|(fits, ..)| *fits).collect();
+        units.sort_by_key(|(_, files, bytes, _)| (*bytes, *files));
+        let (mut files_left, mut bytes_left) = (JOURNALED_FILES, JOURNALED_BYTES);
+        for (_, files, bytes, places) in units {
+            let room = files_left.checked_sub(files).zip(bytes_left.checked_sub(bytes));
+            let Some((files, bytes)) = room else { continue };
+            (files_left, bytes_left) = (files, bytes);
+            for at in places {
+                if let Some(change) = self.changes.get_mut(at) {
+                    change.journaled = true;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn losses(&self) -> Vec<Loss> {
+        let placed = |change: &RestChange| matches!(change.what, What::Added(_) | What::AddedTree(_));
+        let placed: HashSet<&RelPath> =
+            self.changes.iter().filter(|change| placed(change)).map(|change| &change.path).collect();
+        let mut losses = Vec::new();
+        for change in &self.changes {
+            let (files, bytes) = change.what.old();
+            let replaced = matches!(change.what, What::Replaced { .. }) || placed.contains(&change.path);
+            let directory = matches!(change.what, What::RemovedTree(_));
+            // What a build writes over, the next one writes again.
+            if files == 0 || (change.remade && replaced && !directory) {
+                continue;
+            }
+            let more = matches!(&change.what, What::RemovedTree(tally) if tally.more);
+            let undoable = change.journaled;
+            losses.push(Loss {
+                path: change.path.clone(),
+                files,
+                bytes,
+                directory,
+                replaced,
+                undoable,
+                more,
+            });
+        }
+        losses
+    }
+
+    /// What of it goes through the journal, as the tree is now; or which files aren't as they were when they were
+    /// looked at.
+    #[allow(clippy::type_complexity)]
+    pub(crate) fn operations(
+        &self,
+        user: &Workspace,
+        upper: &Door,
+    ) -> Result<Result<Besides, Vec<(RelPath, String)>>, WorkspaceError> {
+        let mut wanted: BTreeMap<RelPath, (Option<Seen>, Option<Seen>)> = BTreeMap::new();
+        let mut besides = Besides::default();
+        for change in self.changes.iter().filter(|change| change.journaled) {
+            let mut want = |path: &RelPath, old: Option<Seen>, new: Option<Seen>| {
+                let entry = wanted.entry(path.clone()).or_default();
+                entry.0 = entry.0.or(old);
+                entry.1 = entry.1.or(new);
+            };
+            match &change.what {
+                What::Removed(old) => want(&change.path, Some(*old), None),
+                What::Replaced { old, new } => want(&change.path, Some(*old), Some(*new)),
+                What::Added(new) => want(&change.path, None, Some(*new)),
+                What::RemovedTree(tally) => {
+                    tally.list.iter().for_each(|(path, old)| want(path, Some(*old), None));
+                    besides.remove.extend(tally.dirs.iter().cloned());
+                }
+                What::AddedTree(tally) => {
+                    tally.list.iter().for_each(|(path, new)| want(path, None, Some(*new)));
+                    besides.make.extend(tally.dirs.iter().cloned());
+                }
+            }
+        }
+        let mut left = Vec::new();
+        for (path, (old, new)) in wanted {
+            let now = match observe(&user.door, &path) {
+                Err(WorkspaceError::NotFound { .. }) => None,
+                other => other?,
+            };
+            let same = match (&old, &now) {
+                (None, None) => true,
+                (Some(old), Some((_, seen))) => old.same_content(seen),
+                _ => false,
+            };
+            if !same {
+                left.push((path, "it was changed here meanwhile".to_owned()));
+                continue;
+            }
+            let after = new.map(|new| after(upper, &path, &new)).transpose()?;
+            besides.operations.push(Operation { path, before: now, after });
+        }
+        let placed: HashSet<RelPath> = besides
+            .operations
+            .iter()
+            .filter(|operation| operation.after.is_some())
+            .flat_map(|operation| std::iter::successors(operation.path.parent(), RelPath::parent))
+            .chain(besides.make.iter().map(|dir| dir.path.clone()))
+            .collect();
+        besides.remove.retain(|dir| !placed.contains(&dir.path));
+        Ok(if left.is_empty() { Ok(besides) } else { Err(left) })
+    }
+}
+
+/// A file of the layer, as a transaction takes it.
+fn after(upper: &Door, path: &RelPath, new: &Seen) -> Result<After, WorkspaceError> {
+    let (kind, bytes, mode) = if new.is_link() {
+        (Kind::Link, upper.read_link(path).map_err(|errno| upper.fail("read", path, errno))?, 0o777)
+    } else {
+        let (file, seen) = upper.read_file(path, Links::Refuse)?;
+        let read = read_up_to(&file, seen.size, new.size).map_err(|source| io_error("read", path, source))?;
+        let bytes = read.ok_or_else(|| WorkspaceError::Raced { path: path.clone() })?;
+        (Kind::File, bytes, seen.permissions())
+    };
+    let state = FileState { kind, mode, size: bytes.len() as u64, hash: Some(ContentHash::of(&bytes)) };
+    Ok(After { state, source: Source::Bytes(bytes), mode: Some(mode), executable: false, like: None })
+}

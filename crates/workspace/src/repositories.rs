@@ -1,0 +1,310 @@
+//! Repositories in the tree: where they are, and out of it with one that a command planted.
+//!
+//! Git runs what a repository's configuration and hooks say. The workspace never looks into one; it notices
+//! where they are, so that its owner can tell one that is new, and moves that away.
+
+use std::collections::BTreeSet;
+use std::fs::DirBuilder;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{
+    AtFlags, CWD, Dir, Mode, OFlags, fchmod, fstat, mkdirat, openat, readlinkat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::error::WorkspaceError;
+use crate::files::root_dir::{Last, Links, Seen, mode_of};
+use crate::limits::MAX_DEPTH;
+use crate::rules::is_git;
+use crate::state::lock::{make_private_dir, state_error};
+use crate::transaction::staging::write_all;
+use crate::walk::names::repositories_in;
+use crate::walk::{Plan, walk};
+use crate::workspace::Workspace;
+
+/// What the owner may do with a directory that isn't closed to anything.
+const OWNER: u32 = 0o700;
+/// How much is copied at once between file systems.
+const PIECE: usize = 128 * 1024;
+/// So many names are tried for what is removed; each removal takes one.
+const NAMES: u32 = 1_000_000;
+/// How the names of what was moved away begin.
+const MOVED: &str = "moved";
+
+impl Workspace {
+    /// Everything named `.git`, in any letter case (a directory, a file or a link), that a walk comes by now: at
+    /// any depth, the root's own included, but not inside of ignored directories. A directory that a snapshot of
+    /// this workspace had is looked into also when rules or tags hide it now. Sorted. No content is read.
+    ///
+    /// A directory that can't be read keeps its secret: ask after [`Workspace::command_end`], which opens those
+    /// that a command closed.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::TooManyFiles`]; the root vanished.
+    pub fn repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
+        let max_files = self.limits().max_files;
+        let plan = Plan::of_names(&self.door, &self.rules, max_files);
+        let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };
+        let walked = walk(&plan).map_err(root)?;
+        if walked.overflow {
+            return Err(WorkspaceError::TooManyFiles { limit: max_files });
+        }
+        if walked.files.is_empty() {
+            self.door.check_alive()?;
+        }
+        let mut found: BTreeSet<Vec<u8>> = walked.repositories.into_iter().collect();
+        for dir in self.other_directories(&walked.dirs) {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            let names =
+                self.door.enter(&dir, flags, Links::Refuse).and_then(|it| repositories_in(it.as_fd()));
+            // Gone, or a link by now: what that leads to is walked under its own name.
+            for name in names.unwrap_or_default() {
+                found.insert([dir.as_slice(), b"/", &name].concat());
+            }
+        }
+        Ok(found.iter().filter_map(|path| RelPath::parse(path).ok()).collect())
+    }
+
+    /// The path that a write to `path` would really change: links that stay inside are resolved, what doesn't
+    /// exist yet is taken as it is.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Outside`] when a link leads out; [`WorkspaceError::NotFound`] for a loop of links;
+    /// [`WorkspaceError::NotAFile`] for the root itself; failures of the file system.
+    pub fn canonical(&self, path: &RelPath) -> Result<RelPath, WorkspaceError> {
+        self.door.canonical(path, Last::Follow)
+    }
+
+    /// Moves something named `.git` (in any letter case, of any kind) out of the tree, to a place of its own
+    /// under `removed` in the state directory, and gives that place. No link is followed on the way; of a link
+    /// only where it led to is kept. It isn't journaled: no undo brings it back.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NotRemoved`] for any other name, and for what was at the root when the workspace was
+    /// opened; [`WorkspaceError::NotFound`]; [`WorkspaceError::Raced`] when a link stands on the way; failures of
+    /// the file system.
+    pub fn remove_repository(&self, path: &RelPath) -> Result<PathBuf, WorkspaceError> {
+        if !is_git(path.file_name()) {
+            let reason = "it isn't named .git";
+            return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
+        }
+        self.move_guarded_away(path, &mut Removal::default())
+    }
+
+    /// Moves what is at the path out of the tree, into the directory of `removal`, as
+    /// [`Workspace::remove_repository`] does.
+    pub(crate) fn move_guarded_away(
+        &self,
+        path: &RelPath,
+        removal: &mut Removal,
+    ) -> Result<PathBuf, WorkspaceError> {
+        let failed = |errno| self.door.fail("move away", path, errno);
+        let parent = self.door.parent(path).map_err(failed)?;
+        let name = path.file_name();
+        let seen = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Seen::of(&stat));
+        let seen = seen.map_err(failed)?;
+        if path.parent().is_none() {
+            let same_as_own = |own: &Vec<u8>| {
+                own.as_slice() == name
+                    // Where cases aren't told apart, another spelling is the same thing.
+                    || statat(&parent, own.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
+                        .is_ok_and(|stat| Seen::of(&stat).ino == seen.ino)
+            };
+            if self.own_repositories.iter().any(same_as_own) {
+                let reason = "it is the project's own";
+                return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
+            }
+        }
+        let moved = removal.next(&self.options.removed())?;
+        if seen.is_link() {
+            let target = readlinkat(&parent, name, Vec::new()).map_err(failed)?.into_bytes();
+            std::fs::write(&moved, target).map_err(|source| state_error("write", &moved, source))?;
+            let unlink = || unlinkat(&parent, name, AtFlags::empty());
+            self.allowed(path, &parent, &seen, unlink).map_err(failed)?;
+            return Ok(moved);
+        }
+        let rename = || renameat(&parent, name, CWD, &moved);
+        match self.allowed(path, &parent, &seen, rename) {
+            Err(Errno::XDEV) => self.carry_over(&parent, path, &moved)?,
+            other => other.map_err(failed)?,
+        }
+        Ok(moved)
+    }
+
+    /// Does it, and where permissions are in the way, which a command may have left so, once more without them.
+    /// The directory above has its own again in the end.
+    fn allowed(
+        &self,
+        path: &RelPath,
+        parent: &OwnedFd,
+        seen: &Seen,
+        work: impl Fn() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        match work() {
+            Err(Errno::ACCESS | Errno::PERM) => {}
+            other => return other,
+        }
+        if seen.is_dir() {
+            // What can't be permitted shows in the second try.
+            let _best_effort = self.door.permit(path, seen.permissions() | OWNER);
+        }
+        let above = Seen::of(&fstat(parent)?).permissions();
+        let permitted = above & OWNER != OWNER && fchmod(parent, mode_of(above | OWNER)).is_ok();
+        let done = work();
+        if permitted {
+            fchmod(parent, mode_of(above))?;
+        }
+        done
+    }
+
+    /// Copies to another file system and deletes here.
+    fn carry_over(&self, parent: &OwnedFd, path: &RelPath, moved: &Path) -> Result<(), WorkspaceError> {
+        let failed = |errno| self.door.fail("move away", path, errno);
+        let (Some(place), Some(name)) = (moved.parent(), moved.file_name()) else {
+            return Err(failed(Errno::INVAL));
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let to = openat(CWD, place, flags, Mode::empty())
+            .map_err(|errno| state_error("open", place, errno.into()))?;
+        let name = name.as_encoded_bytes();
+        copy(parent.as_fd(), path.file_name(), to.as_fd(), name, 0).map_err(failed)?;
+        delete(parent.as_fd(), path.file_name(), 0).map_err(failed)
+    }
+}
+
+/// A directory for what is moved away together. It is made for the first thing.
+#[derive(Debug, Default)]
+pub(crate) struct Removal {
+    place: Option<PathBuf>,
+    count: usize,
+}
+
+impl Removal {
+    /// The path to which the next thing is moved.
+    fn next(&mut self, all: &Path) -> Result<PathBuf, WorkspaceError> {
+        let place = match &self.place {
+            Some(place) => place,
+            None => self.place.insert(new_place(all)?),
+        };
+        self.count += 1;
+        // It isn't named `.git` or as it was: nothing is to take the state directory for a project.
+        Ok(place.join(format!("{MOVED}-{}", self.count)))
+    }
+}
+
+/// Makes a directory that nothing else was moved to.
+fn new_place(dir: &Path) -> Result<PathBuf, WorkspaceError> {
+    make_private_dir(dir)?;
+    for number in 1..NAMES {
+        let place = dir.join(number.to_string());
+        match DirBuilder::new().mode(0o700).create(&place) {
+            Ok(()) => return Ok(place),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(state_error("create the directory", &place, source)),
+        }
+    }
+    let full = std::io::Error::other("it is full; delete what isn't needed of it");
+    Err(state_error("make room in", dir, full))
+}
+
+pub(crate) fn children(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push(name.to_vec());
+        }
+    }
+    Ok(names)
+}
+
+pub(crate) fn open_dir(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(at, name, flags, Mode::empty())
+}
+
+/// Copies files, links and directories; pipes, sockets and devices have nothing to keep.
+fn copy(
+    from: BorrowedFd<'_>,
+    name: &[u8],
+    to: BorrowedFd<'_>,
+    new: &[u8],
+    depth: usize,
+) -> Result<(), Errno> {
+    if depth > MAX_DEPTH {
+        return Err(Errno::NAMETOOLONG);
+    }
+    let seen = Seen::of(&statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?);
+    if seen.is_link() {
+        return rustix::fs::symlinkat(readlinkat(from, name, Vec::new())?, to, new);
+    }
+    if seen.is_dir() {
+        let old = open_dir(from, name)?;
+        mkdirat(to, new, Mode::from_raw_mode(0o700))?;
+        let made = open_dir(to, new)?;
+        for child in children(&old)? {
+            copy(old.as_fd(), &child, made.as_fd(), &child, depth + 1)?;
+        }
+        return Ok(());
+    }
+    if !seen.is_file() {
+        return Ok(());
+    }
+    let reading = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let old = openat(from, name, reading, Mode::empty())?;
+    let writing = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = openat(to, new, writing, Mode::from_raw_mode(0o600))?;
+    let mut piece = Vec::with_capacity(PIECE);
+    loop {
+        piece.clear();
+        match rustix::io::read(&old, rustix::buffer::spare_capacity(&mut piece)) {
+            Ok(0) => return Ok(()),
+            Ok(_) => write_all(&made, &piece)?,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+fn delete(at: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Errno> {
+    if depth > MAX_DEPTH {
+        return Err(Errno::NAMETOOLONG);
+    }
+    if !Seen::of(&statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?).is_dir() {
+        return unlinkat(at, name, AtFlags::empty());
+    }
+    let dir = open_dir(at, name)?;
+    for child in children(&dir)? {
+        delete(dir.as_fd(), &child, depth + 1)?;
+    }
+    unlinkat(at, name, AtFlags::REMOVEDIR)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_repository_is_carried_to_another_file_system_and_nothing_behind_its_links_is_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("from");
+        std::fs::create_dir_all(from.join(".git/hooks")).unwrap();
+        std::fs::write(from.join(".git/hooks/pre-commit"), "evil").unwrap();
+        std::fs::write(dir.path().join("outside"), "stays").unwrap();
+        symlink(dir.path(), from.join(".git/link")).unwrap();
+        let (at, to) = (std::fs::File::open(&from).unwrap(), std::fs::File::open(dir.path()).unwrap());
+        copy(at.as_fd(), b".git", to.as_fd(), MOVED.as_bytes(), 0).unwrap();
+        delete(at.as_fd(), b".git", 0).unwrap();
+        let moved = dir.path().join(MOVED);
+        assert_eq!(std::fs::read_to_string(moved.join("hooks/pre-commit")).unwrap(), "evil");
+        assert_eq!(std::fs::read_link(moved.join("link")).unwrap(), dir.path());
+        assert_eq!(std::fs::read_dir(&from).unwrap().count(), 0);
+        assert_eq!(std::fs::read_to_string(dir.path().join("outside")).unwrap(), "stays");
+    }
+}

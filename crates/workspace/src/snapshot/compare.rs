@@ -1,0 +1,210 @@
+//! What a difference between two snapshots means: whose it is, and whether it is one.
+
+use std::collections::HashMap;
+
+use journeyman_protocol::{FileChange, RelPath, SessionId};
+
+use crate::contents::store::Vault;
+use crate::error::WorkspaceError;
+use crate::files::root_dir::{Door, Links, read_up_to};
+use crate::journal::history::History;
+use crate::journal::{DirRecord, FileRecord, Line, ModeRecord, Record};
+use crate::limits::IGNORE_FILE_BYTES;
+use crate::rules::{FixedRules, RULE_FILES, RuleCache, is_rule_file, last_component};
+use crate::snapshot::tree::{Content, Difference, FileState, Kind, Tree, kind_of, observe};
+use crate::walk::WalkedDir;
+
+/// What telling needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) door: &'a Door,
+    pub(crate) vault: &'a Vault,
+    pub(crate) rules: &'a RuleCache,
+}
+
+/// Drops what only looks like a difference because ignore rules changed: a file that is out of sight now and
+/// still there wasn't deleted, and one that was out of sight before wasn't added. Taking such an «addition» back
+/// would delete a file that nobody made.
+pub(crate) fn filtered(
+    inputs: Inputs<'_>,
+    before: &Tree,
+    found: Vec<Difference>,
+) -> Result<Vec<Difference>, WorkspaceError> {
+    let mut rules = None;
+    if found.iter().any(|difference| is_rule_file(difference.path.file_name())) {
+        rules = Some(old_rules(inputs, before)?);
+    }
+    let mut kept = Vec::with_capacity(found.len());
+    for mut difference in found {
+        match (&difference.before, &difference.after) {
+            (None, Some(_))
+                if rules.as_ref().is_some_and(|rules| rules.covers(difference.path.as_bytes())) => {}
+            (Some(before), None) => {
+                let now = match observe(inputs.door, &difference.path) {
+                    Ok(now) => now.map(|(state, _)| state),
+                    // A directory or a pipe has taken its place: the file is gone.
+                    Err(WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. }) => None,
+                    Err(WorkspaceError::Denied { .. }) => unread(inputs.door, &difference.path),
+                    Err(other) => return Err(other),
+                };
+                match now {
+                    Some(now) if now.same_content(before) && now.mode == before.mode => {}
+                    now => {
+                        difference.after = now;
+                        kept.push(difference);
+                    }
+                }
+            }
+            _ => kept.push(difference),
+        }
+    }
+    Ok(kept)
+}
+
+/// The same for two trees of which neither is there any more: their own ignore rules have to do.
+pub(crate) fn filtered_between(
+    inputs: Inputs<'_>,
+    before: &Tree,
+    after: &Tree,
+    mut found: Vec<Difference>,
+) -> Result<Vec<Difference>, WorkspaceError> {
+    if found.iter().any(|difference| is_rule_file(difference.path.file_name())) {
+        let (old, new) = (old_rules(inputs, before)?, old_rules(inputs, after)?);
+        found.retain(|difference| match (&difference.before, &difference.after) {
+            (None, Some(_)) => !old.covers(difference.path.as_bytes()),
+            (Some(_), None) => !new.covers(difference.path.as_bytes()),
+            _ => true,
+        });
+    }
+    Ok(found)
+}
+
+/// What is known of a file that can't be read.
+fn unread(door: &Door, path: &RelPath) -> Option<FileState> {
+    let seen = door.look(path).ok().flatten().filter(crate::files::root_dir::Seen::is_file)?;
+    Some(FileState { kind: Kind::File, mode: seen.permissions(), size: seen.size, hash: None })
+}
+
+/// Returns true if ignore rules cover the file as they are now. Rules that can't be read cover nothing.
+pub(crate) fn is_ignored_now(inputs: Inputs<'_>, path: &RelPath) -> bool {
+    let above = std::iter::successors(path.parent(), RelPath::parent);
+    let rule_files = above.map(Some).chain([None]).flat_map(|dir| {
+        RULE_FILES.into_iter().filter_map(move |name| match &dir {
+            Some(dir) => dir.join(name).ok(),
+            None => RelPath::parse(name).ok(),
+        })
+    });
+    let texts = rule_files.filter_map(|path| {
+        let (file, seen) = inputs.door.read_file(&path, Links::Refuse).ok()?;
+        Some((path.as_bytes().to_vec(), read_up_to(&file, seen.size, IGNORE_FILE_BYTES).ok()??))
+    });
+    let texts: Vec<_> = texts.collect();
+    FixedRules::new(&texts, inputs.rules.outermost(inputs.door.path())).covers(path.as_bytes())
+}
+
+fn old_rules(inputs: Inputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceError> {
+    let mut files = Vec::new();
+    for entry in before.entries.iter().filter(|entry| is_rule_file(last_component(&entry.path))) {
+        if let Content::Hashed { hash, .. } = entry.content {
+            let text = inputs.vault.get(&hash)?.unwrap_or_default();
+            files.push((entry.path.clone(), text));
+        }
+    }
+    Ok(FixedRules::new(&files, inputs.rules.outermost(inputs.door.path())))
+}
+
+/// What was journaled since a command began, by whomever.
+pub(crate) struct Others {
+    records: Vec<Record>,
+}
+
+impl Others {
+    pub(crate) fn of(lines: Vec<Line>) -> Self {
+        Self { records: History::new(lines).into_done() }
+    }
+
+    /// Takes it out of what differs.
+    pub(crate) fn without(&self, found: Vec<Difference>) -> Vec<Difference> {
+        let files = self.records.iter().flat_map(|record| &record.files);
+        let theirs: HashMap<&RelPath, Option<FileState>> =
+            files.map(|file| (&file.path, file.after)).collect();
+        let adjusted = found.into_iter().filter_map(|mut difference| {
+            // Whatever nobody else journaled differs: of what is too large to be hashed the size may be the same.
+            if let Some(left) = theirs.get(&difference.path) {
+                difference.before = left.map(|left| match (left.mode, difference.after) {
+                    // The journal doesn't know the mode of a new file; what it has now is as good.
+                    (0, Some(now)) if left.kind == Kind::File => FileState { mode: now.mode, ..left },
+                    _ => left,
+                });
+                let same = match (&difference.before, &difference.after) {
+                    (None, None) => true,
+                    (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+                    _ => false,
+                };
+                if same {
+                    return None;
+                }
+            }
+            Some(difference)
+        });
+        adjusted.collect()
+    }
+
+    /// Takes directories that were made (or removed) since out of those that are there now (or aren't).
+    pub(crate) fn without_dirs(&self, dirs: Vec<DirRecord>, there: bool) -> Vec<DirRecord> {
+        let mut theirs: HashMap<&RelPath, bool> = HashMap::new();
+        for record in &self.records {
+            theirs.extend(record.removed.iter().chain(&record.cleared).map(|dir| (&dir.path, false)));
+            theirs.extend(record.made.iter().map(|dir| (&dir.path, true)));
+        }
+        dirs.into_iter().filter(|dir| theirs.get(&dir.path) != Some(&there)).collect()
+    }
+
+    /// Takes permissions of directories that were set since out of those that differ.
+    pub(crate) fn without_modes(&self, modes: Vec<ModeRecord>) -> Vec<ModeRecord> {
+        let records = self.records.iter().flat_map(|record| &record.modes);
+        let theirs: HashMap<&RelPath, u32> = records.map(|dir| (&dir.path, dir.after)).collect();
+        let adjusted = modes.into_iter().map(|dir| {
+            let before = theirs.get(&dir.path).copied().unwrap_or(dir.before);
+            ModeRecord { before, ..dir }
+        });
+        adjusted.filter(|dir| dir.before != dir.after).collect()
+    }
+
+    /// Returns what other sessions journaled that may as well be this one's doing.
+    pub(crate) fn beside(&self, session: &SessionId) -> Vec<FileChange> {
+        let beside = self.records.iter().filter(|record| record.beside.contains(session));
+        let files = beside.flat_map(|record| &record.files);
+        let kind = |file: &FileRecord| kind_of(file.before.is_some(), file.after.is_some());
+        let files = files.map(|file| FileChange { path: file.path.clone(), kind: kind(file) });
+        let modes = self.records.iter().filter(|record| record.beside.contains(session));
+        files.chain(modes.flat_map(|record| &record.modes).map(ModeRecord::file_change)).collect()
+    }
+}
+
+/// The directories of both trees whose permissions differ, sorted.
+pub(crate) fn mode_records(before: &Tree, after: &Tree) -> Vec<ModeRecord> {
+    let then: HashMap<&[u8], u32> =
+        before.dirs.iter().map(|dir| (dir.path.as_slice(), dir.permissions)).collect();
+    let changed = after.dirs.iter().filter_map(|dir| {
+        let before = *then.get(dir.path.as_slice())?;
+        let path = RelPath::parse(&dir.path).ok().filter(|_| before != dir.permissions)?;
+        Some(ModeRecord { path, before, after: dir.permissions })
+    });
+    let mut changed: Vec<ModeRecord> = changed.collect();
+    changed.sort_by(|one, other| one.path.cmp(&other.path));
+    changed
+}
+
+/// Directories that are there (or aren't) as a snapshot says; one that is merely ignored now is neither.
+pub(crate) fn dir_records(door: &Door, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
+    let paths = dirs.iter().filter_map(|dir| Some((RelPath::parse(&dir.path).ok()?, dir.permissions)));
+    let records = paths.filter(|(path, _)| {
+        match door.look(path) {
+            Ok(seen) => seen.is_some_and(|seen| seen.is_dir()) == there,
+            // The snapshot saw it, and an undo removes it only if it is empty.
+            Err(_) => there,
+        }
+    });
+    records.map(|(path, mode)| DirRecord { path, mode: Some(mode) }).collect()
+}

@@ -1,0 +1,53 @@
+//! Tells what a copy itself changed from what its lower directory, the user's own tree, shows through it.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use journeyman_protocol::RelPath;
+use journeyman_sandbox::Base;
+use rustix::fs::{AtFlags, Mode, OFlags, fgetxattr, openat, statat};
+use rustix::io::Errno;
+
+use crate::commands::observe::Found;
+use crate::workspace::Workspace;
+
+/// Marks a directory of the upper layer that hides all that lies beneath it.
+const OPAQUE: &str = "user.overlay.opaque";
+
+impl Workspace {
+    /// Keeps of the differences in a copy those that its upper layer makes. Another one is the user's save beneath
+    /// the mount: nobody in the copy made it, and the next refresh takes it over.
+    pub(crate) fn retain_own(&self, found: &mut Found) {
+        let Some(Base::Mounted(mounted)) = self.base() else { return };
+        let Some(upper) = mounted.upper() else { return };
+        let is_own = |path: &RelPath| changes(upper, path);
+        found.files.retain(|difference| is_own(&difference.path));
+        found.made.retain(|dir| is_own(&dir.path));
+        found.removed.retain(|dir| is_own(&dir.path));
+        found.modes.retain(|dir| is_own(&dir.path));
+    }
+}
+
+/// Returns true if the layer decides what is at the path. In doubt it does.
+fn changes(upper: BorrowedFd<'_>, path: &RelPath) -> bool {
+    let mut names = path.components().peekable();
+    let mut at: Option<OwnedFd> = None;
+    while let Some(name) = names.next() {
+        let dir = at.as_ref().map_or(upper, |dir| std::os::fd::AsFd::as_fd(dir));
+        if names.peek().is_none() {
+            return statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).err() != Some(Errno::NOENT);
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match openat(dir, name, flags, Mode::empty()) {
+            Ok(next) if is_opaque(&next) => return true,
+            Ok(next) => at = Some(next),
+            // A file or a whiteout stands in the place of the directory.
+            Err(error) => return error != Errno::NOENT,
+        }
+    }
+    true
+}
+
+fn is_opaque(dir: &OwnedFd) -> bool {
+    let mut value = [0_u8; 8];
+    fgetxattr(dir, OPAQUE, &mut value[..]).is_ok_and(|length| value.get(..length) == Some(b"y"))
+}

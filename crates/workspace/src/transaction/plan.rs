@@ -1,0 +1,275 @@
+//! From the wishes of a change set to what happens to each file.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
+
+use journeyman_protocol::{ContentHash, RelPath};
+
+use crate::change::{Change, Expected};
+use crate::error::{Found, NotAFile, WorkspaceError};
+use crate::files::root_dir::{Door, Last, Links, Seen, read_up_to};
+use crate::limits::{Limits, MAX_CHANGES};
+use crate::rules::is_git;
+use crate::snapshot::tree::{FileState, Kind, observe};
+use crate::transaction::moves::found;
+use crate::transaction::staging::executable_mode;
+use crate::transaction::{After, Operation, Source, io_error, is_beneath};
+
+/// What a file is after the wishes so far.
+#[derive(Debug)]
+enum Now {
+    /// As it is on the disk.
+    AsBefore,
+    Absent,
+    File(After),
+}
+
+#[derive(Debug)]
+struct Draft {
+    before: Option<(FileState, Seen)>,
+    now: Now,
+}
+
+impl Draft {
+    fn state(&self) -> Option<&FileState> {
+        match &self.now {
+            Now::AsBefore => self.before.as_ref().map(|(state, _)| state),
+            Now::Absent => None,
+            Now::File(after) => Some(&after.state),
+        }
+    }
+}
+
+/// The files that a change set touches.
+struct Drafts<'a> {
+    door: &'a Door,
+    limits: &'a Limits,
+    files: BTreeMap<RelPath, Draft>,
+}
+
+/// Plans a change set. Nothing is written; a precondition that doesn't hold is a conflict.
+pub(crate) fn plan(
+    door: &Door,
+    limits: &Limits,
+    changes: Vec<Change>,
+) -> Result<Vec<Operation>, WorkspaceError> {
+    if changes.len() > MAX_CHANGES {
+        return Err(WorkspaceError::TooManyChanges { given: changes.len(), limit: MAX_CHANGES });
+    }
+    let mut drafts = Drafts { door, limits, files: BTreeMap::new() };
+    for change in changes {
+        drafts.add(change)?;
+    }
+    drafts.check()?;
+    Ok(drafts.finish())
+}
+
+impl Drafts<'_> {
+    fn add(&mut self, change: Change) -> Result<(), WorkspaceError> {
+        match change {
+            Change::Write { path, content, expected } => self.write(&path, content, expected),
+            Change::Delete { path, expected } => self.delete(&path, expected),
+            Change::Rename { from, to } => self.rename(&from, &to),
+            Change::SetExecutable { path, executable } => self.set_executable(&path, executable),
+        }
+    }
+
+    /// The file that `path` stands for, looked at once.
+    fn draft(&mut self, path: &RelPath, last: Last) -> Result<(RelPath, &mut Draft), WorkspaceError> {
+        let canonical = self.door.canonical(path, last)?;
+        if path.components().chain(canonical.components()).any(is_git) {
+            return Err(WorkspaceError::Protected { path: path.clone() });
+        }
+        let draft = match self.files.entry(canonical.clone()) {
+            Slot::Occupied(slot) => slot.into_mut(),
+            Slot::Vacant(slot) => {
+                let before = match observe(self.door, &canonical) {
+                    // Gone between two looks.
+                    Err(WorkspaceError::NotFound { .. }) => None,
+                    other => other?,
+                };
+                slot.insert(Draft { before, now: Now::AsBefore })
+            }
+        };
+        Ok((canonical, draft))
+    }
+
+    fn write(&mut self, path: &RelPath, bytes: Vec<u8>, expected: Expected) -> Result<(), WorkspaceError> {
+        let (canonical, draft) = self.draft(path, Last::Follow)?;
+        check(path, draft.state(), expected)?;
+        let state = draft.state().copied();
+        let hash = ContentHash::of(&bytes);
+        let unchanged = state.is_some_and(|state| state.kind == Kind::File && state.hash == Some(hash));
+        if unchanged {
+            return Ok(());
+        }
+        let kept = draft.before.as_ref().map(|(before, _)| before.mode);
+        let (mode, executable, like) = match &mut draft.now {
+            Now::File(after) => (after.mode, after.executable, after.like.take()),
+            Now::AsBefore => (kept, false, None),
+            Now::Absent => (kept, false, None),
+        };
+        let state = FileState {
+            kind: Kind::File,
+            mode: mode.unwrap_or_default(),
+            size: bytes.len() as u64,
+            hash: Some(hash),
+        };
+        draft.now = Now::File(After { state, source: Source::Bytes(bytes), mode, executable, like });
+        let _path: RelPath = canonical;
+        Ok(())
+    }
+
+    fn delete(&mut self, path: &RelPath, expected: Expected) -> Result<(), WorkspaceError> {
+        let (canonical, draft) = self.draft(path, Last::Keep)?;
+        let Some(state) = draft.state().copied() else {
+            return Err(match expected {
+                Expected::Hash(hash) => conflict(path, Some(hash), Found::Nothing),
+                Expected::Anything | Expected::Absent => WorkspaceError::NotFound { path: path.clone() },
+            });
+        };
+        draft.now = Now::Absent;
+        match (expected, state.kind) {
+            // What was read through the link is what it points to.
+            (Expected::Hash(hash), Kind::Link) => {
+                let target = self.door.canonical(path, Last::Follow)?;
+                let there = observe(self.door, &target)?;
+                if there.and_then(|(there, _)| there.hash) == Some(hash) || state.hash == Some(hash) {
+                    return Ok(());
+                }
+                Err(conflict(path, Some(hash), found(self.door, &canonical)))
+            }
+            _ => check(path, Some(&state), expected),
+        }
+    }
+
+    fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<(), WorkspaceError> {
+        let limit = self.limits.kept_file_bytes;
+        let door = self.door;
+        let (source, draft) = self.draft(from, Last::Keep)?;
+        let Some(state) = draft.state().copied() else {
+            return Err(WorkspaceError::NotFound { path: from.clone() });
+        };
+        let like = draft.before.as_ref().map(|(_, seen)| (source.clone(), *seen));
+        let (bytes, mode, executable, like) = match std::mem::replace(&mut draft.now, Now::Absent) {
+            Now::File(After { source: Source::Bytes(bytes), mode, executable, like, .. }) => {
+                (bytes, mode, executable, like)
+            }
+            Now::File(After { mode, .. }) => (contents(door, &source, &state, limit)?, mode, false, like),
+            Now::AsBefore | Now::Absent => {
+                (contents(door, &source, &state, limit)?, Some(state.mode), false, like)
+            }
+        };
+        let (target, draft) = self.draft(to, Last::Keep)?;
+        if let Some(there) = draft.state() {
+            let there = match (there.kind, there.hash) {
+                (Kind::File, Some(hash)) => Found::Content { hash, size: there.size },
+                _ => Found::Other,
+            };
+            return Err(conflict(&target, None, there));
+        }
+        // A new file that takes the place of a deleted one gets its mode, as a written one does.
+        let taken = draft.before.as_ref().filter(|(before, _)| before.kind == Kind::File);
+        let taken = taken.map(|(before, _)| match executable {
+            true => executable_mode(before.mode, true),
+            false => before.mode,
+        });
+        let mode = mode.or(taken);
+        let state = FileState { mode: mode.unwrap_or_default(), ..state };
+        let source = Source::Bytes(bytes);
+        draft.now = Now::File(After { state, source, mode, executable, like });
+        Ok(())
+    }
+
+    fn set_executable(&mut self, path: &RelPath, executable: bool) -> Result<(), WorkspaceError> {
+        let (_, draft) = self.draft(path, Last::Follow)?;
+        let Some(mut state) = draft.state().copied() else {
+            return Err(WorkspaceError::NotFound { path: path.clone() });
+        };
+        if state.kind == Kind::Link {
+            return Err(WorkspaceError::NotAFile { path: path.clone(), kind: NotAFile::Other });
+        }
+        match &mut draft.now {
+            Now::File(after) => {
+                after.executable = executable;
+                after.mode = after.mode.map(|mode| executable_mode(mode, executable));
+                after.state.mode = after.mode.unwrap_or_default();
+            }
+            Now::AsBefore | Now::Absent => {
+                state.mode = executable_mode(state.mode, executable);
+                let (mode, source) = (Some(state.mode), Source::Unchanged);
+                draft.now = Now::File(After { state, source, mode, executable, like: None });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a file beneath another one.
+    fn check(&self) -> Result<(), WorkspaceError> {
+        let mut above: Option<&RelPath> = None;
+        let there = self.files.iter().filter(|(_, draft)| draft.state().is_some()).map(|(path, _)| path);
+        let mut there: Vec<&RelPath> = there.collect();
+        // By components, so that what is beneath a path follows it at once.
+        there.sort_by(|a, b| a.components().cmp(b.components()));
+        for path in there {
+            if let Some(above) = above.filter(|above| is_beneath(path, above)) {
+                let reason = "it is to be a file, and to hold another one";
+                return Err(WorkspaceError::Contradiction { path: above.clone(), reason });
+            }
+            above = Some(path);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<Operation> {
+        let mut operations = Vec::new();
+        for (path, Draft { before, now }) in self.files {
+            let after = match now {
+                Now::AsBefore => continue,
+                Now::Absent if before.is_none() => continue,
+                Now::Absent => None,
+                Now::File(after) => Some(after),
+            };
+            let mut operation = Operation { path, before, after };
+            if let (Some((before, _)), Some(after)) = (&operation.before, &mut operation.after)
+                && before.same_content(&after.state)
+            {
+                if before.mode == after.state.mode || before.kind == Kind::Link {
+                    continue;
+                }
+                after.source = Source::Unchanged;
+            }
+            operations.push(operation);
+        }
+        operations
+    }
+}
+
+fn contents(door: &Door, path: &RelPath, state: &FileState, limit: u64) -> Result<Vec<u8>, WorkspaceError> {
+    if state.kind == Kind::Link {
+        return door.read_link(path).map_err(|errno| door.fail("read", path, errno));
+    }
+    let (file, seen) = door.read_file(path, Links::Refuse)?;
+    let bytes = read_up_to(&file, seen.size, limit).map_err(|source| io_error("read", path, source))?;
+    bytes.ok_or_else(|| WorkspaceError::TooLarge { path: path.clone(), size: seen.size, limit })
+}
+
+fn conflict(path: &RelPath, expected: Option<ContentHash>, found: Found) -> WorkspaceError {
+    WorkspaceError::Conflict { path: path.clone(), expected, found }
+}
+
+fn check(path: &RelPath, state: Option<&FileState>, expected: Expected) -> Result<(), WorkspaceError> {
+    let there = match state {
+        None => Found::Nothing,
+        Some(FileState { kind: Kind::File, hash: Some(hash), size, .. }) => {
+            Found::Content { hash: *hash, size: *size }
+        }
+        Some(_) => Found::Other,
+    };
+    match (expected, &there) {
+        (Expected::Anything, _) | (Expected::Absent, Found::Nothing) => Ok(()),
+        (Expected::Hash(wanted), Found::Content { hash, .. }) if wanted == *hash => Ok(()),
+        (Expected::Absent, _) => Err(conflict(path, None, there)),
+        (Expected::Hash(wanted), _) => Err(conflict(path, Some(wanted), there)),
+    }
+}

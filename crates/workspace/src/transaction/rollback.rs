@@ -1,0 +1,271 @@
+//! Going back: after a failure within a transaction, and after a crash.
+//!
+//! Both read what the disk says and not what the process remembers, so that they are one and the same, may be
+//! cut off themselves, and may be repeated.
+
+use std::os::fd::AsFd;
+
+use journeyman_protocol::RelPath;
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fsync, mkdirat, openat, renameat, symlinkat, unlinkat};
+use rustix::io::Errno;
+
+use crate::contents::store::Kept;
+use crate::error::WorkspaceError;
+use crate::error::may_pass;
+use crate::files::root_dir::{Links, mode_of};
+use crate::journal::{DirRecord, FileRecord, Journal, Line, ModeRecord, Record, Sync, Unfinished, moved};
+use crate::snapshot::tree::{FileState, Kind, observe};
+use crate::transaction::moves::{Permissions, gives};
+use crate::transaction::rename::move_new;
+use crate::transaction::{Hands, Move};
+
+impl Hands<'_> {
+    /// Closes what a crash left open. The lock is held.
+    pub(crate) fn recover(&self, journal: &mut Journal, open: &Unfinished) -> Result<(), WorkspaceError> {
+        let record = &open.record;
+        // A directory that holds nothing of the change is made after the removals, and may be all that is missing.
+        let is_made = |dir: &DirRecord| matches!(self.door.look(&dir.path), Ok(Some(seen)) if seen.is_dir());
+        let has_mode = |dir: &ModeRecord| {
+            // The others come last of all, when nothing can be taken back any more.
+            !gives(dir.before, dir.after)
+                || matches!(self.door.look(&dir.path), Ok(Some(seen)) if seen.permissions() == dir.after)
+        };
+        let is_complete = || {
+            record.files.iter().all(|file| self.is_after(file))
+                && record.made.iter().all(is_made)
+                && record.modes.iter().all(has_mode)
+        };
+        if open.placed || is_complete() {
+            if !open.placed {
+                journal.append(&[Line::Placed(record.id)], Sync::Now)?;
+            }
+            // What can't be cleaned up stays open for the next one who looks, and keeps nobody from working.
+            return match self.clean(record) {
+                Ok(()) => journal.append(&[Line::Done(record.id)], Sync::Later),
+                Err(_) => Ok(()),
+            };
+        }
+        self.revert(record)?;
+        journal.append(&[Line::Void(record.id)], Sync::Now)
+    }
+
+    /// Removes what was moved aside, and directories that are to go once they are empty. What can't be removed
+    /// now and perhaps later is an error, so that it is tried again; what somebody has a hand in stays.
+    pub(crate) fn clean(&self, record: &Record) -> Result<(), WorkspaceError> {
+        let mut first = None;
+        let mut note = |path: &RelPath, result: Result<(), Errno>| {
+            if let Err(errno) = result
+                && may_pass(errno)
+            {
+                first.get_or_insert_with(|| self.door.fail("clean up beside", path, errno));
+            }
+        };
+        for file in &record.files {
+            if let Some(sibling) = &file.sibling {
+                note(&file.path, self.unlink(sibling));
+            }
+        }
+        for (top, aside) in record.set_aside() {
+            for dir in record.cleared_with(top).into_iter().rev() {
+                if let Some(place) = moved(&dir.path, &top.path, &aside) {
+                    note(&dir.path, self.remove_dir(&place));
+                }
+            }
+        }
+        if record.cause.is_transaction() {
+            for dir in record.removed.iter().rev() {
+                // Not empty: somebody put something there, and it stays.
+                note(&dir.path, self.remove_dir(&dir.path));
+            }
+            for (path, from, to) in Permissions::Taken.of(record.permissions()) {
+                note(path, self.permit(path, from, to).map(drop));
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Puts everything back as it was before the record's change. Goes on after a failure, and reports the first.
+    pub(crate) fn revert(&self, record: &Record) -> Result<(), WorkspaceError> {
+        let mut first = None;
+        let mut note = |result: Result<(), WorkspaceError>| {
+            if let Err(error) = result {
+                first.get_or_insert(error);
+            }
+        };
+        let modes = || record.permissions().map(|(path, before, after)| (path, after, before));
+        for (path, from, to) in Permissions::Given.of(modes()) {
+            note(self.set_dir_mode(path, from, to).map(drop));
+        }
+        let (removals, others): (Vec<&FileRecord>, Vec<&FileRecord>) =
+            record.files.iter().partition(|file| file.kind_of_move() == Move::Remove);
+        for file in others.into_iter().rev() {
+            note(self.revert_file(file));
+        }
+        for dir in record.made.iter().rev() {
+            match self.remove_dir(&dir.path) {
+                Err(errno) if may_pass(errno) => note(Err(self.door.fail("remove", &dir.path, errno))),
+                // Not there, or not empty any more: somebody else's now.
+                _ => {}
+            }
+        }
+        for (top, aside) in record.set_aside() {
+            note(self.bring_back(&top.path, &aside));
+        }
+        for dir in &record.cleared {
+            note(self.restore_dir(&dir.path, dir.mode));
+        }
+        for file in removals.into_iter().rev() {
+            note(self.revert_file(file));
+        }
+        for (path, from, to) in Permissions::Taken.of(modes()) {
+            note(self.set_dir_mode(path, from, to).map(drop));
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    fn state(&self, path: &RelPath) -> Result<Option<FileState>, WorkspaceError> {
+        match observe(self.door, path) {
+            Ok(found) => Ok(found.map(|(state, _)| state)),
+            Err(WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn is_after(&self, file: &FileRecord) -> bool {
+        match (self.state(&file.path), &file.after) {
+            (Ok(None), None) => true,
+            (Ok(Some(now)), Some(after)) => {
+                let chmod = file.kind_of_move() == Move::Chmod;
+                now.same_content(after) && (!chmod || now.mode == after.mode)
+            }
+            _ => false,
+        }
+    }
+
+    fn revert_file(&self, file: &FileRecord) -> Result<(), WorkspaceError> {
+        let now = self.state(&file.path)?;
+        let is_after = match (&now, &file.after) {
+            (Some(now), Some(after)) => now.same_content(after),
+            (None, None) => true,
+            _ => false,
+        };
+        let failed = |errno| self.door.fail("restore", &file.path, errno);
+        if file.kind_of_move() == Move::Chmod {
+            return match (&file.before, is_after) {
+                (Some(before), true) => self.set_mode(&file.path, before.mode),
+                _ => Ok(()),
+            };
+        }
+        let Some(sibling) = &file.sibling else { return Ok(()) };
+        let aside = self.door.look(sibling).map_err(failed)?;
+        match (file.kind_of_move(), aside) {
+            // Staged and not placed.
+            (Move::Create, Some(_)) => self.unlink(sibling).map_err(failed),
+            (Move::Create, None) if is_after && now.is_some() => self.unlink(&file.path).map_err(failed),
+            (Move::Remove, Some(_)) => match self.put_back(sibling, &file.path) {
+                // Somebody made something of that name since.
+                Err(Errno::EXIST) => self.give_up(file, sibling),
+                other => other.map_err(failed),
+            },
+            (Move::Replace, Some(_)) => {
+                let aside = self.state(sibling)?;
+                let is = |then: Option<FileState>| {
+                    aside.zip(then).is_some_and(|(aside, then)| aside.same_content(&then))
+                };
+                // What is neither, with the new content in place, is what somebody wrote in the last instant.
+                let is_old = is(file.before) || (is_after && !is(file.after));
+                match (is_old, is_after || now.is_none()) {
+                    (true, true) => match self.replace_back(sibling, &file.path) {
+                        // Somebody made a directory of that name since.
+                        Err(Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY) => self.give_up(file, sibling),
+                        other => other.map_err(failed),
+                    },
+                    (true, false) => self.give_up(file, sibling),
+                    _ => self.unlink(sibling).map_err(failed),
+                }
+            }
+            (Move::Replace, None) if is_after => self.rewrite(file, sibling),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is there now is somebody else's and stays. The old file goes, if its content is among the blobs;
+    /// else it stays too, under the sibling's name.
+    fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
+        match file.before.and_then(|before| before.hash) {
+            Some(hash) if self.vault.verify(&hash)? == Kept::Whole => {
+                self.unlink(sibling).map_err(|errno| self.door.fail("restore", &file.path, errno))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn put_back(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
+        let (room, dir) = (self.door.parent(sibling)?, self.door.parent(path)?);
+        move_new(room.as_fd(), sibling.file_name(), dir.as_fd(), path.file_name())
+    }
+
+    fn replace_back(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
+        let (room, dir) = (self.door.parent(sibling)?, self.door.parent(path)?);
+        renameat(&room, sibling.file_name(), &dir, path.file_name())
+    }
+
+    /// Where files can't be exchanged the old one is gone, and its content comes from the blobs.
+    fn rewrite(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
+        let lost = || WorkspaceError::Lost { what: file.path.to_string() };
+        let before = file.before.ok_or_else(lost)?;
+        let hash = before.hash.ok_or_else(lost)?;
+        let bytes = self.vault.get(&hash)?.ok_or_else(lost)?;
+        let failed = |errno| self.door.fail("restore", &file.path, errno);
+        let dir = self.door.parent(sibling).map_err(failed)?;
+        if before.kind == Kind::Link {
+            symlinkat(bytes.as_slice(), &dir, sibling.file_name()).map_err(failed)?;
+        } else {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let new = openat(&dir, sibling.file_name(), flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
+            crate::transaction::staging::write_all(&new, &bytes).map_err(failed)?;
+            fchmod(&new, mode_of(before.mode)).map_err(failed)?;
+            fsync(&new).map_err(failed)?;
+        }
+        self.replace_back(sibling, &file.path).map_err(failed)
+    }
+
+    fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), WorkspaceError> {
+        let (file, _) = self.door.read_file(path, Links::Refuse)?;
+        fchmod(&file, mode_of(mode)).map_err(|errno| self.door.fail("restore", path, errno))
+    }
+
+    fn unlink(&self, path: &RelPath) -> Result<(), Errno> {
+        let dir = self.door.parent(path)?;
+        match unlinkat(&dir, path.file_name(), AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn remove_dir(&self, path: &RelPath) -> Result<(), Errno> {
+        let dir = self.door.parent(path)?;
+        unlinkat(&dir, path.file_name(), AtFlags::REMOVEDIR)
+    }
+
+    /// Gives a directory that was set aside its name again.
+    fn bring_back(&self, path: &RelPath, aside: &RelPath) -> Result<(), WorkspaceError> {
+        match self.put_back(aside, path) {
+            // It wasn't set aside, or somebody made something of that name since.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::EXIST) => Ok(()),
+            Err(errno) => Err(self.door.fail("restore the directory", path, errno)),
+        }
+    }
+
+    fn restore_dir(&self, path: &RelPath, mode: Option<u32>) -> Result<(), WorkspaceError> {
+        let failed = |errno| self.door.fail("restore the directory", path, errno);
+        let dir = self.door.parent(path).map_err(failed)?;
+        match mkdirat(&dir, path.file_name(), Mode::from_raw_mode(0o777)) {
+            Err(Errno::EXIST) => return Ok(()),
+            other => other.map_err(failed)?,
+        }
+        let Some(mode) = mode else { return Ok(()) };
+        let made = self.door.directory(Some(path)).map_err(failed)?;
+        fchmod(&made, mode_of(mode)).map_err(failed)
+    }
+}
