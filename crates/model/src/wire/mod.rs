@@ -25,7 +25,7 @@ mod schema;
 mod transcript;
 
 #[cfg(test)]
-#[path = "../../tests/wire/mod.rs"]
+#[path = "../../tests/suite/wire/mod.rs"]
 mod tests;
 
 use serde_json::Value;

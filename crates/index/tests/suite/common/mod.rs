@@ -1,0 +1,102 @@
+//! Trees and indexes of tests.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use journeyman_index::source::WorkTree;
+use journeyman_index::store::{Options, Report};
+use journeyman_index::{Index, Snapshot};
+use journeyman_protocol::RelPath;
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// Two threads, to the end.
+pub(crate) fn options() -> Options<'static> {
+    Options { threads: NonZero::new(2).unwrap(), wait: true, progress: &|_| {}, stop: &NEVER }
+}
+
+pub(crate) fn refresh(index: &Index, tree: &Path) -> Report {
+    index.refresh(&WorkTree::new(tree, 2), options()).unwrap()
+}
+
+pub(crate) fn update(index: &Index, tree: &Path, paths: &[&str]) -> Report {
+    let paths: Vec<RelPath> = paths.iter().map(|path| RelPath::parse(path).unwrap()).collect();
+    index.update(&WorkTree::new(tree, 2), &paths, options()).unwrap()
+}
+
+pub(crate) fn put(tree: &Path, path: &str, text: impl AsRef<[u8]>) {
+    let path = tree.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+pub(crate) fn paths(snapshot: &Snapshot) -> Vec<String> {
+    let mut paths: Vec<String> = snapshot.files().map(|(_, file)| file.path().unwrap().to_string()).collect();
+    paths.sort();
+    paths
+}
+
+/// Everything that an index knows, without the numbers that it gives to things: two with the same files are the same.
+pub(crate) fn everything(snapshot: &Snapshot, words: &[&str]) -> String {
+    let mut all = String::new();
+    let name = |number| snapshot.file(number).unwrap().path().unwrap().to_string();
+    let by_path: BTreeMap<String, _> = snapshot.files().map(|(number, file)| (name(number), file)).collect();
+    for (path, file) in &by_path {
+        let record = file.record;
+        writeln!(
+            all,
+            "{path} {:?} {:?} {:?} {} {:?}",
+            record.content, record.flags, record.language, record.lines, record.hash
+        )
+        .unwrap();
+        for chunk in 0..record.chunks {
+            let chunk = snapshot.chunk(file.first_chunk() + chunk).unwrap();
+            assert_eq!(&name(chunk.file), path);
+            writeln!(all, "  {}+{} {}", chunk.first_line, chunk.lines, chunk.length).unwrap();
+        }
+        for symbol in 0..record.symbols {
+            let (own, symbol) = snapshot.symbol(file.first_symbol() + symbol).unwrap();
+            assert_eq!(&name(own), path);
+            let scope = file.scope(&symbol);
+            writeln!(
+                all,
+                "  {} {scope} {:?} {} {}",
+                symbol.name, symbol.kind, symbol.first_line, symbol.signature
+            )
+            .unwrap();
+        }
+        writeln!(
+            all,
+            "  {:?}\n  {:?}\n  {:?}",
+            file.segment().names(&record),
+            file.segment().imports(&record),
+            file.segment().sections(&record)
+        )
+        .unwrap();
+    }
+    for word in words {
+        let mut found: Vec<(String, u32, u32)> = Vec::new();
+        snapshot.chunks_with(word, |chunk, times| {
+            let chunk = snapshot.chunk(chunk).unwrap();
+            found.push((name(chunk.file), chunk.first_line, times));
+        });
+        found.sort();
+        let mut defined: Vec<(String, u32)> = Vec::new();
+        snapshot.defined(word, |symbol| {
+            let (file, symbol) = snapshot.symbol(symbol).unwrap();
+            defined.push((name(file), symbol.first_line));
+        });
+        defined.sort();
+        let mut used: Vec<(String, u32)> = Vec::new();
+        snapshot.used(word, |file, line| used.push((name(file), line)));
+        used.sort();
+        let candidates = journeyman_index::pattern::candidates(snapshot, word, true).unwrap();
+        let candidates: Vec<String> = candidates.files.into_iter().map(name).collect();
+        writeln!(all, "{word}: {found:?} {defined:?} {used:?} {candidates:?}").unwrap();
+    }
+    writeln!(all, "{:?}", snapshot.totals()).unwrap();
+    all
+}

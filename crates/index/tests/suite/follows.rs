@@ -1,0 +1,199 @@
+//! An index follows its files: after any changes it is what one made anew would be.
+
+use crate::common;
+
+use std::path::Path;
+
+use common::{everything, options, paths, put, refresh, update};
+use journeyman_index::Index;
+use journeyman_index::source::WorkTree;
+
+/// Words that random files are made of.
+const WORDS: [&str; 12] = [
+    "alpha",
+    "beta",
+    "gammaRay",
+    "delta_one",
+    "parse",
+    "render",
+    "Shop",
+    "open",
+    "close",
+    "HttpServer",
+    "übung",
+    "値段",
+];
+
+fn text(random: &mut fastrand::Rng) -> String {
+    let mut text = String::new();
+    for _ in 0..random.usize(0..90) {
+        let word = |random: &mut fastrand::Rng| WORDS[random.usize(..WORDS.len())];
+        let (one, other) = (word(random), word(random));
+        match random.u8(..5) {
+            0 => text += &format!("fn {one}() {{ {other}(); }}\n"),
+            1 => text += &format!("struct {one} {{ {other}: u8 }}\n"),
+            2 => text += &format!("use crate::{one}::{other};\n"),
+            3 => text += &format!("// {one} {other}\n"),
+            _ => text.push('\n'),
+        }
+    }
+    text
+}
+
+fn path(random: &mut fastrand::Rng) -> String {
+    let directory = ["", "src/", "src/deep/er/", "tests/", "docs/"][random.usize(..5)];
+    let end = ["rs", "py", "md", "txt", "bin"][random.usize(..5)];
+    format!("{directory}f{}.{end}", random.u8(..12))
+}
+
+/// Changes a tree somehow.
+fn disturb(tree: &Path, random: &mut fastrand::Rng) {
+    let path = path(random);
+    match random.u8(..10) {
+        0..5 => put(tree, &path, text(random)),
+        5 => put(tree, &path, [b"\0\x01".as_slice(), text(random).as_bytes()].concat()),
+        6 | 7 => drop(std::fs::remove_file(tree.join(&path))),
+        8 => {
+            let to = self::path(random);
+            if tree.join(&path).exists() {
+                std::fs::create_dir_all(tree.join(&to).parent().unwrap()).unwrap();
+                std::fs::rename(tree.join(&path), tree.join(&to)).unwrap();
+            }
+        }
+        _ => put(tree, ".gitignore", ["", "docs/\n", "*.txt\n"][random.usize(..3)]),
+    }
+}
+
+#[test]
+fn after_any_changes_it_is_what_one_made_anew_would_be() {
+    for seed in 0..8 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let kept = tempfile::tempdir().unwrap();
+        let tree = kept.path().join("tree");
+        std::fs::create_dir(&tree).unwrap();
+        let index = Index::open(&kept.path().join("index")).unwrap();
+        for step in 0..12 {
+            for _ in 0..random.usize(1..12) {
+                disturb(&tree, &mut random);
+            }
+            refresh(&index, &tree);
+            let anew = Index::open(&kept.path().join(format!("anew-{step}"))).unwrap();
+            refresh(&anew, &tree);
+            let (one, other) = (index.snapshot(), anew.snapshot());
+            assert_eq!(everything(&one, &WORDS), everything(&other, &WORDS), "seed {seed}, step {step}");
+            let again = Index::open(index.directory()).unwrap();
+            assert_eq!(everything(&again.snapshot(), &WORDS), everything(&one, &WORDS));
+        }
+        index.verify().unwrap();
+    }
+}
+
+#[test]
+fn one_file_is_brought_up_to_date_alone() {
+    let kept = tempfile::tempdir().unwrap();
+    let tree = kept.path().join("tree");
+    put(&tree, "a.rs", "fn alpha() {}\n");
+    put(&tree, "b.rs", "fn beta() {}\n");
+    let index = Index::open(&kept.path().join("index")).unwrap();
+    assert_eq!(refresh(&index, &tree).read, 2);
+    put(&tree, "a.rs", "fn parse() {}\n");
+    put(&tree, "b.rs", "fn close() {}\n");
+    let report = update(&index, &tree, &["a.rs", "no-such-file"]);
+    assert_eq!((report.read, report.gone), (1, 0));
+    let count = |name: &str| {
+        let mut count = 0;
+        index.snapshot().defined(name, |_| count += 1);
+        count
+    };
+    assert_eq!([count("alpha"), count("parse"), count("beta"), count("close")], [0, 1, 1, 0]);
+    std::fs::remove_file(tree.join("b.rs")).unwrap();
+    assert_eq!(update(&index, &tree, &["b.rs"]).gone, 1);
+    assert_eq!(paths(&index.snapshot()), ["a.rs"]);
+}
+
+#[test]
+fn words_may_come_first_and_the_rest_follows() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let kept = tempfile::tempdir().unwrap();
+    let tree = kept.path().join("tree");
+    (0..30)
+        .for_each(|number| put(&tree, &format!("src/f{number}.rs"), text(&mut random) + "fn alpha() {}\n"));
+    let index = Index::open(&kept.path().join("index")).unwrap();
+    let source = WorkTree::new(&tree, 2);
+    assert_eq!(index.refresh_text(&source, options()).unwrap().read, 30);
+    let first = index.snapshot();
+    let mut found = 0;
+    first.chunks_with("alpha", |_, _| found += 1);
+    assert!(first.is_partial() && found >= 30 && first.totals().symbols == 0, "{found}");
+    // What is known so isn't looked for twice, and isn't taken for all there is to know.
+    assert_eq!(index.refresh_text(&source, options()).unwrap().read, 0);
+    assert!(index.snapshot().is_partial());
+    assert_eq!(refresh(&index, &tree).read, 30);
+    let anew = Index::open(&kept.path().join("anew")).unwrap();
+    refresh(&anew, &tree);
+    assert!(!index.snapshot().is_partial());
+    assert_eq!(everything(&index.snapshot(), &WORDS), everything(&anew.snapshot(), &WORDS));
+    assert_eq!(refresh(&index, &tree).read, 0);
+}
+
+#[test]
+fn many_updates_and_tidying_change_nothing_that_is_found() {
+    let mut random = fastrand::Rng::with_seed(5);
+    let kept = tempfile::tempdir().unwrap();
+    let tree = kept.path().join("tree");
+    (0..80).for_each(|number| put(&tree, &format!("f{number}.rs"), text(&mut random)));
+    let index = Index::open(&kept.path().join("index")).unwrap();
+    refresh(&index, &tree);
+    for round in 0..90 {
+        let path = format!("f{}.rs", random.u8(..80));
+        put(&tree, &path, text(&mut random) + &format!("// {round}\n"));
+        assert_eq!(update(&index, &tree, &[&path]).read, 1);
+    }
+    let segments = || {
+        let names = std::fs::read_dir(index.directory()).unwrap().flatten().map(|entry| entry.file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("segment-")).count()
+    };
+    let before = everything(&index.snapshot(), &WORDS);
+    assert!((2..=24).contains(&segments()), "{}", segments());
+    index.tidy().unwrap();
+    assert!(segments() < 8, "{}", segments());
+    assert_eq!(everything(&index.snapshot(), &WORDS), before);
+    let anew = Index::open(&kept.path().join("anew")).unwrap();
+    refresh(&anew, &tree);
+    assert_eq!(everything(&anew.snapshot(), &WORDS), before);
+}
+
+#[test]
+fn a_file_that_changes_right_after_it_was_read_is_noticed() {
+    let kept = tempfile::tempdir().unwrap();
+    let tree = kept.path().join("tree");
+    put(&tree, "a.rs", "fn aa() {}\n");
+    let index = Index::open(&kept.path().join("index")).unwrap();
+    for round in 0..20 {
+        refresh(&index, &tree);
+        // The same length, and within the same tick of the clock.
+        put(&tree, "a.rs", format!("fn a{}() {{}}\n", char::from(b'a' + round)));
+        refresh(&index, &tree);
+        let mut found = 0;
+        index.snapshot().defined(&format!("a{}", char::from(b'a' + round)), |_| found += 1);
+        assert_eq!(found, 1, "round {round}");
+    }
+}
+
+#[test]
+fn what_is_ignored_is_not_indexed() {
+    let kept = tempfile::tempdir().unwrap();
+    let tree = kept.path().join("tree");
+    put(&tree, "a.rs", "");
+    put(&tree, "build/b.rs", "");
+    put(&tree, "data/c.rs", "");
+    put(&tree, ".git/config", "");
+    put(&tree, ".github/ci.yml", "on: push\n");
+    put(&tree, ".gitignore", "build/\n");
+    put(&tree, ".journeymanignore", "data/\n");
+    std::os::unix::fs::symlink(".", tree.join("loop")).unwrap();
+    let index = Index::open(&kept.path().join("index")).unwrap();
+    refresh(&index, &tree);
+    assert_eq!(paths(&index.snapshot()), [".github/ci.yml", ".gitignore", ".journeymanignore", "a.rs"]);
+    assert_eq!(update(&index, &tree, &["build/b.rs", "data/c.rs", "loop/a.rs"]).read, 0);
+}

@@ -1,0 +1,332 @@
+//! What a change may matter for: names are followed through files that only hand them on, and what is gone is needed still.
+
+use crate::common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{options, put};
+use journeyman_index::graph::{Changed, Gone, Graph, Part};
+use journeyman_index::{Project, Snapshot};
+
+struct Tree {
+    kept: tempfile::TempDir,
+    snapshot: Arc<Snapshot>,
+    graph: Arc<Graph>,
+}
+
+impl Tree {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let kept = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(path, text)| put(&kept.path().join("tree"), path, text));
+        let project = Project::open(&kept.path().join("tree"), &kept.path().join("index"), 2).unwrap();
+        project.refresh(options()).unwrap();
+        let snapshot = project.index().snapshot();
+        let graph = project.graph(&snapshot);
+        Self { kept, snapshot, graph }
+    }
+
+    /// What a change of a file affects, by path.
+    fn affected(&self, path: &str) -> Vec<&str> {
+        let file = self.graph.find(path).unwrap();
+        let reach = self.graph.impact(&self.snapshot, &[Changed::from(file)], u32::MAX);
+        let mut paths: Vec<&str> = reach.files.iter().map(|found| self.graph.path(found.file)).collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    /// What a change of some lines of a file affects, by path.
+    fn affected_by_line(&self, path: &str, line: u32) -> Vec<&str> {
+        let part = Part { lines: vec![line..=line], gone: Vec::new() };
+        self.affected_by(path, part)
+    }
+
+    fn affected_by(&self, path: &str, part: Part) -> Vec<&str> {
+        let file = self.graph.find(path).unwrap();
+        let changed = [Changed { file, part: Some(part) }];
+        let reach = self.graph.impact(&self.snapshot, &changed, u32::MAX);
+        let mut paths: Vec<&str> = reach.files.iter().map(|found| self.graph.path(found.file)).collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    fn with_gone(&self, gone: &[Gone]) -> Graph {
+        let root = self.kept.path().join("tree");
+        self.graph
+            .with_gone(&self.snapshot, gone, &|path| std::fs::read_to_string(root.join(Path::new(path))).ok())
+    }
+}
+
+#[test]
+fn a_package_hands_on_what_its_parts_define() {
+    let tree = Tree::new(&[
+        (
+            "shop/__init__.py",
+            "from .till import Till as Till, count_coins\nfrom .door import Door as Gate\nfrom .door import knock\n\
+             from .lamp import *\n",
+        ),
+        (
+            "shop/till.py",
+            "class Till:\n    def open(self):\n        pass\n\n\ndef count_coins():\n    pass\n",
+        ),
+        ("shop/door.py", "class Door:\n    pass\n\n\ndef knock():\n    pass\n"),
+        ("shop/lamp.py", "def shine():\n    pass\n"),
+        ("outer.py", "from shop import *\n"),
+        ("app/pay.py", "from shop import Till\n\n\ndef pay():\n    Till().open()\n"),
+        ("app/enter.py", "from shop import knock\n\n\ndef enter():\n    knock()\n"),
+        ("app/gate.py", "from shop import Gate\n\n\ndef close():\n    Gate()\n"),
+        ("app/light.py", "from outer import shine\n\nshine()\n"),
+        ("app/listed.py", "from shop import count_coins\n"),
+        ("app/main.py", "from app.enter import enter\n\nenter()\n"),
+        ("tests/test_pay.py", "from app.pay import pay\n\n\ndef test_pay():\n    pay()\n"),
+    ]);
+    for (changed, affected) in [
+        ("shop/till.py", &["app/listed.py", "app/pay.py", "shop/__init__.py", "tests/test_pay.py"][..]),
+        ("shop/door.py", &["app/enter.py", "app/gate.py", "app/main.py", "shop/__init__.py"]),
+        ("shop/lamp.py", &["app/light.py", "shop/__init__.py"]),
+        ("app/enter.py", &["app/main.py"]),
+        // What it hands on may be other things now.
+        (
+            "shop/__init__.py",
+            &[
+                "app/enter.py",
+                "app/gate.py",
+                "app/light.py",
+                "app/listed.py",
+                "app/main.py",
+                "app/pay.py",
+                "outer.py",
+                "tests/test_pay.py",
+            ],
+        ),
+    ] {
+        assert_eq!(tree.affected(changed), affected, "{changed}");
+    }
+}
+
+#[test]
+fn a_way_leads_through_what_hands_names_on() {
+    // Two things are called so: only the import says which one is meant.
+    let tree = Tree::new(&[
+        ("lib/a.ts", "export function total() {}\n"),
+        ("lib/other.ts", "export function total() {}\nexport function tax_of() {}\n"),
+        ("lib/inner.ts", "export * from './a';\nexport { tax_of } from './other';\n"),
+        ("lib/index.ts", "export * from './inner';\n"),
+        ("app/sum.ts", "import { total } from '../lib/index';\ntotal();\n"),
+        ("app/tax.ts", "import { tax_of } from '../lib/index';\ntax_of();\n"),
+    ]);
+    assert_eq!(tree.affected("lib/a.ts"), ["app/sum.ts", "lib/inner.ts"]);
+    let (graph, file) = (&tree.graph, |path: &str| tree.graph.find(path).unwrap());
+    let reach = graph.impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], u32::MAX);
+    let way: Vec<&str> = reach.way(file("app/sum.ts")).into_iter().map(|file| graph.path(file)).collect();
+    assert_eq!(way, ["lib/a.ts", "lib/inner.ts", "lib/index.ts", "app/sum.ts"]);
+    // Steps are steps, whatever is on the way.
+    let near = graph.impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], 2);
+    assert_eq!(near.files.len(), 1);
+    assert!(graph.depending(&[file("lib/a.ts")], u32::MAX).files.len() > reach.files.len());
+}
+
+#[test]
+fn where_names_tell_nothing_files_are_followed() {
+    let tree = Tree::new(&[
+        ("polyfill.ts", "globalThis.x = 1;\nexport const own_name = 2;\n"),
+        ("setup.ts", "import './polyfill';\n"),
+        ("main.ts", "import './setup';\n"),
+        ("Button.ts", "export const size_of = 1;\nexport default function () {}\n"),
+        ("parts.ts", "export { default as Button } from './Button';\n"),
+        ("page.ts", "import { Button } from './parts';\nButton();\n"),
+        ("base.css", "a { color: red }\n"),
+        ("mid.css", "@import 'base.css';\n"),
+        ("top.css", "@import 'mid.css';\n"),
+    ]);
+    assert_eq!(tree.affected("polyfill.ts"), ["main.ts", "setup.ts"]);
+    assert_eq!(tree.affected("Button.ts"), ["page.ts", "parts.ts"]);
+    assert_eq!(tree.affected("base.css"), ["mid.css", "top.css"]);
+}
+
+#[test]
+fn a_crate_s_root_and_a_package_of_several_files() {
+    let tree = Tree::new(&[
+        ("Cargo.toml", "[package]\nname = \"m\"\n"),
+        (
+            "src/lib.rs",
+            "mod one;\nmod two;\nmod more;\npub use one::One;\npub use two::{Two, Speak};\npub fn own() -> usize {\n    1\n}\n",
+        ),
+        ("src/one.rs", "pub struct One;\nimpl One {\n    pub fn new() -> Self {\n        One\n    }\n}\n"),
+        ("src/two.rs", "pub struct Two;\npub trait Speak {\n    fn speak(&self) {}\n}\n"),
+        // Members of a type of another file.
+        ("src/more.rs", "use crate::one::One;\nimpl One {\n    pub fn more(&self) {}\n}\n"),
+        ("tests/one.rs", "use m::One;\n#[test]\nfn one() {\n    One::new().more();\n}\n"),
+        ("tests/two.rs", "use m::Two;\n#[test]\nfn two() {\n    let _two = Two;\n}\n"),
+        ("tests/own.rs", "use m::own;\n#[test]\nfn is_one() {\n    own();\n}\n"),
+        ("go.mod", "module example.org/m\n"),
+        ("pkg/a.go", "package pkg\nfunc FromA() {}\n"),
+        ("pkg/b.go", "package pkg\nfunc FromB() {}\n"),
+        ("cmd/main.go", "package main\nimport \"example.org/m/pkg\"\nfunc main() { pkg.FromB() }\n"),
+    ]);
+    assert_eq!(tree.affected("src/two.rs"), ["src/lib.rs", "tests/two.rs"]);
+    assert_eq!(tree.affected("src/one.rs"), ["src/lib.rs", "src/more.rs", "tests/one.rs"]);
+    assert!(tree.affected("src/lib.rs").contains(&"tests/own.rs"));
+    assert_eq!(tree.affected("pkg/b.go"), ["cmd/main.go"]);
+    assert_eq!(tree.affected("pkg/a.go"), [""; 0]);
+}
+
+#[test]
+fn who_needed_what_is_gone() {
+    let tree = Tree::new(&[
+        ("src/user.py", "from .lost import something_rare\n\n\ndef use():\n    something_rare()\n"),
+        ("src/top.py", "from .user import use\n\nuse()\n"),
+        ("src/other.py", "from .user import use\n\nuse()\nsomething_else()\n"),
+        ("go.mod", "module example.org/m\n"),
+        ("pkg/a.go", "package pkg\nfunc First() { computeTotal() }\n"),
+        ("pkg/b.go", "package pkg\nfunc Second() { stillThere() }\nfunc stillThere() {}\n"),
+    ]);
+    let gone = |path: &str, text: Option<&str>| Gone { path: path.to_owned(), text: text.map(str::to_owned) };
+    let graph = tree.with_gone(&[
+        gone("src/lost.py", None),
+        gone("pkg/total.go", Some("package pkg\nfunc computeTotal() {}\nfunc stillThere() {}\n")),
+        gone("src/unneeded.py", Some("x = 1\n")),
+        // It is there again.
+        gone("src/top.py", None),
+    ]);
+    assert_eq!(graph.len(), tree.graph.len() + 3);
+    let of = |path: &str| {
+        let reach = graph.impact(&tree.snapshot, &[Changed::from(graph.find(path).unwrap())], u32::MAX);
+        reach.files.iter().map(|found| graph.path(found.file).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("src/lost.py"), ["src/user.py", "src/other.py", "src/top.py"]);
+    assert_eq!(of("pkg/total.go"), ["pkg/a.go"]);
+    assert_eq!(of("src/unneeded.py"), [""; 0]);
+    assert_eq!(of("src/user.py"), ["src/other.py", "src/top.py"]);
+    let (user, lost) = (graph.find("src/user.py").unwrap(), graph.find("src/lost.py").unwrap());
+    assert_eq!(graph.edge(user, lost).unwrap().line, 1);
+}
+
+#[test]
+fn a_change_goes_from_symbol_to_symbol() {
+    let tree = Tree::new(&[
+        (
+            "shop/price.py",
+            "def net(x):\n    return x\n\n\ndef gross(x):\n    return net(x) * 2\n\n\ndef label(x):\n    return str(x)\n",
+        ),
+        (
+            "shop/till.py",
+            "from shop.price import gross, label\n\n\ndef pay(x):\n    return gross(x)\n\n\ndef show(x):\n    return label(x)\n",
+        ),
+        ("shop/sign.py", "from shop.till import show\n\n\ndef sign():\n    show(1)\n"),
+        ("tests/test_pay.py", "from shop.till import pay\n\n\ndef test_pay():\n    pay(1)\n"),
+        ("tests/test_sign.py", "from shop.sign import sign\n\n\ndef test_sign():\n    sign()\n"),
+        ("shop/late.py", "from shop.price import net\n\nTABLE = [net(1)]\n"),
+        ("shop/table.py", "from shop.late import TABLE\n\n\ndef first():\n    return TABLE[0]\n"),
+    ]);
+    // `net` is used by `gross`, which is used by `pay`.
+    assert_eq!(
+        tree.affected_by_line("shop/price.py", 2),
+        ["shop/late.py", "shop/table.py", "shop/till.py", "tests/test_pay.py"]
+    );
+    assert_eq!(
+        tree.affected_by_line("shop/price.py", 10),
+        ["shop/sign.py", "shop/till.py", "tests/test_sign.py"]
+    );
+    assert_eq!(tree.affected_by_line("shop/till.py", 5), ["tests/test_pay.py"]);
+    // What is imported anew is another thing for what uses it.
+    assert_eq!(tree.affected_by_line("shop/sign.py", 1), ["tests/test_sign.py"]);
+    // Who needs a name that is gone.
+    let gone = Part { lines: Vec::new(), gone: vec!["show".to_owned()] };
+    assert_eq!(tree.affected_by("shop/till.py", gone), ["shop/sign.py", "tests/test_sign.py"]);
+    assert!(tree.affected_by("shop/till.py", Part::default()).is_empty());
+}
+
+#[test]
+fn what_belongs_to_a_type_reaches_those_who_have_one() {
+    let tree = Tree::new(&[
+        ("src/log.rs", "pub struct Log;\nimpl Log {\n    pub fn append(&self) {}\n}\npub fn other() {}\n"),
+        (
+            "src/session.rs",
+            "use crate::log::Log;\npub fn open() -> Log {\n    Log\n}\npub fn aside() {\n    crate::log::other();\n}\n",
+        ),
+        ("src/work.rs", "use crate::session;\npub fn work() {\n    session::open().append();\n}\n"),
+        ("src/idle.rs", "use crate::session;\npub fn idle() {\n    session::aside();\n}\n"),
+        ("src/lib.rs", "mod log;\nmod session;\nmod work;\nmod idle;\n"),
+        ("Cargo.toml", "[package]\nname = \"one\"\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("src/log.rs", 3), ["src/session.rs", "src/work.rs"]);
+    assert_eq!(tree.affected_by_line("src/log.rs", 5), ["src/idle.rs", "src/session.rs"]);
+}
+
+#[test]
+fn what_is_built_by_itself_knows_only_what_it_imports() {
+    let tree = Tree::new(&[
+        ("base/Cargo.toml", "[package]\nname = \"base\"\n"),
+        ("base/src/lib.rs", "pub struct Tokens(pub u64);\npub fn all_tokens() {}\n"),
+        ("cut/Cargo.toml", "[package]\nname = \"cut\"\n[dependencies]\nbase = { path = \"../base\" }\n"),
+        (
+            "cut/src/lib.rs",
+            "use base::Tokens;\npub trait Half {\n    fn half(self) -> Self;\n}\nimpl Half for Tokens {\n    fn half(self) -> Self {\n        self\n    }\n}\npub fn cut_short(of: Tokens) {\n    of.half();\n}\npub fn lone_function() {}\n",
+        ),
+        ("alone/Cargo.toml", "[package]\nname = \"alone\"\n"),
+        ("alone/src/lib.rs", "pub fn mine() {\n    lone_function();\n    cut_short();\n}\n"),
+        ("user/Cargo.toml", "[package]\nname = \"user\"\n[dependencies]\nbase = { path = \"../base\" }\n"),
+        ("user/src/lib.rs", "use base::Tokens;\npub fn count(of: Tokens) {}\n"),
+    ]);
+    // Neither who only has a name of the same letters, nor who has the type without what was added to it.
+    assert!(tree.affected("cut/src/lib.rs").is_empty());
+    assert_eq!(tree.affected("base/src/lib.rs"), ["cut/src/lib.rs", "user/src/lib.rs"]);
+}
+
+#[test]
+fn a_fixture_matters_for_the_tests_beneath_it() {
+    let tree = Tree::new(&[
+        ("tests/conftest.py", "def shop():\n    return 1\n\n\ndef door():\n    return 2\n"),
+        ("tests/unit/test_shop.py", "def test_shop(shop):\n    assert shop\n"),
+        ("tests/unit/test_door.py", "def test_door(door):\n    assert door\n"),
+        ("other/test_shop.py", "def test_shop(shop):\n    assert shop\n"),
+        ("src/use.py", "def use(shop):\n    return shop\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("tests/conftest.py", 2), ["tests/unit/test_shop.py"]);
+    assert_eq!(tree.affected("tests/conftest.py"), ["tests/unit/test_door.py", "tests/unit/test_shop.py"]);
+}
+
+#[test]
+fn names_that_are_given_by_the_changed_file_itself_count() {
+    let tree = Tree::new(&[
+        ("lib/bar.ts", "export function bar() {}\n"),
+        ("lib/foo.ts", "export class Foo {}\n"),
+        (
+            "lib/index.ts",
+            "export { bar as baz } from './bar';\nexport { Foo } from './foo';\nexport const VERSION = 1;\n",
+        ),
+        ("app/baz.ts", "import { baz } from '../lib/index';\nexport function useBaz() {\n  baz();\n}\n"),
+        (
+            "app/page.ts",
+            "import { Foo } from '../lib/index';\nexport function makePage() {\n  return new Foo();\n}\n",
+        ),
+        (
+            "app/page.test.ts",
+            "import { makePage } from './page';\ntest('page', () => {\n  makePage();\n});\n",
+        ),
+        ("kit.py", "def kit():\n    pass\n"),
+        ("boot.py", "from kit import kit\nkit()\n"),
+        ("app.py", "import boot\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("lib/index.ts", 1), ["app/baz.ts"]);
+    assert_eq!(tree.affected_by_line("lib/index.ts", 2), ["app/page.test.ts", "app/page.ts"]);
+    assert_eq!(tree.affected("lib/index.ts"), ["app/baz.ts", "app/page.test.ts", "app/page.ts"]);
+    // A line right below an import is none of it.
+    assert_eq!(tree.affected_by_line("boot.py", 2), ["app.py"]);
+}
+
+#[test]
+fn what_a_header_declares_is_changed_where_it_is_defined() {
+    let tree = Tree::new(&[
+        ("util.h", "int add_up(int a);\nint other_one(void);\n"),
+        (
+            "util.c",
+            "#include \"util.h\"\nint add_up(int a) {\n  return a;\n}\nint other_one(void) {\n  return 2;\n}\n",
+        ),
+        ("main.c", "#include \"util.h\"\nint main(void) {\n  return add_up(1);\n}\n"),
+        ("test_util.c", "#include \"util.h\"\nint test(void) {\n  return other_one();\n}\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("util.c", 3), ["main.c", "util.h"]);
+    assert_eq!(tree.affected("util.c"), ["main.c", "test_util.c", "util.h"]);
+}

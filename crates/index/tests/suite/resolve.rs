@@ -1,0 +1,475 @@
+//! Which files an import means, language by language, and what has to be looked at again when files come and go.
+
+use std::collections::BTreeSet;
+
+use journeyman_index::graph::resolve::{Key, Known, Meant, Settings, resolve, touched};
+use journeyman_syntax::facts::read;
+use journeyman_syntax::language::Language;
+use proptest::prelude::*;
+
+/// A project: its files, those of settings with their text, and imports of some file with what they mean: files, or
+/// `package:NAME`, or nothing.
+struct Case {
+    language: Language,
+    files: &'static [&'static str],
+    settings: &'static [(&'static str, &'static str)],
+    imports: &'static [(&'static str, &'static str, &'static [&'static str])],
+}
+
+fn meant(meant: &Meant) -> Vec<String> {
+    match meant {
+        Meant::Files(files) => files.clone(),
+        Meant::Package(name) => vec![format!("package:{name}")],
+        Meant::Nothing => Vec::new(),
+    }
+}
+
+const CASES: &[Case] = &[
+    Case {
+        language: Language::Rust,
+        files: &[
+            "Cargo.toml",
+            "a/Cargo.toml",
+            "a/src/lib.rs",
+            "a/src/x.rs",
+            "a/src/x/y.rs",
+            "a/src/z/mod.rs",
+            "a/src/z/w.rs",
+            "a/tests/t.rs",
+            "a/tests/common/mod.rs",
+            "a/src/data.txt",
+            "b-b/src/lib.rs",
+            "b-b/src/m.rs",
+            "b-b/src/main.rs",
+        ],
+        settings: &[
+            ("Cargo.toml", "[workspace]\nmembers = [\"a\", \"b-b\"]\n"),
+            (
+                "a/Cargo.toml",
+                "[package]\nname = \"a\"\n[dependencies]\nother = { package = \"b-b\", path = \"../b-b\" }\n",
+            ),
+            ("b-b/Cargo.toml", "[package]\nname = \"b-b\"\n"),
+        ],
+        imports: &[
+            ("a/src/lib.rs", "mod x;", &["a/src/x.rs"]),
+            ("a/src/lib.rs", "mod z;", &["a/src/z/mod.rs"]),
+            ("a/src/x.rs", "mod y;", &["a/src/x/y.rs"]),
+            ("a/src/x.rs", "use crate::z::w::{self, T};", &["a/src/z/w.rs"]),
+            ("a/src/x/y.rs", "use super::super::z;", &["a/src/z/mod.rs"]),
+            ("a/src/z/w.rs", "use super::Q;", &["a/src/z/mod.rs"]),
+            ("a/src/z/w.rs", "use crate::Q;", &["a/src/lib.rs"]),
+            ("a/src/x.rs", "use self::y::Y;", &["a/src/x/y.rs"]),
+            ("a/src/x.rs", "use y::Y;", &["a/src/x/y.rs"]),
+            ("a/src/x.rs", "use b_b::m::T;", &["b-b/src/m.rs"]),
+            ("a/src/x.rs", "use other::T;", &["b-b/src/lib.rs"]),
+            ("b-b/src/main.rs", "use b_b::m;", &["b-b/src/m.rs"]),
+            ("a/tests/t.rs", "use a::x::X;", &["a/src/x.rs"]),
+            ("a/tests/t.rs", "mod common;", &["a/tests/common/mod.rs"]),
+            ("a/src/x.rs", "use std::fs;", &["package:std"]),
+            ("a/src/x.rs", "use serde::Serialize;", &["package:serde"]),
+            ("a/src/x.rs", "const A: &str = include_str!(\"data.txt\");", &["a/src/data.txt"]),
+            ("a/src/lib.rs", "#[cfg(test)] mod tests { use super::*; }", &[]),
+        ],
+    },
+    Case {
+        language: Language::Python,
+        files: &[
+            "setup.py",
+            "src/shop/__init__.py",
+            "src/shop/cart.py",
+            "src/shop/sub/__init__.py",
+            "src/shop/sub/deep.py",
+            "tests/test_cart.py",
+            "tests/helper.py",
+            "services/pay/pay/api.py",
+        ],
+        settings: &[],
+        imports: &[
+            ("src/shop/sub/deep.py", "from ..cart import Cart", &["src/shop/cart.py"]),
+            ("src/shop/sub/deep.py", "from .. import cart", &["src/shop/cart.py"]),
+            ("src/shop/sub/deep.py", "from . import deep, other", &["src/shop/sub/__init__.py"]),
+            ("src/shop/cart.py", "from .sub.deep import f", &["src/shop/sub/deep.py"]),
+            ("src/shop/cart.py", "import shop.sub.deep as d", &["src/shop/sub/deep.py"]),
+            (
+                "tests/test_cart.py",
+                "from shop import cart, VERSION",
+                &["src/shop/__init__.py", "src/shop/cart.py"],
+            ),
+            ("tests/test_cart.py", "import helper", &["tests/helper.py"]),
+            ("tests/test_cart.py", "from pay.api import go", &["services/pay/pay/api.py"]),
+            ("src/shop/cart.py", "import os.path", &["package:os"]),
+            ("src/shop/cart.py", "from numpy import array", &["package:numpy"]),
+            ("src/shop/cart.py", "from ....... import x", &[]),
+        ],
+    },
+    Case {
+        language: Language::TypeScript,
+        files: &[
+            "package.json",
+            "tsconfig.json",
+            "tsconfig.base.json",
+            "src/app.ts",
+            "src/ui/button.tsx",
+            "src/ui/index.ts",
+            "src/old.js",
+            "types/api.d.ts",
+            "packages/core/package.json",
+            "packages/core/src/index.ts",
+            "packages/core/src/fs/read.ts",
+            "packages/web/package.json",
+            "packages/web/src/main.ts",
+            "packages/web/src/views/home.vue",
+            "packages/web/lib/in.js",
+        ],
+        settings: &[
+            ("package.json", "{\"name\": \"root\", \"workspaces\": [\"packages/*\"]}"),
+            (
+                "tsconfig.base.json",
+                "{\"compilerOptions\": {\"baseUrl\": \".\", \"paths\": {\"ui/*\": [\"src/ui/*\"], \"api\": [\"types/api\"],},}, /* c */}",
+            ),
+            ("tsconfig.json", "{// x\n\"extends\": \"./tsconfig.base.json\"}"),
+            (
+                "packages/core/package.json",
+                "{\"name\": \"@x/core\", \"main\": \"dist/index.js\", \"exports\": {\".\": {\"import\": \"./dist/index.mjs\"}, \"./fs/*\": \"./src/fs/*.ts\"}}",
+            ),
+            ("packages/web/package.json", "{\"name\": \"web\", \"imports\": {\"#in\": \"./lib/in.js\"}}"),
+        ],
+        imports: &[
+            ("src/app.ts", "import { B } from './ui/button';", &["src/ui/button.tsx"]),
+            ("src/app.ts", "import x from './ui';", &["src/ui/index.ts"]),
+            ("src/app.ts", "import x from './ui/button.js';", &["src/ui/button.tsx"]),
+            ("src/ui/button.tsx", "export * from '../old';", &["src/old.js"]),
+            ("src/app.ts", "import x from 'ui/button';", &["src/ui/button.tsx"]),
+            ("src/app.ts", "import x from 'api';", &["types/api.d.ts"]),
+            ("packages/web/src/main.ts", "import x from '@x/core';", &["packages/core/src/index.ts"]),
+            (
+                "packages/web/src/main.ts",
+                "import x from '@x/core/fs/read';",
+                &["packages/core/src/fs/read.ts"],
+            ),
+            ("packages/web/src/main.ts", "import x from '#in';", &["packages/web/lib/in.js"]),
+            (
+                "packages/web/src/main.ts",
+                "import H from '@/views/home.vue';",
+                &["packages/web/src/views/home.vue"],
+            ),
+            ("src/app.ts", "import x from '@scope/pkg/deep';", &["package:@scope/pkg"]),
+            ("src/app.ts", "import fs from 'node:fs/promises';", &["package:node:fs"]),
+            ("src/app.ts", "import './missing';", &[]),
+        ],
+    },
+    Case {
+        language: Language::Go,
+        files: &[
+            "go.mod",
+            "main.go",
+            "pkg/a/a.go",
+            "pkg/a/b.go",
+            "pkg/a/a_test.go",
+            "tools/go.mod",
+            "tools/x/x.go",
+            "fork/y/y.go",
+        ],
+        settings: &[
+            ("go.mod", "module example.org/m\n\nreplace (\n\tother.org/y => ./fork/y\n)\n"),
+            ("tools/go.mod", "module example.org/m/tools\n"),
+        ],
+        imports: &[
+            ("main.go", "package m\nimport \"example.org/m/pkg/a\"", &["pkg/a/a.go", "pkg/a/b.go"]),
+            ("main.go", "package m\nimport \"example.org/m/tools/x\"", &["tools/x/x.go"]),
+            ("main.go", "package m\nimport \"other.org/y\"", &["fork/y/y.go"]),
+            ("main.go", "package m\nimport \"net/http\"", &["package:net/http"]),
+            ("main.go", "package m\nimport \"github.com/u/r/v2/sub\"", &["package:github.com/u/r"]),
+        ],
+    },
+    Case {
+        language: Language::Java,
+        files: &[
+            "app/src/main/java/org/x/A.java",
+            "app/src/main/java/org/x/b/C.java",
+            "app/src/main/java/org/x/b/D.java",
+            "lib/src/main/java/org/x/b/C.java",
+            "app/src/main/kotlin/org/x/K.kt",
+        ],
+        settings: &[],
+        imports: &[
+            ("app/src/main/java/org/x/A.java", "import org.x.b.C;", &["app/src/main/java/org/x/b/C.java"]),
+            (
+                "app/src/main/java/org/x/A.java",
+                "import org.x.b.C.Inner;",
+                &["app/src/main/java/org/x/b/C.java"],
+            ),
+            (
+                "app/src/main/java/org/x/A.java",
+                "import static org.x.b.D.go;",
+                &["app/src/main/java/org/x/b/D.java"],
+            ),
+            ("app/src/main/java/org/x/A.java", "import org.x.K;", &["app/src/main/kotlin/org/x/K.kt"]),
+            (
+                "app/src/main/java/org/x/A.java",
+                "import org.x.b.*;",
+                &[
+                    "app/src/main/java/org/x/b/C.java",
+                    "app/src/main/java/org/x/b/D.java",
+                    "lib/src/main/java/org/x/b/C.java",
+                ],
+            ),
+            ("app/src/main/java/org/x/A.java", "import java.util.List;", &["package:java.util"]),
+        ],
+    },
+    Case {
+        language: Language::Kotlin,
+        files: &[
+            "src/main/kotlin/org/x/Main.kt",
+            "src/main/kotlin/org/x/util/Strings.kt",
+            "src/main/kotlin/org/x/util/T.kt",
+        ],
+        settings: &[],
+        imports: &[
+            ("src/main/kotlin/org/x/Main.kt", "import org.x.util.T", &["src/main/kotlin/org/x/util/T.kt"]),
+            (
+                "src/main/kotlin/org/x/Main.kt",
+                "import org.x.util.trimmed",
+                &["src/main/kotlin/org/x/util/Strings.kt", "src/main/kotlin/org/x/util/T.kt"],
+            ),
+            (
+                "src/main/kotlin/org/x/Main.kt",
+                "import kotlinx.coroutines.launch",
+                &["package:kotlinx.coroutines"],
+            ),
+        ],
+    },
+    Case {
+        language: Language::Scala,
+        files: &["src/main/scala/a/b/C.scala", "src/main/scala/a/Main.scala"],
+        settings: &[],
+        imports: &[
+            ("src/main/scala/a/Main.scala", "import a.b.{C, D}", &["src/main/scala/a/b/C.scala"]),
+            ("src/main/scala/a/Main.scala", "import scala.collection.mutable", &["package:scala.collection"]),
+        ],
+    },
+    Case {
+        language: Language::C,
+        files: &[
+            "src/main.c",
+            "src/util.h",
+            "include/api.h",
+            "include/x/deep.h",
+            "third/one/cfg.h",
+            "third/two/cfg.h",
+            "only/here/unique.h",
+            "deps/string.h",
+        ],
+        settings: &[],
+        imports: &[
+            ("src/main.c", "#include \"util.h\"\n", &["src/util.h"]),
+            ("src/main.c", "#include \"api.h\"\n", &["include/api.h"]),
+            ("src/main.c", "#include <x/deep.h>\n", &["include/x/deep.h"]),
+            ("src/main.c", "#include \"unique.h\"\n", &["only/here/unique.h"]),
+            ("src/main.c", "#include \"cfg.h\"\n", &[]),
+            ("src/main.c", "#include <string.h>\n", &["package:string.h"]),
+            ("src/main.c", "#include \"../include/api.h\"\n", &["include/api.h"]),
+        ],
+    },
+    Case {
+        language: Language::Cpp,
+        files: &["a/x.cc", "a/x.hpp", "inc/p/q.hpp"],
+        settings: &[],
+        imports: &[
+            ("a/x.cc", "#include \"x.hpp\"\n", &["a/x.hpp"]),
+            ("a/x.cc", "#include <p/q.hpp>\n", &["inc/p/q.hpp"]),
+            ("a/x.cc", "#include <vector>\n", &["package:vector"]),
+        ],
+    },
+    Case {
+        language: Language::CSharp,
+        files: &["Src/Acme.Json/Linq/A.cs", "Src/Acme.Json/B.cs", "Src/App/Main.cs"],
+        settings: &[],
+        imports: &[
+            ("Src/App/Main.cs", "using Acme.Json.Linq;", &["Src/Acme.Json/Linq/A.cs"]),
+            ("Src/App/Main.cs", "using Acme.Json;", &["Src/Acme.Json/B.cs"]),
+            ("Src/App/Main.cs", "using static Acme.Json.Linq.A;", &["Src/Acme.Json/Linq/A.cs"]),
+            ("Src/App/Main.cs", "using System.Linq;", &["package:System"]),
+        ],
+    },
+    Case {
+        language: Language::Ruby,
+        files: &["lib/shop.rb", "lib/shop/cart.rb", "spec/cart_spec.rb", "gems/x/lib/x/y.rb"],
+        settings: &[],
+        imports: &[
+            ("lib/shop.rb", "require 'shop/cart'", &["lib/shop/cart.rb"]),
+            ("lib/shop.rb", "require_relative 'shop/cart'", &["lib/shop/cart.rb"]),
+            ("spec/cart_spec.rb", "require 'shop'", &["lib/shop.rb"]),
+            ("spec/cart_spec.rb", "require 'x/y'", &["gems/x/lib/x/y.rb"]),
+            ("spec/cart_spec.rb", "require 'json'", &["package:json"]),
+        ],
+    },
+    Case {
+        language: Language::Php,
+        files: &[
+            "composer.json",
+            "src/Http/Client.php",
+            "src/helpers.php",
+            "old/Legacy/Thing.php",
+            "public/index.php",
+        ],
+        settings: &[("composer.json", "{\"autoload\": {\"psr-4\": {\"Acme\\\\\": \"src/\"}}}")],
+        imports: &[
+            ("public/index.php", "<?php use Acme\\Http\\Client;", &["src/Http/Client.php"]),
+            ("public/index.php", "<?php require __DIR__ . '/../src/helpers.php';", &["src/helpers.php"]),
+            ("public/index.php", "<?php use Old\\Legacy\\Thing;", &["old/Legacy/Thing.php"]),
+            ("public/index.php", "<?php use Psr\\Log\\LoggerInterface;", &["package:Psr"]),
+        ],
+    },
+    Case {
+        language: Language::Swift,
+        files: &["Sources/Core/A.swift", "Sources/Core/B.swift", "Tests/T.swift"],
+        settings: &[],
+        imports: &[
+            ("Tests/T.swift", "@testable import Core", &["Sources/Core/A.swift", "Sources/Core/B.swift"]),
+            ("Tests/T.swift", "import XCTest", &["package:XCTest"]),
+        ],
+    },
+    Case {
+        language: Language::Lua,
+        files: &["lua/a/b.lua", "lua/c/init.lua", "main.lua"],
+        settings: &[],
+        imports: &[
+            ("main.lua", "require 'a.b'", &["lua/a/b.lua"]),
+            ("lua/a/b.lua", "require('c')", &["lua/c/init.lua"]),
+            ("main.lua", "require 'socket'", &["package:socket"]),
+        ],
+    },
+    Case {
+        language: Language::Bash,
+        files: &["bin/run.sh", "bin/lib.sh", "ci/env.sh"],
+        settings: &[],
+        imports: &[
+            ("bin/run.sh", "source ./lib.sh", &["bin/lib.sh"]),
+            ("bin/run.sh", ". ci/env.sh", &["ci/env.sh"]),
+            ("bin/run.sh", "source /etc/profile", &[]),
+        ],
+    },
+    Case {
+        language: Language::Css,
+        files: &["css/a.css", "css/b.css"],
+        settings: &[],
+        imports: &[("css/a.css", "@import \"b.css\";", &["css/b.css"])],
+    },
+    Case {
+        language: Language::Html,
+        files: &["web/index.html", "web/js/a.js", "web/public/logo.png"],
+        settings: &[],
+        imports: &[
+            ("web/index.html", "<script src=\"js/a.js\"></script>", &["web/js/a.js"]),
+            ("web/index.html", "<img src=\"/logo.png\">", &["web/public/logo.png"]),
+        ],
+    },
+    Case {
+        language: Language::Markdown,
+        files: &["README.md", "docs/a.md", "docs/sub/README.md"],
+        settings: &[],
+        imports: &[
+            ("docs/a.md", "[r](../README.md#x)", &["README.md"]),
+            ("README.md", "[s](docs/sub)", &["docs/sub/README.md"]),
+        ],
+    },
+];
+
+#[test]
+fn imports_and_the_files_that_they_mean() {
+    for case in CASES {
+        let paths = Known::new(case.files.iter().copied());
+        let mut settings = Settings::default();
+        case.settings.iter().for_each(|(path, text)| settings.put(path, text));
+        for (path, text, expected) in case.imports {
+            let facts = read(case.language, text).unwrap();
+            assert!(!facts.imports.is_empty(), "{:?} {text}", case.language);
+            let edges = resolve(path, case.language, &facts.imports, &paths, &settings);
+            let all: Vec<String> = edges.meant.iter().flat_map(meant).collect();
+            assert_eq!(all, *expected, "{:?} {path}: {text}", case.language);
+        }
+    }
+}
+
+/// Whatever file comes or goes: a file whose imports then mean something else had looked at one of the places that this
+/// touches.
+#[test]
+fn whoever_means_something_else_had_looked_there() {
+    for case in CASES {
+        let mut settings = Settings::default();
+        case.settings.iter().for_each(|(path, text)| settings.put(path, text));
+        for gone in case.files {
+            let all = Known::new(case.files.iter().copied());
+            let mut fewer = all.clone();
+            fewer.remove(gone);
+            for (path, text, _) in case.imports {
+                let imports = read(case.language, text).unwrap().imports;
+                let with = resolve(path, case.language, &imports, &all, &settings);
+                let without = resolve(path, case.language, &imports, &fewer, &settings);
+                let touched: BTreeSet<Key> = touched(gone).collect();
+                let looked = |keys: &[Key]| keys.iter().any(|key| touched.contains(key));
+                if with.meant != without.meant {
+                    assert!(looked(&with.looked) && looked(&without.looked), "{gone} {path}: {text}");
+                }
+            }
+            let mut again = fewer;
+            again.add(gone);
+            assert_eq!(again, Known::new(case.files.iter().copied()));
+        }
+    }
+}
+
+#[test]
+fn settings_go_as_they_came() {
+    for case in CASES {
+        let mut settings = Settings::default();
+        for (path, text) in case.settings {
+            assert!(!Settings::concerns(path).is_empty(), "{path}");
+            settings.put(path, text);
+            settings.put(path, "no { settings");
+            settings.remove(path);
+        }
+        assert_eq!(settings, Settings::default());
+    }
+    assert!(Settings::concerns("src/main.rs").is_empty());
+}
+
+#[test]
+fn a_configuration_built_on_itself_ends() {
+    let mut settings = Settings::default();
+    settings.put("tsconfig.json", "{\"extends\": [\"./tsconfig.json\", \"./a\"]}");
+    settings.put("a.json", "{}");
+    let imports = read(Language::TypeScript, "import 'x';").unwrap().imports;
+    let edges = resolve("a.ts", Language::TypeScript, &imports, &Known::new(["a.ts"]), &settings);
+    assert_eq!(edges.meant, [Meant::Package("x".to_owned())]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Nothing that a file may import makes it panic, or mean a file that isn't there or is itself.
+    #[test]
+    fn any_import_of_any_language(
+        target in "[a-c./\\\\:*@#~é _-]{0,30}",
+        names in proptest::collection::vec("[a-c.*/]{0,6}", 0..4),
+        up in 0_u32..100_000,
+        relative: bool,
+        path in "([a-c]{1,2}/){0,4}[a-c]{1,2}\\.[a-c]{1,2}",
+        text in "[a-z{}\\[\\]\",:./*\n ]{0,80}",
+    ) {
+        let paths = Known::new([path.as_str(), "a/b.rs", "a/__init__.py", "src/a/b.ts", "a/b/c.java", "c.h"]);
+        let mut settings = Settings::default();
+        for name in ["Cargo.toml", "a/package.json", "tsconfig.json", "go.mod", "composer.json"] {
+            settings.put(name, &text);
+        }
+        let import = journeyman_syntax::imports::Import { target, names, line: 1, up, relative };
+        for language in Language::ALL {
+            let edges = resolve(&path, *language, std::slice::from_ref(&import), &paths, &settings);
+            prop_assert_eq!(edges.meant.len(), 1);
+            for file in edges.files() {
+                prop_assert!(file != path && journeyman_index::graph::resolve::Paths::has(&paths, file));
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What queries find in a small tree, and why.
+
+use journeyman_index::analyse::Analyst;
+use journeyman_index::facts::Stamp;
+use journeyman_index::query::{Answer, Context, Corpus, Match, Memory, Query, Searcher, Signal};
+use journeyman_index::tokens::Tokenizer;
+use journeyman_protocol::RelPath;
+
+const FILES: &[(&str, &str)] = &[
+    (
+        "src/http/server.rs",
+        "pub struct HttpServer;\n\nimpl HttpServer {\n    pub fn open_socket(&self) {}\n    pub fn close(&self) {}\n}\n",
+    ),
+    (
+        "src/http/client.rs",
+        "pub struct Client;\n\nimpl Client {\n    pub fn close(&self) { retry_with_backoff(); }\n}\n",
+    ),
+    ("src/retry.rs", "/// Waits longer each time.\npub fn retry_with_backoff() {}\n"),
+    ("src/colors.rs", "pub fn paint_terminal(bold: bool) {}\npub const RESET: u8 = 0;\n"),
+    ("src/net/app.py", "def main():\n    pass\n\n\ndef handle(request):\n    return request\n"),
+    ("lib/app.py", "def other():\n    pass\n"),
+    (
+        "tests/server_test.rs",
+        "#[test]\nfn open_socket_works() { HttpServer.open_socket(); socket(); socket(); }\n",
+    ),
+    ("docs/guide.md", "# Sockets\n\nHow a socket is opened by the server: open socket, close socket.\n"),
+    ("src/日本.py", "# 検索エンジンを作る\ndef f():\n    pass\n"),
+];
+
+fn tree(order: impl IntoIterator<Item = usize>) -> Memory {
+    let (mut analyst, mut memory) = (Analyst::new(), Memory::new());
+    for place in order {
+        let (path, text) = FILES[place];
+        memory.add(analyst.analyse(&RelPath::parse(path).unwrap(), Stamp::default(), text.as_bytes()));
+    }
+    memory
+}
+
+fn ask(corpus: &Memory, text: &str) -> Answer {
+    let query = Query::new(text, &mut Tokenizer::new());
+    Searcher::new().search(corpus, None, &query, Context::default(), 20)
+}
+
+fn paths(answer: &Answer) -> Vec<String> {
+    answer.files.iter().map(|hit| String::from_utf8(hit.path.clone()).unwrap()).collect()
+}
+
+#[test]
+fn words_find_files_and_say_why() {
+    let corpus = tree(0..FILES.len());
+    let answer = ask(&corpus, "HttpServer: open_socket fails");
+    assert_eq!(paths(&answer)[0], "src/http/server.rs", "{answer:#?}");
+    let hit = &answer.files[0];
+    assert_eq!(hit.why[0].signal, Signal::Text);
+    let shares: f32 = hit.why.iter().map(|reason| reason.share).sum();
+    assert!((shares - 1.0).abs() < 1e-5, "{shares}");
+    assert!(hit.passages[0].symbol.is_some(), "{hit:?}");
+    // What people don't change for it comes after what they do.
+    assert!(paths(&answer).contains(&"tests/server_test.rs".to_owned()));
+    assert_eq!(paths(&ask(&corpus, "検索エンジン"))[0], "src/日本.py");
+    assert!(ask(&corpus, "zzz").files.is_empty());
+    assert!(ask(&corpus, "").files.is_empty());
+}
+
+#[test]
+fn the_order_of_files_changes_nothing() {
+    let (one, other) = (tree(0..FILES.len()), tree((0..FILES.len()).rev()));
+    let plain = |answer: Answer| -> Vec<_> {
+        answer.files.into_iter().map(|hit| (hit.path, hit.score.to_bits(), hit.why, hit.passages)).collect()
+    };
+    let mut searcher = Searcher::new();
+    for text in [
+        "open the socket\n\nof the server",
+        "close",
+        "retry_with_backoff waits",
+        "src/net/app.py:5",
+        "app.py",
+    ] {
+        let expected = plain(ask(&one, text));
+        assert!(!expected.is_empty(), "{text}");
+        assert_eq!(plain(ask(&other, text)), expected, "{text}");
+        // A searcher that answered others before answers the same.
+        let query = Query::new(text, &mut Tokenizer::new());
+        let again = searcher.search(&one, None, &query, Context::default(), 20);
+        assert_eq!(plain(again), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_name_finds_its_definitions() {
+    let corpus = tree(0..FILES.len());
+    let cases: &[(&str, Match, &str, &str)] = &[
+        ("HttpServer", Match::Exact, "src/http/server.rs", "HttpServer"),
+        ("httpserver", Match::Case, "src/http/server.rs", "HttpServer"),
+        ("open_sock", Match::Prefix, "src/http/server.rs", "open_socket"),
+        ("rwb", Match::Hump, "src/retry.rs", "retry_with_backoff"),
+        ("paint_termnal", Match::Typo, "src/colors.rs", "paint_terminal"),
+        ("ainterm", Match::Subsequence, "src/colors.rs", "paint_terminal"),
+        ("Client::close", Match::Exact, "src/http/client.rs", "close"),
+        ("HttpServer.close()", Match::Exact, "src/http/server.rs", "close"),
+    ];
+    for (asked, matched, path, name) in cases {
+        let answer = ask(&corpus, asked);
+        let first = answer.definitions.first().unwrap_or_else(|| panic!("{asked}: nothing"));
+        let file = corpus.file(first.file).unwrap();
+        assert_eq!(
+            (first.matched, String::from_utf8_lossy(file.path).as_ref(), first.name.as_str()),
+            (*matched, *path, *name),
+            "{asked}"
+        );
+    }
+    assert!(ask(&corpus, "two words").definitions.is_empty());
+}
+
+#[test]
+fn names_that_are_meant_come_before_names_that_are_alike() {
+    let (mut analyst, mut memory) = (Analyst::new(), Memory::new());
+    let names =
+        ["compactorStyle", "reparse", "purse", "PARSE", "parse", "parse_all", "explainersNode", "put_arse"];
+    let text: String = names.iter().map(|name| format!("def {name}():\n    pass\n\n")).collect();
+    memory.add(analyst.analyse(&RelPath::parse("src/a.py").unwrap(), Stamp::default(), text.as_bytes()));
+    let found = journeyman_index::query::definitions(&memory, "parse", 20);
+    let found: Vec<(Match, &str)> = found.iter().map(|one| (one.matched, one.name.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            (Match::Exact, "parse"),
+            (Match::Case, "PARSE"),
+            (Match::Prefix, "parse_all"),
+            (Match::Hump, "put_arse"),
+            (Match::Typo, "purse"),
+            (Match::Subsequence, "reparse"),
+        ]
+    );
+}
+
+#[test]
+fn places_in_the_text_are_followed() {
+    let corpus = tree(0..FILES.len());
+    let trace =
+        "It crashed\n\nTraceback:\n  File \"/home/me/x/net/app.py\", line 5\n at src/net/app.py:5:3\n";
+    let answer = ask(&corpus, trace);
+    assert_eq!(paths(&answer)[0], "src/net/app.py", "{answer:#?}");
+    let hit = &answer.files[0];
+    assert!(hit.why.iter().any(|reason| reason.signal == Signal::Mention));
+    assert_eq!((hit.passages[0].first_line, hit.passages[0].symbol.as_deref()), (5, Some("handle")));
+    let answer = ask(&corpus, "src.colors is wrong");
+    assert_eq!(paths(&answer)[0], "src/colors.rs", "{answer:#?}");
+}
+
+#[test]
+fn what_is_near_the_current_file_comes_in() {
+    let corpus = tree(0..FILES.len());
+    let query = Query::new("close", &mut Tokenizer::new());
+    let near = [(corpus.file_at(b"src/retry.rs").unwrap(), 1)];
+    let answer =
+        Searcher::new().search(&corpus, None, &query, Context { near: &near, ..Context::default() }, 20);
+    let hit = answer.files.iter().find(|hit| hit.path == b"src/retry.rs").unwrap();
+    assert_eq!(hit.why[0].signal, Signal::Near);
+    assert_eq!(answer.files.len(), 4, "{answer:#?}");
+}

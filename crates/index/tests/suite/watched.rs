@@ -1,0 +1,162 @@
+//! Files are followed while they change, by what the system tells.
+
+use crate::common;
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use common::{everything, put, refresh};
+use journeyman_index::store::Options;
+use journeyman_index::watch::{Told, follow};
+use journeyman_index::{Index, Project};
+
+/// Long after anything should have happened; a machine under load is slow.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+/// A tree that is followed by a thread until it is dropped.
+struct Followed {
+    kept: tempfile::TempDir,
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    told: Receiver<String>,
+    so_far: Vec<String>,
+}
+
+impl Followed {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let kept = tempfile::tempdir().unwrap();
+        let tree = kept.path().canonicalize().unwrap().join("tree");
+        std::fs::create_dir(&tree).unwrap();
+        for (path, text) in files {
+            put(&tree, path, text);
+        }
+        let directory = kept.path().join("index");
+        let (stop, (sender, told)) = (Arc::new(AtomicBool::new(false)), channel());
+        let flag = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let project = Project::open(&tree, &directory, 2).unwrap();
+            let options =
+                Options { threads: NonZero::new(2).unwrap(), wait: false, progress: &|_| {}, stop: &flag };
+            let mut tell = |told: Told<'_>| {
+                let said = match told {
+                    Told::Watching(directories) => format!("watching {directories}"),
+                    Told::Polling(why) => format!("polling: {why}"),
+                    Told::Updated(paths, _) => format!("updated {}", paths.len()),
+                    Told::Refreshed(why, _) => format!("refreshed: {why}"),
+                    Told::Failed(error) => format!("failed: {error}"),
+                };
+                sender.send(said).ok();
+            };
+            follow(&project, options, &mut tell).unwrap();
+        });
+        let mut followed = Self { kept, stop, thread: Some(thread), told, so_far: Vec::new() };
+        followed.until_told("refreshed: the beginning");
+        followed
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.kept.path().join("tree")
+    }
+
+    fn until_told(&mut self, what: &str) {
+        let end = Instant::now() + DEADLINE;
+        while !self.so_far.iter().any(|told| told.starts_with(what)) {
+            let left = end.saturating_duration_since(Instant::now());
+            self.so_far
+                .push(self.told.recv_timeout(left).unwrap_or_else(|_| panic!("{what}: {:?}", self.so_far)));
+        }
+    }
+
+    /// Waits until the index is what one made anew would be.
+    fn until_the_same(&self) {
+        let end = Instant::now() + DEADLINE;
+        let words = ["alpha", "beta", "many"];
+        loop {
+            let anew = tempfile::tempdir().unwrap();
+            let fresh = Index::open(anew.path()).unwrap();
+            refresh(&fresh, &self.tree());
+            let expected = everything(&fresh.snapshot(), &words);
+            let found = Index::open(&self.kept.path().join("index")).unwrap();
+            let there = everything(&found.snapshot(), &words);
+            if there == expected {
+                return;
+            }
+            let apart = there.lines().zip(expected.lines()).find(|(there, expected)| there != expected);
+            assert!(Instant::now() < end, "{apart:?}, told: {:?}", self.told.try_iter().collect::<Vec<_>>());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+fn write(tree: &Path, path: &str, text: &str) {
+    put(tree, path, text);
+}
+
+#[test]
+fn what_changes_is_followed() {
+    let mut followed = Followed::new(&[("src/a.rs", "fn alpha() {}\n"), ("b.rs", "fn beta() {}\n")]);
+    let tree = followed.tree();
+    assert!(followed.so_far[0].starts_with("watching 2"), "{:?}", followed.so_far);
+    write(&tree, "src/a.rs", "fn beta() {}\n");
+    followed.until_told("updated 1");
+    followed.until_the_same();
+    // Editors write beside, and rename.
+    write(&tree, "src/a.rs.tmp", "fn many() {}\n");
+    std::fs::rename(tree.join("src/a.rs.tmp"), tree.join("src/a.rs")).unwrap();
+    followed.until_the_same();
+    std::fs::remove_file(tree.join("b.rs")).unwrap();
+    followed.until_the_same();
+    // Directories that come, move and go, with what is in them.
+    write(&tree, "new/deep/er/c.rs", "fn alpha() {}\n");
+    followed.until_the_same();
+    write(&tree, "new/deep/er/c.rs", "fn beta() {}\n");
+    followed.until_the_same();
+    std::fs::rename(tree.join("new/deep"), tree.join("moved")).unwrap();
+    followed.until_the_same();
+    write(&tree, "moved/er/c.rs", "fn many() {}\n");
+    followed.until_the_same();
+    std::fs::remove_dir_all(tree.join("moved")).unwrap();
+    followed.until_the_same();
+    // Ignore rules that come and go.
+    write(&tree, "data/d.rs", "fn alpha() {}\n");
+    write(&tree, ".gitignore", "data/\n");
+    followed.until_told("refreshed: ");
+    followed.until_the_same();
+    write(&tree, "data/e.rs", "fn alpha() {}\n");
+    std::fs::remove_file(tree.join(".gitignore")).unwrap();
+    followed.until_the_same();
+}
+
+#[test]
+fn very_many_changes_are_one_look_at_all() {
+    let mut followed = Followed::new(&[("a.rs", "fn alpha() {}\n")]);
+    let tree = followed.tree();
+    for nth in 0..900 {
+        std::fs::write(tree.join(format!("m{nth}.rs")), "fn many() {}\n").unwrap();
+    }
+    followed.until_told("refreshed: ");
+    followed.until_the_same();
+}
+
+#[test]
+fn another_writer_is_waited_for() {
+    let mut followed = Followed::new(&[("a.rs", "fn alpha() {}\n")]);
+    let lock = std::fs::File::options().write(true).open(followed.kept.path().join("index/lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    write(&followed.tree(), "a.rs", "fn beta() {}\n");
+    std::thread::sleep(Duration::from_millis(300));
+    drop(lock);
+    followed.until_told("updated 1");
+    followed.until_the_same();
+}

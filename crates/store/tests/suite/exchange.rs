@@ -1,0 +1,216 @@
+//! Sessions carried from one store to another.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use futures_util::TryStreamExt as _;
+use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
+use journeyman_store::{
+    Entry, ImportAs, MemoryStore, NewEntry, STATUS_IMPORTING, SqliteStore, Store, StoreError, export,
+    export_file, import,
+};
+use support::{block_on, entry, session};
+
+use crate::support;
+
+/// Payloads of every sort, and what becomes of each in its line.
+fn payloads() -> Vec<(Vec<u8>, &'static str)> {
+    vec![
+        (b"{\"a\":1,\"a\":2.50,\"b\":[true,null]}".to_vec(), r#""payload":{"a":1,"a":2.50,"b":[true,null]}"#),
+        (b"{ \"a\" : 1e3 }".to_vec(), r#""payload":{ "a" : 1e3 }"#),
+        (b"null".to_vec(), r#""payload":null"#),
+        (b"17".to_vec(), r#""payload":17"#),
+        (b"\"\\u00e9\"".to_vec(), r#""payload":"\u00e9""#),
+        (b"{\n}".to_vec(), r#""text":"{\n}""#),
+        (b" {}".to_vec(), r#""text":" {}""#),
+        (b"not json".to_vec(), r#""text":"not json""#),
+        (Vec::new(), r#""text":"""#),
+        ("ein Wört\0 \u{2028}".as_bytes().to_vec(), "\"text\":\"ein Wört\\u0000 \u{2028}\""),
+        (vec![0, 255, 10], r#""base64":"AP8K""#),
+    ]
+}
+
+async fn fill(store: &dyn Store) -> Vec<Entry> {
+    store.create(&session(1), "/home/me/«p»", "fix \"it\"", UnixMillis(5)).await.unwrap();
+    let channels = [None, Some(Channel::Progress), Some(Channel::Control), Some(Channel::Monitor)];
+    let entries = payloads().into_iter().zip(channels.into_iter().cycle()).zip(1..);
+    let entries = entries.map(|(((payload, _), channel), at)| NewEntry {
+        channel,
+        kind: "some_kind".into(),
+        at: UnixMillis(at),
+        payload,
+    });
+    store.append(&session(1), Seq::START, entries.collect()).await.unwrap();
+    store.set_status(&session(1), "done", UnixMillis(77)).await.unwrap();
+    store.read(&session(1), Seq::START, 99).await.unwrap()
+}
+
+async fn text_of(store: &dyn Store, id: &SessionId) -> String {
+    let items: Vec<Vec<u8>> = export(store, id).try_collect().await.unwrap();
+    String::from_utf8(items.concat()).unwrap()
+}
+
+async fn import_text(store: &dyn Store, text: &str, name: ImportAs) -> Result<SessionId, StoreError> {
+    import(store, &mut text.as_bytes(), name, UnixMillis(1_000)).await
+}
+
+fn over_each(case: impl AsyncFn(&dyn Store)) {
+    block_on(async {
+        case(&MemoryStore::new()).await;
+        let home = tempfile::tempdir().unwrap();
+        case(&SqliteStore::open(&home.path().join("sessions.db")).unwrap()).await;
+    });
+}
+
+#[test]
+fn each_line_is_as_documented() {
+    over_each(async |store| {
+        fill(store).await;
+        let text = text_of(store, &session(1)).await;
+        let lines: Vec<&str> = text.lines().collect();
+        let id = session(1);
+        assert_eq!(
+            lines[0],
+            format!(
+                r#"{{"format":"journeyman-session","version":1,"id":"{id}","root":"/home/me/«p»","title":"fix \"it\"","created":5,"updated":77,"status":"done","last":11}}"#
+            )
+        );
+        let channels = ["", r#""channel":"progress","#, r#""channel":"control","#, r#""channel":"monitor","#];
+        for (((_, payload), channel), seq) in payloads().iter().zip(channels.iter().cycle()).zip(1_usize..) {
+            let expected = format!(r#"{{"seq":{seq},{channel}"kind":"some_kind","at":{seq},{payload}}}"#);
+            assert_eq!(lines[seq], expected);
+        }
+        assert_eq!(lines.len(), 12);
+        for line in lines {
+            serde_json::from_str::<serde_json::Value>(line).unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_is_exported_comes_back_byte_for_byte() {
+    over_each(async |store| {
+        let entries = fill(store).await;
+        let before = store.find("").await.unwrap();
+        let text = text_of(store, &session(1)).await;
+        let copy = import_text(store, &text, ImportAs::Copy(session(2))).await.unwrap();
+        assert_eq!(copy, session(2));
+        assert_eq!(store.read(&copy, Seq::START, 99).await.unwrap(), entries);
+        let records: Vec<_> = entries.iter().filter(|entry| entry.channel.is_none()).cloned().collect();
+        assert_eq!(store.read_records(&copy, Seq::START, 99).await.unwrap(), records);
+        store.delete(&session(1)).await.unwrap();
+        store.delete(&session(2)).await.unwrap();
+        assert_eq!(import_text(store, &text, ImportAs::Itself).await.unwrap(), session(1));
+        assert_eq!(store.find("").await.unwrap(), before);
+        assert_eq!(text_of(store, &session(1)).await, text);
+        // Nobody holds it.
+        store.lease(&session(1), "me", UnixMillis(1), 10).await.unwrap();
+        assert!(matches!(
+            import_text(store, &text, ImportAs::Itself).await,
+            Err(StoreError::SessionExists { .. })
+        ));
+    });
+}
+
+#[test]
+fn an_empty_and_a_long_session_go_through_too() {
+    over_each(async |store| {
+        store.create(&session(1), "/p", "t", UnixMillis(5)).await.unwrap();
+        let text = text_of(store, &session(1)).await;
+        assert_eq!(text.lines().count(), 1);
+        import_text(store, &text, ImportAs::Copy(session(2))).await.unwrap();
+        let mut last = Seq::START;
+        for _ in 0..30 {
+            last = store.append(&session(1), last, vec![entry(&[b'x'; 9_000]); 11]).await.unwrap();
+        }
+        let items: Vec<Vec<u8>> = export(store, &session(1)).try_collect().await.unwrap();
+        assert!(items.len() > 5 && items.iter().all(|item| item.len() < 300_000));
+        let text = String::from_utf8(items.concat()).unwrap();
+        import_text(store, &text, ImportAs::Copy(session(3))).await.unwrap();
+        let all = store.read(&session(1), Seq::START, 999).await.unwrap();
+        assert_eq!(store.read(&session(3), Seq::START, 999).await.unwrap(), all);
+    });
+}
+
+#[test]
+fn what_is_no_whole_export_is_refused_by_its_line_and_leaves_nothing() {
+    over_each(async |store| {
+        fill(store).await;
+        let text = text_of(store, &session(1)).await;
+        store.delete(&session(1)).await.unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let with = |number: usize, line: &str| {
+            let mut lines = lines.clone();
+            lines[number] = line;
+            lines.join("\n")
+        };
+        let cases: Vec<(String, u64, &str)> = vec![
+            (String::new(), 1, "nothing in it"),
+            ("\n\n{".into(), 3, "EOF"),
+            ("# Notes".into(), 1, "expected"),
+            (with(0, r#"{"format":"tar","version":1}"#), 1, "should be journeyman-session"),
+            (with(0, r#"{"format":"journeyman-session","version":2}"#), 1, "use a newer one"),
+            (with(0, r#"{"format":"journeyman-session","version":1}"#), 1, "missing field"),
+            (with(0, &lines[0].replace(session(1).as_str(), "../../etc/passwd00")), 1, "not a session id"),
+            (with(3, ""), 5, "it is entry 4, and entry 3 should be here"),
+            (with(3, lines[2]), 4, "it is entry 2, and entry 3"),
+            (with(4, &lines[4][..20]), 5, "EOF"),
+            (with(4, r#"{"seq":4,"kind":"k","at":1}"#), 5, "one of «payload», «text» and «base64»"),
+            (with(4, r#"{"seq":4,"kind":"k","at":1,"text":"","payload":1}"#), 5, "one of"),
+            (with(4, r#"{"seq":4,"kind":"k","at":1,"base64":"?"}"#), 5, "Invalid"),
+            (with(4, r#"{"seq":4,"kind":"k","at":1,"channel":"loud","text":""}"#), 5, "unknown variant"),
+            (lines[..5].join("\n"), 6, "entries end with 4, and the first line says 11"),
+            (format!("{text}{}", lines[11].replace("\"seq\":11", "\"seq\":12")), 14, "end with 12"),
+        ];
+        for (text, line, part) in cases {
+            match import_text(store, &text, ImportAs::Itself).await.unwrap_err() {
+                StoreError::BadExport { line: said, detail } => {
+                    assert!(said == line && detail.contains(part), "{said}: {detail}, not {line}: {part}");
+                }
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(store.find("").await.unwrap(), []);
+        }
+        // Blank lines and fields of later versions don't matter.
+        let text = with(4, &format!("\n{}", lines[4].replace("\"at\"", "\"new\":[1],\"at\"")));
+        import_text(store, &text, ImportAs::Itself).await.unwrap();
+    });
+}
+
+#[test]
+fn an_import_that_was_killed_is_begun_afresh() {
+    over_each(async |store| {
+        fill(store).await;
+        let text = text_of(store, &session(1)).await;
+        store.delete(&session(1)).await.unwrap();
+        store.create(&session(1), "/p", "t", UnixMillis(5)).await.unwrap();
+        store.append(&session(1), Seq::START, vec![entry(b"half")]).await.unwrap();
+        store.set_status(&session(1), STATUS_IMPORTING, UnixMillis(5)).await.unwrap();
+        // While the other import lives it is left alone.
+        store.lease(&session(1), "an import", UnixMillis(999), 10).await.unwrap();
+        let error = import_text(store, &text, ImportAs::Itself).await.unwrap_err();
+        assert!(matches!(error, StoreError::Leased { .. }), "{error:?}");
+        store.release(&session(1), "an import").await.unwrap();
+        import_text(store, &text, ImportAs::Itself).await.unwrap();
+        assert_eq!(text_of(store, &session(1)).await, text);
+    });
+}
+
+#[test]
+fn an_exported_file_is_private_whole_and_never_replaces_another() {
+    over_each(async |store| {
+        fill(store).await;
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("session.jsonl");
+        let error = export_file(store, &session(9), &path).await.unwrap_err();
+        assert!(matches!(error, StoreError::UnknownSession { .. }), "{error:?}");
+        export_file(store, &session(1), &path).await.unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text_of(store, &session(1)).await);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+        let error = export_file(store, &session(1), &path).await.unwrap_err();
+        assert!(error.to_string().contains("exists"), "{error}");
+        let error = export_file(store, &session(1), &home.path().join("no/such")).await.unwrap_err();
+        assert!(error.to_string().contains("no/such"), "{error}");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+    });
+}

@@ -1,0 +1,21 @@
+//! All tests of the crate in one program.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "tests"
+)]
+
+mod background;
+mod bench;
+mod commands;
+mod confined;
+mod dependencies;
+mod files;
+mod index;
+mod search;
+mod seen;
+mod specs;
+mod vectors;

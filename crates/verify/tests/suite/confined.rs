@@ -1,0 +1,196 @@
+//! The checks of real projects in the real sandbox.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_protocol::{CheckOutcome, Evidence, SandboxNeeds, SessionId, UnixMillis};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
+use journeyman_store::Blobs;
+use journeyman_testkit::{has_program, skip};
+use journeyman_verify::{RunContext, RunLimits, Verdict, find, run, verdict};
+use journeyman_workspace::{ListOptions, Options, Workspace};
+use tokio_util::sync::CancellationToken;
+
+/// A project, the program it needs, the file that is repaired, and the repair.
+struct Case {
+    needs: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    repair: (&'static str, &'static str),
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        needs: "cargo",
+        files: &[
+            ("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
+            ("src/lib.rs", "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 3);\n}\n"),
+            (".gitignore", "target\n"),
+        ],
+        repair: ("src/lib.rs", "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 2);\n}\n"),
+    },
+    Case {
+        needs: "npm",
+        files: &[
+            ("package.json", r#"{"scripts": {"test": "node --test"}}"#),
+            ("a.test.js", "require('node:test')('adds', () => require('node:assert').equal(1 + 1, 3));\n"),
+        ],
+        repair: (
+            "a.test.js",
+            "require('node:test')('adds', () => require('node:assert').equal(1 + 1, 2));\n",
+        ),
+    },
+    Case {
+        needs: "python3",
+        files: &[(
+            "test_a.py",
+            "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(1 + 1, 3)\n",
+        )],
+        repair: (
+            "test_a.py",
+            "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(1 + 1, 2)\n",
+        ),
+    },
+    Case { needs: "make", files: &[("Makefile", "test:\n\ttest -f done\n")], repair: ("done", "") },
+];
+
+/// Runs a test with the sandbox of this machine, if commands can be confined with it.
+fn with_sandbox(test: impl AsyncFnOnce(Arc<Sandbox>)) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let sandbox = Arc::new(Sandbox::new(SandboxSettings::default()));
+        match sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await {
+            Ok(_) => test(sandbox).await,
+            Err(error) => skip(error),
+        }
+    });
+}
+
+#[test]
+fn failing_projects_are_repaired() {
+    with_sandbox(async |sandbox| {
+        for case in CASES.iter().filter(|case| has_program(case.needs)) {
+            a_failing_project_is_repaired(case, &sandbox).await;
+        }
+    });
+}
+
+#[test]
+fn repositories_are_read_only_to_checks() {
+    with_sandbox(async |sandbox| repositories_are_read_only(&sandbox).await);
+}
+
+#[test]
+fn links_out_of_the_project_are_read_only_to_checks() {
+    with_sandbox(async |sandbox| links_out_of_the_project_are_read_only(&sandbox).await);
+}
+
+async fn links_out_of_the_project_are_read_only(sandbox: &Arc<Sandbox>) {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().canonicalize().unwrap();
+    let (root, store) = (base.join("project"), base.join("store"));
+    write(&root, "node_modules/x/package.json", "{}");
+    std::fs::write(&store, "old").unwrap();
+    std::fs::hard_link(&store, root.join("node_modules/x/index.js")).unwrap();
+    let context = context(&base, &root, sandbox);
+    let checks = journeyman_verify::custom(&["echo new > node_modules/x/index.js".to_owned()]);
+    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert_eq!(verdict(&evidence), Verdict::Failed);
+    assert!(evidence[0].output.contains("Read-only"), "{}", evidence[0].output);
+    assert_eq!(std::fs::read_to_string(&store).unwrap(), "old");
+}
+
+async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().canonicalize().unwrap();
+    let root = base.join("project");
+    for (name, text) in case.files {
+        write(&root, name, text);
+    }
+    let context = context(&base, &root, sandbox);
+    let listing = context.workspace.list(ListOptions::default()).unwrap();
+    let tools = |name: &str| name != "pytest" && on_path(name);
+    let checks = find(&context.workspace, &listing, &tools);
+
+    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert_eq!(verdict(&evidence), Verdict::Failed, "{evidence:#?}");
+    let failed: Vec<&Evidence> = evidence.iter().filter(|one| one.outcome.has_failed()).collect();
+    assert!(
+        failed.iter().all(|one| one.enforcement.first_unmet(&SandboxNeeds::ALL).is_none()),
+        "{failed:#?}"
+    );
+
+    write(&root, case.repair.0, case.repair.1);
+    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert_eq!(verdict(&evidence), Verdict::Passed, "{evidence:#?}");
+    assert!(evidence.iter().all(|one| one.outcome == CheckOutcome::Passed), "{evidence:#?}");
+}
+
+/// Whatever a check tries on a repository, nested ones too, fails or is moved away.
+async fn repositories_are_read_only(sandbox: &Arc<Sandbox>) {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().canonicalize().unwrap();
+    let root = base.join("project");
+    for name in [".git/config", "nested/.git/config", "nested/.git/hooks/x", ".envrc", ".vscode/tasks.json"] {
+        write(&root, name, "kept");
+    }
+    write(&root, "sub/.git", "gitdir: ../.git/modules/sub");
+    let context = context(&base, &root, sandbox);
+    let refused = [
+        "echo x > .git/config",
+        "echo x > nested/.git/config",
+        "echo x > nested/.git/hooks/post-checkout",
+        "mv nested/.git nested/git",
+        "rm -rf nested",
+        "echo 'gitdir: /tmp/x' > sub/.git",
+        "rm sub/.git",
+        "echo x > .envrc",
+        "mv .vscode away",
+    ];
+    for command in refused {
+        let checks = journeyman_verify::custom(&[command.to_owned()]);
+        let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+        assert_eq!(verdict(&evidence), Verdict::Failed, "{command}: {evidence:#?}");
+        for name in
+            [".git/config", "nested/.git/config", "nested/.git/hooks/x", ".envrc", ".vscode/tasks.json"]
+        {
+            assert_eq!(std::fs::read_to_string(root.join(name)).unwrap(), "kept", "{command}: {name}");
+        }
+        assert!(
+            std::fs::read_to_string(root.join("sub/.git")).unwrap().starts_with("gitdir: ../.git"),
+            "{command}"
+        );
+    }
+    let swap = "mv nested gone && mkdir -p nested/.git && echo evil > nested/.git/config";
+    let checks = journeyman_verify::custom(&[swap.to_owned()]);
+    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert!(!root.join("nested/.git").exists(), "{evidence:#?}");
+    assert_eq!(std::fs::read_to_string(root.join("gone/.git/config")).unwrap(), "kept");
+}
+
+fn context(base: &Path, root: &Path, sandbox: &Arc<Sandbox>) -> RunContext {
+    let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
+    let options = Options::new(base.join("state"), blobs);
+    let host = HostEnvironment {
+        vars: std::env::vars_os().collect(),
+        home: std::env::var_os("HOME").map(PathBuf::from),
+    };
+    RunContext {
+        workspace: Arc::new(Workspace::open(root, options).unwrap()),
+        sandbox: Arc::clone(sandbox),
+        toolchains: Arc::new(toolchains(&host, root)),
+        limits: RunLimits::default(),
+        needs: SandboxNeeds::ALL,
+        session: SessionId::new(UnixMillis(1), 1),
+    }
+}
+
+fn on_path(name: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(name).is_file()))
+}
+
+fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}

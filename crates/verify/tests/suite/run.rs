@@ -1,0 +1,383 @@
+//! Checks that really run. What confines them has tests of its own, so here they run unconfined.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use journeyman_protocol::{
+    CheckKind, CheckOutcome, Evidence, RelPath, SandboxNeeds, SandboxTier, SessionId, Severity, UnixMillis,
+};
+use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
+use journeyman_store::Blobs;
+use journeyman_testkit::has_program;
+use journeyman_verify::{
+    Check, Progress, RunContext, RunLimits, Verdict, VerifyError, custom, find, find_for, run, verdict,
+};
+use journeyman_workspace::{ListOptions, Options, Workspace};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+struct Bench {
+    _dir: TempDir,
+    root: PathBuf,
+    context: RunContext,
+}
+
+impl Bench {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let root = base.join("project");
+        std::fs::create_dir_all(&root).unwrap();
+        for (name, content) in files {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let blobs = Arc::new(Blobs::open(&base.join("blobs"), 1 << 30).unwrap());
+        let options = Options::new(base.join("state"), blobs);
+        let settings = SandboxSettings {
+            allow: vec![SandboxTier::Unconfined],
+            allow_root: true,
+            ..SandboxSettings::default()
+        };
+        let context = RunContext {
+            workspace: Arc::new(Workspace::open(&root, options).unwrap()),
+            sandbox: Arc::new(Sandbox::new(settings)),
+            toolchains: Arc::new(host_path()),
+            limits: RunLimits::default(),
+            needs: SandboxNeeds::NONE,
+            session: SessionId::new(UnixMillis(1), 1),
+        };
+        Self { _dir: dir, root, context }
+    }
+
+    fn run(&self, checks: &[Check]) -> (Vec<Evidence>, Vec<Progress>) {
+        self.run_until(checks, &CancellationToken::new())
+    }
+
+    fn run_until(&self, checks: &[Check], cancel: &CancellationToken) -> (Vec<Evidence>, Vec<Progress>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut seen = Vec::new();
+        let result: Result<_, VerifyError> =
+            runtime.block_on(run(checks, &self.context, cancel.clone(), &mut |progress| {
+                if matches!(progress, Progress::Output { .. }) {
+                    cancel_if_asked(&progress, cancel);
+                }
+                seen.push(progress);
+            }));
+        (result.unwrap(), seen)
+    }
+}
+
+/// A check that prints this wants to be interrupted.
+fn cancel_if_asked(progress: &Progress, cancel: &CancellationToken) {
+    if matches!(progress, Progress::Output { text, .. } if text.contains("INTERRUPT ME")) {
+        cancel.cancel();
+    }
+}
+
+/// The test's own `PATH` and home, so that compilers are found.
+fn host_path() -> Toolchains {
+    let mut toolchains = Toolchains::default();
+    for name in ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME"] {
+        if let Some(value) = std::env::var_os(name) {
+            toolchains.env.insert(name.into(), value);
+        }
+    }
+    toolchains
+}
+
+fn on_path(name: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(name).is_file()))
+}
+
+fn check(kind: CheckKind, command: &str) -> Check {
+    Check::new(kind, "test", command, "")
+}
+
+/// `passed`, `failed: …` or `not run: …`.
+fn word(evidence: &Evidence) -> String {
+    match &evidence.outcome {
+        CheckOutcome::Passed => "passed".to_owned(),
+        CheckOutcome::Failed { reason, .. } => format!("failed: {reason}"),
+        CheckOutcome::NotRun { reason } => format!("not run: {reason}"),
+    }
+}
+
+fn words(evidence: &[Evidence]) -> Vec<String> {
+    evidence.iter().map(word).collect()
+}
+
+#[test]
+fn later_kinds_are_not_run_after_a_failure() {
+    use CheckKind::{Custom, Lint, Test, Types};
+    let bench = Bench::new(&[]);
+    let checks = [
+        check(Types, "true"),
+        check(Lint, "echo bad; false"),
+        check(Lint, "true"),
+        check(Test, "true"),
+        check(Custom, "true").blocked("because"),
+    ];
+    let (evidence, seen) = bench.run(&checks);
+    assert_eq!(
+        words(&evidence),
+        [
+            "passed",
+            "failed: exit code 1",
+            "passed",
+            "not run: not run because lint failed first",
+            "not run: because"
+        ]
+    );
+    assert_eq!(evidence[1].output, "bad\n");
+    assert_eq!(evidence[1].enforcement.tier, SandboxTier::Unconfined);
+    assert_eq!(verdict(&evidence), Verdict::Failed);
+    let started = seen.iter().filter(|progress| matches!(progress, Progress::Started { .. })).count();
+    let finished = seen.iter().filter(|progress| matches!(progress, Progress::Finished { .. })).count();
+    assert_eq!((started, finished), (3, 5));
+}
+
+#[test]
+fn a_failure_is_read_as_diagnostics_of_existing_files() {
+    let bench = Bench::new(&[("src/a.c", "x"), ("sub/src/b.c", "x")]);
+    let script = "echo 'src/a.c:3:9: error: one'; echo \"$PWD/src/a.c:4:1: warning: two\"; \
+                  echo 'src/none.c:1:1: error: three'; echo 'localhost:80: four'; exit 1";
+    let mut below = check(CheckKind::Types, "echo src/b.c:1:2: error: five; exit 1");
+    below.directory = Some(RelPath::parse("sub").unwrap());
+    let (evidence, _) = bench.run(&[check(CheckKind::Types, script), below]);
+    let shown = |one: &Evidence| {
+        let lines = one.diagnostics.iter().map(|found| {
+            let path = found.path.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+            format!("{path}:{} {}", found.line.unwrap_or_default(), found.message)
+        });
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&evidence[0]), ["src/a.c:3 one", "src/a.c:4 two"]);
+    assert_eq!(evidence[0].diagnostics[1].severity, Severity::Warning);
+    assert_eq!(shown(&evidence[1]), ["sub/src/b.c:1 five"]);
+}
+
+#[test]
+fn go_prints_bare_names_of_test_files() {
+    let bench = Bench::new(&[("deep/x_test.go", ""), ("a/y_test.go", ""), ("b/y_test.go", "")]);
+    let script =
+        "printf -- '--- FAIL: TestX (0.00s)\\n    x_test.go:12: got 1\\n    y_test.go:3: got 2\\n'; exit 1";
+    let (evidence, _) = bench.run(&[check(CheckKind::Test, script)]);
+    let paths: Vec<Option<String>> =
+        evidence[0].diagnostics.iter().map(|found| found.path.as_ref().map(ToString::to_string)).collect();
+    assert_eq!(paths, [Some("deep/x_test.go".to_owned()), None]);
+}
+
+#[test]
+fn what_can_not_run_is_never_a_failure() {
+    let bench = Bench::new(&[]);
+    let (evidence, _) = bench.run(&custom(&["no-such-program-here --x".to_owned()]));
+    assert!(
+        word(&evidence[0]).starts_with("not run: ") && word(&evidence[0]).contains("not found"),
+        "{}",
+        word(&evidence[0])
+    );
+    assert_eq!(verdict(&evidence), Verdict::NothingRan);
+
+    let mut bench = Bench::new(&[]);
+    bench.context.needs = SandboxNeeds::ALL;
+    let (evidence, _) = bench.run(&custom(&["touch x".to_owned()]));
+    assert!(word(&evidence[0]).starts_with("not run: refused: "), "{}", word(&evidence[0]));
+    assert!(!bench.root.join("x").exists());
+}
+
+#[test]
+fn a_check_that_hangs_fails() {
+    let mut bench = Bench::new(&[]);
+    bench.context.limits.longest = Some(Duration::from_secs(1));
+    let (evidence, _) = bench.run(&custom(&["echo begun; sleep 1000".to_owned()]));
+    assert_eq!(words(&evidence), ["failed: timed out after 1 s"]);
+    assert_eq!(evidence[0].output, "begun\n");
+}
+
+#[test]
+fn an_interrupt_ends_it_all() {
+    let bench = Bench::new(&[]);
+    let checks = custom(&["true".to_owned(), "echo INTERRUPT ME; sleep 1000".to_owned(), "true".to_owned()]);
+    let (evidence, _) = bench.run_until(&checks, &CancellationToken::new());
+    assert_eq!(words(&evidence), ["passed", "not run: interrupted", "not run: interrupted"]);
+    assert_eq!(verdict(&evidence), Verdict::NothingRan);
+}
+
+#[test]
+fn what_changes_during_a_check_is_told_and_only_what_is_surely_its_own_is_undone() {
+    let bench = Bench::new(&[("a", "1"), (".gitignore", "target\n")]);
+    let (_, seen) =
+        bench.run(&custom(&["echo 2 > a; echo 3 > new; mkdir target; echo 3 > target/x".to_owned()]));
+    let changed: Vec<String> = seen
+        .iter()
+        .filter_map(|progress| match progress {
+            Progress::Changed { changes, .. } => Some(changes),
+            _ => None,
+        })
+        .flatten()
+        .map(|change| change.path.to_string())
+        .collect();
+    assert_eq!(changed, ["a", "new"]);
+    let undone = bench.context.workspace.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
+    let restored: Vec<String> = undone.restored.iter().map(|change| change.path.to_string()).collect();
+    assert_eq!(restored, ["new"]);
+    // A person may have saved it while the check ran: nobody can tell, so it is kept and said.
+    let kept: Vec<String> = undone.conflicts.iter().map(|(path, _)| path.to_string()).collect();
+    assert_eq!(kept, ["a"]);
+    assert_eq!(std::fs::read(bench.root.join("a")).unwrap(), b"2\n");
+}
+
+#[test]
+fn output_is_bounded() {
+    let bench = Bench::new(&[]);
+    let (evidence, seen) = bench.run(&custom(&["seq 1 300000; exit 1".to_owned()]));
+    assert!(evidence[0].output.len() <= 16 * 1024 + 100);
+    assert!(evidence[0].output.starts_with("1\n2\n") && evidence[0].output.ends_with("\n300000\n"));
+    let live: usize = seen
+        .iter()
+        .map(|progress| if let Progress::Output { text, .. } = progress { text.len() } else { 0 })
+        .sum();
+    assert!(live <= 256 * 1024);
+}
+
+fn found(bench: &Bench, changed: &[&str]) -> Vec<Check> {
+    let listing = bench.context.workspace.list(ListOptions::default()).unwrap();
+    let changed: Vec<RelPath> = changed.iter().map(|path| RelPath::parse(path).unwrap()).collect();
+    find_for(&bench.context.workspace, &listing, &changed, &on_path)
+}
+
+#[test]
+fn a_real_cargo_project() {
+    if !has_program("cargo") {
+        return;
+    }
+    let bench = Bench::new(&[
+        ("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
+        (
+            "src/lib.rs",
+            "pub fn add(a: i32, b: i32) -> i32 { a - b }\n#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3);\n}\n",
+        ),
+        (".gitignore", "target\n"),
+    ]);
+    let checks = found(&bench, &["src/lib.rs"]);
+    let (evidence, _) = bench.run(&checks);
+    assert_eq!(words(&evidence), ["failed: exit code 101"]);
+    let first = &evidence[0].diagnostics[0];
+    assert_eq!(
+        (first.path.as_ref().unwrap().to_string().as_str(), first.line, first.code.as_deref()),
+        ("src/lib.rs", Some(4), Some("adds"))
+    );
+    write(
+        &bench.root,
+        "src/lib.rs",
+        "pub fn add(a: i32, b: i32) -> i32 { a + b }\n#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3);\n}\n",
+    );
+    let (evidence, _) = bench.run(&checks);
+    assert_eq!((words(&evidence), verdict(&evidence)), (vec!["passed".to_owned()], Verdict::Passed));
+    assert_eq!(evidence[0].diagnostics, []);
+    write(&bench.root, "src/lib.rs", "pub fn add() -> i32 { \"\" }\n");
+    let (evidence, _) = bench.run(&checks);
+    assert_eq!(evidence[0].diagnostics[0].code.as_deref(), Some("E0308"));
+}
+
+#[test]
+fn a_real_python_project() {
+    if !has_program("python3") {
+        return;
+    }
+    let bench = Bench::new(&[
+        ("calc.py", "def add(a, b):\n    return a - b\n"),
+        (
+            "tests/test_calc.py",
+            "import unittest\nfrom calc import add\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
+        ),
+    ]);
+    let listing = bench.context.workspace.list(ListOptions::default()).unwrap();
+    // Without pytest, so that it is unittest wherever this runs.
+    let tools = |name: &str| name != "pytest" && on_path(name);
+    let changed = [RelPath::parse("calc.py").unwrap()];
+    let checks = find_for(&bench.context.workspace, &listing, &changed, &tools);
+    let (evidence, seen) = bench.run(&checks);
+    assert_eq!(words(&evidence), ["passed", "failed: exit code 1"]);
+    let first = &evidence[1].diagnostics[0];
+    assert_eq!(
+        (first.path.as_ref().unwrap().to_string().as_str(), first.line),
+        ("tests/test_calc.py", Some(6))
+    );
+    assert_eq!(first.message, "AssertionError: -1 != 3");
+    assert!(
+        !seen.iter().any(|progress| matches!(progress, Progress::Changed { .. })),
+        "no caches beside the sources"
+    );
+    write(&bench.root, "calc.py", "def add(a, b:\n    return a + b\n");
+    let (evidence, _) = bench.run(&checks);
+    assert_eq!(words(&evidence), ["failed: exit code 1", "not run: not run because types failed first"]);
+    assert_eq!(evidence[0].diagnostics[0].line, Some(1));
+}
+
+#[test]
+fn a_real_node_project() {
+    if !has_program("npm") || !has_program("node") {
+        return;
+    }
+    let bench = Bench::new(&[
+        ("package.json", r#"{"scripts": {"test": "node --test"}}"#),
+        (
+            "a.test.js",
+            "const test = require('node:test');\nconst assert = require('node:assert');\ntest('adds', () => {\n  assert.strictEqual(1 + 1, 3);\n});\n",
+        ),
+    ]);
+    let (evidence, _) = bench.run(&found(&bench, &[]));
+    assert_eq!(words(&evidence), ["failed: exit code 1"]);
+    let first = &evidence[0].diagnostics[0];
+    assert_eq!(
+        (first.path.as_ref().unwrap().to_string().as_str(), first.code.as_deref()),
+        ("a.test.js", Some("adds"))
+    );
+}
+
+#[test]
+fn a_real_makefile() {
+    if !has_program("make") {
+        return;
+    }
+    let bench = Bench::new(&[("Makefile", "test:\n\t@no-such-program-here\n"), ("README", "")]);
+    let listing = bench.context.workspace.list(ListOptions::default()).unwrap();
+    let checks = find(&bench.context.workspace, &listing, &on_path);
+    let (evidence, _) = bench.run(&checks);
+    assert!(word(&evidence[0]).starts_with("not run: "), "{}", word(&evidence[0]));
+    write(&bench.root, "Makefile", "test:\n\t@echo fine\n");
+    let (evidence, _) = bench.run(&checks);
+    assert_eq!(words(&evidence), ["passed"]);
+}
+
+fn write(root: &Path, name: &str, text: &str) {
+    std::fs::write(root.join(name), text).unwrap();
+}
+
+#[test]
+fn what_a_check_makes_that_it_may_not_is_moved_away_with_a_warning() {
+    let bench = Bench::new(&[("sub/a", "1"), ("mod/.git", "gitdir: ../m\n")]);
+    let cases = [
+        ("mkdir -p sub/.git/hooks", "sub/.git", "passed"),
+        ("mkdir .git", ".git", "passed"),
+        ("echo 'gitdir: /tmp/x' > mod/.git; false", "mod/.git", "failed: exit code 1"),
+        ("echo x > .envrc", ".envrc", "passed"),
+    ];
+    for (command, path, outcome) in cases {
+        let (evidence, _) = bench.run(&[check(CheckKind::Test, command)]);
+        assert_eq!(word(&evidence[0]), outcome, "{command}");
+        let warned = evidence[0].diagnostics.iter().find(|found| {
+            found.severity == Severity::Warning
+                && found.path.as_ref().is_some_and(|it| it.to_string() == path)
+        });
+        assert!(warned.is_some(), "{command}: {evidence:#?}");
+        // What was there before is there again.
+        assert_eq!(bench.root.join(path).exists(), path == "mod/.git", "{command}");
+    }
+    assert_eq!(std::fs::read_to_string(bench.root.join("mod/.git")).unwrap(), "gitdir: ../m\n");
+}
