@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write as _;
 
 use journeyman_protocol::{
-    CallId, CallState, CheckOutcome, CompressionPhase, ErrorSeverity, Event, Evidence, FileChangeKind,
+    CallId, CallState, CheckOutcome, ErrorSeverity, Event, Evidence, FileChangeKind,
     FileConflict, ReminderCategory, ResumeStrategy, Todo, TodoStatus, UnavailableTier,
 };
 use journeyman_sandbox::clean;
@@ -186,9 +186,7 @@ impl Renderer {
             Event::ReminderSent { category: ReminderCategory::Progress, .. } => {
                 self.note("  the run goes in circles; the model is told");
             }
-            Event::ContextCompression { phase: CompressionPhase::End, .. } => {
-                self.line(&paint.dim("context: made shorter; the log keeps all of it"));
-            }
+
             Event::StorageFailure { message, waiting } => {
                 let text = format!("the session log takes nothing ({message}); {waiting} entries wait");
                 self.note(&clean(text.as_bytes()));

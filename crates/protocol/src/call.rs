@@ -1,90 +1,90 @@
-//! A tool call's life.
+//! Tool calls: their states, decisions and audit trail.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CallId, UnixMillis, Verdict};
 
-/// Where a call is. `Executing` is on disk before the effect begins.
+/// The state of a tool call. `Executing` is on disk before the effect begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
-    /// The model asked for it.
+    /// The model requested the call.
     Pending,
     /// A person has to decide.
     ApprovalRequired,
-    /// A person, a rule or the mode said yes.
+    /// A person, a rule or the mode allowed the call.
     Approved,
-    /// A person, a rule, a hook or the mode said no.
+    /// A person, a rule, a hook or the mode denied the call.
     Denied,
-    /// Its effect may have begun.
+    /// The call's effect may have begun.
     Executing,
-    /// It ended well.
+    /// The call succeeded.
     Completed,
-    /// It ended badly; the result says how.
+    /// The call failed; the result says how.
     Failed,
-    /// It was cut off (a crash, an interrupt) and closed with an error result.
+    /// The call was cut off by a crash or an interrupt, and closed with an error result.
     Interrupted,
 }
 
 impl CallState {
-    /// Whether nothing can follow.
+    /// Returns true if no other state can follow.
     #[must_use]
     pub fn is_final(self) -> bool {
         matches!(self, Self::Denied | Self::Completed | Self::Failed | Self::Interrupted)
     }
 }
 
-/// One step of a call's life, as the log holds it.
+/// A change of a call's state, as the session log records it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallTransition {
     /// The call.
     pub call: CallId,
     /// The tool's name.
     pub tool: String,
-    /// The state it enters.
+    /// The state that the call enters.
     pub state: CallState,
-    /// Why, for approvals, denials and seals.
+    /// The reason, for approvals, denials and interruptions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Who decided, for approvals and denials by anybody but policy.
+    /// The decider, for approvals and denials by anybody but policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What policy said, on the first step after `Pending`.
+    /// The verdict of the permission policy, on the first step after `Pending`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
 
-/// Who decided about a call, and how.
+/// The decision about a call that somebody was asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
-    /// Whether it may run; absent while the question is open.
+    /// True if the call may run; absent while the question is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<bool>,
-    /// Who decided: `user`, `headless`, `timeout`, `hook`, `interrupt`, or a surface's own name.
+    /// The decider: `user`, `headless`, `timeout`, `hook`, `interrupt`, or a surface's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// When.
+    /// The time of the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<UnixMillis>,
-    /// What they said; the model is told.
+    /// The decider's comment, which the model gets too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A state of a call and when it was entered.
+/// A state of a call and the time at which the call entered it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallStep {
     /// The state.
     pub state: CallState,
-    /// When.
+    /// The time at which the call entered the state.
     pub at: UnixMillis,
-    /// Why, for approvals, denials and seals.
+    /// The reason, for approvals, denials and interruptions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What the log knows of a call: the fold over its [`CallTransition`]s, with its audit trail.
+/// The record of a call: the fold over its [`CallTransition`]s, with an audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallRecord {
     /// The call.
@@ -93,27 +93,17 @@ pub struct CallRecord {
     pub tool: String,
     /// The newest state.
     pub state: CallState,
-    /// Who was asked, where anybody was.
+    /// The decision, if anybody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
-    /// Each state with the time it was entered.
+    /// All states that the call entered, in order.
     pub trail: Vec<CallStep>,
 }
 
 impl CallRecord {
-    /// When its effect may have begun.
+    /// Returns the earliest time at which the call's effect may have begun.
     #[must_use]
     pub fn started_at(&self) -> Option<UnixMillis> {
-        self.entered(CallState::Executing)
-    }
-
-    /// When it ended.
-    #[must_use]
-    pub fn ended(&self) -> Option<UnixMillis> {
-        self.trail.last().filter(|step| step.state.is_final()).map(|step| step.at)
-    }
-
-    fn entered(&self, state: CallState) -> Option<UnixMillis> {
-        self.trail.iter().find(|step| step.state == state).map(|step| step.at)
+        self.trail.iter().find(|step| step.state == CallState::Executing).map(|step| step.at)
     }
 }

@@ -1,4 +1,4 @@
-//! What a check found, and the proof that it ran.
+//! Checks: their diagnostics, outcome, and the evidence that they ran.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Enforcement, RelPath};
 
-/// What a check looks at. Ordered as checks run: the quick and certain ones first.
+/// The kind of a check. Ordered as checks run: the quick and certain ones first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckKind {
@@ -15,13 +15,13 @@ pub enum CheckKind {
     Types,
     /// Style and likely mistakes.
     Lint,
-    /// Whether it builds.
+    /// The build.
     Build,
-    /// Its tests.
+    /// Tests.
     Test,
-    /// Known weaknesses.
+    /// Known vulnerabilities.
     Security,
-    /// What the user named with `--check`.
+    /// A command that the user named with `--check`.
     Custom,
 }
 
@@ -38,22 +38,22 @@ impl fmt::Display for CheckKind {
     }
 }
 
-/// How bad a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth knowing.
+    /// Information only.
     Note,
-    /// Likely a mistake.
+    /// A likely mistake.
     Warning,
-    /// The check fails because of it.
+    /// An error that makes the check fail.
     Error,
 }
 
-/// One finding at one place.
+/// One finding of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnostic {
-    /// The file, where the tool named one inside the project.
+    /// The file, if the tool named a file of the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<RelPath>,
     /// 1-based line.
@@ -62,67 +62,69 @@ pub struct Diagnostic {
     /// 1-based column, in the unit of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
-    /// The tool's code for it, such as `E0308`, or a test's name.
+    /// The tool's code for the finding, such as `E0308`, or a test's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// What it says.
+    /// The tool's message.
     pub message: String,
 }
 
-/// How a check ended.
+/// The outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CheckOutcome {
-    /// Exit code 0.
+    /// The check exited with code 0.
     Passed,
-    /// Another exit code, or ended by a signal or a limit.
+    /// The check exited with another code, or was ended by a signal or a limit.
     Failed {
-        /// The exit code, where there is one.
+        /// The exit code, if there is one.
         exit_code: Option<i32>,
-        /// The reason in words, such as «exit code 101» or «timed out after 300 s».
+        /// The reason in words, such as "exit code 101" or "timed out after 300 s".
         reason: String,
     },
-    /// It could not run (the tool is missing, the sandbox refused); says nothing about the change.
+    /// The check could not run (the tool is missing, the sandbox refused). This says nothing about
+    /// the change.
     NotRun {
-        /// Why.
+        /// The reason in words.
         reason: String,
     },
 }
 
 impl CheckOutcome {
-    /// Whether the check ran and passed.
+    /// Returns true if the check ran and passed.
     #[must_use]
     pub fn has_passed(&self) -> bool {
         matches!(self, Self::Passed)
     }
 
-    /// Whether the check ran and failed.
+    /// Returns true if the check ran and failed.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         matches!(self, Self::Failed { .. })
     }
 }
 
-/// Proof that a check ran: what, where, with what result. Every claim of «done» carries these.
+/// The record of a check that ran: its command, directory, sandbox and result. A verified run
+/// carries such records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// What it looked at.
+    /// The kind of check.
     pub kind: CheckKind,
     /// The command, as a person would type it.
     pub command: String,
-    /// The directory it ran in, relative to the root; `None` is the root.
+    /// The working directory, relative to the root; `None` is the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<RelPath>,
-    /// How it ended.
+    /// The check's outcome.
     pub outcome: CheckOutcome,
-    /// How long it took, in milliseconds of wall time.
+    /// Wall time in milliseconds.
     pub duration_ms: u64,
-    /// What the sandbox enforced while it ran.
+    /// The guarantees of the sandbox in which the check ran.
     pub enforcement: Enforcement,
-    /// What it found, worst first, bounded.
+    /// The findings, the worst first, up to a maximum number.
     pub diagnostics: Vec<Diagnostic>,
-    /// Head and tail of its output, cleaned and bounded.
+    /// Head and tail of the output, without control characters and cut at a maximum length.
     pub output: String,
 }

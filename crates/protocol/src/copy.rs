@@ -1,90 +1,91 @@
-//! What is told of a session's copy of the project, of what becomes of it, and of candidates.
+//! Reports on a session's copy of the project, on commits and on candidate runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{RelPath, RunOutcome, SessionId};
 
-/// Where the work of an isolated session is.
+/// The state of the changes that a session made in its copy of the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyState {
-    /// In the user's tree; the copy is gone.
+    /// The changes are in the user's tree; the copy was removed.
     Landed,
-    /// In its copy, for `jm land` or `jm discard`.
+    /// The changes are in the copy, for `jm land` or `jm discard`.
     Kept,
-    /// Nowhere: the copy is gone, and nothing of it was landed.
+    /// The copy was removed, and none of its changes landed.
     Discarded,
 }
 
-/// A way of copying the project that couldn't be had.
+/// A preferred kind of copy that was not available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnavailableTier {
-    /// Which one, such as `overlay`.
+    /// The kind of copy, such as `overlay`.
     pub tier: String,
-    /// Why not.
+    /// The reason for which it was not available.
     pub reason: String,
 }
 
-/// A file that both sides changed in ways that don't go together.
+/// A file with conflicting changes of the session and the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileConflict {
     /// The file.
     pub path: RelPath,
-    /// In which way.
+    /// The kind of conflict, for people.
     pub reason: String,
 }
 
-/// What became of a session's copy.
+/// The report on a session's copy of the project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyReport {
-    /// How the copy was made: `overlay`, `reflink`, `worktree` or `copy`.
+    /// The kind of copy: `overlay`, `reflink`, `worktree` or `copy`.
     pub tier: String,
-    /// Where the work is.
+    /// The state of the copy's changes.
     pub state: CopyState,
     /// Files that the user changed too, and that were merged line by line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<RelPath>,
-    /// Files that both changed in ways that don't go together. With any, nothing was landed unless the user said how.
+    /// Files with conflicting changes. If there are any, nothing landed unless the user chose how
+    /// to resolve them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<FileConflict>,
 }
 
-/// A commit that was made of a change.
+/// A commit of the changes of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommitReport {
-    /// Its name.
+    /// The commit's hash.
     pub id: String,
-    /// The branch that it is on.
+    /// The branch of the commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The first line of its message.
+    /// The first line of the commit message.
     pub subject: String,
 }
 
-/// One of several sessions that were given the same task.
+/// The report on a candidate run: one of several attempts at the same task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CandidateReport {
-    /// Its number, from 1, as progress lines call it.
+    /// The candidate's number, from 1.
     pub number: u32,
-    /// Its session.
+    /// The candidate's session.
     pub session: SessionId,
-    /// How it ended; absent while it has no end.
+    /// The run's outcome; absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<RunOutcome>,
-    /// One line a person understands.
+    /// One line for people.
     pub summary: String,
-    /// Files that it changed.
+    /// Number of changed files.
     pub files: u64,
-    /// Lines that it added.
+    /// Number of added lines.
     pub added: u64,
-    /// Lines that it removed.
+    /// Number of removed lines.
     pub removed: u64,
-    /// How many times the model was asked.
+    /// Number of requests to the model.
     pub turns: u32,
-    /// What it cost in US dollars, where the model's price is known.
+    /// Cost in US dollars; absent if the model's price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Where its work is.
+    /// The state of the candidate's changes.
     pub state: CopyState,
 }

@@ -1,17 +1,17 @@
-//! What a sandbox enforces.
+//! The guarantees of a sandbox, and the needs of a command.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which back-end runs a command, strongest first.
+/// A kind of sandbox, the strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxTier {
-    /// The program's own namespaces.
+    /// Linux namespaces that the program sets up itself.
     Namespaces,
-    /// The distribution's `bwrap`.
+    /// The distribution's Bubblewrap (`bwrap`).
     Bubblewrap,
     /// Landlock and seccomp without namespaces.
     Landlock,
@@ -19,18 +19,19 @@ pub enum SandboxTier {
     Container,
     /// macOS Seatbelt.
     Seatbelt,
-    /// Nothing.
+    /// No sandbox.
     Unconfined,
 }
 
 impl SandboxTier {
-    /// The most that can be asked of commands in it. A user who allows a tier by name allows this, and no less.
+    /// Returns the strongest needs that the tier can meet. A user who allows a tier by name accepts
+    /// these.
     #[must_use]
     pub fn max_needs(self) -> SandboxNeeds {
         match self {
             Self::Namespaces | Self::Bubblewrap | Self::Container => SandboxNeeds::ALL,
-            // Neither a mount namespace nor a process namespace: what is in the writable project can be changed, and
-            // processes are told apart by what they may be sent, not hidden.
+            // Without a mount namespace, every file of the writable project can be changed. Without
+            // a process namespace, outside processes are visible; only signals to them are refused.
             Self::Landlock => SandboxNeeds {
                 protected_kept: false,
                 processes_confined: false,
@@ -58,10 +59,10 @@ impl fmt::Display for SandboxTier {
     }
 }
 
-/// What a tier was seen to enforce on this machine; measured by a probe, never assumed.
+/// The guarantees of a sandbox on this machine, measured by a probe and never assumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Enforcement {
-    /// The back-end.
+    /// The kind of sandbox.
     pub tier: SandboxTier,
     /// Nothing outside the writable paths can be changed.
     pub writes_confined: bool,
@@ -69,26 +70,27 @@ pub struct Enforcement {
     pub reads_confined: bool,
     /// Protected paths in the writable project can't be changed.
     pub protected_kept: bool,
-    /// No network but the sandbox's own loopback.
+    /// No network is reachable but the sandbox's own loopback.
     pub network_off: bool,
-    /// A command may be given some hosts alone, through a proxy that is its only way out.
+    /// A command can be allowed some hosts only, through a proxy that is its only way out.
     pub network_filtered: bool,
-    /// Processes outside can be neither seen nor signalled, and ending the command ends its whole tree.
+    /// Processes outside can be neither seen nor signalled, and ending the command ends its whole
+    /// tree.
     pub processes_confined: bool,
-    /// No capability and no way to gain one.
+    /// The command has no capability and cannot gain one.
     pub privileges_dropped: bool,
     /// The memory of a command's whole tree and the number of its processes are bounded.
     pub resources_bounded: bool,
-    /// What it is made of, as tried here, such as «Landlock 7» or «cgroup (memory, pids)»: for `jm doctor` and the
-    /// status line.
+    /// The mechanisms in use, such as "Landlock 7" or "cgroup (memory, pids)", for `jm doctor` and
+    /// the status line.
     #[serde(default)]
     pub layers: Vec<String>,
-    /// What is weaker than it should be, one line each, for `jm doctor` and the status line.
+    /// The missing guarantees, one line each, for `jm doctor` and the status line.
     pub gaps: Vec<String>,
 }
 
 impl Enforcement {
-    /// Nothing is enforced.
+    /// Returns the value for no sandbox: nothing is enforced.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -97,7 +99,7 @@ impl Enforcement {
         }
     }
 
-    /// Just these needs are met, and nothing is said of gaps.
+    /// Creates a value that meets exactly `needs`, without layers and gaps.
     #[must_use]
     pub fn from_needs(tier: SandboxTier, needs: SandboxNeeds) -> Self {
         Self {
@@ -115,7 +117,7 @@ impl Enforcement {
         }
     }
 
-    /// Names the first need that isn't met, if any.
+    /// Returns the name of the first need that is not met, if any.
     #[must_use]
     pub fn first_unmet(&self, needs: &SandboxNeeds) -> Option<&'static str> {
         let table = [
@@ -131,7 +133,7 @@ impl Enforcement {
     }
 }
 
-/// What must be enforced for a command to run at all.
+/// The guarantees that a command requires of its sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SandboxNeeds {
     /// See [`Enforcement::writes_confined`].
@@ -140,7 +142,8 @@ pub struct SandboxNeeds {
     pub reads_confined: bool,
     /// See [`Enforcement::protected_kept`].
     pub protected_kept: bool,
-    /// See [`Enforcement::network_off`]. For a command that is given some hosts it speaks of all others.
+    /// See [`Enforcement::network_off`]. For a command that is allowed some hosts, this applies to
+    /// all others.
     pub network_off: bool,
     /// See [`Enforcement::processes_confined`].
     pub processes_confined: bool,
@@ -151,7 +154,7 @@ pub struct SandboxNeeds {
 }
 
 impl SandboxNeeds {
-    /// Everything: the default for whatever a model types.
+    /// All guarantees: the default for commands of a model.
     pub const ALL: Self = Self {
         writes_confined: true,
         reads_confined: true,
@@ -161,7 +164,7 @@ impl SandboxNeeds {
         privileges_dropped: true,
         resources_bounded: true,
     };
-    /// Nothing: only when the user allowed an unconfined run by name.
+    /// No guarantee: only if the user allowed an unconfined run by name.
     pub const NONE: Self = Self {
         writes_confined: false,
         reads_confined: false,
@@ -172,7 +175,7 @@ impl SandboxNeeds {
         resources_bounded: false,
     };
 
-    /// What both ask for.
+    /// Returns the needs that both have.
     #[must_use]
     pub fn intersection(self, other: Self) -> Self {
         Self {

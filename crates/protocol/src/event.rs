@@ -1,4 +1,4 @@
-//! Events of the three channels.
+//! The events of a session, on three channels, and the report of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,43 +10,43 @@ use crate::{
     StopReason, Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
 };
 
-/// What an event is for. Each kind belongs to exactly one.
+/// The audience of an event. Each kind of event belongs to exactly one channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
-    /// What a person watches: text, calls, checks.
+    /// Events that a person watches: text, calls, checks.
     Progress,
-    /// What a person decides.
+    /// Questions to a person, and the decisions.
     Control,
-    /// What an operator audits: states, usage, errors.
+    /// Events that an operator audits: states, usage, errors.
     Monitor,
 }
 
-/// How a run ended. Each has its own exit code of `jm run`.
+/// The end of a run. Each variant has its own exit code of `jm run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
     /// Files changed (or none had to) and every check that ran passed, at least one of them.
     Verified,
-    /// It could not go on.
+    /// The run could not go on.
     Error,
-    /// It finished, and checks still fail.
+    /// The run finished, and checks still fail.
     ChecksFail,
-    /// It finished, and nothing verified it.
+    /// The run finished, and no check verified its changes.
     Unverified,
-    /// Turns, time or budget ran out.
+    /// The limit of turns, time or money was reached.
     Limit,
-    /// A permission was needed and nobody could be asked.
+    /// The run needed a permission, and nobody could be asked.
     PermissionNeeded,
-    /// It is verified, and not in the user's tree: there both changed the same lines, or what came of merging them
-    /// fails the checks.
+    /// The change is verified and could not land: the user changed the same lines, or the checks
+    /// fail on the merge.
     Conflict,
-    /// The user stopped it.
+    /// The user stopped the run.
     Interrupted,
 }
 
 impl RunOutcome {
-    /// The exit code of `jm run`. 2 is a usage error and never an outcome.
+    /// Returns the exit code of `jm run`. 2 is a usage error and never an outcome.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
@@ -62,15 +62,15 @@ impl RunOutcome {
     }
 }
 
-/// What happened to a file.
+/// The way in which a file changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChangeKind {
-    /// It is new.
+    /// The file is new.
     Added,
-    /// Its content or mode is different.
+    /// The file's content or mode is different.
     Modified,
-    /// It is gone.
+    /// The file is gone.
     Deleted,
 }
 
@@ -79,148 +79,141 @@ pub enum FileChangeKind {
 pub struct FileChange {
     /// The file.
     pub path: RelPath,
-    /// What happened to it.
+    /// The way in which the file changed.
     pub kind: FileChangeKind,
 }
 
-/// What a finished run says: the one object of `--json`, and the last event of `--stream-json`.
+/// The report of a finished run: the only object of `--json`, and part of the last event of
+/// `--stream-json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunReport {
     /// The session, for `jm show` and `jm undo`.
     pub session: SessionId,
-    /// How it ended.
+    /// The end of the run.
     pub outcome: RunOutcome,
-    /// The exit code that goes with it.
+    /// The exit code of the outcome.
     pub exit_code: u8,
-    /// One line a person understands.
+    /// One line for people.
     pub summary: String,
-    /// The model's last words.
+    /// The text of the model's last message.
     pub text: String,
-    /// What differs from the tree as it was.
+    /// The files that differ from the tree before the run.
     pub changes: Vec<FileChange>,
-    /// The same as a unified diff, bounded.
+    /// The changes as a unified diff, cut at a maximum length.
     pub diff: String,
-    /// Guarded files and repositories that commands made, changed or deleted, and what became of them. A run with any
-    /// is not verified.
+    /// Guarded files and repositories that commands made, changed or deleted, and how each was
+    /// handled. A run with violations is not verified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<GuardViolation>,
     /// The checks of the last verification.
     pub evidence: Vec<Evidence>,
-    /// How often checks failed and were fed back.
+    /// Number of times that failed checks were sent back to the model.
     pub iterations: u32,
-    /// How many times the model was asked.
+    /// Number of requests to the model.
     pub turns: u32,
-    /// What it cost in tokens.
+    /// Tokens used.
     pub usage: Usage,
-    /// What it cost in US dollars, where the model's price is known.
+    /// Cost in US dollars; `None` if the model's price is unknown.
     pub cost_usd: Option<f64>,
     /// The model, as `provider/name`.
     pub model: String,
-    /// How to take it back, as a command line; `None` when nothing changed in the user's tree.
+    /// The command line that undoes the run; `None` if nothing changed in the user's tree.
     pub undo: Option<String>,
-    /// Where the work is, for a session that worked in a copy of the project.
+    /// The session's copy of the project, if it worked in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<CopyReport>,
-    /// The commit that was made of it.
+    /// The commit of the changes, if one was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitReport>,
-    /// All sessions that were given this task at once, the best first; this report is that of the best.
+    /// All candidate runs of this task, the best first; this report is that of the best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<CandidateReport>,
     /// Wall time in milliseconds.
     pub duration_ms: u64,
 }
 
-/// How bad a failure is that an [`Event::Error`] tells of.
+/// The severity of an [`Event::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorSeverity {
-    /// Worth knowing.
+    /// A note; nothing failed.
     Info,
-    /// Something failed and the run goes on.
+    /// Something failed, and the run goes on.
     Warn,
-    /// The run ends because of it.
+    /// The run ends because of the failure.
     Error,
 }
 
-/// What was being done when something failed.
+/// The part of the work in which a failure happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorPhase {
-    /// Asking the model.
+    /// The request to the model.
     Model,
-    /// Running a tool.
+    /// The run of a tool.
     Tool,
-    /// The log, the tree, the sandbox.
+    /// The session log, the project's tree or the sandbox.
     System,
-    /// Starting, resuming or ending the session.
+    /// The start, the resumption or the end of the session.
     Lifecycle,
 }
 
-/// Why a session was opened again.
+/// The reason for which a session was opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResumeStrategy {
-    /// Its last run was cut off.
+    /// The session's last run was cut off by a crash.
     Crash,
-    /// Its last run had ended.
+    /// The session's last run had ended.
     Manual,
-    /// It was made to do another session's task, beside others of its kind.
+    /// The session is a candidate run of another session's task.
     Candidate,
 }
 
-/// Whether something begins or ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CompressionPhase {
-    /// It begins.
-    Start,
-    /// It is done.
-    End,
-}
-
-/// When the todos are brought to mind.
+/// The reason for which the model is reminded of the todos.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoReminderReason {
     /// The session began or was opened again.
     Startup,
-    /// So many steps went by without a look at them.
+    /// The model did not use the list for the configured number of steps.
     Interval,
     /// The list became empty.
     Empty,
 }
 
-/// What sets a scheduled task off.
+/// The trigger of a scheduled task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleKind {
-    /// So many steps.
+    /// A number of steps.
     Steps,
-    /// A stretch of time.
+    /// An interval of time.
     Time,
-    /// Somebody outside.
+    /// A call from outside the session.
     External,
 }
 
-/// An event with its place in the log. Entries have a `seq`; live-only deltas have none.
+/// An event with its position in the session's log. Logged events have a `seq`; live-only events
+/// have none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope {
-    /// The session it belongs to.
+    /// The session that the event belongs to.
     pub session: SessionId,
-    /// Its place in the log, for entries; absent on live-only deltas.
+    /// The event's position in the log; absent on live-only events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<Seq>,
-    /// When.
+    /// The time of the event.
     pub at: UnixMillis,
-    /// Its channel.
+    /// The event's channel.
     pub channel: Channel,
-    /// What happened.
+    /// The event itself.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What happened. Those of which [`Event::is_live_only`] holds are streamed and never written down.
+/// Something that happened in a session. Kinds for which [`Event::is_live_only`] is true are
+/// streamed and not logged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -232,55 +225,55 @@ pub enum Event {
         root: String,
         /// The model, as `provider/name`.
         model: String,
-        /// What is allowed without asking.
+        /// The permission mode.
         mode: Mode,
-        /// What commands are confined by; absent where none may run.
+        /// The guarantees of the commands' sandbox; absent if no command may run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         enforcement: Option<Enforcement>,
     },
-    /// The first or a later request was put together.
+    /// The context of a request was assembled.
     ContextPacked {
-        /// An estimate of what it costs.
+        /// Estimated size of the context.
         tokens: Tokens,
-        /// Paths the repository map lists.
+        /// Number of paths that the repository map lists.
         files_listed: u64,
         /// Instruction files that were found, such as `AGENTS.md`.
         instructions: Vec<RelPath>,
-        /// Files of the task that were put in whole or in part.
+        /// Files that the task names and that are included in whole or in part.
         files: Vec<RelPath>,
     },
-    /// The model is asked.
+    /// A request was sent to the model.
     TurnStarted {
-        /// 1-based.
+        /// The turn's number in the run, 1-based.
         turn: u32,
     },
-    /// The model begins a block of text. Live only.
+    /// A block of text begins. Live only.
     TextStart {
-        /// Which block of the message, 0-based.
+        /// Index of the block in the message, 0-based.
         block: u32,
     },
-    /// A block of text is whole. Live only: [`Event::TurnFinished`] has the text for good.
+    /// A block of text is complete. Live only: [`Event::TurnFinished`] records the text.
     TextEnd {
-        /// Which block of the message, 0-based.
+        /// Index of the block in the message, 0-based.
         block: u32,
-        /// The whole of it.
+        /// The text of the whole block.
         text: String,
     },
-    /// The model begins to think. Live only.
+    /// A block of thinking begins. Live only.
     ThinkingStart {
-        /// Which block of the message, 0-based.
+        /// Index of the block in the message, 0-based.
         block: u32,
     },
-    /// A block of thinking is whole. Live only: [`Event::TurnFinished`] has it for good.
+    /// A block of thinking is complete. Live only: [`Event::TurnFinished`] records the text.
     ThinkingEnd {
-        /// Which block of the message, 0-based.
+        /// Index of the block in the message, 0-based.
         block: u32,
-        /// The whole of it.
+        /// The text of the whole block.
         text: String,
     },
     /// A piece of the model's text. Live only.
     TextDelta {
-        /// Which block of the message, 0-based.
+        /// Index of the block in the message, 0-based.
         block: u32,
         /// Byte offset of this piece in the block.
         offset: u64,
@@ -289,53 +282,53 @@ pub enum Event {
     },
     /// A piece of the model's thinking. Live only.
     ThinkingDelta {
-        /// Which block of the message, 0-based.
+        /// Index of the block in the message, 0-based.
         block: u32,
         /// Byte offset of this piece in the block.
         offset: u64,
         /// The piece.
         text: String,
     },
-    /// The model began to write a call. Live only.
+    /// The model began to write a tool call. Live only.
     CallDelta {
-        /// Which block of the message, 0-based.
+        /// Index of the block in the message, 0-based.
         block: u32,
         /// The tool's name.
         tool: String,
     },
-    /// A stream broke or a request was refused for now; what it had streamed is void.
+    /// A stream broke, or a request was refused temporarily. The text streamed so far is void.
     Retry {
-        /// The attempt that follows, from 2.
+        /// Number of the next attempt, from 2.
         attempt: u32,
-        /// Of how many.
+        /// Maximum number of attempts.
         of: u32,
-        /// How long until the next, in milliseconds.
+        /// Time until the next attempt, in milliseconds.
         wait_ms: u64,
-        /// Why.
+        /// The reason for the retry.
         reason: String,
     },
-    /// The model's message is whole.
+    /// The model's message is complete.
     TurnFinished {
-        /// 1-based.
+        /// The turn's number in the run, 1-based.
         turn: u32,
-        /// Why it stopped.
+        /// The reason for which the model stopped.
         stop: StopReason,
-        /// What it cost.
+        /// Tokens used.
         usage: Usage,
-        /// Its text, whole.
+        /// The message's whole text.
         text: String,
-        /// Its thinking, whole, where it is shown.
+        /// The message's whole thinking, if the provider shows it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         thinking: String,
     },
-    /// The running total.
+    /// The cost of the run so far.
     Cost {
         /// Tokens so far.
         usage: Usage,
-        /// US dollars so far, where the price is known.
+        /// US dollars so far; absent if the model's price is unknown.
         usd: Option<f64>,
     },
-    /// A call begins its way.
+    /// The session begins to handle a tool call.
     ToolStart {
         /// The call.
         call: CallId,
@@ -353,50 +346,46 @@ pub enum Event {
         /// The piece, cleaned.
         text: String,
     },
-    /// A call reached its end.
+    /// A tool call ended.
     ToolEnd {
         /// The call.
         call: CallId,
         /// The tool.
         tool: String,
-        /// How it ended.
+        /// The call's final state.
         state: CallState,
-        /// What the model is told, shortened for people.
+        /// The result that the model gets, shortened for people.
         preview: String,
-        /// How long it took, in milliseconds.
+        /// Duration in milliseconds.
         duration_ms: u64,
     },
-    /// A call failed, in words for people.
+    /// A tool call failed.
     ToolError {
         /// The call.
         call: CallId,
         /// The tool.
         tool: String,
-        /// What went wrong.
+        /// The failure, for people.
         error: String,
     },
-    /// A call ran to its end: its record, with the audit trail.
+    /// A tool call that ran has ended; the event carries its record with the audit trail.
     ToolExecuted {
         /// The record.
         record: CallRecord,
     },
-    /// A tool has something of its own to tell.
+    /// A tool emitted an event of its own.
     ToolCustomEvent {
         /// The call.
         call: CallId,
         /// The tool.
         tool: String,
-        /// What kind of news, in the tool's words.
+        /// The kind of the event, chosen by the tool.
         kind: String,
-        /// The news.
+        /// The data of the event, chosen by the tool.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         data: Value,
     },
-    /// The tools that the model is told of are others now.
-    ToolManualUpdated {
-        /// Their names.
-        tools: Vec<String>,
-    },
+
     /// A call or a command changed a file.
     FileEdited {
         /// The call.
@@ -404,7 +393,7 @@ pub enum Event {
         /// The change.
         change: FileChange,
     },
-    /// A person has to decide. The answer names the call.
+    /// A person has to decide about a call. The decision names the call.
     PermissionRequired {
         /// The call.
         call: CallId,
@@ -414,123 +403,126 @@ pub enum Event {
         input: Value,
         /// One line for people.
         summary: String,
-        /// What policy says.
+        /// The verdict of the permission policy.
         verdict: Verdict,
-        /// The rules that «allow from now on» would make, as text of a `policy.toml`, to be shown before anybody
-        /// chooses it; absent where nothing may be allowed beyond this call.
+        /// The rules that "allow from now on" would add, as text of a `policy.toml`, to be shown
+        /// before the person chooses; absent if nothing may be allowed beyond this call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
-    /// A person, or the lack of one, decided.
+    /// A question was decided, by a person or for want of one.
     PermissionDecided {
         /// The call.
         call: CallId,
-        /// Whether it may run.
+        /// True if the call may run.
         allowed: bool,
-        /// Who: `user`, `headless`, `timeout`, `hook`, `interrupt`, or a surface's own name.
+        /// The decider: `user`, `headless`, `timeout`, `hook`, `interrupt`, or a surface's own
+        /// name.
         by: String,
-        /// What they said.
+        /// The decider's comment.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
-    /// Checks begin.
+    /// A round of checks begins.
     VerifyStarted {
         /// The commands, in order.
         checks: Vec<String>,
-        /// 1-based round of verification.
+        /// The round of verification, 1-based.
         round: u32,
     },
-    /// One check begins.
+    /// A check begins.
     CheckStarted {
-        /// What it looks at.
+        /// The kind of check.
         kind: CheckKind,
         /// The command.
         command: String,
     },
-    /// One check ended.
+    /// A check ended.
     CheckResult {
-        /// The proof.
+        /// The check's result.
         evidence: Evidence,
     },
     /// All checks of a round ended.
     VerifyFinished {
         /// The round.
         round: u32,
-        /// Whether all that ran passed, at least one of them.
+        /// True if at least one check ran and all that ran passed.
         passed: bool,
-        /// Whether failures go back to the model.
+        /// True if the failures are sent back to the model.
         fed_back: bool,
     },
-    /// The tree's state was recorded; `jm undo` can return to it.
+    /// A checkpoint of the tree was taken; `jm undo` can return to it.
     Checkpoint {
-        /// Its number within the project, or within the copy that the session works in.
+        /// The checkpoint's number within the project, or within the session's copy.
         id: u64,
-        /// Why it was taken: «before the run», or what the step is about to do.
+        /// The reason for the checkpoint: "before the run", or a description of the step that
+        /// follows.
         label: String,
-        /// The step that it was taken before, counted over the whole session; absent before a run.
+        /// The step that follows, counted over the whole session; absent before a run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<u64>,
     },
-    /// The session works in a copy of the project: nothing reaches the user's files before it is landed.
+    /// The session works in a copy of the project: no change reaches the user's files before it
+    /// lands.
     Isolated {
-        /// How the copy was made: `overlay`, `reflink`, `worktree` or `copy`.
+        /// The kind of copy: `overlay`, `reflink`, `worktree` or `copy`.
         tier: String,
-        /// The better ways that couldn't be had.
+        /// The preferred kinds of copy that were not available.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unavailable: Vec<UnavailableTier>,
-        /// Whether it was there already, from an earlier run of the session.
+        /// True if an earlier run of the session made the copy.
         reopened: bool,
     },
-    /// What the user changed meanwhile is in the copy too.
+    /// The user's own changes since the copy was made were brought into the copy.
     CopyRefreshed {
-        /// Files that are in the copy as the user has them.
+        /// Files that were taken over as they are in the user's tree.
         taken: Vec<RelPath>,
-        /// Files that both changed, and that were merged.
+        /// Files that both sides changed, and that were merged.
         merged: Vec<RelPath>,
-        /// Files that both changed in ways that don't go together; the copy has its own version of them.
+        /// Files with conflicting changes; the copy keeps its own version of them.
         conflicts: Vec<RelPath>,
     },
-    /// The copy stays, with what was done in it: it wasn't verified, doesn't go together with what the user changed,
-    /// or the user wants to look at it first.
+    /// The session's copy is kept with its changes: they are not verified or conflict with the
+    /// user's, or the user wants to review them first.
     CopyKept {
-        /// Why.
+        /// The reason for which the copy is kept.
         reason: String,
-        /// Files that both changed in ways that don't go together.
+        /// Files with conflicting changes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<FileConflict>,
     },
-    /// The copy is gone, and nothing of it was landed.
+    /// The session's copy was removed, and none of its changes landed.
     CopyDiscarded {
-        /// Files that were different in it.
+        /// Number of changed files that the copy had.
         files: u64,
     },
-    /// Several sessions do the task of this one, each in a copy of its own.
+    /// Candidate runs of this session's task began, each in a session and a copy of its own.
     CandidatesStarted {
-        /// They, by their numbers from 1.
+        /// The candidates' sessions in the order of their numbers.
         sessions: Vec<SessionId>,
     },
-    /// They have ended.
+    /// All candidate runs have ended and were compared.
     CandidatesCompared {
-        /// The best first.
+        /// The candidates, the best first.
         candidates: Vec<CandidateReport>,
     },
-    /// Something is worth knowing and nothing stopped.
+    /// A warning; the run goes on.
     Warning {
-        /// What.
+        /// The warning, for people.
         message: String,
     },
-    /// Something failed.
+    /// A failure.
     Error {
-        /// How bad it is.
+        /// The failure's severity.
         severity: ErrorSeverity,
-        /// What was being done.
+        /// The part of the work that failed.
         phase: ErrorPhase,
-        /// What, on what, and what can be done.
+        /// The operation, its object, the cause, and what can be done.
         message: String,
     },
     /// The session's state changed.
     StateChanged {
-        /// The new one.
+        /// The new state.
         state: AgentState,
     },
     /// The session entered another phase of its turn. Other agents call the phase a breakpoint.
@@ -542,76 +534,66 @@ pub enum Event {
     },
     /// A step is over: one reply of the model and the calls it made.
     StepComplete {
-        /// 1-based, counted over the whole session.
+        /// The step's number, 1-based, counted over the whole session.
         step: u64,
-        /// How long it took, in milliseconds.
+        /// Duration in milliseconds.
         duration_ms: u64,
     },
-    /// What one reply cost.
+    /// The tokens that one reply of the model used.
     TokenUsage {
-        /// The turn, 1-based.
+        /// The turn's number in the run, 1-based.
         turn: u32,
         /// The tokens.
         usage: Usage,
     },
     /// A session was opened again.
     AgentResumed {
-        /// Why.
+        /// The reason for which it was opened.
         strategy: ResumeStrategy,
-        /// The calls that were cut off, each closed with one error result.
+        /// The calls that were interrupted, each closed with one error result.
         interrupted: Vec<CallRecord>,
-        /// What is different from before, such as another model; one line each.
+        /// Differences from the earlier run, such as another model; one line each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed: Vec<String>,
     },
-    /// The todos are others now.
+    /// The list of todos changed.
     TodoChanged {
-        /// What they were.
+        /// The list before the change.
         previous: Vec<Todo>,
-        /// What they are.
+        /// The list after the change.
         current: Vec<Todo>,
     },
     /// The model is reminded of the todos.
     TodoReminder {
-        /// What they are.
+        /// The list.
         todos: Vec<Todo>,
-        /// Why now.
+        /// The reason for the reminder.
         reason: TodoReminderReason,
     },
-    /// A file that the session knows was changed by somebody else.
+    /// A file that the session has read or written was changed from outside the session.
     FileChanged {
         /// The change.
         change: FileChange,
     },
-    /// The model is reminded of something.
+    /// The model was sent a reminder.
     ReminderSent {
-        /// What it is about.
+        /// The subject of the reminder.
         category: ReminderCategory,
-        /// The words.
+        /// The reminder's text.
         content: String,
     },
-    /// The transcript is made shorter; the whole of it stays in the log.
-    ContextCompression {
-        /// Whether it begins or ends.
-        phase: CompressionPhase,
-        /// What stands for what was left out.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        summary: Option<String>,
-        /// Tokens kept, of those there were.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        ratio: Option<f64>,
-    },
+
     /// A scheduled task is due.
     SchedulerTriggered {
-        /// Its name.
+        /// The task's name.
         task: String,
-        /// When it runs, such as `every 5 steps`.
+        /// The task's schedule, such as `every 5 steps`.
         spec: String,
-        /// What set it off.
+        /// The trigger.
         kind: ScheduleKind,
     },
-    /// A command made, changed or deleted files or repositories that programs outside the sandbox obey. Each was moved
-    /// out of the project or put back, or the event says why not.
+    /// A command made, changed or deleted files or repositories that programs outside the sandbox
+    /// obey. Each was moved out of the project or put back, or the event says why not.
     GuardViolated {
         /// The call; absent for a check.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -619,63 +601,65 @@ pub enum Event {
         /// The check's command line; absent for a call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         check: Option<String>,
-        /// One for each path, bounded.
+        /// One violation for each path, up to a maximum number.
         violations: Vec<GuardViolation>,
     },
-    /// The change is in the user's tree.
+    /// The changes landed in the user's tree.
     Landed {
-        /// What changed.
+        /// The changed files.
         changes: Vec<FileChange>,
-        /// For a session that worked in a copy: how it was made, and what was merged.
+        /// The session's copy and the merged files, for a session that worked in a copy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         copy: Option<CopyReport>,
     },
-    /// A commit was made of the change, by the user's git.
+    /// The changes were committed by the user's git.
     Committed {
         /// The commit.
         commit: CommitReport,
     },
-    /// The log refuses entries; they are kept and written when it takes them again. Live only, for want of a log.
+    /// The session log could not be written. The entries are kept in memory and written when the
+    /// store works again. Live only, because there is no log to write the event to.
     StorageFailure {
-        /// What the store says.
+        /// The store's error.
         message: String,
-        /// Entries that wait.
+        /// Number of entries that wait to be written.
         waiting: u64,
     },
-    /// This subscriber fell behind: streamed pieces are lost to it, entries after the bookmark follow from the log.
-    /// Live only.
+    /// This subscriber fell behind: live-only events were dropped, and the entries after the
+    /// bookmark follow from the log. Live only.
     Lagged {
-        /// The last entry it was given.
+        /// The last entry that the subscriber received.
         after: Seq,
     },
     /// The run ended.
     Done {
-        /// Everything `--json` prints.
+        /// The report that `--json` prints.
         report: Box<RunReport>,
     },
 }
 
-/// One kind of event.
+/// The name and channel of one kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventKind {
-    /// Its name: the `event` field in JSON.
+    /// The kind's name: the `event` field in JSON.
     pub name: &'static str,
-    /// Its channel.
+    /// The kind's channel.
     pub channel: Channel,
-    /// Whether it is streamed but not logged: the finished block, call or check carries the whole.
+    /// True if the event is streamed and not logged: the event that ends its block, call or check
+    /// has the whole text.
     pub live_only: bool,
 }
 
-/// One table of all kinds, so that none has a name and no channel.
+/// Declares all kinds in one table, so that each has a name and a channel.
 macro_rules! kinds {
     ($($variant:ident $name:literal $channel:ident $live:literal;)*) => {
         impl Event {
-            /// Every kind there is.
+            /// All kinds of events.
             pub const KINDS: &[EventKind] = &[
                 $(EventKind { name: $name, channel: Channel::$channel, live_only: $live },)*
             ];
 
-            /// The event's channel.
+            /// Returns the event's channel.
             #[must_use]
             pub fn channel(&self) -> Channel {
                 match self {
@@ -683,7 +667,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whether it is streamed but not logged: the finished block, call or check carries the whole.
+            /// Returns true if the event is streamed and not logged: the event that ends its block,
+            /// call or check has the whole text.
             #[must_use]
             pub fn is_live_only(&self) -> bool {
                 match self {
@@ -691,7 +676,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The event's kind: its `event` field in JSON.
+            /// Returns the name of the event's kind: the `event` field in JSON.
             #[must_use]
             pub fn kind(&self) -> &'static str {
                 match self {
@@ -723,7 +708,6 @@ kinds! {
     ToolEnd "tool_end" Progress false;
     ToolExecuted "tool_executed" Monitor false;
     ToolCustomEvent "tool_custom_event" Monitor false;
-    ToolManualUpdated "tool_manual_updated" Monitor false;
     FileEdited "file_edited" Progress false;
     PermissionRequired "permission_required" Control false;
     PermissionDecided "permission_decided" Control false;
@@ -749,7 +733,6 @@ kinds! {
     TodoReminder "todo_reminder" Monitor false;
     FileChanged "file_changed" Monitor false;
     ReminderSent "reminder_sent" Monitor false;
-    ContextCompression "context_compression" Monitor false;
     SchedulerTriggered "scheduler_triggered" Monitor false;
     GuardViolated "guard_violated" Progress false;
     Landed "landed" Progress false;
@@ -764,7 +747,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_the_names_that_json_has() {
+    fn the_table_of_kinds_has_the_names_of_the_json_schema() {
         let names: Vec<&str> = Event::KINDS.iter().map(|kind| kind.name).collect();
         let schema = serde_json::to_value(schemars::schema_for!(Event)).unwrap();
         let variants = schema["oneOf"].as_array().unwrap();

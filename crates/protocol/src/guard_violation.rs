@@ -1,4 +1,5 @@
-//! What a command did to files that aren't a command's to make or change.
+//! Changes of guarded files by commands: files and repositories that programs outside the sandbox
+//! obey.
 
 use std::fmt;
 
@@ -7,36 +8,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, RelPath};
 
-/// What a command did to a guarded file or repository.
+/// The way in which a command changed a guarded file or repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardViolationKind {
-    /// It is new.
+    /// The file is new.
     Made,
-    /// Its content or mode is different, or another one stands in its place.
+    /// The file's content or mode is different, or another file has its name.
     Changed,
-    /// It is gone.
+    /// The file is gone.
     Deleted,
 }
 
-/// A guarded file, directory or repository that a command made, changed or deleted, and what became of it.
+/// A guarded file, directory or repository that a command made, changed or deleted, and how that
+/// was handled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GuardViolation {
     /// The path in the project.
     pub path: RelPath,
-    /// What the command did.
+    /// The way in which the command changed the file.
     pub kind: GuardViolationKind,
-    /// True for a repository: version control runs what its settings say.
+    /// True for a repository, whose settings can make version control run programs.
     pub repository: bool,
-    /// The place outside of the project where what the command left was moved to.
+    /// The path outside the project to which the command's version was moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
-    /// True if what was there before the command is there again.
+    /// True if the state before the command was restored.
     pub put_back: bool,
-    /// Why it could not be moved away or put back. Then what the command left is still there.
+    /// The reason for which the file could not be moved away or put back. The command's version is
+    /// then still in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The call whose command did it; absent for a check, and for a command that a person typed.
+    /// The call that ran the command; absent for a check and for a command that a person typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
 }

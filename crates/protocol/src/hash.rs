@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 #[schemars(with = "String")]
 pub struct ContentHash([u8; 32]);
 
-/// Why a string is not a content hash.
+/// The error for a string that is not a content hash.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("«{given}» is not a content hash (64 hexadecimal digits)")]
+#[error("`{given}` is not a content hash (64 hexadecimal digits)")]
 pub struct InvalidHash {
     /// The string as given.
     pub given: String,
@@ -27,7 +27,7 @@ impl ContentHash {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
-    /// The raw hash.
+    /// Returns the bytes of the hash.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

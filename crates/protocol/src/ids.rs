@@ -1,4 +1,4 @@
-//! Ids and bookmarks.
+//! Ids, times, and positions in a session's log.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 /// Crockford's base 32 alphabet in lower case: no `i`, `l`, `o`, `u`, so an id can be read aloud.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// 10 characters hold 50 bits of milliseconds: enough until the year 37,648.
+/// Base-32 digits of the time: 50 bits of milliseconds, enough until the year 37,648.
 const TIME_DIGITS: usize = 10;
-/// 8 characters hold 40 bits of randomness a millisecond.
+/// Base-32 digits of randomness: 40 bits for each millisecond.
 const RANDOM_DIGITS: usize = 8;
 
-/// Milliseconds since 1970-01-01 UTC. The clock is read at the edge and passed down.
+/// Milliseconds since 1970-01-01 UTC. Surfaces read the clock and pass the time down.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
@@ -21,7 +21,8 @@ const RANDOM_DIGITS: usize = 8;
 pub struct UnixMillis(pub u64);
 
 impl UnixMillis {
-    /// The day as `2026-01-31`, in UTC. The algorithm is Howard Hinnant's `civil_from_days`.
+    /// Returns the date in UTC as `2026-01-31`. The algorithm is Howard Hinnant's
+    /// `civil_from_days`.
     #[must_use]
     pub fn to_date(self) -> String {
         let days = i64::try_from(self.0 / 86_400_000).unwrap_or_default() + 719_468;
@@ -38,21 +39,21 @@ impl UnixMillis {
     }
 }
 
-/// Names a session for as long as its log exists. Sorts by time of creation.
+/// The id of a session, valid as long as its log exists. Ids sort by time of creation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(String);
 
-/// Why a string is not an id.
+/// The error for a string that is not a session id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("«{given}» is not a session id (18 characters of 0-9 and a-z without i, l, o, u)")]
+#[error("`{given}` is not a session id (18 characters of 0-9 and a-z without i, l, o, u)")]
 pub struct InvalidSessionId {
     /// The string as given.
     pub given: String,
 }
 
 impl SessionId {
-    /// Makes an id from the time of creation and 40 bits of randomness (higher bits are ignored).
+    /// Creates an id from the time of creation and 40 bits of randomness (higher bits are ignored).
     #[must_use]
     pub fn new(now: UnixMillis, random: u64) -> Self {
         let mut text = String::with_capacity(TIME_DIGITS + RANDOM_DIGITS);
@@ -61,7 +62,7 @@ impl SessionId {
         Self(text)
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -107,19 +108,20 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// Names a tool call within its session. Providers choose these, so any text is legal.
+/// The id of a tool call, unique within its session. Providers choose these ids, so any text is
+/// legal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CallId(String);
 
 impl CallId {
-    /// Takes a provider's id as it is.
+    /// Creates an id from a provider's text.
     #[must_use]
     pub fn new(id: impl Into<String>) -> Self {
         Self(id.into())
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -132,8 +134,8 @@ impl fmt::Display for CallId {
     }
 }
 
-/// A place in a session's log, and so a bookmark: strictly increasing, also across restarts.
-/// The first entry has 1; 0 is the place before it.
+/// A position in a session's log, which serves as a bookmark: strictly increasing, also across
+/// restarts. The first entry has 1; 0 is the position before it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
@@ -141,10 +143,10 @@ impl fmt::Display for CallId {
 pub struct Seq(pub u64);
 
 impl Seq {
-    /// The place before the first entry.
+    /// The position before the first entry.
     pub const START: Self = Self(0);
 
-    /// The place after this one.
+    /// Returns the next position.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_id_is_refused() {
+    fn invalid_session_ids_are_refused() {
         for bad in ["", "../../etc/passwd00", "0123456789abcdefg", "0123456789ABCDEFGH", "0123456789abcdefgi"]
         {
             assert!(bad.parse::<SessionId>().is_err(), "{bad}");
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn days() {
+    fn times_are_converted_to_dates() {
         for (ms, expected) in [
             (0, "1970-01-01"),
             (951_782_400_000, "2000-02-29"),

@@ -1,13 +1,18 @@
-//! The words every room shares.
+//! The types that all crates of the workspace share.
 //!
-//! This crate owns the types that cross a border between rooms: [`Message`]s and their content
-//! [`Block`]s, [`ToolUse`]s and the states of a call, the [`Event`]s of the three channels,
-//! ids and bookmarks ([`SessionId`], [`CallId`], [`Seq`]), [`Usage`] and [`Tokens`], permissions
-//! ([`Level`], [`Mode`], [`Effects`], [`Verdict`]), what a sandbox enforces ([`Enforcement`]),
-//! paths inside a project ([`RelPath`]), and what a check found ([`Diagnostic`], [`Evidence`]).
+//! - [`Message`]s with their content [`Block`]s, [`ToolUse`]s and the states of a tool call
+//!   ([`CallState`]);
+//! - the [`Event`]s that a session emits on three [`Channel`]s, and the [`RunReport`] of a finished
+//!   run;
+//! - ids and log positions ([`SessionId`], [`CallId`], [`Seq`]), [`Usage`] and [`Tokens`];
+//! - permissions ([`Level`], [`Mode`], [`Effects`], [`Verdict`]) and the guarantees of a sandbox
+//!   ([`Enforcement`]);
+//! - paths inside a project ([`RelPath`]), and the results of checks ([`Diagnostic`],
+//!   [`Evidence`]).
 //!
-//! It does no I/O, knows no other crate, and reads no clock: times are passed in as [`UnixMillis`].
-//! Every type that is written down or sent has serde and a JSON Schema.
+//! The crate does no I/O, depends on no other crate of the workspace, and reads no clock: times are
+//! passed in as [`UnixMillis`]. All types that are stored or sent implement serde's traits and have
+//! a JSON Schema.
 //!
 //! ```
 //! use journeyman_protocol::{Block, Message, RelPath, Role};
@@ -38,8 +43,8 @@ pub use check::{CheckKind, CheckOutcome, Diagnostic, Evidence, Severity};
 pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflict, UnavailableTier};
 pub use enforcement::{Enforcement, SandboxNeeds, SandboxTier};
 pub use event::{
-    Channel, CompressionPhase, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange,
-    FileChangeKind, ResumeStrategy, RunOutcome, RunReport, ScheduleKind, TodoReminderReason,
+    Channel, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange, FileChangeKind,
+    ResumeStrategy, RunOutcome, RunReport, ScheduleKind, TodoReminderReason,
 };
 pub use guard_violation::{GuardViolation, GuardViolationKind};
 pub use hash::{ContentHash, InvalidHash};

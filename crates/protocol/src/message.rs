@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::CallId;
 
-/// Who a message is from. Tool results travel in a user message, as every provider wants it.
+/// The author of a message. Tool results are sent in user messages, as every provider requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -19,9 +19,9 @@ pub enum Role {
 /// One message of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
-    /// Who it is from.
+    /// The message's author.
     pub role: Role,
-    /// Its blocks, in order.
+    /// The message's blocks, in order.
     pub content: Vec<Block>,
 }
 
@@ -34,25 +34,25 @@ pub enum Block {
         /// The text.
         text: String,
     },
-    /// The model's thinking, kept because some providers want it back unchanged.
+    /// The model's thinking, kept because some providers require it back unchanged.
     Thinking {
-        /// What may be shown; empty where the provider hides it.
+        /// The text that may be shown; empty if the provider hides it.
         text: String,
-        /// The provider's opaque proof or encrypted form, to be sent back as it is.
+        /// The provider's opaque signature or encrypted text, to be sent back unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
     /// An image, from a person or a tool.
     Image(ImageData),
-    /// The model asks for a tool.
+    /// A tool call that the model requests.
     ToolUse(ToolUse),
-    /// What the tool answered. Exactly one for each [`ToolUse`].
+    /// The result of a tool call. Each [`ToolUse`] has exactly one.
     ToolResult {
-        /// The call it answers.
+        /// The id of the call.
         id: CallId,
-        /// Its parts, in order.
+        /// The result's parts, in order.
         content: Vec<ResultPart>,
-        /// Whether the call failed, was denied or was cut off.
+        /// True if the call failed, was denied or was interrupted.
         #[serde(default)]
         is_error: bool,
     },
@@ -61,17 +61,18 @@ pub enum Block {
 /// A model's request to run a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolUse {
-    /// Names the call; its result carries the same id.
+    /// The call's id; its result carries the same id.
     pub id: CallId,
     /// The tool's name as the model wrote it.
     pub name: String,
-    /// The arguments. Where the model's JSON didn't parse this is a [`Value::String`] holding the raw
-    /// text and `malformed` says why: never silently `{}`.
+    /// The arguments. If the model's JSON did not parse, this is a [`Value::String`] with the raw
+    /// text and `malformed` says why; it is never silently `{}`.
     pub input: Value,
-    /// Why the arguments are not valid JSON, if they aren't.
+    /// The parse error, if the arguments are not valid JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub malformed: Option<String>,
-    /// A provider's opaque proof that must be sent back with this call (Gemini's thought signature).
+    /// The provider's opaque signature that must be sent back with this call (Gemini's thought
+    /// signature).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
@@ -89,40 +90,40 @@ pub enum ResultPart {
     Image(ImageData),
 }
 
-/// An image's bytes.
+/// An image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageData {
-    /// Its media type, such as `image/png`.
+    /// The image's media type, such as `image/png`.
     pub media_type: String,
-    /// Its bytes in base 64.
+    /// The image's bytes in base 64.
     pub data: String,
 }
 
-/// What a model is told of a tool.
+/// The description of a tool that a model gets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolSpec {
-    /// The name the model calls it by.
+    /// The name by which the model calls the tool.
     pub name: String,
-    /// What it does and when to use it.
+    /// The purpose of the tool and when to use it.
     pub description: String,
-    /// JSON Schema of its input: always an object.
+    /// JSON Schema of the input, which is always an object.
     pub input_schema: Value,
 }
 
 impl Message {
-    /// A user message of one text block.
+    /// Creates a user message of one text block.
     #[must_use]
     pub fn user_text(text: impl Into<String>) -> Self {
         Self { role: Role::User, content: vec![Block::text(text)] }
     }
 
-    /// An assistant message of one text block.
+    /// Creates an assistant message of one text block.
     #[must_use]
     pub fn assistant_text(text: impl Into<String>) -> Self {
         Self { role: Role::Assistant, content: vec![Block::text(text)] }
     }
 
-    /// The message's text blocks, joined by line breaks.
+    /// Returns the message's text blocks, joined by line breaks.
     #[must_use]
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self
@@ -133,7 +134,7 @@ impl Message {
         texts.join("\n")
     }
 
-    /// The calls it asks for, in order.
+    /// Returns the tool calls that the message requests, in order.
     pub fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
         self.content
             .iter()
@@ -142,13 +143,13 @@ impl Message {
 }
 
 impl Block {
-    /// A text block.
+    /// Creates a text block.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 
-    /// A tool result of one text part.
+    /// Creates a tool result of one text part.
     #[must_use]
     pub fn result(id: CallId, text: impl Into<String>, is_error: bool) -> Self {
         Self::ToolResult { id, content: vec![ResultPart::Text { text: text.into() }], is_error }

@@ -9,33 +9,35 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Linux's `PATH_MAX`, terminating NUL included: no longer path can be opened.
-const MAX_BYTES: usize = 4095;
+/// Maximum length of a path: Linux's `PATH_MAX` without the terminating NUL.
+const MAX_PATH_BYTES: usize = 4095;
 
-/// A path relative to the project's root: bytes, `/` between components, none of them empty, `.` or `..`.
+/// A path relative to the project's root: bytes, `/` between components, none of them empty, `.` or
+/// `..`.
 ///
-/// The type says only that the text is well formed. That it stays beneath the root is the kernel's to
-/// say, when `workspace` opens it. In JSON it is a string, or `{"base64": "…"}` where it isn't UTF-8.
+/// The type guarantees only that the path is well formed. The kernel checks that the path stays
+/// beneath the root when `workspace` opens it. In JSON the path is a string, or `{"base64": "…"}`
+/// if it is not UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelPath(Vec<u8>);
 
-/// Why a path is not a [`RelPath`].
+/// The error for a path that is not a [`RelPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPath {
-    /// Nothing, or only `.` components.
+    /// The path is empty or has only `.` components.
     #[error("the path is empty; name a file relative to the project's root")]
     Empty,
-    /// Begins with `/`.
-    #[error("«{0}» is absolute; give it relative to the project's root")]
+    /// The path begins with `/`.
+    #[error("`{0}` is absolute; give it relative to the project's root")]
     Absolute(String),
-    /// Has a `..` component.
-    #[error("«{0}» has a `..` component; only paths beneath the project's root are allowed")]
+    /// The path has a `..` component.
+    #[error("`{0}` has a `..` component; only paths beneath the project's root are allowed")]
     Parent(String),
-    /// Has a NUL byte.
+    /// The path has a NUL byte.
     #[error("the path has a NUL byte")]
     Nul,
-    /// Longer than the system can open.
-    #[error("the path has {0} bytes; at most {MAX_BYTES} are possible")]
+    /// The path is longer than the system can open.
+    #[error("the path has {0} bytes; at most {MAX_PATH_BYTES} are possible")]
     TooLong(usize),
     /// The JSON form was neither a string nor valid base 64.
     #[error("the path is not valid base 64")]
@@ -43,13 +45,13 @@ pub enum InvalidPath {
 }
 
 impl RelPath {
-    /// Reads a path, dropping `.` components and doubled or trailing slashes.
+    /// Parses a path, dropping `.` components and repeated or trailing slashes.
     ///
     /// # Errors
     /// [`InvalidPath`] when it is empty, absolute, too long, or has a NUL or a `..` component.
     pub fn parse(path: impl AsRef<[u8]>) -> Result<Self, InvalidPath> {
         let bytes = path.as_ref();
-        if bytes.len() > MAX_BYTES {
+        if bytes.len() > MAX_PATH_BYTES {
             return Err(InvalidPath::TooLong(bytes.len()));
         }
         if bytes.contains(&0) {
@@ -74,51 +76,51 @@ impl RelPath {
         if clean.is_empty() { Err(InvalidPath::Empty) } else { Ok(Self(clean)) }
     }
 
-    /// The path's bytes.
+    /// Returns the path's bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The path as text, if it is UTF-8.
+    /// Returns the path as text, if it is UTF-8.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// The path in the platform's type, still relative.
-    #[cfg(unix)]
+    /// Returns the path as a relative [`Path`].
     #[must_use]
     pub fn as_path(&self) -> &Path {
         use std::os::unix::ffi::OsStrExt as _;
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// The components, in order.
+    /// Returns the components, in order.
     pub fn components(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.0.split(|&b| b == b'/')
     }
 
-    /// The last component.
+    /// Returns the last component.
     #[must_use]
     pub fn file_name(&self) -> &[u8] {
         self.components().next_back().unwrap_or_default()
     }
 
-    /// The text after the last `.` of the file name, if any and not at its beginning.
+    /// Returns the text after the last `.` of the file name. A `.` at the beginning starts no
+    /// extension.
     #[must_use]
     pub fn extension(&self) -> Option<&str> {
         Path::new(std::str::from_utf8(self.file_name()).ok()?).extension()?.to_str()
     }
 
-    /// The directory that holds it, or `None` at the top.
+    /// Returns the directory that contains the path, or `None` at the root.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let cut = self.0.iter().rposition(|&b| b == b'/')?;
         Some(Self(self.0.get(..cut)?.to_vec()))
     }
 
-    /// This path with `name` beneath it.
+    /// Appends `name` to the path.
     ///
     /// # Errors
     /// As [`RelPath::parse`].
@@ -135,7 +137,8 @@ impl RelPath {
 }
 
 impl fmt::Display for RelPath {
-    /// For people: bytes that aren't UTF-8 are replaced, control and invisible characters escaped.
+    /// Writes the path for people: bytes that are not UTF-8 are replaced, control and invisible
+    /// characters escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in String::from_utf8_lossy(&self.0).chars() {
             if character.is_control() || is_invisible(character) {
@@ -148,8 +151,8 @@ impl fmt::Display for RelPath {
     }
 }
 
-/// Returns true for characters that reorder or hide their neighbours: marks and overrides of direction, zero-width
-/// characters, tags. A name that has them can look like another one.
+/// Returns true for characters that reorder or hide their neighbours: marks and overrides of
+/// direction, zero-width characters, tags. A name with such characters can look like another name.
 #[must_use]
 pub fn is_invisible(character: char) -> bool {
     matches!(character,
@@ -159,7 +162,7 @@ pub fn is_invisible(character: char) -> bool {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-enum Wire {
+enum RelPathJson {
     Text(String),
     Bytes { base64: String },
 }
@@ -168,16 +171,16 @@ impl Serialize for RelPath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.as_str() {
             Some(text) => serializer.serialize_str(text),
-            None => Wire::Bytes { base64: STANDARD.encode(&self.0) }.serialize(serializer),
+            None => RelPathJson::Bytes { base64: STANDARD.encode(&self.0) }.serialize(serializer),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for RelPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let parsed = match Wire::deserialize(deserializer)? {
-            Wire::Text(text) => Self::parse(text),
-            Wire::Bytes { base64 } => {
+        let parsed = match RelPathJson::deserialize(deserializer)? {
+            RelPathJson::Text(text) => Self::parse(text),
+            RelPathJson::Bytes { base64 } => {
                 STANDARD.decode(base64).map_err(|_| InvalidPath::Encoding).and_then(Self::parse)
             }
         };
@@ -191,7 +194,7 @@ impl JsonSchema for RelPath {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Wire::json_schema(generator)
+        RelPathJson::json_schema(generator)
     }
 }
 
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn parts() {
+    fn a_path_is_split_and_joined() {
         let path = RelPath::parse("src/edit/lib.rs").unwrap();
         assert_eq!(path.file_name(), b"lib.rs");
         assert_eq!(path.extension(), Some("rs"));

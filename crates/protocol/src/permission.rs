@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Permissions: levels, modes, the effects of a call and the verdict about it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,25 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::RelPath;
 
-/// How far a call reaches, weakest first (row A15 of the requirements).
+/// The reach of a call, from the weakest to the strongest.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// 0: reads the project.
+    /// Level 0: reads the project.
     #[default]
     ReadOnly,
-    /// 1: edits code, runs the project's own checks.
+    /// Level 1: edits code, runs the project's own checks.
     Edit,
-    /// 2: runs other commands inside the sandbox: builds, scripts, installs.
+    /// Level 2: runs other commands inside the sandbox: builds, scripts, installs.
     Shell,
-    /// 3: reaches outside: system files, the network, pushes, deployments. Never automatic.
+    /// Level 3: acts outside the project: system files, the network, pushes, deployments. Never
+    /// automatic.
     System,
 }
 
 impl Level {
-    /// The level as a number, 0 to 3.
+    /// Returns the level as a number, 0 to 3.
     #[must_use]
     pub fn number(self) -> u8 {
         self as u8
@@ -45,25 +46,26 @@ impl fmt::Display for Level {
     }
 }
 
-/// What is allowed without asking. Ordered from the narrowest to the widest.
+/// The permission mode: which levels are allowed without asking. Ordered from the narrowest to the
+/// widest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Level 0 only; everything else is denied.
+    /// Level 0 is allowed; everything else is denied.
     Plan,
-    /// Levels 1 and 2 ask.
+    /// Level 0 is allowed; levels 1 and 2 ask.
     Ask,
-    /// Level 1 is allowed, level 2 asks.
+    /// Levels 0 and 1 are allowed; level 2 asks.
     Edit,
-    /// Levels 1 and 2 are allowed while the sandbox meets its needs.
+    /// Levels 0 to 2 are allowed while the sandbox meets its needs.
     Auto,
 }
 
 impl Mode {
-    /// Every mode, narrowest first.
+    /// All modes, the narrowest first.
     pub const ALL: [Self; 4] = [Self::Plan, Self::Ask, Self::Edit, Self::Auto];
 
-    /// The mode's name as people type it.
+    /// Returns the mode's name as people type it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,9 +83,9 @@ impl fmt::Display for Mode {
     }
 }
 
-/// Why a string is not a [`Mode`].
+/// The error for a string that is not a [`Mode`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("«{given}» is not a mode; the modes are plan, ask, edit, auto")]
+#[error("`{given}` is not a mode; the modes are plan, ask, edit, auto")]
 pub struct ParseModeError {
     /// The string as given.
     pub given: String,
@@ -100,48 +102,50 @@ impl FromStr for Mode {
     }
 }
 
-/// What one call would do, as its tool says before it runs. `policy` judges this, not the tool's name.
+/// The effects of one call, as its tool declares them before it runs. `policy` judges them, not the
+/// tool's name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Effects {
-    /// Paths it reads; empty together with the other fields means it reads the project at large.
+    /// Paths that the call reads. If all fields are empty, the call reads the project at large.
     pub reads: Vec<RelPath>,
-    /// Paths it creates, changes or removes.
+    /// Paths that the call creates, changes or removes.
     pub writes: Vec<RelPath>,
-    /// The shell command it runs, if any.
+    /// The shell command that the call runs, if any.
     pub command: Option<String>,
-    /// Hosts it reaches.
+    /// Hosts that the call connects to.
     pub hosts: Vec<String>,
-    /// Whether its changes go to a layer that is looked at before it lands: then nothing is lost by running it.
+    /// True if the changes go to an overlay that is reviewed before it lands, so that running the
+    /// call destroys nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub previewed: bool,
 }
 
-/// What `policy` says of a call.
+/// The judgement of a call by the permission policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Allow, ask or deny.
     pub decision: Decision,
-    /// How far the call reaches.
+    /// The call's reach.
     pub level: Level,
-    /// One line a person understands.
+    /// One line for people.
     pub reason: String,
-    /// What would be lost, when the call destroys something.
+    /// The data that the call would destroy, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destroys: Option<String>,
-    /// The rules that decided, by name; empty when the mode alone did.
+    /// Names of the rules that decided; empty if the mode alone decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
 }
 
-/// Allow, ask or deny. Ordered so that the greater one wins.
+/// Allow, ask or deny. Of two decisions, the greater wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// It runs.
+    /// The call runs.
     Allow,
     /// A person decides.
     Ask,
-    /// It doesn't run, whoever says otherwise.
+    /// The call does not run; no approval overrides this.
     Deny,
 }

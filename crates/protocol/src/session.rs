@@ -1,104 +1,106 @@
-//! What a session is doing, what waits for it, and the list of what it has to do.
+//! The state of a session, the messages that wait for it, and its list of todos.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::UnixMillis;
 
-/// Whether a session works.
+/// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {
-    /// It waits for a message.
+    /// The session waits for a message.
     #[default]
     Ready,
-    /// A turn runs.
+    /// The session runs a turn.
     Working,
-    /// A turn waits for a person's decision.
+    /// The session's turn waits for a person's decision.
     Paused,
 }
 
-/// Where in a turn a session is. Finer than [`AgentState`]; for people and for telling where a crash struck.
+/// The phase of a session's turn. Finer than [`AgentState`]; shows people where a session is or was
+/// cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TurnPhase {
-    /// Between turns.
+    /// The session is between turns.
     #[default]
     Ready,
-    /// The request is put together.
+    /// The request is built.
     PreModel,
-    /// The model answers.
+    /// The model's reply is streamed.
     StreamingModel,
-    /// The model has called tools; they are judged.
+    /// The model requested tool calls, which are judged.
     ToolPending,
     /// A person has to decide.
     AwaitingApproval,
-    /// A call may run and is about to.
+    /// A call was allowed and is about to run.
     PreTool,
-    /// Effects may have begun.
+    /// A call runs; its effects may have begun.
     ToolExecuting,
-    /// Results are put together.
+    /// The results of the calls are collected.
     PostTool,
 }
 
-/// What kind of message waits for a session.
+/// The kind of a message that waits for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
-    /// A person's words. Wakes the session.
+    /// A message of a person, which starts a turn.
     User,
-    /// A nudge that goes along with the next turn, wrapped so that the model doesn't answer it.
+    /// A reminder, sent with the next turn and marked so that the model does not answer it.
     Reminder,
-    /// News of the session's own: a background command ended, another agent spoke. Goes along with the next turn.
+    /// A notice of the session itself, such as the end of a background command. Sent with the next
+    /// turn.
     System,
 }
 
-/// What a reminder is about.
+/// The subject of a reminder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReminderCategory {
-    /// Files changed outside.
+    /// Files that were changed from outside the session.
     File,
     /// The list of todos.
     Todo,
-    /// The run goes in circles.
+    /// The run makes no progress.
     Progress,
-    /// Anything else.
+    /// Any other subject.
     #[default]
     General,
 }
 
-/// How far a todo is.
+/// The status of a todo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
     /// Not begun.
     Pending,
-    /// Being worked on. At most one is.
+    /// In progress. At most one todo has this status.
     InProgress,
     /// Done.
     Completed,
 }
 
-/// One thing to do.
+/// An entry of the session's list of todos.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Todo {
-    /// Unique in the list.
+    /// The todo's id, unique in the list.
     pub id: String,
-    /// What is to be done; never blank.
+    /// The task; never blank.
     pub title: String,
-    /// How far it is.
+    /// The todo's status.
     pub status: TodoStatus,
-    /// Who does it, where several agents work.
+    /// The agent that does it, if several agents work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
-    /// Anything more.
+    /// Additional notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// When it was added.
+    /// The time at which the todo was added.
     #[serde(default)]
     pub created: UnixMillis,
-    /// When it last changed.
+    /// The time of the last change.
     #[serde(default)]
     pub updated: UnixMillis,
 }

@@ -1,4 +1,4 @@
-//! Tokens, usage and stop reasons.
+//! Token counts, the usage of a reply, and stop reasons.
 
 use std::fmt;
 use std::iter::Sum;
@@ -7,7 +7,7 @@ use std::ops::{Add, AddAssign};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number of tokens of some model.
+/// A number of tokens in the vocabulary of some model.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
@@ -40,30 +40,30 @@ impl fmt::Display for Tokens {
     }
 }
 
-/// Counts the tokens of a text, or estimates them; the implementer says which.
+/// Counts or estimates the tokens of a text; the implementation documents which.
 pub trait TokenCounter: Send + Sync {
-    /// How many tokens `text` costs.
+    /// Returns the number of tokens of `text`.
     fn count(&self, text: &str) -> Tokens;
 }
 
-/// What one model reply cost. The four kinds are disjoint: they add up to what is billed.
+/// The tokens that a model reply used. The first four fields are disjoint: their sum is billed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Usage {
-    /// Input read afresh (neither from nor into a cache).
+    /// Input tokens neither read from nor written to a cache.
     pub input: Tokens,
-    /// Input read from the provider's cache.
+    /// Input tokens read from the provider's cache.
     pub cache_read: Tokens,
-    /// Input written into the provider's cache.
+    /// Input tokens written to the provider's cache.
     pub cache_write: Tokens,
-    /// Output, thinking included.
+    /// Output tokens, including thinking.
     pub output: Tokens,
-    /// How much of `output` was thinking, where the provider says.
+    /// Thinking tokens within `output`, if the provider reports them.
     pub thinking: Tokens,
 }
 
 impl Usage {
-    /// All input tokens, whatever their price.
+    /// Returns the number of all input tokens, cached or not.
     #[must_use]
     pub fn total_input(&self) -> Tokens {
         self.input + self.cache_read + self.cache_write
@@ -80,22 +80,22 @@ impl AddAssign for Usage {
     }
 }
 
-/// Why a model stopped.
+/// The reason for which a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It had said what it had to say.
+    /// The model finished its message.
     EndTurn,
-    /// It waits for the results of its calls.
+    /// The model waits for the results of its calls.
     ToolUse,
-    /// The output limit cut it off.
+    /// The output reached the token limit.
     MaxTokens,
-    /// It met a stop sequence.
+    /// The output reached a stop sequence.
     StopSequence,
-    /// It, or its provider's filter, declined.
+    /// The model or the provider's filter declined.
     Refusal,
-    /// The provider paused a long turn and wants it sent back to go on.
+    /// The provider paused a long turn, which continues when it is sent back.
     Paused,
-    /// Something this version doesn't know; the provider's own word.
+    /// A reason that this version does not know, in the provider's word.
     Other(String),
 }

@@ -1,5 +1,5 @@
-//! `docs/events.md` and `docs/events.schema.json` are made from the types. `UPDATE_DOCS=1 cargo test -p
-//! journeyman-protocol --test docs` writes them anew.
+//! `docs/events.md` and `docs/events.schema.json` are generated from the types. `UPDATE_DOCS=1
+//! cargo test -p journeyman-protocol --test docs` writes them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::{Channel, Envelope, Event};
 use serde_json::Value;
 
-/// Other names in the field for the same kinds.
+/// Names that other agents use for the same kinds.
 const ALSO_KNOWN_AS: [(&str, &str); 10] = [
     ("text_start", "text_chunk_start"),
     ("text_delta", "text_chunk"),
@@ -26,22 +26,23 @@ const ALSO_KNOWN_AS: [(&str, &str); 10] = [
 const HEAD: &str = "\
 # Events
 
-A session tells what happens as events, on three channels: **progress** is what a person watches, **control** what a
-person decides, **monitor** what an operator audits. `jm run --stream-json`, `jm show --json` and
-`SessionHandle::subscribe` give them in this form, one JSON object each:
+A session emits events on three channels: **progress** for a person who watches, **control** for decisions of a person,
+**monitor** for an operator who audits. `jm run --stream-json`, `jm show --json` and `SessionHandle::subscribe` deliver
+each event as one JSON object:
 
 ```json
 {\"session\":\"01h9…\",\"seq\":17,\"at\":1790000000000,\"channel\":\"progress\",\"event\":\"turn_started\",\"turn\":1}
 ```
 
-`seq` is the event's place in the session's log, strictly increasing across restarts, and so a bookmark: whoever
-subscribes since a `seq` gets every later event once, in order, from the log and then live. Seqs have gaps where the log
-holds records that are no events. An event without `seq` is *live*: it is streamed and never written down, because the
-event that ends its block, call or check has the whole. Whoever comes in the middle of a block gets the text so far as
-one delta. A subscriber that falls too far behind gets one `lagged` event, and then everything it missed but the live ones.
+`seq` is the event's position in the session's log. It increases strictly, also across restarts, and serves as a
+bookmark: a subscriber that starts after a `seq` gets every later event once, in order, from the log and then live.
+Numbers are missing where the log holds records that are not events. An event without `seq` is *live*: it is streamed
+and not logged, because the event that ends its block, call or check has the whole text. A subscriber that starts within
+a block gets the text so far as one delta. A subscriber that falls too far behind gets one `lagged` event, and then
+everything that it missed except live events.
 
-This page and [`events.schema.json`](events.schema.json), the JSON Schema of the object above, are made from the types;
-the tests hold every event that a session emits against the schema.
+This page and [`events.schema.json`](events.schema.json), the JSON Schema of the object above, are generated from the
+types. The tests validate every event that a session emits against the schema.
 ";
 
 fn docs() -> PathBuf {
@@ -53,10 +54,10 @@ fn page(schema: &Value) -> String {
     for (channel, title) in
         [(Channel::Progress, "Progress"), (Channel::Control, "Control"), (Channel::Monitor, "Monitor")]
     {
-        write!(page, "\n## {title}\n\n| event | what | fields |\n|---|---|---|\n").unwrap();
+        write!(page, "\n## {title}\n\n| event | meaning | fields |\n|---|---|---|\n").unwrap();
         for kind in Event::KINDS.iter().filter(|kind| kind.channel == channel) {
             let variant = variant(schema, kind.name);
-            let what = variant["description"].as_str().unwrap_or_default().replace('\n', " ");
+            let meaning = variant["description"].as_str().unwrap_or_default().replace('\n', " ");
             let live = if kind.live_only { " *live*" } else { "" };
             let known = ALSO_KNOWN_AS.iter().find(|(ours, _)| *ours == kind.name);
             let known = known.map(|(_, theirs)| format!(" (`{theirs}`)")).unwrap_or_default();
@@ -67,7 +68,7 @@ fn page(schema: &Value) -> String {
             };
             let names = variant["properties"].as_object().unwrap().keys();
             let fields: Vec<String> = names.filter(|name| *name != "event").map(field).collect();
-            writeln!(page, "| `{}`{known}{live} | {what} | {} |", kind.name, fields.join(", ")).unwrap();
+            writeln!(page, "| `{}`{known}{live} | {meaning} | {} |", kind.name, fields.join(", ")).unwrap();
         }
     }
     page
@@ -78,22 +79,22 @@ fn variant<'a>(schema: &'a Value, name: &str) -> &'a Value {
     variants.iter().find(|one| one["properties"]["event"]["const"] == name).unwrap()
 }
 
-fn is_written(path: &Path, text: &str) {
+fn check_or_update(path: &Path, text: &str) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path, text).unwrap();
     }
     let written = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         written == text,
-        "{} is not what the types say; UPDATE_DOCS=1 cargo test -p journeyman-protocol --test docs writes it",
+        "{} is out of date; UPDATE_DOCS=1 cargo test -p journeyman-protocol --test docs writes it",
         path.display()
     );
 }
 
 #[test]
-fn the_events_are_documented_as_they_are() {
+fn the_documentation_of_events_is_up_to_date() {
     let schema = serde_json::to_value(schemars::schema_for!(Envelope)).unwrap();
     let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-    is_written(&docs().join("events.schema.json"), &text);
-    is_written(&docs().join("events.md"), &page(&schema));
+    check_or_update(&docs().join("events.schema.json"), &text);
+    check_or_update(&docs().join("events.md"), &page(&schema));
 }

@@ -169,7 +169,7 @@ fn text_is_searched() {
         (json!({"pattern": "x", "path": "none"}), "error: «none» doesn't exist"),
         (
             json!({"pattern": "x", "path": "../.."}),
-            "error: path: «../..» has a `..` component; only paths beneath the project's root are allowed",
+            "error: path: `../..` has a `..` component; only paths beneath the project's root are allowed",
         ),
     ];
     for (input, expected) in cases {

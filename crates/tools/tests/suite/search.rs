@@ -45,7 +45,7 @@ fn code_is_ranked_with_its_lines() {
     for (input, expected) in [
         (json!({"query": "  "}), "`query` has no word that can be looked for"),
         (json!({"query": "x", "path": "none"}), "«none» doesn't exist"),
-        (json!({"query": "x", "path": "../x"}), "path: «../x» has a `..` component"),
+        (json!({"query": "x", "path": "../x"}), "path: `../x` has a `..` component"),
         (json!({}), "`query` is missing"),
     ] {
         let said = bench.say("search_code", input);

@@ -136,8 +136,8 @@ fn effects_are_exact() {
 #[test]
 fn hostile_arguments_are_refused_with_the_reason() {
     let cases = [
-        ("read_file", json!({"path": "../x"}), "path: «../x» has a `..` component"),
-        ("read_file", json!({"path": "/home/me/p/../x"}), "path: «../x» has a `..` component"),
+        ("read_file", json!({"path": "../x"}), "path: `../x` has a `..` component"),
+        ("read_file", json!({"path": "/home/me/p/../x"}), "path: `../x` has a `..` component"),
         ("read_file", json!({"path": "/etc/passwd"}), "path: «/etc/passwd» is absolute"),
         ("read_file", json!({"path": "/home/me/pp/x"}), "path: «/home/me/pp/x» is absolute"),
         ("read_file", json!({"path": "a\0b"}), "path: the path has a NUL byte"),
