@@ -8,15 +8,17 @@ use crate::change::CheckpointId;
 use crate::contents::store::Holdings;
 use crate::error::WorkspaceError;
 use crate::files::diff::Diff;
+use crate::files::diff::git_mode;
 use crate::files::diff::{Side, file_diff};
 use crate::journal::history::History;
-use crate::journal::{CheckpointRecord, Line};
+use crate::journal::record::{CheckpointRecord, Line};
 use crate::limits::DIFF_FILE_BYTES;
+use crate::snapshot::capture::Keep;
 use crate::snapshot::compare::{filtered, filtered_between};
+use crate::snapshot::differences::{Difference, differences};
+use crate::snapshot::entry::FileState;
 use crate::snapshot::stored::load_tree_with;
-use crate::snapshot::tree::{Difference, FileState, Keep, differences};
 use crate::workspace::Workspace;
-use crate::workspace::git_mode;
 
 /// A checkpoint, as `jm checkpoints` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]

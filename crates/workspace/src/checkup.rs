@@ -1,6 +1,7 @@
 //! Looking through a project's state for damage, without the project: the journals, what they refer to, the ledger,
 //! the copies and the signs of life of commands, each by its own checksums.
 
+use crate::landing::line_file;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::fs::{self, File};
@@ -16,10 +17,9 @@ use crate::contents::blob_usage::damaged_entries;
 use crate::contents::store::{Kept, Vault, read_sections};
 use crate::copies::location::{Copied, copies_in};
 use crate::error::WorkspaceError;
-use crate::journal::Line;
 use crate::journal::line_format::parse;
 use crate::journal::reading::{Tail, is_gone, read_lines};
-use crate::landing::stored;
+use crate::journal::record::Line;
 use crate::limits::BEAT_BYTES;
 use crate::snapshot::stored::load_tree_with;
 use crate::state::lock::state_error;
@@ -294,15 +294,15 @@ fn check_copy(copy: &Copied, findings: &mut Findings) -> Result<(), WorkspaceErr
         );
         findings.damage.push(Damage { path: copy.dir.join("record"), cost });
     }
-    if stored::is_damaged(&copy.dir, stored::CONTESTED)? {
+    if line_file::is_damaged(&copy.dir, line_file::CONTESTED)? {
         let cost =
             "which files you and the copy both changed isn't known any more; it can't be landed".to_owned();
-        findings.damage.push(Damage { path: copy.dir.join(stored::CONTESTED), cost });
+        findings.damage.push(Damage { path: copy.dir.join(line_file::CONTESTED), cost });
     }
-    if stored::is_damaged(&copy.dir, stored::NAME)? {
+    if line_file::is_damaged(&copy.dir, line_file::NAME)? {
         let cost =
             "what was written down of the copy's changes is damaged; they are compared anew".to_owned();
-        findings.damage.push(Damage { path: copy.dir.join(stored::NAME), cost });
+        findings.damage.push(Damage { path: copy.dir.join(line_file::NAME), cost });
     }
     Ok(())
 }

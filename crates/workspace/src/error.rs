@@ -9,7 +9,7 @@ use journeyman_store::StoreError;
 use rustix::io::Errno;
 
 use crate::change::CheckpointId;
-use crate::limits::Step;
+use crate::failpoint::Step;
 
 /// What a thing that isn't a regular file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -314,7 +314,7 @@ pub enum WorkspaceError {
     #[error("the project can't be copied: {}", listed(.reasons))]
     NoCopy {
         /// Each way, with the reason.
-        reasons: Vec<(crate::copies::Tier, String)>,
+        reasons: Vec<(crate::copies::tier::Tier, String)>,
     },
     /// The session has a copy already.
     #[error("session {session} has a copy of the project already; land or discard it first")]
@@ -415,7 +415,11 @@ pub enum EncodeError {
     },
 }
 
-fn listed(reasons: &[(crate::copies::Tier, String)]) -> String {
+fn listed(reasons: &[(crate::copies::tier::Tier, String)]) -> String {
     let each: Vec<String> = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}")).collect();
     each.join("; ")
+}
+
+pub(crate) fn io_error(action: &'static str, path: &RelPath, source: std::io::Error) -> WorkspaceError {
+    WorkspaceError::Io { action, path: path.clone(), source }
 }

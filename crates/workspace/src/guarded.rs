@@ -11,6 +11,7 @@
 //!   such a directory as one.
 //! - In ignored directories a repository counts only if its settings or hooks name something to run.
 
+use crate::options::GuardRules;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -20,9 +21,9 @@ use journeyman_sandbox::Repositories;
 use rustix::fs::{AtFlags, fstat, statat};
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::Seen;
+use crate::files::stat::Seen;
+use crate::mutex::lock;
 use crate::workspace::Workspace;
-use crate::workspace::lock;
 
 use crate::guarded::keep::Kept;
 use crate::guarded::look::Products;
@@ -41,15 +42,6 @@ const MAX_GUARDED: usize = 4_096;
 const MAX_KEPT: u64 = 64 * 1024 * 1024;
 /// What git obeys in a repository without a `.git`.
 const OBEYED_IN_BARE: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
-
-/// Says which paths are guarded.
-#[derive(Debug, Clone, Copy)]
-pub struct GuardRules {
-    /// True for what programs outside the sandbox run or obey, git's own files included.
-    pub guarded: fn(&RelPath) -> bool,
-    /// True for those of them that are obeyed as soon as somebody enters a directory above or beside them.
-    pub on_entering: fn(&RelPath) -> bool,
-}
 
 /// A guarded path before a command.
 #[derive(Debug)]

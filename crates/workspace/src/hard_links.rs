@@ -15,14 +15,14 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::Seen;
+use crate::files::directory::children;
+use crate::files::stat::Seen;
 use crate::limits::MAX_DEPTH;
-use crate::repositories::children;
+use crate::mutex::lock;
 use crate::snapshot::tree::Tree;
-use crate::snapshot::tree::TreeSnapshot;
-use crate::walk::{Plan, no_siblings, walk};
+use crate::walk::plan::{Plan, no_siblings};
+use crate::walk::walk;
 use crate::workspace::Workspace;
-use crate::workspace::lock;
 
 /// Directories that package managers fill.
 const DEPENDENCIES: [&[u8]; 10] = [
@@ -89,15 +89,6 @@ type Marks = Vec<Option<Seen>>;
 /// Returns true if package managers fill directories of this name.
 pub(crate) fn is_dependencies(name: &[u8]) -> bool {
     DEPENDENCIES.contains(&name)
-}
-
-impl TreeSnapshot {
-    /// Where writing would change files outside of the project, as far as the look at the tree tells. None in a copy,
-    /// whose files are its own.
-    #[must_use]
-    pub fn hard_links(&self) -> &HardLinks {
-        &self.hard_links
-    }
 }
 
 impl Workspace {

@@ -15,16 +15,22 @@ use rustix::fs::{AtFlags, statat};
 
 use crate::change::CheckpointId;
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Links, Seen, read_up_to};
+use crate::files::directory::children;
+use crate::files::root_dir::{Links, read_up_to};
+use crate::files::stat::Seen;
+use crate::files::stat::{file_clock, is_settled};
 use crate::hard_links::is_dependencies;
 use crate::journal::history::History;
 use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
-use crate::repositories::children;
+use crate::mutex::lock;
 use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
-use crate::snapshot::tree::{Difference, FileState, Kind, Tree, file_clock, is_settled, observe};
-use crate::walk::{Listed, is_sibling};
+use crate::snapshot::differences::Difference;
+use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::observe::observe;
+use crate::snapshot::tree::Tree;
+use crate::transaction::sibling::is_sibling;
+use crate::walk::plan::Listed;
 use crate::workspace::Workspace;
-use crate::workspace::lock;
 
 pub(crate) mod since;
 

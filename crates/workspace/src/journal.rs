@@ -5,13 +5,17 @@
 //! `done` or `void` closes it. Whoever takes the lock first closes what a crash left open, so that at most the
 //! last change of the file is ever unfinished.
 
+use crate::journal::record::CheckpointRecord;
+use crate::journal::record::Dropped;
+use crate::journal::record::Line;
+use crate::journal::record::Record;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use journeyman_protocol::{CallId, ContentHash, FileChange, FileChangeKind, RelPath, SessionId, UnixMillis};
+use journeyman_protocol::{SessionId, UnixMillis};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::line_format::SUM_DIGITS;
@@ -20,16 +24,16 @@ use crate::journal::reading::{Read, Tail, is_gone, read_lines};
 
 use crate::change::{ChangeId, CheckpointId};
 use crate::error::WorkspaceError;
-use crate::journal::history::undone_in;
-use crate::limits::{Clock, MAX_DROPPED_SESSIONS};
-use crate::snapshot::tree::FileState;
+use crate::journal::undone::undone_in;
+use crate::limits::MAX_DROPPED_SESSIONS;
+use crate::options::Clock;
 use crate::state::lock::{make_private_dir, own_file, replace_durably, state_error, sync_above};
-use crate::transaction::is_beneath;
-use crate::transaction::staging::sibling;
 
 pub(crate) mod history;
 pub(crate) mod line_format;
 pub(crate) mod reading;
+pub(crate) mod record;
+pub(crate) mod undone;
 
 /// The last line of a journal at rest is short; so much of the end is read to find it.
 const TAIL_BYTES: u64 = 4096;
@@ -37,207 +41,6 @@ const TAIL_BYTES: u64 = 4096;
 const FRESH_NUMBERS: u64 = 1_000_000;
 /// A journal larger than this is not read into memory; the bound at which it is cut is far below.
 const READ_BYTES: u64 = 256 * 1024 * 1024;
-
-/// Why a change was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Cause {
-    /// A change set.
-    Edit,
-    /// A command, found by comparing the tree.
-    Command,
-    /// Found by comparing the tree after checks, while a person may have been working.
-    Check,
-    /// Found by comparing the tree after a command that ran in the background, while a person may have been working.
-    Background,
-    /// What a running command had done to a file before an edit replaced it.
-    Meanwhile,
-    /// A command that was cut off, found by comparing the tree afterwards. It is taken back at once.
-    CutOff,
-    /// Taking other changes back.
-    Undo,
-    /// Taking an undo back.
-    Redo,
-    /// What was changed in a copy, brought into the tree.
-    Landing,
-}
-
-impl Cause {
-    /// Whether what differed may as well be a person's work.
-    pub(crate) fn is_doubtful(self) -> bool {
-        matches!(self, Self::Check | Self::Background)
-    }
-
-    /// Whether it takes other changes back, and does nothing of its own.
-    pub(crate) fn takes_back(self) -> bool {
-        matches!(self, Self::Undo | Self::Redo)
-    }
-
-    /// Whether it is carried out by a transaction, and not found to have happened.
-    pub(crate) fn is_transaction(self) -> bool {
-        matches!(self, Self::Edit | Self::Undo | Self::Redo | Self::Landing)
-    }
-}
-
-/// One file of a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FileRecord {
-    pub(crate) path: RelPath,
-    pub(crate) before: Option<FileState>,
-    /// The mode of a file that is new is the system's choice, and 0 here.
-    pub(crate) after: Option<FileState>,
-    /// The short-lived name of the new content, and then of the old.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) sibling: Option<RelPath>,
-}
-
-/// A directory of a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DirRecord {
-    pub(crate) path: RelPath,
-    /// Its permission bits, where they matter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) mode: Option<u32>,
-}
-
-/// Permission bits of a directory that a change set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ModeRecord {
-    pub(crate) path: RelPath,
-    pub(crate) before: u32,
-    pub(crate) after: u32,
-}
-
-impl ModeRecord {
-    pub(crate) fn file_change(&self) -> FileChange {
-        FileChange { path: self.path.clone(), kind: FileChangeKind::Modified }
-    }
-}
-
-/// A change, as the journal holds it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
-    pub(crate) id: ChangeId,
-    pub(crate) session: SessionId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) call: Option<CallId>,
-    pub(crate) cause: Cause,
-    /// When, where a clock was there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) at: Option<UnixMillis>,
-    pub(crate) files: Vec<FileRecord>,
-    /// Directories that it made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) made: Vec<DirRecord>,
-    /// Directories that it removed, or removes at its end if they are empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) removed: Vec<DirRecord>,
-    /// Directories that it removes to make room for a file.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) cleared: Vec<DirRecord>,
-    /// Directories whose permissions it set.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) modes: Vec<ModeRecord>,
-    /// The changes that it takes back.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) undoes: Vec<ChangeId>,
-    /// The files of those changes that it left as they are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) left: Vec<RelPath>,
-    /// Other sessions whose commands ran while this was changed: it may as well be their doing.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) beside: Vec<SessionId>,
-    /// Whether it is the landing of the session's copy and left nothing in it, so that the copy isn't needed any more.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) settles_copy: bool,
-}
-
-impl Record {
-    /// The outermost of the directories that make room, each with the name that it has until the change is complete.
-    pub(crate) fn set_aside(&self) -> impl Iterator<Item = (&DirRecord, RelPath)> {
-        let is_inner = |dir: &DirRecord| self.cleared.iter().any(|top| is_beneath(&dir.path, &top.path));
-        let tops = self.cleared.iter().filter(move |dir| !is_inner(dir));
-        tops.filter_map(|dir| {
-            // Files are counted from 0, so that no file has this name.
-            Some((dir, sibling(&dir.path, dir.path.parent().as_ref(), self.id, usize::MAX).ok()?))
-        })
-    }
-
-    /// The directories whose permissions it sets, with those before and after.
-    pub(crate) fn permissions(&self) -> impl Iterator<Item = (&RelPath, u32, u32)> {
-        self.modes.iter().map(|dir| (&dir.path, dir.before, dir.after))
-    }
-
-    /// One of these, and those of the record beneath it, outermost first.
-    pub(crate) fn cleared_with<'a>(&'a self, top: &'a DirRecord) -> Vec<&'a DirRecord> {
-        let with = |dir: &&DirRecord| dir.path == top.path || is_beneath(&dir.path, &top.path);
-        self.cleared.iter().filter(with).collect()
-    }
-}
-
-/// Where `path` is once `top`, which is it or above it, has been moved.
-pub(crate) fn moved(path: &RelPath, top: &RelPath, to: &RelPath) -> Option<RelPath> {
-    let rest = path.as_bytes().strip_prefix(top.as_bytes())?;
-    RelPath::parse([to.as_bytes(), rest].concat()).ok()
-}
-
-/// A checkpoint, as the journal holds it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CheckpointRecord {
-    pub(crate) id: CheckpointId,
-    pub(crate) session: SessionId,
-    pub(crate) label: String,
-    /// When, where a clock was there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) at: Option<UnixMillis>,
-    pub(crate) tree: ContentHash,
-}
-
-/// What the journal held once, to say so to whoever asks for it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Dropped {
-    /// Every change up to this number is gone.
-    pub(crate) through: u64,
-    /// Whose changes, that were in effect, were among them: the newest, at most [`MAX_DROPPED_SESSIONS`].
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) sessions: Vec<SessionId>,
-}
-
-/// One line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Line {
-    /// A change is about to begin, or (of a command) has happened.
-    Change(Record),
-    /// All its files are in place.
-    Placed(ChangeId),
-    /// It is complete, and nothing of it lies around.
-    Done(ChangeId),
-    /// It never happened.
-    Void(ChangeId),
-    /// A checkpoint.
-    Checkpoint(CheckpointRecord),
-    /// What came before is gone, but for checkpoints that are still needed.
-    Dropped(Dropped),
-    /// Lines that were here are damaged; they had numbers up to this one, as far as can be told.
-    Damaged(u64),
-}
-
-impl Line {
-    pub(crate) fn id(&self) -> u64 {
-        match self {
-            Self::Dropped(dropped) => dropped.through,
-            Self::Change(record) => record.id.0,
-            Self::Placed(id) | Self::Done(id) | Self::Void(id) => id.0,
-            Self::Checkpoint(record) => record.id.0,
-            Self::Damaged(through) => *through,
-        }
-    }
-
-    fn is_at_rest(&self) -> bool {
-        !matches!(self, Self::Change(_) | Self::Placed(_) | Self::Damaged(_))
-    }
-}
 
 /// A change that a crash left open.
 #[derive(Debug)]
@@ -613,7 +416,7 @@ impl Journal {
 }
 
 /// What is said of lines that go, where any change is among them.
-fn dropped(gone: &[Line], kept: &[Line]) -> Option<Dropped> {
+pub(crate) fn dropped(gone: &[Line], kept: &[Line]) -> Option<Dropped> {
     let earlier = gone.iter().chain(kept).rev().find_map(|line| match line {
         Line::Dropped(dropped) => Some(dropped),
         _ => None,
@@ -646,6 +449,7 @@ mod tests {
     use journeyman_protocol::UnixMillis;
 
     use super::*;
+    use crate::journal::record::Cause;
 
     fn record(id: u64) -> Line {
         let session = SessionId::new(UnixMillis(1), 1);

@@ -3,32 +3,30 @@
 //! Git runs what a repository's configuration and hooks say. The workspace never looks into one; it notices
 //! where they are, so that its owner can tell one that is new, and moves that away.
 
+use crate::files::directory::copy;
+use crate::files::directory::delete;
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::RelPath;
-use rustix::fs::{
-    AtFlags, CWD, Dir, Mode, OFlags, fchmod, fstat, mkdirat, openat, readlinkat, renameat, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fchmod, fstat, openat, readlinkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Last, Links, Seen, mode_of};
-use crate::limits::MAX_DEPTH;
+use crate::files::root_dir::{Last, Links};
+use crate::files::stat::{Seen, mode_of};
 use crate::rules::is_git;
 use crate::state::lock::{make_private_dir, state_error};
-use crate::transaction::staging::write_all;
 use crate::walk::names::repositories_in;
-use crate::walk::{Plan, walk};
+use crate::walk::plan::Plan;
+use crate::walk::walk;
 use crate::workspace::Workspace;
 
 /// What the owner may do with a directory that isn't closed to anything.
 const OWNER: u32 = 0o700;
-/// How much is copied at once between file systems.
-const PIECE: usize = 128 * 1024;
 /// So many names are tried for what is removed; each removal takes one.
 const NAMES: u32 = 1_000_000;
 /// How the names of what was moved away begin.
@@ -208,80 +206,6 @@ fn new_place(dir: &Path) -> Result<PathBuf, WorkspaceError> {
     }
     let full = std::io::Error::other("it is full; delete what isn't needed of it");
     Err(state_error("make room in", dir, full))
-}
-
-pub(crate) fn children(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(dir)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if !matches!(name, b"." | b"..") {
-            names.push(name.to_vec());
-        }
-    }
-    Ok(names)
-}
-
-pub(crate) fn open_dir(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(at, name, flags, Mode::empty())
-}
-
-/// Copies files, links and directories; pipes, sockets and devices have nothing to keep.
-fn copy(
-    from: BorrowedFd<'_>,
-    name: &[u8],
-    to: BorrowedFd<'_>,
-    new: &[u8],
-    depth: usize,
-) -> Result<(), Errno> {
-    if depth > MAX_DEPTH {
-        return Err(Errno::NAMETOOLONG);
-    }
-    let seen = Seen::of(&statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?);
-    if seen.is_link() {
-        return rustix::fs::symlinkat(readlinkat(from, name, Vec::new())?, to, new);
-    }
-    if seen.is_dir() {
-        let old = open_dir(from, name)?;
-        mkdirat(to, new, Mode::from_raw_mode(0o700))?;
-        let made = open_dir(to, new)?;
-        for child in children(&old)? {
-            copy(old.as_fd(), &child, made.as_fd(), &child, depth + 1)?;
-        }
-        return Ok(());
-    }
-    if !seen.is_file() {
-        return Ok(());
-    }
-    let reading = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let old = openat(from, name, reading, Mode::empty())?;
-    let writing = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = openat(to, new, writing, Mode::from_raw_mode(0o600))?;
-    let mut piece = Vec::with_capacity(PIECE);
-    loop {
-        piece.clear();
-        match rustix::io::read(&old, rustix::buffer::spare_capacity(&mut piece)) {
-            Ok(0) => return Ok(()),
-            Ok(_) => write_all(&made, &piece)?,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-}
-
-fn delete(at: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Errno> {
-    if depth > MAX_DEPTH {
-        return Err(Errno::NAMETOOLONG);
-    }
-    if !Seen::of(&statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?).is_dir() {
-        return unlinkat(at, name, AtFlags::empty());
-    }
-    let dir = open_dir(at, name)?;
-    for child in children(&dir)? {
-        delete(dir.as_fd(), &child, depth + 1)?;
-    }
-    unlinkat(at, name, AtFlags::REMOVEDIR)
 }
 
 #[cfg(test)]

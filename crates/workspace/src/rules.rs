@@ -3,6 +3,7 @@
 //! The rules are git's, and they hold outside git repositories too. The rules of the user's own configuration
 //! (`core.excludesFile`) aren't read: what only they ignore is looked at and can be undone.
 
+use crate::files::paths::last_component;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -13,7 +14,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_root_fs::{open_regular, open_root};
 
-use crate::files::root_dir::{Links, Seen, read_up_to};
+use crate::files::root_dir::{Links, read_up_to};
+use crate::files::stat::Seen;
 use crate::limits::{IGNORE_FILE_BYTES, MAX_DEPTH};
 
 /// Directories that hold what a tool made and can make again, or another version control system's data. They
@@ -295,10 +297,6 @@ impl Source for FixedRules {
     fn load(&self, _dir: &[u8], _files: &[(&'static [u8], Seen)]) -> Arc<Gitignore> {
         Arc::new(Gitignore::empty())
     }
-}
-
-pub(crate) fn last_component(path: &[u8]) -> &[u8] {
-    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
 fn layered(matcher: Arc<Gitignore>, dir: &[u8], outer: Option<Arc<Layer>>) -> Option<Arc<Layer>> {

@@ -6,107 +6,37 @@
 //! going back needs neither space nor a copy. What moved is looked at after the move: a file that somebody
 //! changed in the last instant goes back, and the change is a conflict.
 
+use crate::error::io_error;
+use crate::files::paths::is_beneath;
+use crate::transaction::operation::After;
+use crate::transaction::operation::Hands;
+use crate::transaction::operation::Intent;
+use crate::transaction::operation::Move;
+use crate::transaction::operation::Operation;
+use crate::transaction::operation::Source;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
-use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
+use journeyman_protocol::RelPath;
 use journeyman_store::Durability;
 
 use crate::change::ChangeId;
-use crate::contents::store::Vault;
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Door, Links, Seen, read_up_to};
-use crate::journal::{Cause, DirRecord, FileRecord, Journal, Line, ModeRecord, Record, Sync};
-use crate::limits::{Failpoint, Fault, Limits, Step};
-use crate::snapshot::tree::{FileState, Kind};
+use crate::failpoint::{Fault, Step};
+use crate::files::root_dir::{Links, read_up_to};
+use crate::journal::record::{DirRecord, FileRecord, Line, Record};
+use crate::journal::{Journal, Sync};
+use crate::snapshot::entry::Kind;
 
+use crate::transaction::sibling::sibling;
 use crate::transaction::staging::FLUSH_ALL_FROM;
-use crate::transaction::staging::sibling;
 
 pub(crate) mod moves;
+pub(crate) mod operation;
 pub(crate) mod plan;
 pub(crate) mod rename;
 pub(crate) mod rollback;
+pub(crate) mod sibling;
 pub(crate) mod staging;
-
-/// Where new content comes from.
-#[derive(Debug)]
-pub(crate) enum Source {
-    Bytes(Vec<u8>),
-    Blob(ContentHash),
-    /// A file outside the tree that is too large for the blobs; it is copied.
-    File(PathBuf),
-    /// The content stays; only the mode changes.
-    Unchanged,
-}
-
-/// What a file is to become.
-#[derive(Debug)]
-pub(crate) struct After {
-    pub(crate) state: FileState,
-    pub(crate) source: Source,
-    /// The permission bits; `None` leaves a new file's to the system.
-    pub(crate) mode: Option<u32>,
-    /// Without `mode`: whether a new file is executable.
-    pub(crate) executable: bool,
-    /// The file whose owner and attributes a new one gets: the one that it was renamed from.
-    pub(crate) like: Option<(RelPath, Seen)>,
-}
-
-/// One file of a transaction.
-#[derive(Debug)]
-pub(crate) struct Operation {
-    /// Canonical.
-    pub(crate) path: RelPath,
-    pub(crate) before: Option<(FileState, Seen)>,
-    pub(crate) after: Option<After>,
-}
-
-/// What happens to one file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Move {
-    Create,
-    Replace,
-    Remove,
-    Chmod,
-}
-
-impl FileRecord {
-    pub(crate) fn kind_of_move(&self) -> Move {
-        match (&self.before, &self.after) {
-            (None, _) => Move::Create,
-            (Some(_), None) => Move::Remove,
-            (Some(before), Some(after)) if before.same_content(after) && before.hash.is_some() => Move::Chmod,
-            (Some(_), Some(_)) => Move::Replace,
-        }
-    }
-}
-
-/// Who asks, and what else belongs to the change.
-#[derive(Debug)]
-pub(crate) struct Intent {
-    pub(crate) session: SessionId,
-    pub(crate) call: Option<CallId>,
-    pub(crate) cause: Cause,
-    pub(crate) undoes: Vec<ChangeId>,
-    pub(crate) left: Vec<RelPath>,
-    /// Directories to make, besides those that files need.
-    pub(crate) make: Vec<DirRecord>,
-    /// Directories to remove at the end if they are empty.
-    pub(crate) remove: Vec<DirRecord>,
-    /// Whether nothing is left in the session's copy by it.
-    pub(crate) settles_copy: bool,
-    /// Directories that are there and get other permissions.
-    pub(crate) modes: Vec<ModeRecord>,
-}
-
-/// The means to carry out a transaction.
-pub(crate) struct Hands<'a> {
-    pub(crate) door: &'a Door,
-    pub(crate) vault: &'a Vault,
-    pub(crate) limits: &'a Limits,
-    pub(crate) failpoint: Option<&'a Failpoint>,
-}
 
 impl Hands<'_> {
     /// Lets a test's failpoint speak.
@@ -348,11 +278,4 @@ impl Hands<'_> {
         self.step(Step::Commit, None)?;
         journal.append(&[Line::Placed(record.id)], Sync::Later)
     }
-}
-
-pub(crate) fn io_error(action: &'static str, path: &RelPath, source: std::io::Error) -> WorkspaceError {
-    WorkspaceError::Io { action, path: path.clone(), source }
-}
-pub(crate) fn is_beneath(path: &RelPath, dir: &RelPath) -> bool {
-    path.as_bytes().strip_prefix(dir.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'/'))
 }

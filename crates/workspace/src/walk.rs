@@ -11,6 +11,13 @@
 //! The `ignore` crate's own walker does one path resolution an entry and knows nothing of descriptors; this one
 //! uses its rules and reads directories itself, which is contained by construction and several times as fast.
 
+use crate::transaction::sibling::is_sibling;
+use crate::walk::plan::Plan;
+use crate::walk::plan::Walked;
+use crate::walk::shared::Queue;
+use crate::walk::shared::Walk;
+use crate::walk::visited::Task;
+use crate::walk::visited::Visited;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,197 +26,27 @@ use journeyman_protocol::ContentHash;
 use rustix::fs::{AtFlags, OFlags, statat};
 use rustix::io::Errno;
 
-use crate::files::root_dir::{Door, Links, Seen};
-use crate::rules;
-use crate::rules::{Layer, RuleCache};
-use crate::snapshot::tree::{Tree, file_clock};
+use crate::files::root_dir::Links;
+use crate::files::stat::Seen;
+use crate::files::stat::file_clock;
+use crate::rules::Layer;
 
-use crate::walk::known::{Known, Number};
+use crate::walk::known::Known;
 use crate::walk::visit::Finds;
 use crate::walk::visit::RULE_FILES;
 
 pub(crate) mod flatten;
 pub(crate) mod known;
 pub(crate) mod names;
+pub(crate) mod plan;
+pub(crate) mod shared;
 pub(crate) mod visit;
+pub(crate) mod visited;
 
 /// For each thread more, so many directories have to wait before it is worth its start.
 const HELP_FROM: usize = 24;
 /// More threads than this only wait for each other.
 const MAX_THREADS: usize = 8;
-/// What stands between a file's name and the tag in the name of its short-lived sibling.
-pub(crate) const SIBLING_TAG: &[u8] = b".jm-";
-/// Hexadecimal digits at the end of such a name.
-pub(crate) const SIBLING_DIGITS: usize = 16;
-
-/// What a walk looks at.
-pub(crate) struct Plan<'a> {
-    pub(crate) door: &'a Door,
-    pub(crate) rules: &'a RuleCache,
-    /// Where to begin; empty for the root.
-    pub(crate) under: Vec<u8>,
-    pub(crate) include_ignored: bool,
-    /// Whether to `stat` each file.
-    pub(crate) stat: bool,
-    pub(crate) max_files: usize,
-    /// Directories that were looked into before: a `CACHEDIR.TAG` that appears in one of them hides nothing.
-    pub(crate) known: &'a [&'a [WalkedDir]],
-    /// The tree that was found the last time. A directory whose rules and names are the same isn't held against
-    /// them again; each file is looked at all the same.
-    pub(crate) last: Option<&'a Tree>,
-    /// What [`Walked::listed`] was then.
-    pub(crate) listed: &'a [Option<Listed>],
-    /// Whether [`Walked::same`] may be said.
-    pub(crate) may_be_same: bool,
-    /// The short-lived siblings of transactions that were open during the walk. Asked after it, if a name looks
-    /// like one: whatever else has such a name is a file like any other.
-    pub(crate) siblings: &'a (dyn Fn() -> HashSet<Vec<u8>> + Sync),
-}
-
-impl<'a> Plan<'a> {
-    /// A walk of the whole tree for names alone: what isn't ignored, nothing of it looked at.
-    pub(crate) fn of_names(door: &'a Door, rules: &'a RuleCache, max_files: usize) -> Self {
-        Self {
-            door,
-            rules,
-            under: Vec::new(),
-            include_ignored: false,
-            stat: false,
-            max_files,
-            known: &[],
-            last: None,
-            listed: &[],
-            may_be_same: false,
-            siblings: &no_siblings,
-        }
-    }
-}
-
-/// For a walk that isn't about files.
-pub(crate) fn no_siblings() -> HashSet<Vec<u8>> {
-    HashSet::new()
-}
-
-/// A file or link, with what `stat` says if that was asked for.
-pub(crate) struct WalkedFile {
-    pub(crate) path: Vec<u8>,
-    pub(crate) seen: Option<Seen>,
-    /// Its place in the last tree.
-    pub(crate) known: Option<u32>,
-}
-
-/// A directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WalkedDir {
-    pub(crate) path: Vec<u8>,
-    /// Its permission bits, if `stat` was asked for.
-    pub(crate) permissions: u32,
-}
-
-/// A directory's signature when its names were listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Listed {
-    seen: Seen,
-    device: u64,
-    /// Whether a name that came or went since must show in it.
-    tells: bool,
-}
-
-impl Listed {
-    /// Returns true if a name that came or went since must show in the signature.
-    pub(crate) fn tells(&self) -> bool {
-        self.tells
-    }
-}
-
-/// What a walk found, sorted by the bytes of the paths.
-#[derive(Default)]
-pub(crate) struct Walked {
-    pub(crate) files: Vec<WalkedFile>,
-    pub(crate) dirs: Vec<WalkedDir>,
-    /// Directories that couldn't be read: what is in them is unknown.
-    pub(crate) unreadable: Vec<Vec<u8>>,
-    /// Everything named `.git`, in any case: noticed, and never entered.
-    pub(crate) repositories: Vec<Vec<u8>>,
-    /// There were more files than the limit.
-    pub(crate) overflow: bool,
-    /// A directory that would be read another time. It is among the unreadable ones too.
-    pub(crate) failed: Option<(Vec<u8>, Errno)>,
-    /// Nothing differs from the last tree: then nothing else is told.
-    pub(crate) same: bool,
-    /// The signatures of the root and of the directories, in this order: with the same one, a directory has the same
-    /// names. Empty where that isn't known.
-    pub(crate) listed: Vec<Option<Listed>>,
-    /// What tells the rules of another walk from those of this one, but for the tree's own files; `None` when one
-    /// of those changed during the walk.
-    pub(crate) rules: Option<ContentHash>,
-}
-
-enum Item {
-    New { name: Vec<u8>, seen: Option<Seen> },
-    Known { at: u32, seen: Option<Seen> },
-    Dir { index: usize },
-}
-
-enum Content {
-    Items {
-        items: Vec<Item>,
-        permissions: u32,
-    },
-    /// What the last tree has in this directory.
-    Same {
-        number: Number,
-    },
-    Unreadable,
-    /// It can't be read just now.
-    Failed(Errno),
-    /// It is gone, or a cache.
-    Nothing,
-}
-
-/// A directory that was read.
-struct Visited {
-    index: usize,
-    /// Its number in the last tree.
-    number: Option<Number>,
-    path: Vec<u8>,
-    content: Content,
-    listed: Option<Listed>,
-}
-
-struct Task {
-    index: usize,
-    depth: usize,
-    path: Vec<u8>,
-    layers: Option<Arc<Layer>>,
-    /// Its number in the last tree.
-    known: Option<Number>,
-    /// Whether the rules of the directories above are as they were for that.
-    trusted: bool,
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: Vec<Task>,
-    /// Tasks taken and not finished.
-    running: usize,
-    /// Threads that wait for a task.
-    idle: usize,
-}
-
-struct Walk<'a> {
-    plan: &'a Plan<'a>,
-    last: Option<Known<'a>>,
-    /// When it began, by the clock of file times.
-    begun: i64,
-    queue: Mutex<Queue>,
-    news: Condvar,
-    next_index: AtomicUsize,
-    files: AtomicUsize,
-    overflow: AtomicBool,
-    /// A rule file wasn't as it had been seen when its rules were read.
-    unsure: AtomicBool,
-}
 
 /// Walks the tree.
 ///
@@ -303,7 +140,7 @@ impl Walk<'_> {
         }
         let walked = flatten::flatten(visited, self.next_index.load(Ordering::Relaxed), self.plan, self.last);
         let mut walked = Walked { overflow, repositories, rules, ..walked };
-        let looks_like_one = |path: &[u8]| is_sibling(rules::last_component(path));
+        let looks_like_one = |path: &[u8]| is_sibling(crate::files::paths::last_component(path));
         if walked.files.iter().any(|file| looks_like_one(&file.path))
             || walked.dirs.iter().any(|dir| looks_like_one(&dir.path))
         {
@@ -356,14 +193,6 @@ impl Walk<'_> {
             self.news.notify_all();
         }
     }
-}
-
-/// Whether this is the name of a short-lived sibling of an atomic write, of this process or another.
-pub(crate) fn is_sibling(name: &[u8]) -> bool {
-    let Some(cut) = name.len().checked_sub(SIBLING_DIGITS + SIBLING_TAG.len()) else { return false };
-    let (front, back) = name.split_at_checked(cut).unwrap_or_default();
-    front.first() == Some(&b'.')
-        && back.strip_prefix(SIBLING_TAG).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Whether one of these is the directory, or above it.

@@ -1,9 +1,10 @@
 //! The workspace itself: one project tree, its journal and its snapshots.
 
+use crate::mutex::lock;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId};
 use journeyman_sandbox::Base;
@@ -13,33 +14,35 @@ use crate::commands::heartbeat::Beat;
 use crate::contents::quota::looked_over;
 use crate::contents::store::Vault;
 use crate::error::WorkspaceError;
+use crate::error::io_error;
+use crate::failpoint::{Failpoint, Step};
 use crate::files::content::FileContent;
 use crate::files::hashes::Prints;
 use crate::files::listing::{ListOptions, Listing, Stat, StatKind};
-use crate::files::root_dir::{Door, Last, Links, Seen, read_up_to};
+use crate::files::root_dir::{Door, Last, Links, read_up_to};
+use crate::files::stat::Seen;
 use crate::hard_links::HardLinks;
 use crate::ignored::Ignored;
-use crate::journal::{Cause, CheckpointRecord, End, Journal, Line, Mark, Sync};
-use crate::limits::{DIFF_FILE_BYTES, Failpoint, LABEL_BYTES, Limits, MAX_FILES, Options, Step};
+use crate::journal::record::{Cause, CheckpointRecord, Line};
+use crate::journal::{End, Journal, Sync};
+use crate::limits::{DIFF_FILE_BYTES, LABEL_BYTES, Limits, MAX_FILES};
+use crate::options::Options;
 use crate::rules::RuleCache;
+use crate::snapshot::capture::{Capture, Keep};
 use crate::snapshot::compare::filtered;
+use crate::snapshot::differences::{Difference, differences, kind_of};
+use crate::snapshot::entry::WalkedDir;
+use crate::snapshot::entry::{FileState, Kind};
 use crate::snapshot::stored::{cache_bytes, load_tree, read_cache, store_tree};
-use crate::snapshot::tree::{Capture, Difference, FileState, Keep, Kind, Tree, differences, kind_of};
+use crate::snapshot::tree::Tree;
 use crate::state::lock::{Lock, make_private_dir};
-use crate::transaction::{Hands, Intent, io_error};
+use crate::transaction::operation::{Hands, Intent};
 use crate::walk::names::repositories_in;
-use crate::walk::{Listed, Plan, WalkedDir, walk};
+use crate::walk::plan::{Listed, Plan};
+use crate::walk::walk;
 
 /// The stat cache is saved when one file in so many was read: writing it down costs as much as reading those again.
 const SAVE_ONE_IN: usize = 128;
-
-/// From where on changes in the journal aren't the command's.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Since {
-    /// A look at the tree, and when the command began afterwards.
-    Look(Mark, i64),
-    Checkpoint(CheckpointId),
-}
 
 /// The newest snapshot.
 #[derive(Default)]
@@ -104,11 +107,6 @@ impl fmt::Debug for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workspace").field("root", &self.root).finish_non_exhaustive()
     }
-}
-
-/// What the locks guard is replaced whole, so that it is valid after a panic too.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Workspace {
@@ -710,13 +708,5 @@ impl Workspace {
             other => other?,
         };
         read_up_to(&file, seen.size, DIFF_FILE_BYTES as u64).map_err(|source| io_error("read", path, source))
-    }
-}
-
-pub(crate) fn git_mode(state: &FileState) -> u32 {
-    match state.kind {
-        Kind::Link => 0o120_000,
-        Kind::File if state.mode & 0o100 != 0 => 0o100_755,
-        Kind::File => 0o100_644,
     }
 }

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use journeyman_agent::{Answer, CutOff, Filter, SessionHandle, Since, State, resume, start};
 use journeyman_protocol::{RunOutcome, UnixMillis};
 use journeyman_store::{NewEntry, Store, StoreError};
-use journeyman_workspace::limits::{Failpoint, Step};
+use journeyman_workspace::failpoint::{Failpoint, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::gated::{Gate, Gated, Op};
@@ -182,7 +182,7 @@ async fn work(plan: &Plan) -> Said {
         if Kill::AtStep(counter.fetch_add(1, Ordering::SeqCst) + 1) == kill {
             die();
         }
-        journeyman_workspace::limits::Fault::Go
+        journeyman_workspace::failpoint::Fault::Go
     });
     let healed = Arc::new(AtomicBool::new(false));
     let killer = Killer {

@@ -13,7 +13,7 @@ use journeyman_protocol::{Mode, SessionId, UnixMillis};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::{Blobs, SqliteStore, Store};
 use journeyman_tools::{Registry, SharedIndex};
-use journeyman_workspace::limits::Failpoint;
+use journeyman_workspace::failpoint::Failpoint;
 use journeyman_workspace::{Options, Workspace};
 
 use crate::task;

@@ -1,6 +1,7 @@
 //! Mending what can be mended of a project's state: damaged parts are dropped, and said; damaged files are moved to
 //! `damaged/`, where nobody looks for them.
 
+use crate::landing::line_file;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,10 +13,9 @@ use crate::contents::blob_usage::{Entry, Ledger, damaged_entries};
 use crate::contents::store::{Kept, Place, read_sections, salvage_section, section_of};
 use crate::copies::location::{Copied, copies_in};
 use crate::error::WorkspaceError;
-use crate::journal::Line;
 use crate::journal::reading::{Tail, is_gone, read_lines, written};
-use crate::landing::stored;
-use crate::limits::Clock;
+use crate::journal::record::Line;
+use crate::options::Clock;
 use crate::state::lock::{Lock, make_private_dir, replace_durably, state_error, sync_above};
 
 /// The directory of damaged files in a project's state directory.
@@ -191,7 +191,7 @@ fn mend_copy(
     clock: &Clock,
     told: &mut Vec<String>,
 ) -> Result<(), WorkspaceError> {
-    if copy.damage.is_some() || stored::is_damaged(&copy.dir, stored::CONTESTED)? {
+    if copy.damage.is_some() || line_file::is_damaged(&copy.dir, line_file::CONTESTED)? {
         let aside = set_aside(project, &copy.dir)?;
         told.push(format!(
             "the copy of session {} can't be landed any more; what was changed in it is in {}, and beside the project \
@@ -201,8 +201,8 @@ fn mend_copy(
         ));
         return Ok(());
     }
-    if stored::is_damaged(&copy.dir, stored::NAME)? {
-        let aside = set_aside(project, &copy.dir.join(stored::NAME))?;
+    if line_file::is_damaged(&copy.dir, line_file::NAME)? {
+        let aside = set_aside(project, &copy.dir.join(line_file::NAME))?;
         told.push(format!(
             "the changes of the copy of session {} are compared anew; what was written down of them is now {}",
             copy.session,

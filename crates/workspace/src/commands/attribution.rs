@@ -10,11 +10,11 @@ use journeyman_protocol::{RelPath, SessionId};
 
 use crate::commands::heartbeat::{Span, spans};
 use crate::error::WorkspaceError;
+use crate::failpoint::Step;
 use crate::journal::Mark;
-use crate::limits::Step;
+use crate::mutex::lock;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
-use crate::workspace::lock;
 
 impl Workspace {
     /// Looks at the tree while no change is open, and gives the journal's mark of that moment. Only where somebody

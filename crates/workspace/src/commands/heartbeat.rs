@@ -24,16 +24,19 @@ use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimen
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::commands::running::Live;
 use crate::contents::store::Vault;
 use crate::error::WorkspaceError;
+use crate::files::stat::file_clock;
+use crate::journal::Mark;
 use crate::journal::line_format::{parse, push_line};
-use crate::journal::{DirRecord, Mark};
+use crate::journal::record::DirRecord;
 use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
+use crate::snapshot::differences::differences;
+use crate::snapshot::entry::FileState;
+use crate::snapshot::entry::WalkedDir;
 use crate::snapshot::stored::{StoredTree, load_tree, store_tree};
-use crate::snapshot::tree::{FileState, Tree, differences, file_clock};
+use crate::snapshot::tree::Tree;
 use crate::state::lock::{make_private_dir, own_file, state_error};
-use crate::walk::WalkedDir;
 
 /// So many names are tried for one file; each command of a process takes one.
 const NAMES: u32 = 1_000;
@@ -474,4 +477,13 @@ fn prune(dir: &Path) {
             remove(path);
         }
     }
+}
+
+/// A command that runs in this process.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) session: SessionId,
+    pub(crate) call: CallId,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) journal_end: Mark,
 }

@@ -1,7 +1,9 @@
 //! Commands and checks: the tree before and after, whose changes are whose, and recovery after a crash.
 
 pub(crate) mod attribution;
+pub(crate) mod doing;
 pub(crate) mod heartbeat;
 pub(crate) mod observe;
 pub(crate) mod recovery;
 pub(crate) mod running;
+pub(crate) mod tree_snapshot;

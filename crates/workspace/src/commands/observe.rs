@@ -1,24 +1,31 @@
 //! What commands and checks did: the tree before and after, and the difference in the journal.
 
+use crate::commands::doing::Doing;
+use crate::snapshot::differences::Found;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
-use crate::change::{ChangeId, CheckpointId};
+use crate::change::CheckpointId;
+use crate::commands::heartbeat::Live;
 use crate::commands::heartbeat::{Beat, Begin, Span};
-use crate::commands::running::Live;
+use crate::commands::tree_snapshot::Since;
+use crate::commands::tree_snapshot::TreeSnapshot;
 use crate::error::WorkspaceError;
+use crate::failpoint::Step;
+use crate::files::stat::{TICK, file_clock, is_settled};
 use crate::ignored::Ignored;
-use crate::journal::{Cause, DirRecord, End, FileRecord, Journal, Line, ModeRecord, Record, Sync};
-use crate::limits::{MAX_DEPTH, Step};
+use crate::journal::record::Cause;
+use crate::journal::{End, Journal};
+use crate::limits::MAX_DEPTH;
+use crate::mutex::lock;
+use crate::snapshot::capture::Keep;
 use crate::snapshot::compare::{Others, dir_records, filtered, mode_records};
-use crate::snapshot::tree::{
-    Content, Difference, Entry, Keep, TICK, Tree, TreeSnapshot, differences, directories_only_in, file_clock,
-    is_settled,
-};
+use crate::snapshot::differences::{differences, directories_only_in};
+use crate::snapshot::entry::{Content, Entry};
+use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
-use crate::workspace::{Since, Writer, lock};
 
 /// From so many files read on, the stat cache is saved before a command: reading them again would cost more.
 const SAVE_FROM: usize = 64;
@@ -43,31 +50,6 @@ enum Besides {
     /// Small ignored files.
     Ignored,
     Nothing,
-}
-
-/// Whose doing a difference is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Doing<'a> {
-    pub(crate) session: &'a SessionId,
-    pub(crate) call: Option<&'a CallId>,
-    pub(crate) cause: Cause,
-}
-
-/// What differs between two looks at the tree.
-#[derive(Default)]
-pub(crate) struct Found {
-    pub(crate) files: Vec<Difference>,
-    pub(crate) made: Vec<DirRecord>,
-    pub(crate) removed: Vec<DirRecord>,
-    pub(crate) modes: Vec<ModeRecord>,
-    /// Other sessions whose doing it may be.
-    pub(crate) beside: Vec<SessionId>,
-}
-
-impl Found {
-    fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty() && self.modes.is_empty()
-    }
 }
 
 impl Workspace {
@@ -390,48 +372,6 @@ impl Workspace {
         sessions.dedup();
         shared.beside = sessions;
         (own, shared)
-    }
-}
-
-impl Doing<'_> {
-    /// Journals differences as one change that has happened; nothing where there are none.
-    pub(crate) fn journal(
-        self,
-        writer: &mut Writer,
-        found: Found,
-    ) -> Result<Vec<FileChange>, WorkspaceError> {
-        if found.is_empty() {
-            return Ok(Vec::new());
-        }
-        let Found { files, made, removed, modes, beside } = found;
-        let id = ChangeId(writer.journal.next_id());
-        let mut changes: Vec<FileChange> = files.iter().map(Difference::file_change).collect();
-        changes.extend(modes.iter().map(ModeRecord::file_change));
-        changes.sort_by(|one, other| one.path.cmp(&other.path));
-        let files = files.into_iter().map(|difference| FileRecord {
-            path: difference.path,
-            before: difference.before,
-            after: difference.after,
-            sibling: None,
-        });
-        let record = Record {
-            id,
-            session: self.session.clone(),
-            call: self.call.cloned(),
-            cause: self.cause,
-            at: writer.journal.now(),
-            files: files.collect(),
-            made,
-            removed,
-            cleared: Vec::new(),
-            modes,
-            undoes: Vec::new(),
-            left: Vec::new(),
-            beside,
-            settles_copy: false,
-        };
-        writer.journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
-        Ok(changes)
     }
 }
 

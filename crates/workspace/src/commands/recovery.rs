@@ -12,16 +12,21 @@ use std::sync::Arc;
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId, UnixMillis};
 
 use crate::change::CheckpointId;
+use crate::commands::doing::Doing;
 use crate::commands::heartbeat;
 use crate::commands::heartbeat::{Begin, DeadBeat, beats};
-use crate::commands::observe::{Doing, Found};
 use crate::error::WorkspaceError;
+use crate::failpoint::Step;
+use crate::files::stat::file_clock;
 use crate::ignored::since::IgnoredChanges;
 use crate::journal::history::{History, Selected};
-use crate::journal::{Cause, Line, Record};
-use crate::limits::Step;
+use crate::journal::record::{Cause, Line, Record};
+use crate::snapshot::capture::Keep;
 use crate::snapshot::compare::{Others, filtered};
-use crate::snapshot::tree::{Content, Difference, Keep, Tree, differences, file_clock, kind_of};
+use crate::snapshot::differences::Found;
+use crate::snapshot::differences::{Difference, differences, kind_of};
+use crate::snapshot::entry::Content;
+use crate::snapshot::tree::Tree;
 use crate::undo::plan_for;
 use crate::workspace::Workspace;
 

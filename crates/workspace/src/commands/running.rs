@@ -6,26 +6,20 @@
 
 use std::sync::{Arc, Weak};
 
-use journeyman_protocol::{CallId, SessionId};
 use journeyman_store::Durability;
 
+use crate::commands::doing::Doing;
 use crate::commands::heartbeat::Beat;
-use crate::commands::observe::{Doing, Found};
 use crate::error::WorkspaceError;
 use crate::journal::history::History;
-use crate::journal::{Cause, Mark};
-use crate::snapshot::tree::{Difference, FileState, Kind, Tree};
-use crate::transaction::{After, Operation, Source};
-use crate::workspace::{Workspace, Writer, lock};
-
-/// A command that runs in this process.
-#[derive(Debug)]
-pub(crate) struct Live {
-    pub(crate) session: SessionId,
-    pub(crate) call: CallId,
-    pub(crate) tree: Arc<Tree>,
-    pub(crate) journal_end: Mark,
-}
+use crate::journal::record::Cause;
+use crate::mutex::lock;
+use crate::snapshot::differences::Difference;
+use crate::snapshot::differences::Found;
+use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::tree::Tree;
+use crate::transaction::operation::{After, Operation, Source};
+use crate::workspace::{Workspace, Writer};
 
 impl Workspace {
     /// Notes that a command runs as long as its sign of life is held.
@@ -73,7 +67,7 @@ impl Workspace {
 
 fn state_in(tree: &Tree, path: &[u8]) -> Option<FileState> {
     let at = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path)).ok()?;
-    tree.entries.get(at).map(crate::snapshot::tree::Entry::state)
+    tree.entries.get(at).map(crate::snapshot::entry::Entry::state)
 }
 
 fn is_same(before: Option<FileState>, after: Option<FileState>) -> bool {

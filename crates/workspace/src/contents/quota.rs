@@ -23,13 +23,16 @@ use crate::commands::heartbeat::begins;
 use crate::contents::blob_usage::{Entry, cost, named_in};
 use crate::contents::store::Vault;
 use crate::error::WorkspaceError;
-use crate::journal::{Journal, Line, Record};
+use crate::failpoint::Step;
+use crate::journal::Journal;
+use crate::journal::record::{Line, Record};
 use crate::landing::stored::contents as stored_contents;
-use crate::limits::Step;
+use crate::mutex::lock;
+use crate::snapshot::entry::Content;
 use crate::snapshot::stored::{load_tree_with, read_cache};
-use crate::snapshot::tree::{Content, Tree};
+use crate::snapshot::tree::Tree;
 use crate::state::lock::{Lock, state_error};
-use crate::workspace::{Workspace, Writer, lock};
+use crate::workspace::{Workspace, Writer};
 
 /// So much of the quota is free after a sweep, so that the next change doesn't sweep again.
 const SLACK: u64 = 8;

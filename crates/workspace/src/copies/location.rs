@@ -4,12 +4,12 @@
 //! Its files are there too where that is on the file system of the project, and otherwise in a directory beside the
 //! project's root, `.journeyman-work-<hash>`.
 
+use crate::copies::record::Beside;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{ContentHash, SessionId};
-use serde::{Deserialize, Serialize};
 
 use crate::copies::record::{Found, Record};
 use crate::error::WorkspaceError;
@@ -26,16 +26,6 @@ const WORK: &str = "work";
 const REMOVED: &str = "removed-";
 /// A lock file whose name was taken away meanwhile is tried anew so often.
 const ATTEMPTS: usize = 8;
-
-/// Beside what a copy's files are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Beside {
-    /// In the state directory.
-    State,
-    /// In a directory beside the project's root.
-    Root,
-}
 
 /// The places of one session's copy.
 #[derive(Debug, Clone)]

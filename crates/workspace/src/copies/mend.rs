@@ -8,10 +8,10 @@ use rustix::fs::{OFlags, ftruncate};
 
 use journeyman_protocol::RelPath;
 
-use crate::copies::tiers::Reason;
+use crate::copies::info::Reason;
 use crate::copies::tiers::file::set_modified;
 use crate::files::root_dir::Links;
-use crate::snapshot::tree::Content;
+use crate::snapshot::entry::Content;
 use crate::transaction::staging::write_all;
 use crate::workspace::Workspace;
 

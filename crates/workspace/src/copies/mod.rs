@@ -3,85 +3,35 @@
 //! A copy is an overlay where the system has them, or else a directory. Its record names it; the contents it is made
 //! of lie among the project's. What is in it is compared with the checkpoint it was made from.
 
-use std::fmt;
+use crate::copies::info::CopyInfo;
+use crate::copies::info::Means;
+use crate::copies::isolated::Isolated;
+use crate::copies::tier::Tier;
 use std::sync::Arc;
 
-use journeyman_git::Git;
 use journeyman_protocol::{RelPath, SessionId, UnixMillis};
-use journeyman_sandbox::{Base, Sandbox};
-use serde::{Deserialize, Serialize};
+use journeyman_sandbox::Base;
 
 use crate::error::WorkspaceError;
 use crate::journal::history::History;
-use crate::limits::Options;
-use crate::state::lock::Holding;
+use crate::options::Options;
 use crate::workspace::Workspace;
 
 use crate::copies::location::Place;
 use crate::copies::record::{Found, Record};
-use crate::copies::tiers::Making;
+use crate::copies::tiers::making::Making;
 
+pub(crate) mod info;
+pub(crate) mod isolated;
 pub(crate) mod location;
 pub(crate) mod mend;
 pub(crate) mod record;
 pub(crate) mod refresh;
+pub(crate) mod tier;
 pub(crate) mod tiers;
 
 /// The label of the checkpoint that a copy is made from.
 const BASE_LABEL: &str = "before the isolated run";
-
-/// How a copy is made, best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tier {
-    /// An overlay: nothing is copied, changes lie in a layer of their own. Ignored files are seen too.
-    Overlay,
-    /// Files that share their blocks with the tree's.
-    Reflink,
-    /// What git has, checked out, and what differs from it copied.
-    Worktree,
-    /// Every file that isn't ignored, copied.
-    Copy,
-}
-
-impl Tier {
-    /// All of them, best first.
-    pub const ALL: [Self; 4] = [Self::Overlay, Self::Reflink, Self::Worktree, Self::Copy];
-}
-
-impl fmt::Display for Tier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Overlay => "overlay",
-            Self::Reflink => "reflink",
-            Self::Worktree => "worktree",
-            Self::Copy => "copy",
-        })
-    }
-}
-
-/// What making a copy needs.
-#[derive(Clone, Copy)]
-pub struct Means<'a> {
-    /// It mounts overlays.
-    pub sandbox: &'a Sandbox,
-    /// The user's git; without it there is no worktree tier.
-    pub git: Option<&'a Git>,
-    /// The tiers to try, in this order.
-    pub tiers: &'a [Tier],
-}
-
-/// A copy of the tree, open. While it lives, nobody else can open, land or discard it.
-#[derive(Debug)]
-pub struct Isolated {
-    pub(crate) workspace: Arc<Workspace>,
-    pub(crate) info: CopyInfo,
-    unavailable_tiers: Vec<(Tier, String)>,
-    left_out: Vec<(RelPath, String)>,
-    record: Record,
-    place: Place,
-    _held: Holding,
-}
 
 /// A copy that was just made.
 struct Fresh {
@@ -89,61 +39,6 @@ struct Fresh {
     record: Record,
     unavailable_tiers: Vec<(Tier, String)>,
     left_out: Vec<(RelPath, String)>,
-}
-
-/// What is known of a copy without opening it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CopyInfo {
-    /// The session whose copy it is; it names it.
-    pub session: SessionId,
-    /// How it was made.
-    pub tier: Tier,
-    /// When.
-    pub created: UnixMillis,
-    /// The checkpoint of the user's tree that it was made from.
-    pub base: crate::change::CheckpointId,
-    /// Who has it open, such as `pid 123`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub holder: Option<String>,
-}
-
-/// What [`Isolated::refresh`] found.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Refreshed {
-    /// Files that were changed in the user's tree meanwhile, and are so in the copy now.
-    pub taken: Vec<RelPath>,
-    /// Files that both changed, and that were merged.
-    pub merged: Vec<RelPath>,
-    /// Files that both changed in ways that don't go together; the copy has its own version of them, and landing it
-    /// asks again.
-    pub conflicts: Vec<RelPath>,
-}
-
-impl Isolated {
-    /// The copy as a workspace: its root is the user's, its files are its own.
-    #[must_use]
-    pub fn workspace(&self) -> &Arc<Workspace> {
-        &self.workspace
-    }
-
-    /// What is known of it.
-    #[must_use]
-    pub fn info(&self) -> &CopyInfo {
-        &self.info
-    }
-
-    /// The better tiers that couldn't be had, each with the reason.
-    #[must_use]
-    pub fn unavailable_tiers(&self) -> &[(Tier, String)] {
-        &self.unavailable_tiers
-    }
-
-    /// What the copy hasn't as the tree has it, such as a file that nobody may read, each with the reason. Known
-    /// after [`Workspace::isolate`] only.
-    #[must_use]
-    pub fn left_out(&self) -> &[(RelPath, String)] {
-        &self.left_out
-    }
 }
 
 impl Workspace {
@@ -184,7 +79,7 @@ impl Workspace {
         let making = Making { workspace: self, tree: &tree, place, means };
         let mut unavailable_tiers = Vec::new();
         for tier in means.tiers {
-            let made = match making.attempt(*tier) {
+            let made = match tiers::attempt(making, *tier) {
                 Ok(made) => made,
                 Err(reason) => {
                     unavailable_tiers.push((*tier, reason.0));
@@ -192,7 +87,7 @@ impl Workspace {
                     continue;
                 }
             };
-            let created = self.options.clock.as_ref().map_or(UnixMillis(0), crate::limits::Clock::now);
+            let created = self.options.clock.as_ref().map_or(UnixMillis(0), crate::options::Clock::now);
             let info = CopyInfo { session: session.clone(), tier: *tier, created, base, holder: None };
             let record = Record::new(info, made.beside);
             let opened = self.open_as_copy(made.base.clone(), place)?;
@@ -243,8 +138,9 @@ impl Workspace {
             record.opened_after = landing;
             record.write(place.dir())?;
         }
-        let refused =
-            |reason: tiers::Reason| WorkspaceError::NoCopy { reasons: vec![(record.info.tier, reason.0)] };
+        let refused = |reason: crate::copies::info::Reason| WorkspaceError::NoCopy {
+            reasons: vec![(record.info.tier, reason.0)],
+        };
         let base = tiers::reopen(self, &record, &place, means).map_err(refused)?;
         refresh::finish(self, base.clone(), &place.refreshing())?;
         let workspace = Arc::new(self.open_as_copy(base, &place)?);

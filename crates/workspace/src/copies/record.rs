@@ -12,8 +12,7 @@ use journeyman_protocol::{ContentHash, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::change::ChangeId;
-use crate::copies::CopyInfo;
-use crate::copies::location::Beside;
+use crate::copies::info::CopyInfo;
 use crate::error::WorkspaceError;
 use crate::limits::RECORD_BYTES;
 use crate::state::lock::{replace_durably, state_error};
@@ -126,13 +125,23 @@ fn boot() -> Option<String> {
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
+/// Beside what a copy's files are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Beside {
+    /// In the state directory.
+    State,
+    /// In a directory beside the project's root.
+    Root,
+}
+
 #[cfg(test)]
 mod tests {
     use journeyman_protocol::UnixMillis;
 
     use super::*;
     use crate::change::CheckpointId;
-    use crate::copies::Tier;
+    use crate::copies::tier::Tier;
 
     fn record() -> Record {
         let session = SessionId::new(UnixMillis(5), 6);

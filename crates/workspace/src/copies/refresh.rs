@@ -15,17 +15,20 @@ use journeyman_protocol::RelPath;
 use journeyman_sandbox::Base;
 
 use crate::change::CheckpointId;
+use crate::copies::info::{Means, Refreshed};
+use crate::copies::isolated::Isolated;
+use crate::copies::tier::Tier;
 use crate::copies::tiers;
 use crate::copies::tiers::overlay;
-use crate::copies::{Isolated, Means, Refreshed, Tier};
 use crate::error::WorkspaceError;
 use crate::files::remove::remove_tree;
-use crate::landing::changes::with_renames;
+use crate::landing::changes::{CopyChanges, LandOptions, Landing, OnConflict};
+use crate::landing::collect::with_renames;
 use crate::landing::contested;
-use crate::landing::{CopyChanges, LandOptions, Landing, OnConflict};
-use crate::limits::Options;
+use crate::options::Options;
 use crate::snapshot::compare::{dir_records, filtered};
-use crate::snapshot::tree::{Difference, Tree, differences, directories_only_in};
+use crate::snapshot::differences::{Difference, differences, directories_only_in};
+use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
 /// The label of the checkpoint that a refreshed copy is compared with.

@@ -8,7 +8,9 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::files::content::FileContent;
 use crate::limits::DIFF_FILE_BYTES;
-use crate::snapshot::tree::kind_of;
+use crate::snapshot::differences::kind_of;
+use crate::snapshot::entry::FileState;
+use crate::snapshot::entry::Kind;
 
 /// Lines around each change, as git shows them.
 const CONTEXT_LINES: usize = 3;
@@ -229,6 +231,14 @@ pub(crate) fn quoted(prefix: &str, path: &RelPath) -> String {
     }
     out.push('"');
     out
+}
+
+pub(crate) fn git_mode(state: &FileState) -> u32 {
+    match state.kind {
+        Kind::Link => 0o120_000,
+        Kind::File if state.mode & 0o100 != 0 => 0o100_755,
+        Kind::File => 0o100_644,
+    }
 }
 
 #[cfg(test)]

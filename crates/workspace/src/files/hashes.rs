@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Last, Links, Seen, hash_pieces};
+use crate::files::root_dir::{Last, Links, hash_pieces};
+use crate::files::stat::Seen;
+use crate::files::stat::{file_clock, is_settled};
 use crate::limits::MAX_PRINTS;
-use crate::snapshot::tree::{Content, file_clock, is_settled};
+use crate::mutex::lock;
+use crate::snapshot::entry::Content;
 use crate::workspace::Workspace;
-use crate::workspace::lock;
 
 /// Files that were hashed outside of a snapshot.
 pub(crate) type Prints = HashMap<RelPath, (Seen, ContentHash)>;

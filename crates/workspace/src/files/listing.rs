@@ -6,10 +6,12 @@ use globset::{GlobBuilder, GlobMatcher};
 use journeyman_protocol::RelPath;
 
 use crate::error::WorkspaceError;
+use crate::files::paths::last_component;
 use crate::files::root_dir::{Door, Last};
 use crate::limits::{GLOB_BRACES, GLOB_BYTES, GLOB_STARS};
-use crate::rules::{RuleCache, last_component};
-use crate::walk::{Plan, walk};
+use crate::rules::RuleCache;
+use crate::walk::plan::Plan;
+use crate::walk::walk;
 
 /// Of a glob that is refused for its length, an error shows so many bytes.
 const GLOB_SHOWN: usize = 60;

@@ -10,8 +10,8 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmod, fchmod, openat, renameat, st
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Seen, mode_of};
-use crate::repositories::children;
+use crate::files::directory::children;
+use crate::files::stat::{Seen, mode_of};
 use crate::state::lock::state_error;
 
 /// Directories open at once; what lies deeper is moved up first.

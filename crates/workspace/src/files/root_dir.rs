@@ -4,6 +4,8 @@
 //! `RESOLVE_BENEATH`, so that neither `..`, links, magic links nor a race lead out. Elsewhere, and where a
 //! sandbox forbids `openat2`, each component is opened by itself without following links.
 
+use crate::files::stat::Seen;
+use crate::files::stat::mode_of;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,7 +16,7 @@ use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_root_fs::open_beneath;
 pub(crate) use journeyman_root_fs::{Links, read_up_to};
 use journeyman_sandbox::Base;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use crate::error::{NotAFile, WorkspaceError};
@@ -30,89 +32,6 @@ pub(crate) enum Last {
     Follow,
     /// It is meant itself.
     Keep,
-}
-
-/// What `stat` says of a file, as far as it matters here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) mode: u32,
-    pub(crate) size: u64,
-    pub(crate) mtime: i64,
-    pub(crate) ctime: i64,
-    pub(crate) ino: u64,
-    pub(crate) owner: (u32, u32),
-    /// How many names it has.
-    pub(crate) names: u32,
-}
-
-impl Seen {
-    /// Takes what matters; times beyond the year 2262 wrap, which only makes a file look changed.
-    // The fields' types differ between platforms.
-    #[allow(
-        clippy::unnecessary_cast,
-        clippy::cast_lossless,
-        trivial_numeric_casts,
-        clippy::unnecessary_fallible_conversions
-    )]
-    pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
-        let nanos = |s: i64, ns: i64| s.wrapping_mul(1_000_000_000).wrapping_add(ns);
-        Self {
-            mode: stat.st_mode as u32,
-            size: u64::try_from(stat.st_size).unwrap_or_default(),
-            mtime: nanos(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            ctime: nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
-            ino: stat.st_ino as u64,
-            owner: (stat.st_uid, stat.st_gid),
-            names: u32::try_from(stat.st_nlink).unwrap_or(u32::MAX),
-        }
-    }
-
-    pub(crate) fn file_type(&self) -> FileType {
-        #[allow(clippy::useless_conversion)]
-        match rustix::fs::RawMode::try_from(self.mode) {
-            Ok(mode) => FileType::from_raw_mode(mode),
-            Err(_) => FileType::Unknown,
-        }
-    }
-
-    pub(crate) fn is_file(&self) -> bool {
-        self.file_type() == FileType::RegularFile
-    }
-
-    pub(crate) fn is_link(&self) -> bool {
-        self.file_type() == FileType::Symlink
-    }
-
-    pub(crate) fn is_dir(&self) -> bool {
-        self.file_type() == FileType::Directory
-    }
-
-    pub(crate) fn permissions(&self) -> u32 {
-        self.mode & 0o7777
-    }
-
-    /// Why this has no content, if so.
-    pub(crate) fn not_a_file(&self) -> Option<NotAFile> {
-        match self.file_type() {
-            FileType::RegularFile => None,
-            FileType::Directory => Some(NotAFile::Directory),
-            FileType::Fifo => Some(NotAFile::Fifo),
-            FileType::Socket => Some(NotAFile::Socket),
-            FileType::CharacterDevice | FileType::BlockDevice => Some(NotAFile::Device),
-            FileType::Symlink | FileType::Unknown => Some(NotAFile::Other),
-        }
-    }
-
-    /// Whether this is the same content as `other` was, as far as `stat` can tell across a rename (which
-    /// changes the ctime).
-    pub(crate) fn same_content(&self, other: &Self) -> bool {
-        (self.ino, self.size, self.mtime) == (other.ino, other.size, other.mtime)
-    }
-}
-
-/// Permission bits as the system wants them.
-pub(crate) fn mode_of(permissions: u32) -> Mode {
-    Mode::from_raw_mode((permissions & 0o7777) as rustix::fs::RawMode)
 }
 
 /// The root's descriptor.

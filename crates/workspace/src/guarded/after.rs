@@ -7,7 +7,7 @@ use journeyman_protocol::{ContentHash, GuardViolation, GuardViolationKind, RelPa
 use rustix::fs::fstat;
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::Seen;
+use crate::files::stat::Seen;
 use crate::guarded::keep::Kept;
 use crate::guarded::look::{Look, Products};
 use crate::guarded::{Aftermath, Edits, Guarded, Known, settings_of_bare};

@@ -9,10 +9,11 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::files::root_dir::{Door, Links, Seen, mode_of, read_up_to};
+use crate::files::directory::{children, open_dir};
+use crate::files::root_dir::{Door, Links, read_up_to};
+use crate::files::stat::{Seen, mode_of};
+use crate::files::stat::{file_clock, is_settled};
 use crate::limits::MAX_DEPTH;
-use crate::repositories::{children, open_dir};
-use crate::snapshot::tree::{file_clock, is_settled};
 use crate::transaction::staging::write_all;
 
 /// Maximum number of files and directories kept of one guarded directory: editors' and agents' settings have dozens.

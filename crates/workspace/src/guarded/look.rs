@@ -13,11 +13,14 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat};
 use rustix::io::Errno;
 
-use crate::files::root_dir::{Door, Links, Seen};
-use crate::guarded::GuardRules;
+use crate::files::paths::last_component;
+use crate::files::root_dir::{Door, Links};
+use crate::files::stat::Seen;
+use crate::files::stat::{file_clock, is_settled};
 use crate::limits::MAX_DEPTH;
-use crate::rules::{Layer, RuleCache, Source, is_ignored, last_component};
-use crate::snapshot::tree::{Tree, file_clock, is_settled};
+use crate::options::GuardRules;
+use crate::rules::{Layer, RuleCache, Source, is_ignored};
+use crate::snapshot::tree::Tree;
 use crate::walk::names::Names;
 use crate::walk::visit::{RULE_FILES, device_of};
 use crate::workspace::Workspace;

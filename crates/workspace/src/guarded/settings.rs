@@ -6,9 +6,9 @@
 
 use journeyman_protocol::{ContentHash, RelPath};
 
+use crate::files::directory::children;
 use crate::files::root_dir::Door;
 use crate::guarded::keep::read_small;
-use crate::repositories::children;
 use crate::workspace::Workspace;
 
 /// Maximum size of settings that are read, in bytes; larger ones count as running something.

@@ -2,8 +2,9 @@
 
 use journeyman_protocol::RelPath;
 
-use crate::snapshot::tree::Keep;
-use crate::walk::{Plan, walk};
+use crate::snapshot::capture::Keep;
+use crate::walk::plan::Plan;
+use crate::walk::walk;
 use crate::workspace::Workspace;
 
 /// The maximum number of files that one look takes in: the installed dependencies of a large project.

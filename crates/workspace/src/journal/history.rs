@@ -4,6 +4,8 @@
 //! change is in effect unless something that took it back is; the journal is walked once, newest first, to tell.
 //! It may differ from file to file: what an undo had to leave, it didn't take back.
 
+use crate::journal::undone::undone_at;
+use crate::journal::undone::undone_in;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -12,7 +14,7 @@ use journeyman_protocol::{CallId, RelPath, SessionId};
 
 use crate::change::{ChangeId, CheckpointId, UndoTarget};
 use crate::error::WorkspaceError;
-use crate::journal::{Cause, Dropped, Line, Record};
+use crate::journal::record::{Cause, Dropped, Line, Record};
 
 /// Which changes were taken back, as far as one file is concerned.
 type Undone = Rc<HashSet<ChangeId>>;
@@ -286,26 +288,6 @@ impl History {
     }
 }
 
-/// The changes that were taken back, as far as `path` is concerned; without one, as far as nothing was left.
-/// A record can only take back what came before it, so that one walk is enough whatever a journal says.
-fn undone_at<'a>(
-    done: impl DoubleEndedIterator<Item = &'a Record>,
-    path: Option<&RelPath>,
-) -> HashSet<ChangeId> {
-    let mut undone = HashSet::new();
-    for taker in done.rev().filter(|record| !record.undoes.is_empty()) {
-        if !undone.contains(&taker.id) && !path.is_some_and(|path| taker.left.contains(path)) {
-            undone.extend(taker.undoes.iter().filter(|id| **id < taker.id));
-        }
-    }
-    undone
-}
-
-/// The changes that were taken back, oldest first in and as far as nothing was left.
-pub(crate) fn undone_in<'a>(done: impl DoubleEndedIterator<Item = &'a Record>) -> HashSet<ChangeId> {
-    undone_at(done, None)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -315,9 +297,10 @@ mod tests {
     use journeyman_store::Blobs;
 
     use super::*;
-    use crate::journal::{CheckpointRecord, FileRecord, Journal, Sync};
-    use crate::limits::Options;
-    use crate::snapshot::tree::{FileState, Kind};
+    use crate::journal::record::{CheckpointRecord, FileRecord};
+    use crate::journal::{Journal, Sync};
+    use crate::options::Options;
+    use crate::snapshot::entry::{FileState, Kind};
     use crate::workspace::Workspace;
 
     fn session(number: u64) -> SessionId {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::journal::Line;
 use crate::journal::line_format::{parse, push_line};
+use crate::journal::record::Line;
 
 /// What a journal's bytes hold.
 #[derive(Debug, Default)]

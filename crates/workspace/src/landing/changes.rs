@@ -1,320 +1,121 @@
-//! What a copy has that the tree it was made from had not.
+//! The changes of a copy, the options of landing them, and the result.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use crate::change::Applied;
+use crate::change::CheckpointId;
+use crate::journal::record::DirRecord;
+use crate::snapshot::differences::kind_of;
+use crate::snapshot::entry::FileState;
+use journeyman_protocol::FileChange;
+use journeyman_protocol::RelPath;
+use journeyman_protocol::SessionId;
+use serde::Deserialize;
+use serde::Serialize;
 
-use journeyman_protocol::{ContentHash, RelPath, SessionId};
-use journeyman_store::Durability;
-
-use crate::contents::store::Kept;
-use crate::copies::{CopyInfo, Isolated};
-use crate::error::WorkspaceError;
-use crate::files::root_dir::{Links, Seen, read_up_to};
-use crate::journal::Cause;
-use crate::journal::history::History;
-use crate::landing::contested;
-use crate::landing::contested::Contested;
-use crate::landing::large_files::Large;
-use crate::landing::refusals::Filter;
-use crate::landing::verdict::is_same;
-use crate::landing::{CopyChange, CopyChanges, stored};
-use crate::rules::is_git;
-use crate::snapshot::compare::{dir_records, filtered};
-use crate::snapshot::tree::{
-    Difference, Entry, FileState, Kind, Tree, differences, directories_only_in, observe,
-};
-use crate::transaction::io_error;
-use crate::workspace::Workspace;
-
-impl Workspace {
-    /// What was changed in a copy of this tree. Ignored files count where an edit, not a command, changed them.
-    /// The answer is kept beside the copy: see [`Workspace::stored_changes`].
-    ///
-    /// Files over [`kept_file_bytes`](crate::limits::Limits::kept_file_bytes) are no blobs; as far as there is room, they are
-    /// copied to lie beside the copy.
-    ///
-    /// # Errors
-    /// As [`Workspace::changes_since`]; [`WorkspaceError::Raced`] when the copy is being changed;
-    /// [`WorkspaceError::State`].
-    pub fn copy_changes(&self, copy: &Isolated) -> Result<CopyChanges, WorkspaceError> {
-        self.changes_of(copy.workspace(), copy.info())
-    }
-
-    /// The same of any workspace that began as this one was at the base.
-    ///
-    /// # Errors
-    /// As [`Workspace::copy_changes`].
-    #[doc(hidden)]
-    pub fn changes_of(&self, copy: &Workspace, info: &CopyInfo) -> Result<CopyChanges, WorkspaceError> {
-        // Until they are written down beside the copy, nothing says that the contents are needed.
-        let _using = self.vault.blobs().using()?;
-        let base = self.checkpoint_tree(&info.base)?;
-        let now = copy.snapshot_after(&base, false)?;
-        let compared = Compared { user: self, copy, base: &base, now: &now };
-        let mut found = filtered(copy.inputs(), &base, differences(&base, &now))?;
-        // Between two directories signatures tell nothing.
-        found.retain(|difference| !is_uncertain(difference));
-        compared.add_unkept(&mut found)?;
-        compared.add_edited(&mut found)?;
-        compared.contest(&mut found, contested::read(&self.copy_dir(&info.session))?)?;
-        found.retain(|difference| !difference.path.components().any(is_git));
-        found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let mut large = Large::of(&self.copy_dir(&info.session));
-        for difference in &mut found {
-            compared.keep(difference, &mut large)?;
-        }
-        large.tidy()?;
-        copy.vault.sync()?;
-        self.vault.sync()?;
-        let (made, removed) = (directories_only_in(&now, &base), directories_only_in(&base, &now));
-        let made = dir_records(&copy.door, &made, true);
-        let objections = match Filter::of(self) {
-            Some(filter) => {
-                let dirs: Vec<RelPath> = made.iter().map(|dir| dir.path.clone()).collect();
-                filter.objections(copy, &found, &dirs)?
-            }
-            None => Vec::new(),
-        };
-        let changes = CopyChanges {
-            session: info.session.clone(),
-            base: info.base,
-            files: with_renames(found),
-            made,
-            objections,
-            removed: dir_records(&copy.door, &removed, false),
-        };
-        stored::write(&self.copy_dir(&changes.session), &changes)?;
-        Ok(changes)
-    }
-
-    /// What [`Workspace::copy_changes`] found last in the copy of a session, as long as nobody opened the copy
-    /// since; nothing of the copy is looked at. `None` where that isn't known, or what was written down is damaged:
-    /// the copy itself tells.
-    ///
-    /// # Errors
-    /// [`WorkspaceError::State`].
-    pub fn stored_changes(&self, session: &SessionId) -> Result<Option<CopyChanges>, WorkspaceError> {
-        stored::read(&self.copy_dir(session), session)
-    }
-
-    /// Forgets them: the copy is about to be changed.
-    pub(crate) fn forget_changes(&self, session: &SessionId) -> Result<(), WorkspaceError> {
-        stored::remove(&self.copy_dir(session))
-    }
-
-    pub(crate) fn copy_dir(&self, session: &SessionId) -> std::path::PathBuf {
-        self.options.state_dir.join("work").join(session.as_str())
-    }
+/// What a copy has that the tree it was made from had not, exactly: additions, edits, deletions, renames, changes of
+/// mode, links. Contents lie among the blobs, so that the copy itself isn't needed any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyChanges {
+    /// Whose copy it was.
+    pub session: SessionId,
+    /// The checkpoint of the user's tree that the changes are against.
+    pub base: CheckpointId,
+    /// Sorted by name, each name once.
+    pub(crate) files: Vec<CopyChange>,
+    /// Directories that are only in the copy, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) made: Vec<DirRecord>,
+    /// Directories that the copy hasn't any more, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) removed: Vec<DirRecord>,
+    /// Files that may not be landed, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) objections: Vec<(RelPath, String)>,
 }
 
-/// A copy beside the tree it was made from.
-struct Compared<'a> {
-    user: &'a Workspace,
-    copy: &'a Workspace,
-    base: &'a Tree,
-    now: &'a Tree,
+/// One file of [`CopyChanges`]. One that got another name is two: the old name is gone, the new one says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CopyChange {
+    pub(crate) path: RelPath,
+    /// Its earlier name, where it has the content and the mode of a file that is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<RelPath>,
+    /// In the tree that the copy was made from, under this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<FileState>,
+    /// In the copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) after: Option<FileState>,
 }
 
-impl Compared<'_> {
-    /// Adds what only contents can tell: files of the same size that were too large to be kept with a hash. The
-    /// base has no signatures, so that the user's tree speaks for it. A file that differs there was changed on one
-    /// of both sides, and landing it has to ask.
-    fn add_unkept(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
-        let known = paths_of(found);
-        let before: HashMap<&[u8], &Entry> =
-            self.base.entries.iter().map(|entry| (entry.path.as_slice(), entry)).collect();
-        for entry in &self.now.entries {
-            let Some(known_before) = before.get(entry.path.as_slice()) else { continue };
-            let (before, after) = (known_before.state(), entry.state());
-            if before.hash.is_some() && after.hash.is_some() || known.contains(entry.path.as_slice()) {
-                continue;
-            }
-            let Ok(path) = RelPath::parse(&entry.path) else { continue };
-            let here = self.user.door.look(&path).ok().flatten();
-            // An overlay shows a file that nobody changed as it is, down to its inode and the time it changed last.
-            let signature = |seen: &Seen| (seen.ino, seen.size, seen.mtime, seen.ctime);
-            let untouched = [here.as_ref(), Some(&known_before.seen)];
-            if untouched.into_iter().flatten().any(|seen| signature(seen) == signature(&entry.seen)) {
-                continue;
-            }
-            let (Some(here), Some(there)) = (state_at(self.user, &path)?, state_at(self.copy, &path)?) else {
-                continue;
-            };
-            if here.hash != there.hash {
-                found.push(Difference { path, before: Some(before), after: Some(there) });
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds ignored files that edits changed, and what edits tell of files whose earlier content the base doesn't
-    /// know.
-    fn add_edited(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
-        let mut first: BTreeMap<RelPath, Option<FileState>> = BTreeMap::new();
-        let history = History::new(self.copy.journal().lines()?);
-        for record in history.into_done().into_iter().filter(|record| record.cause == Cause::Edit) {
-            for file in record.files {
-                first.entry(file.path).or_insert(file.before);
-            }
-        }
-        for difference in found.iter_mut() {
-            if let Some(before) = &mut difference.before
-                && before.hash.is_none()
-                && let Some(Some(edited)) = first.get(&difference.path)
-                && edited.size == before.size
-            {
-                before.hash = edited.hash;
-            }
-        }
-        let known = paths_of(found);
-        let in_base: HashSet<&[u8]> = self.base.entries.iter().map(|entry| entry.path.as_slice()).collect();
-        let mut edited = Vec::new();
-        for (path, before) in first {
-            if known.contains(path.as_bytes()) || in_base.contains(path.as_bytes()) {
-                continue;
-            }
-            let after = state_at(self.copy, &path)?;
-            if !is_same(before.as_ref(), after.as_ref()) {
-                edited.push(Difference { path, before, after });
-            }
-        }
-        found.extend(edited);
-        Ok(())
-    }
-
-    /// Compares files that both sides changed before a refresh with what they were then.
-    fn contest(&self, found: &mut Vec<Difference>, contested: Contested) -> Result<(), WorkspaceError> {
-        if contested.is_empty() {
-            return Ok(());
-        }
-        found.retain(|difference| !contested.contains_key(&difference.path));
-        for (path, before) in contested {
-            let after = state_at(self.copy, &path)?;
-            if !is_same(before.as_ref(), after.as_ref()) {
-                found.push(Difference { path, before, after });
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts the content among the tree's own; what is too large for that is hashed, and kept beside the copy.
-    fn keep(&self, difference: &mut Difference, large: &mut Large) -> Result<(), WorkspaceError> {
-        let path = &difference.path;
-        let Some(after) = &mut difference.after else { return Ok(()) };
-        if let Some(hash) = after.hash
-            && self.user.vault.verify(&hash)? == Kept::Whole
-        {
-            return Ok(());
-        }
-        let raced = || WorkspaceError::Raced { path: path.clone() };
-        let most = self.user.limits().kept_file_bytes;
-        if after.hash.is_none() || after.size > most {
-            // What can't be read has no hash, and landing it will say so.
-            let Some(there) = state_at(self.copy, path)? else { return Ok(()) };
-            *after = there;
-        }
-        let Some(hash) = after.hash else { return Ok(()) };
-        if after.size > most {
-            // With the content in place already, only the mode can be to land.
-            let here = state_at(self.user, path)?.and_then(|here| here.hash);
-            return if here == Some(hash) { Ok(()) } else { large.keep(&self.copy.door, path, after) };
-        }
-        let bytes = match self.copy.vault.get(&hash)? {
-            Some(bytes) => bytes,
-            None => self.read(path, after)?,
-        };
-        if ContentHash::of(&bytes) != hash {
-            return Err(raced());
-        }
-        self.user.vault.put(&bytes, Durability::Later)?;
-        Ok(())
-    }
-
-    fn read(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {
-        let door = &self.copy.door;
-        if state.kind == Kind::Link {
-            return door.read_link(path).map_err(|errno| door.fail("read", path, errno));
-        }
-        let (file, seen) = door.read_file(path, Links::Refuse)?;
-        let bytes =
-            read_up_to(&file, seen.size, state.size).map_err(|source| io_error("read", path, source))?;
-        bytes.ok_or_else(|| WorkspaceError::Raced { path: path.clone() })
-    }
+/// What happens to files that both sides changed in ways that don't go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnConflict {
+    /// Nothing at all is landed.
+    #[default]
+    Refuse,
+    /// Texts get conflict markers, all others stay as the user has them. The user asked for it.
+    Markers,
+    /// They stay as the user has them.
+    Mine,
+    /// They become what the copy has, as far as that can be had.
+    Theirs,
 }
 
-/// Whether only a signature says that the file differs.
-fn is_uncertain(difference: &Difference) -> bool {
-    match (&difference.before, &difference.after) {
-        (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
-        _ => false,
-    }
+/// How to land.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LandOptions {
+    /// Files that both changed.
+    pub on_conflict: OnConflict,
+    /// Only tell what would happen.
+    pub dry_run: bool,
+    /// Nothing is merged: files that both changed are conflicts, also where their lines go together. For landing
+    /// exactly what was checked.
+    pub as_checked: bool,
+    /// What can't be undone is landed all the same: somebody said yes to it.
+    pub beyond_undo: bool,
 }
 
-fn paths_of(found: &[Difference]) -> HashSet<Vec<u8>> {
-    found.iter().map(|difference| difference.path.as_bytes().to_vec()).collect()
+/// What landing did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    /// The change in the journal; with nothing landed it is [`ChangeId::NONE`](crate::change::ChangeId::NONE).
+    pub applied: Applied,
+    /// Files that both changed, and that were merged line by line: nobody has checked the result yet.
+    pub merged: Vec<RelPath>,
+    /// Files that both changed in ways that don't go together, or that can't be landed, each with the reason. With
+    /// [`OnConflict::Refuse`] nothing was landed when there are any.
+    pub conflicts: Vec<(RelPath, String)>,
+    /// Those conflicts that have nothing to do with the user's changes: what a command made or changed there may not be
+    /// landed.
+    pub refused: Vec<RelPath>,
+    /// Files that the user's tree has already as the copy has them.
+    pub already: Vec<RelPath>,
+    /// Those conflicts that the word on conflicts found no way with, each with the reason: the copy's version of these
+    /// is not in the tree. Empty with [`OnConflict::Refuse`] and [`OnConflict::Mine`].
+    pub left: Vec<(RelPath, String)>,
 }
 
-/// The file's state, hashed whatever its size; `None` where there is no file that can be read.
-fn state_at(workspace: &Workspace, path: &RelPath) -> Result<Option<FileState>, WorkspaceError> {
-    match observe(&workspace.door, path) {
-        Ok(found) => Ok(found.map(|(state, _)| state)),
-        Err(
-            WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. } | WorkspaceError::Denied { .. },
-        ) => Ok(None),
-        Err(other) => Err(other),
-    }
-}
-
-pub(crate) fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
-    let mut renames: HashMap<RelPath, RelPath> =
-        renames(&found).into_iter().map(|(from, to)| (to, from)).collect();
-    let files = found.into_iter().map(|Difference { path, before, after }| {
-        let from = renames.remove(&path);
-        CopyChange { path, from, before, after }
-    });
-    files.collect()
-}
-
-/// Files that have the content and the permissions of one that is gone, as (earlier, later) name: each at most
-/// once, those that keep their last component first. An empty file has nothing to be known by.
-pub(crate) fn renames(found: &[Difference]) -> Vec<(RelPath, RelPath)> {
-    type Nature = (Kind, u32, ContentHash);
-    let nature = |state: &FileState| -> Option<Nature> {
-        let hash = state.hash.filter(|_| state.size > 0)?;
-        let mode = if state.kind == Kind::Link { 0 } else { state.mode };
-        Some((state.kind, mode, hash))
-    };
-    let key = |kind: Kind, mode: u32, hash: ContentHash| (kind == Kind::Link, mode, *hash.as_bytes());
-    let mut gone: HashMap<_, VecDeque<&RelPath>> = HashMap::new();
-    let mut made = Vec::new();
-    for difference in found {
-        match (&difference.before, &difference.after) {
-            (Some(before), None) => {
-                if let Some((kind, mode, hash)) = nature(before) {
-                    gone.entry(key(kind, mode, hash)).or_default().push_back(&difference.path);
-                }
-            }
-            (None, Some(after)) => {
-                if let Some((kind, mode, hash)) = nature(after) {
-                    made.push((key(kind, mode, hash), &difference.path));
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut pairs = Vec::new();
-    for keeps_name in [true, false] {
-        made.retain(|(key, to)| {
-            let Some(candidates) = gone.get_mut(key) else { return false };
-            let at = candidates.iter().position(|from| !keeps_name || from.file_name() == to.file_name());
-            match at.and_then(|at| candidates.remove(at)) {
-                Some(from) => {
-                    pairs.push((from.clone(), (*to).clone()));
-                    false
-                }
-                None => true,
-            }
+impl CopyChanges {
+    /// The files, sorted.
+    #[must_use]
+    pub fn files(&self) -> Vec<FileChange> {
+        let files = self.files.iter().map(|file| FileChange {
+            path: file.path.clone(),
+            kind: kind_of(file.before.is_some(), file.after.is_some()),
         });
+        files.collect()
     }
-    pairs.sort_unstable();
-    pairs
+
+    /// The renames among them, as (earlier, later) name.
+    #[must_use]
+    pub fn renames(&self) -> Vec<(RelPath, RelPath)> {
+        let renamed = self.files.iter().filter_map(|file| Some((file.from.clone()?, file.path.clone())));
+        renamed.collect()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty()
+    }
 }

@@ -4,6 +4,7 @@
 //! the copy alone had changed them: landing would take the user's lines away without a word. So what both sides
 //! started from is written down beside the copy, and stays what they are compared with.
 
+use crate::landing::line_file;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
@@ -11,8 +12,8 @@ use journeyman_protocol::RelPath;
 use serde::{Deserialize, Serialize};
 
 use crate::error::WorkspaceError;
-use crate::landing::{CopyChange, CopyChanges, Landing, stored};
-use crate::snapshot::tree::FileState;
+use crate::landing::changes::{CopyChange, CopyChanges, Landing};
+use crate::snapshot::entry::FileState;
 
 /// What each of them was before both sides changed it.
 pub(crate) type Contested = BTreeMap<RelPath, Option<FileState>>;
@@ -47,13 +48,13 @@ pub(crate) fn note(dir: &Path, changes: &CopyChanges, landing: &Landing) -> Resu
         return Ok(());
     }
     let lines: Vec<Line> = noted.into_iter().map(|(path, before)| Line { path, before }).collect();
-    stored::write_to(dir, stored::CONTESTED, &lines)
+    line_file::write_to(dir, line_file::CONTESTED, &lines)
 }
 
 /// Those that were noted.
 pub(crate) fn read(dir: &Path) -> Result<Contested, WorkspaceError> {
     let damaged = || WorkspaceError::Lost { what: "the list of contested files".to_owned() };
-    let Some(text) = stored::read_from(dir, stored::CONTESTED)? else { return Ok(Contested::new()) };
-    let lines: Vec<Line> = stored::parsed(&text).ok_or_else(damaged)?;
+    let Some(text) = line_file::read_from(dir, line_file::CONTESTED)? else { return Ok(Contested::new()) };
+    let lines: Vec<Line> = line_file::parsed(&text).ok_or_else(damaged)?;
     Ok(lines.into_iter().map(|line| (line.path, line.before)).collect())
 }

@@ -6,13 +6,13 @@ use journeyman_protocol::{FileChangeKind, RelPath};
 
 use crate::error::WorkspaceError;
 use crate::files::diff::Diff;
+use crate::files::diff::git_mode;
 use crate::files::diff::{FileDiff, Side, file_diff, quoted};
+use crate::landing::changes::{CopyChange, CopyChanges};
 use crate::landing::lines::{Numbering, edits};
-use crate::landing::{CopyChange, CopyChanges};
 use crate::limits::{DIFF_FILE_BYTES, MERGE_STEPS};
-use crate::snapshot::tree::FileState;
+use crate::snapshot::entry::FileState;
 use crate::workspace::Workspace;
-use crate::workspace::git_mode;
 
 /// How much changes are, to compare them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

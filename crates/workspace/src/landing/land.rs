@@ -1,32 +1,23 @@
 //! Landing: a copy's changes as one transaction on the user's tree.
 
+use crate::landing::plan::Besides;
 use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
 use crate::change::{Applied, ChangeId};
 use crate::error::WorkspaceError;
-use crate::journal::{Cause, DirRecord};
-use crate::landing::changes::renames;
+use crate::journal::record::Cause;
+use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, Landing, OnConflict};
+use crate::landing::collect::renames;
 use crate::landing::plan::Planner;
 use crate::landing::verdict::is_same;
-use crate::landing::{CopyChange, CopyChanges, LandOptions, Landing, OnConflict};
 use crate::rules::is_git;
+use crate::snapshot::capture::Keep;
 use crate::snapshot::compare::filtered;
-use crate::snapshot::tree::{Difference, Keep, differences, kind_of};
-use crate::transaction::{Intent, Operation};
+use crate::snapshot::differences::{Difference, differences, kind_of};
+use crate::transaction::operation::Intent;
 use crate::workspace::Workspace;
-
-/// What else belongs to a landing's transaction.
-#[derive(Debug, Default)]
-pub(crate) struct Besides {
-    /// Of other files than the copy's changes.
-    pub(crate) operations: Vec<Operation>,
-    /// Directories to make, besides those that files need.
-    pub(crate) make: Vec<DirRecord>,
-    /// Directories to remove at the end if they are empty.
-    pub(crate) remove: Vec<DirRecord>,
-}
 
 impl Workspace {
     /// Brings the changes of a copy into this tree as one transaction, all of it or nothing. What the user changed

@@ -14,7 +14,7 @@ use journeyman_protocol::{ContentHash, RelPath};
 use crate::error::WorkspaceError;
 use crate::files::root_dir::{Door, Links};
 use crate::limits::LARGE_BYTES;
-use crate::snapshot::tree::{FileState, Kind};
+use crate::snapshot::entry::{FileState, Kind};
 use crate::state::lock::{make_private_dir, state_error};
 use crate::transaction::staging::copy_pieces;
 

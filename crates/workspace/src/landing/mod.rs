@@ -5,130 +5,16 @@
 //! and compared while the copy is closed. Landing judges each file by three states, merges lines where both sides
 //! changed them, and carries all of it out as one journaled transaction.
 
-use journeyman_protocol::{FileChange, RelPath, SessionId};
-use serde::{Deserialize, Serialize};
-
-use crate::change::{Applied, CheckpointId};
-use crate::journal::DirRecord;
-use crate::snapshot::tree::{FileState, kind_of};
-
 pub(crate) mod changes;
+pub(crate) mod collect;
 pub(crate) mod contested;
 pub(crate) mod diff;
 pub(crate) mod land;
 pub(crate) mod large_files;
+pub(crate) mod line_file;
 pub(crate) mod lines;
 pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod refusals;
 pub(crate) mod stored;
 pub(crate) mod verdict;
-
-/// What a copy has that the tree it was made from had not, exactly: additions, edits, deletions, renames, changes of
-/// mode, links. Contents lie among the blobs, so that the copy itself isn't needed any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CopyChanges {
-    /// Whose copy it was.
-    pub session: SessionId,
-    /// The checkpoint of the user's tree that the changes are against.
-    pub base: CheckpointId,
-    /// Sorted by name, each name once.
-    pub(crate) files: Vec<CopyChange>,
-    /// Directories that are only in the copy, outermost first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) made: Vec<DirRecord>,
-    /// Directories that the copy hasn't any more, outermost first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) removed: Vec<DirRecord>,
-    /// Files that may not be landed, each with the reason.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) objections: Vec<(RelPath, String)>,
-}
-
-/// One file of [`CopyChanges`]. One that got another name is two: the old name is gone, the new one says so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CopyChange {
-    pub(crate) path: RelPath,
-    /// Its earlier name, where it has the content and the mode of a file that is gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) from: Option<RelPath>,
-    /// In the tree that the copy was made from, under this name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) before: Option<FileState>,
-    /// In the copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) after: Option<FileState>,
-}
-
-/// What happens to files that both sides changed in ways that don't go together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnConflict {
-    /// Nothing at all is landed.
-    #[default]
-    Refuse,
-    /// Texts get conflict markers, all others stay as the user has them. The user asked for it.
-    Markers,
-    /// They stay as the user has them.
-    Mine,
-    /// They become what the copy has, as far as that can be had.
-    Theirs,
-}
-
-/// How to land.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LandOptions {
-    /// Files that both changed.
-    pub on_conflict: OnConflict,
-    /// Only tell what would happen.
-    pub dry_run: bool,
-    /// Nothing is merged: files that both changed are conflicts, also where their lines go together. For landing
-    /// exactly what was checked.
-    pub as_checked: bool,
-    /// What can't be undone is landed all the same: somebody said yes to it.
-    pub beyond_undo: bool,
-}
-
-/// What landing did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Landing {
-    /// The change in the journal; with nothing landed it is [`ChangeId::NONE`](crate::change::ChangeId::NONE).
-    pub applied: Applied,
-    /// Files that both changed, and that were merged line by line: nobody has checked the result yet.
-    pub merged: Vec<RelPath>,
-    /// Files that both changed in ways that don't go together, or that can't be landed, each with the reason. With
-    /// [`OnConflict::Refuse`] nothing was landed when there are any.
-    pub conflicts: Vec<(RelPath, String)>,
-    /// Those conflicts that have nothing to do with the user's changes: what a command made or changed there may not be
-    /// landed.
-    pub refused: Vec<RelPath>,
-    /// Files that the user's tree has already as the copy has them.
-    pub already: Vec<RelPath>,
-    /// Those conflicts that the word on conflicts found no way with, each with the reason: the copy's version of these
-    /// is not in the tree. Empty with [`OnConflict::Refuse`] and [`OnConflict::Mine`].
-    pub left: Vec<(RelPath, String)>,
-}
-
-impl CopyChanges {
-    /// The files, sorted.
-    #[must_use]
-    pub fn files(&self) -> Vec<FileChange> {
-        let files = self.files.iter().map(|file| FileChange {
-            path: file.path.clone(),
-            kind: kind_of(file.before.is_some(), file.after.is_some()),
-        });
-        files.collect()
-    }
-
-    /// The renames among them, as (earlier, later) name.
-    #[must_use]
-    pub fn renames(&self) -> Vec<(RelPath, RelPath)> {
-        let renamed = self.files.iter().filter_map(|file| Some((file.from.clone()?, file.path.clone())));
-        renamed.collect()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty()
-    }
-}

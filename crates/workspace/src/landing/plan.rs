@@ -12,18 +12,20 @@ use rustix::fs::Dir;
 use rustix::io::Errno;
 
 use crate::contents::store::Vault;
+use crate::error::io_error;
 use crate::error::{NotAFile, WorkspaceError};
-use crate::files::root_dir::{Door, Links, Seen, read_up_to};
-use crate::journal::DirRecord;
-use crate::landing::land::Besides;
+use crate::files::root_dir::{Door, Links, read_up_to};
+use crate::files::stat::Seen;
+use crate::journal::record::DirRecord;
+use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, OnConflict};
 use crate::landing::large_files::Large;
 use crate::landing::merge::Labels;
 use crate::landing::verdict::{Conflict, Contents, Here, Judge, Sides, Verdict, is_beyond_undo};
-use crate::landing::{CopyChange, CopyChanges, LandOptions, OnConflict};
 use crate::limits::MAX_DEPTH;
 use crate::rules::is_git;
-use crate::snapshot::tree::{FileState, Kind, observe};
-use crate::transaction::{Operation, io_error};
+use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::observe::observe;
+use crate::transaction::operation::Operation;
 use crate::workspace::Workspace;
 
 /// Bytes that the journal takes for one file of a change besides its names: two states with a hash each.
@@ -478,4 +480,15 @@ impl Contents for Stores<'_> {
         };
         if Some(ContentHash::of(&bytes)) == state.hash { Ok(bytes) } else { Err(raced()) }
     }
+}
+
+/// What else belongs to a landing's transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Besides {
+    /// Of other files than the copy's changes.
+    pub(crate) operations: Vec<Operation>,
+    /// Directories to make, besides those that files need.
+    pub(crate) make: Vec<DirRecord>,
+    /// Directories to remove at the end if they are empty.
+    pub(crate) remove: Vec<DirRecord>,
 }

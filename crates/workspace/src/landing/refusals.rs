@@ -11,10 +11,11 @@ use journeyman_protocol::RelPath;
 
 use crate::error::WorkspaceError;
 use crate::files::root_dir::Door;
-use crate::guarded::GuardRules;
 use crate::guarded::look::Products;
-use crate::journal::Cause;
-use crate::snapshot::tree::{Difference, FileState, Kind};
+use crate::journal::record::Cause;
+use crate::options::GuardRules;
+use crate::snapshot::differences::Difference;
+use crate::snapshot::entry::{FileState, Kind};
 use crate::workspace::Workspace;
 
 const GUARDED: &str =
@@ -122,7 +123,7 @@ pub(crate) fn is_repository(names: &[Vec<u8>]) -> bool {
 
 /// The same of a directory of a tree.
 fn is_bare(door: &Door, dir: Option<&RelPath>) -> bool {
-    let names = door.directory(dir).and_then(|dir| crate::repositories::children(&dir));
+    let names = door.directory(dir).and_then(|dir| crate::files::directory::children(&dir));
     names.is_ok_and(|names| is_repository(&names))
 }
 

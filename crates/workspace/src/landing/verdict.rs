@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::Seen;
+use crate::files::stat::Seen;
 use crate::landing::merge::{Labels, Merge, merge};
 use crate::limits::MERGE_BYTES;
-use crate::snapshot::tree::{FileState, Kind};
+use crate::snapshot::entry::{FileState, Kind};
+use crate::transaction::operation::{After, Operation, Source};
 use crate::transaction::staging::executable_mode;
-use crate::transaction::{After, Operation, Source};
 
 /// What can be done with what can't be landed.
 const BY_HAND: &str = "it has to be taken from the copy by hand";

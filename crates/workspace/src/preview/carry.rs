@@ -13,14 +13,15 @@ use rustix::fs::{AtFlags, Mode, RenameFlags, fremovexattr, mkdirat, renameat_wit
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
+use crate::files::directory::children;
 use crate::files::remove::remove_in;
-use crate::files::root_dir::{Door, Links, Seen};
-use crate::journal::DirRecord;
+use crate::files::root_dir::{Door, Links};
+use crate::files::stat::Seen;
+use crate::journal::record::DirRecord;
 use crate::preview::fingerprint::Print;
 use crate::preview::pending;
 use crate::preview::pending::Pending;
 use crate::preview::uncovered::{Rest, RestChange, Tally, What};
-use crate::repositories::children;
 use crate::state::lock::{make_private_dir, state_error};
 use crate::workspace::Workspace;
 

@@ -4,9 +4,10 @@
 use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{AtFlags, statat};
 
-use crate::files::root_dir::{Door, Seen};
+use crate::files::directory::children;
+use crate::files::root_dir::Door;
+use crate::files::stat::Seen;
 use crate::limits::MAX_DEPTH;
-use crate::repositories::children;
 
 /// Entries that are compared: some ten times what the largest builds have, and a minute's work.
 const MOST_ENTRIES: u64 = 10_000_000;

@@ -5,22 +5,28 @@
 //! that the layer holds or hides. Then it is [landed](Trial::land), with the mount closed, or dropped. A crash drops
 //! it: there is no record of it, and what lies there is swept with what else is half made.
 
+use crate::preview::uncovered::Loss;
 use std::sync::Arc;
 
 use journeyman_protocol::{CallId, ContentHash, FileChange, RelPath, SessionId, UnixMillis};
 use journeyman_sandbox::Sandbox;
 
 use crate::change::CheckpointId;
+use crate::copies::info::{CopyInfo, Means};
 use crate::copies::location;
-use crate::copies::location::{Beside, Place};
-use crate::copies::tiers::{Made, Making, overlay};
-use crate::copies::{CopyInfo, Means, Tier};
+use crate::copies::location::Place;
+use crate::copies::record::Beside;
+use crate::copies::tier::Tier;
+use crate::copies::tiers::making::{Made, Making};
+use crate::copies::tiers::overlay;
 use crate::error::WorkspaceError;
 use crate::files::root_dir::Door;
+use crate::landing::changes::{CopyChanges, LandOptions};
 use crate::landing::verdict::is_beyond_undo;
-use crate::landing::{CopyChanges, LandOptions};
 use crate::rules::is_git;
-use crate::snapshot::tree::{Keep, Tree, observe};
+use crate::snapshot::capture::Keep;
+use crate::snapshot::observe::observe;
+use crate::snapshot::tree::Tree;
 use crate::state::lock::Holding;
 use crate::workspace::Workspace;
 
@@ -54,25 +60,6 @@ pub struct Tried {
     /// Covered files whose change can't be undone, each with the reason.
     beyond: Vec<(RelPath, String)>,
     rest: Rest,
-}
-
-/// Something that a command would take away for good, or replace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loss {
-    /// The file or the directory.
-    pub path: RelPath,
-    /// How many files it is.
-    pub files: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Whether it is a directory with all that is in it.
-    pub directory: bool,
-    /// Whether something else takes its place.
-    pub replaced: bool,
-    /// Whether undoing brings it back all the same: it is small enough to be kept.
-    pub undoable: bool,
-    /// Whether there are more files than were counted.
-    pub more: bool,
 }
 
 /// Something that no checkpoint covers.
@@ -122,7 +109,7 @@ impl Workspace {
             // The next one sweeps what can't be taken away now.
             let _next_time = place.remove();
         })?;
-        let created = self.options.clock.as_ref().map_or(UnixMillis(0), crate::limits::Clock::now);
+        let created = self.options.clock.as_ref().map_or(UnixMillis(0), crate::options::Clock::now);
         let info = CopyInfo { session: id, tier: Tier::Overlay, created, base, holder: None };
         Ok(Trial { workspace: Arc::new(workspace), info, beside, tree, place, _held: held })
     }
@@ -144,7 +131,7 @@ impl Workspace {
     fn lay(&self, tree: &Arc<Tree>, place: &Place, sandbox: &Sandbox) -> Result<Made, WorkspaceError> {
         let means = Means { sandbox, git: None, tiers: &[Tier::Overlay] };
         let making = Making { workspace: self, tree, place, means: &means };
-        let made = making.attempt(Tier::Overlay);
+        let made = crate::copies::tiers::attempt(making, Tier::Overlay);
         made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
     }
 

@@ -12,16 +12,18 @@ use rustix::fs::{AtFlags, FileType, fgetxattr, statat};
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Door, Links, Seen};
-use crate::journal::DirRecord;
-use crate::landing::CopyChanges;
+use crate::files::directory::children;
+use crate::files::root_dir::{Door, Links};
+use crate::files::stat::Seen;
+use crate::journal::record::DirRecord;
+use crate::landing::changes::CopyChanges;
 use crate::landing::refusals::{Filter, is_repository};
 use crate::limits::MAX_DEPTH;
 use crate::preview::fingerprint::Print;
 use crate::preview::uncovered::{JOURNALED_FILES, Rest, RestChange, Tally, What};
-use crate::repositories::children;
 use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
-use crate::snapshot::tree::{Tree, observe};
+use crate::snapshot::observe::observe;
+use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
 /// The kernel's marks on a layer.

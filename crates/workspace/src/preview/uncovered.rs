@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, HashSet};
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Door, Links, Seen, read_up_to};
-use crate::journal::DirRecord;
-use crate::landing::land::Besides;
-use crate::preview::Loss;
+use crate::error::io_error;
+use crate::files::root_dir::{Door, Links, read_up_to};
+use crate::files::stat::Seen;
+use crate::journal::record::DirRecord;
+use crate::landing::plan::Besides;
 use crate::preview::fingerprint::Print;
-use crate::snapshot::tree::{FileState, Kind, observe};
-use crate::transaction::{After, Operation, Source, io_error};
+use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::observe::observe;
+use crate::transaction::operation::{After, Operation, Source};
 use crate::workspace::Workspace;
 
 /// So many files that no checkpoint covers are landed by a transaction, the smallest first, with what was there kept
@@ -230,4 +232,23 @@ fn after(upper: &Door, path: &RelPath, new: &Seen) -> Result<After, WorkspaceErr
     };
     let state = FileState { kind, mode, size: bytes.len() as u64, hash: Some(ContentHash::of(&bytes)) };
     Ok(After { state, source: Source::Bytes(bytes), mode: Some(mode), executable: false, like: None })
+}
+
+/// Something that a command would take away for good, or replace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// The file or the directory.
+    pub path: RelPath,
+    /// How many files it is.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Whether it is a directory with all that is in it.
+    pub directory: bool,
+    /// Whether something else takes its place.
+    pub replaced: bool,
+    /// Whether undoing brings it back all the same: it is small enough to be kept.
+    pub undoable: bool,
+    /// Whether there are more files than were counted.
+    pub more: bool,
 }

@@ -6,13 +6,17 @@ use journeyman_protocol::{FileChange, RelPath, SessionId};
 
 use crate::contents::store::Vault;
 use crate::error::WorkspaceError;
+use crate::files::paths::last_component;
 use crate::files::root_dir::{Door, Links, read_up_to};
 use crate::journal::history::History;
-use crate::journal::{DirRecord, FileRecord, Line, ModeRecord, Record};
+use crate::journal::record::{DirRecord, FileRecord, Line, ModeRecord, Record};
 use crate::limits::IGNORE_FILE_BYTES;
-use crate::rules::{FixedRules, RULE_FILES, RuleCache, is_rule_file, last_component};
-use crate::snapshot::tree::{Content, Difference, FileState, Kind, Tree, kind_of, observe};
-use crate::walk::WalkedDir;
+use crate::rules::{FixedRules, RULE_FILES, RuleCache, is_rule_file};
+use crate::snapshot::differences::{Difference, kind_of};
+use crate::snapshot::entry::WalkedDir;
+use crate::snapshot::entry::{Content, FileState, Kind};
+use crate::snapshot::observe::observe;
+use crate::snapshot::tree::Tree;
 
 /// What telling needs.
 #[derive(Clone, Copy)]
@@ -81,7 +85,7 @@ pub(crate) fn filtered_between(
 
 /// What is known of a file that can't be read.
 fn unread(door: &Door, path: &RelPath) -> Option<FileState> {
-    let seen = door.look(path).ok().flatten().filter(crate::files::root_dir::Seen::is_file)?;
+    let seen = door.look(path).ok().flatten().filter(crate::files::stat::Seen::is_file)?;
     Some(FileState { kind: Kind::File, mode: seen.permissions(), size: seen.size, hash: None })
 }
 

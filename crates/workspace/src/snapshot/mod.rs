@@ -1,6 +1,11 @@
 //! The whole tree at one moment: taking it, storing it, and comparing two of them.
 
+pub(crate) mod capture;
 pub(crate) mod compare;
+pub(crate) mod differences;
+pub(crate) mod entry;
+pub(crate) mod index;
+pub(crate) mod observe;
 pub(crate) mod own_changes;
 pub(crate) mod stored;
 pub(crate) mod tree;

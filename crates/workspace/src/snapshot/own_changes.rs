@@ -7,7 +7,7 @@ use journeyman_sandbox::Base;
 use rustix::fs::{AtFlags, Mode, OFlags, fgetxattr, openat, statat};
 use rustix::io::Errno;
 
-use crate::commands::observe::Found;
+use crate::snapshot::differences::Found;
 use crate::workspace::Workspace;
 
 /// Marks a directory of the upper layer that hides all that lies beneath it.

@@ -5,6 +5,7 @@
 //! only the paths decide, and each chunk is a blob: a checkpoint of a large tree in which one file changed
 //! costs one small blob and the list of chunks.
 
+use crate::snapshot::tree::Stored;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -13,9 +14,10 @@ use journeyman_store::{Blobs, StoreError};
 
 use crate::contents::store::Vault;
 use crate::error::WorkspaceError;
-use crate::files::root_dir::Seen;
-use crate::snapshot::tree::{Content, Entry, FileState, Kind, Tree};
-use crate::walk::WalkedDir;
+use crate::files::stat::Seen;
+use crate::snapshot::entry::WalkedDir;
+use crate::snapshot::entry::{Content, Entry, FileState, Kind};
+use crate::snapshot::tree::Tree;
 
 /// First bytes of the cache file. The number is that of the format.
 const CACHE_MAGIC: &[u8; 8] = b"jmstat\x00\x03";
@@ -232,15 +234,6 @@ fn path_hash(path: &[u8]) -> u64 {
     path.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
-}
-
-/// Where a tree lies among the blobs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stored {
-    /// The list's hash.
-    pub(crate) hash: ContentHash,
-    /// Where each chunk ends, in numbers of files, and its hash.
-    chunks: Vec<(u32, ContentHash)>,
 }
 
 /// Writes a tree into the blobs, gives the hash to find it by, and notes it in the tree. `near` is one that was

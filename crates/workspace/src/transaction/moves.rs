@@ -7,11 +7,12 @@ use rustix::fs::{AtFlags, Mode, fchmod, mkdirat, unlinkat};
 use rustix::io::Errno;
 
 use crate::error::{Found, WorkspaceError};
-use crate::files::root_dir::{Door, Links, Seen, mode_of};
-use crate::journal::{DirRecord, FileRecord, Record, moved};
-use crate::snapshot::tree::{FileState, Kind};
+use crate::files::root_dir::{Door, Links};
+use crate::files::stat::{Seen, mode_of};
+use crate::journal::record::{DirRecord, FileRecord, Record, moved};
+use crate::snapshot::entry::{FileState, Kind};
+use crate::transaction::operation::{Hands, Move, Operation};
 use crate::transaction::rename::{exchange, move_new};
-use crate::transaction::{Hands, Move, Operation};
 use crate::walk::names::names_in;
 
 /// So often a file is put back that somebody goes on replacing at the same instant.
@@ -248,7 +249,8 @@ impl Hands<'_> {
                 (Some(stale), Some(came)) => came.same_content(&stale),
                 // The first time it has to be our own new content.
                 (None, Some(_)) => {
-                    let state = crate::snapshot::tree::observe(self.door, sibling)?.map(|(state, _)| state);
+                    let state =
+                        crate::snapshot::observe::observe(self.door, sibling)?.map(|(state, _)| state);
                     state.zip(staged).is_some_and(|(state, staged)| state.same_content(&staged))
                 }
                 (_, None) => true,
@@ -268,7 +270,7 @@ impl Hands<'_> {
 
 /// What to say of the file in a conflict.
 pub(crate) fn found(door: &Door, path: &RelPath) -> Found {
-    match crate::snapshot::tree::observe(door, path) {
+    match crate::snapshot::observe::observe(door, path) {
         Ok(None) => Found::Nothing,
         Ok(Some((FileState { kind: Kind::File, hash: Some(hash), size, .. }, _))) => {
             Found::Content { hash, size }

@@ -6,14 +6,18 @@ use std::collections::btree_map::Entry as Slot;
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::change::{Change, Expected};
+use crate::error::io_error;
 use crate::error::{Found, NotAFile, WorkspaceError};
-use crate::files::root_dir::{Door, Last, Links, Seen, read_up_to};
+use crate::files::paths::is_beneath;
+use crate::files::root_dir::{Door, Last, Links, read_up_to};
+use crate::files::stat::Seen;
 use crate::limits::{Limits, MAX_CHANGES};
 use crate::rules::is_git;
-use crate::snapshot::tree::{FileState, Kind, observe};
+use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::observe::observe;
 use crate::transaction::moves::found;
+use crate::transaction::operation::{After, Operation, Source};
 use crate::transaction::staging::executable_mode;
-use crate::transaction::{After, Operation, Source, io_error, is_beneath};
 
 /// What a file is after the wishes so far.
 #[derive(Debug)]

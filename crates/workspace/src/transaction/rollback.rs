@@ -12,12 +12,15 @@ use rustix::io::Errno;
 use crate::contents::store::Kept;
 use crate::error::WorkspaceError;
 use crate::error::may_pass;
-use crate::files::root_dir::{Links, mode_of};
-use crate::journal::{DirRecord, FileRecord, Journal, Line, ModeRecord, Record, Sync, Unfinished, moved};
-use crate::snapshot::tree::{FileState, Kind, observe};
+use crate::files::root_dir::Links;
+use crate::files::stat::mode_of;
+use crate::journal::record::{DirRecord, FileRecord, Line, ModeRecord, Record, moved};
+use crate::journal::{Journal, Sync, Unfinished};
+use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::observe::observe;
 use crate::transaction::moves::{Permissions, gives};
+use crate::transaction::operation::{Hands, Move};
 use crate::transaction::rename::move_new;
-use crate::transaction::{Hands, Move};
 
 impl Hands<'_> {
     /// Closes what a crash left open. The lock is held.

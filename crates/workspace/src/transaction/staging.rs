@@ -7,18 +7,15 @@ use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{CWD, Mode, OFlags, fchmod, fchown, fsync, openat, symlinkat};
 use rustix::io::Errno;
 
-use crate::change::ChangeId;
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Door, Links, Seen, mode_of};
-use crate::journal::{FileRecord, Record};
-use crate::snapshot::tree::Kind;
-use crate::transaction::{After, Hands, Operation, Source};
-use crate::walk::{SIBLING_DIGITS, SIBLING_TAG};
+use crate::files::root_dir::{Door, Links};
+use crate::files::stat::{Seen, mode_of};
+use crate::journal::record::{FileRecord, Record};
+use crate::snapshot::entry::Kind;
+use crate::transaction::operation::{After, Hands, Operation, Source};
 
 /// From so many files on, one flush of the whole file system is cheaper than one of each.
 pub(crate) const FLUSH_ALL_FROM: usize = 32;
-/// A file's name takes at most so many bytes of its sibling's, which has 255 in all.
-const SIBLING_NAME_BYTES: usize = 200;
 /// Extended attributes larger than this aren't copied; the kernel's own bound is 64 KiB.
 const ATTRIBUTE_BYTES: usize = 64 * 1024;
 /// How much of a large file is copied at once.
@@ -143,26 +140,6 @@ impl Hands<'_> {
 /// Whoever may read it may execute it, or nobody may.
 pub(crate) fn executable_mode(mode: u32, executable: bool) -> u32 {
     if executable { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 }
-}
-/// A name that no two changes of a project share, so that it needs no randomness: the change's number and the
-/// file's place in it are hashed together with the path.
-pub(crate) fn sibling(
-    path: &RelPath,
-    room: Option<&RelPath>,
-    id: ChangeId,
-    index: usize,
-) -> Result<RelPath, WorkspaceError> {
-    let name = path.file_name();
-    let name = name.get(..SIBLING_NAME_BYTES).unwrap_or(name);
-    let key = [path.as_bytes(), &id.0.to_le_bytes(), &index.to_le_bytes()].concat();
-    let digits = ContentHash::of(&key).to_string();
-    let digits = digits.get(..SIBLING_DIGITS).unwrap_or(&digits);
-    let name = [b".", name, SIBLING_TAG, digits.as_bytes()].concat();
-    let sibling = match room {
-        Some(dir) => dir.join(name),
-        None => RelPath::parse(name),
-    };
-    sibling.map_err(|_| WorkspaceError::at("write", path, Errno::NAMETOOLONG))
 }
 
 pub(crate) fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {

@@ -1,7 +1,10 @@
 //! What was found in each directory, put together in the order of full paths.
 
-use crate::walk::known::{Known, Number, Ref};
-use crate::walk::{Content, Item, Listed, Plan, Visited, Walked, WalkedDir, WalkedFile};
+use crate::snapshot::entry::WalkedDir;
+use crate::snapshot::index::{Number, Ref};
+use crate::walk::known::Known;
+use crate::walk::plan::{Listed, Plan, Walked, WalkedFile};
+use crate::walk::visited::{Content, Item, Visited};
 
 /// What is still to be emitted of one directory.
 enum Open<'a> {
@@ -18,7 +21,7 @@ struct Flattening<'a> {
 }
 
 /// `count` is the number of tasks that were given out.
-pub(super) fn flatten(
+pub(crate) fn flatten(
     found: Vec<Visited>,
     count: usize,
     plan: &Plan<'_>,
@@ -137,7 +140,7 @@ impl<'a> Flattening<'a> {
 }
 
 /// The directories' signatures, by number.
-pub(super) fn listed(found: &[Visited]) -> Vec<Option<Listed>> {
+pub(crate) fn listed(found: &[Visited]) -> Vec<Option<Listed>> {
     let mut all = vec![None; found.len()];
     for visited in found {
         if let Some(slot) = visited.number.and_then(|number| all.get_mut(number as usize)) {
@@ -148,7 +151,7 @@ pub(super) fn listed(found: &[Visited]) -> Vec<Option<Listed>> {
 }
 
 /// Whether the walk found what the last tree has, and nothing else.
-pub(super) fn is_same(found: &[Visited], known: Known<'_>, repositories: &[Vec<u8>]) -> bool {
+pub(crate) fn is_same(found: &[Visited], known: Known<'_>, repositories: &[Vec<u8>]) -> bool {
     let same = |visited: &Visited| match visited.content {
         Content::Same { number } => Some(number) == visited.number,
         _ => false,

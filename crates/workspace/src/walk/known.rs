@@ -1,122 +1,45 @@
 //! What the last tree had in each directory, so that a walk can tell what is as it was.
 
-use std::cmp::Ordering;
-use std::collections::HashMap;
+use crate::snapshot::index::Index;
+use crate::snapshot::index::Number;
+use crate::snapshot::index::Ref;
 
-use crate::rules::last_component;
-use crate::snapshot::tree::{Entry, Tree};
+use crate::files::paths::last_component;
+use crate::snapshot::entry::Entry;
+use crate::snapshot::entry::WalkedDir;
+use crate::snapshot::tree::Tree;
 use crate::walk::names::order;
-use crate::walk::{WalkedDir, is_sibling};
-
-/// Something in a directory, by its place in the tree's lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ref {
-    File(u32),
-    Dir(u32),
-}
-
-/// A directory's number: 0 for the root, and one more than the place in the tree's list for the others.
-pub(super) type Number = u32;
-
-/// Which files and directories lie right in which directory, in the order of full paths.
-#[derive(Debug, Default)]
-pub(crate) struct Index {
-    /// Where each directory's part of `refs` begins; one more at the end.
-    starts: Vec<u32>,
-    refs: Vec<Ref>,
-    /// Whether something is named as a short-lived sibling of a transaction is.
-    has_sibling_names: bool,
-}
-
-impl Index {
-    pub(crate) fn of(entries: &[Entry], dirs: &[WalkedDir]) -> Self {
-        let mut numbers: HashMap<&[u8], Number> =
-            dirs.iter().map(|dir| dir.path.as_slice()).zip(1..).collect();
-        numbers.insert(b"", 0);
-        let mut last: (&[u8], Option<Number>) = (b"", Some(0));
-        let mut parent_of = |path| {
-            let parent = parent(path);
-            if last.0 != parent {
-                last = (parent, numbers.get(parent).copied());
-            }
-            last.1
-        };
-        let (mut files, mut below) = (entries.iter().zip(0..).peekable(), dirs.iter().zip(1..).peekable());
-        let mut all: Vec<(Number, Ref)> = Vec::with_capacity(entries.len() + dirs.len());
-        let mut has_sibling_names = false;
-        loop {
-            let file_first = match (files.peek(), below.peek()) {
-                (None, None) => break,
-                (Some((entry, _)), Some((dir, _))) => {
-                    order((&entry.path, false), (&dir.path, true)) == Ordering::Less
-                }
-                (file, _) => file.is_some(),
-            };
-            let (path, it) = if file_first {
-                let Some((entry, at)) = files.next() else { break };
-                (&entry.path, Ref::File(at))
-            } else {
-                let Some((dir, number)) = below.next() else { break };
-                (&dir.path, Ref::Dir(number))
-            };
-            has_sibling_names |= is_sibling(last_component(path));
-            // A tree from a file may say anything; what has no place in it is new to the walk.
-            all.extend(parent_of(path).map(|parent| (parent, it)));
-        }
-        // A directory's own are in order already, and this keeps them so.
-        all.sort_by_key(|(parent, _)| *parent);
-        let mut starts = Vec::with_capacity(dirs.len() + 2);
-        for ((parent, _), at) in all.iter().zip(0_u32..) {
-            while starts.len() <= *parent as usize {
-                starts.push(at);
-            }
-        }
-        let end = u32::try_from(all.len()).unwrap_or(u32::MAX);
-        starts.resize(dirs.len() + 2, end);
-        Self { starts, refs: all.into_iter().map(|(_, it)| it).collect(), has_sibling_names }
-    }
-
-    fn in_dir(&self, number: Number) -> &[Ref] {
-        let at = |number: usize| self.starts.get(number).map_or(0, |at| *at as usize);
-        let number = number as usize;
-        self.refs.get(at(number)..at(number + 1)).unwrap_or_default()
-    }
-}
-
-fn parent(path: &[u8]) -> &[u8] {
-    path.iter().rposition(|&byte| byte == b'/').and_then(|cut| path.get(..cut)).unwrap_or_default()
-}
 
 /// The last tree, as a walk asks it.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
-    pub(super) tree: &'a Tree,
+pub(crate) struct Known<'a> {
+    pub(crate) tree: &'a Tree,
     index: &'a Index,
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn new(tree: &'a Tree) -> Self {
+    pub(crate) fn new(tree: &'a Tree) -> Self {
         Self { tree, index: tree.index() }
     }
 
-    pub(super) fn has_no_sibling_names(&self) -> bool {
+    pub(crate) fn has_no_sibling_names(&self) -> bool {
         !self.index.has_sibling_names
     }
 
-    pub(super) fn in_dir(&self, number: Number) -> &'a [Ref] {
+    pub(crate) fn in_dir(&self, number: Number) -> &'a [Ref] {
         self.index.in_dir(number)
     }
 
-    pub(super) fn entry(&self, at: u32) -> Option<&'a Entry> {
+    pub(crate) fn entry(&self, at: u32) -> Option<&'a Entry> {
         self.tree.entries.get(at as usize)
     }
 
-    pub(super) fn dir(&self, number: Number) -> Option<&'a WalkedDir> {
+    pub(crate) fn dir(&self, number: Number) -> Option<&'a WalkedDir> {
         self.tree.dirs.get((number as usize).checked_sub(1)?)
     }
 
     /// How something sorts in its directory.
-    pub(super) fn name(&self, it: Ref) -> (&'a [u8], bool) {
+    pub(crate) fn name(&self, it: Ref) -> (&'a [u8], bool) {
         match it {
             Ref::File(at) => (last_component(self.entry(at).map_or(b"", |entry| &entry.path)), false),
             Ref::Dir(number) => (last_component(self.dir(number).map_or(b"", |dir| &dir.path)), true),
@@ -124,7 +47,7 @@ impl<'a> Known<'a> {
     }
 
     /// The file of this name in a directory.
-    pub(super) fn file(&self, number: Number, name: &[u8]) -> Option<&'a Entry> {
+    pub(crate) fn file(&self, number: Number, name: &[u8]) -> Option<&'a Entry> {
         let there = self.in_dir(number);
         let at = there.binary_search_by(|it| order(self.name(*it), (name, false))).ok()?;
         match there.get(at)? {

@@ -25,9 +25,9 @@ pub(crate) struct Name {
 pub(crate) struct Names {
     text: Vec<u8>,
     pub(crate) all: Vec<Name>,
-    pub(super) gitignore: bool,
-    pub(super) ignore: bool,
-    pub(super) tagged: bool,
+    pub(crate) gitignore: bool,
+    pub(crate) ignore: bool,
+    pub(crate) tagged: bool,
     pub(crate) repositories: Vec<Vec<u8>>,
 }
 
@@ -59,7 +59,7 @@ impl Names {
     }
 
     /// Whether the names are all there is to know: nothing among them says by its content what counts.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         !(self.gitignore || self.ignore || self.tagged) && self.repositories.is_empty()
     }
 
@@ -105,7 +105,7 @@ impl Names {
 }
 
 /// Full paths sort as if a directory's name ended with `/`.
-pub(super) fn order((a, a_is_dir): (&[u8], bool), (b, b_is_dir): (&[u8], bool)) -> Ordering {
+pub(crate) fn order((a, a_is_dir): (&[u8], bool), (b, b_is_dir): (&[u8], bool)) -> Ordering {
     let both = a.len().min(b.len());
     let (a_front, a_rest) = a.split_at_checked(both).unwrap_or_default();
     let (b_front, b_rest) = b.split_at_checked(both).unwrap_or_default();

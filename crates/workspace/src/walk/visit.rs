@@ -12,14 +12,18 @@ use rustix::fs::{AtFlags, FileType, OFlags, statat};
 use rustix::io::Errno;
 
 use crate::error::may_pass;
-use crate::files::root_dir::{Links, Seen};
+use crate::files::root_dir::Links;
+use crate::files::stat::Seen;
+use crate::files::stat::is_settled;
 use crate::limits::MAX_DEPTH;
 use crate::rules;
 use crate::rules::{Layer, Source, is_ignored};
-use crate::snapshot::tree::is_settled;
-use crate::walk::known::{Known, Ref};
+use crate::snapshot::index::Ref;
+use crate::walk::known::Known;
 use crate::walk::names::{Names, order};
-use crate::walk::{Content, Item, Listed, Task, Visited, Walk};
+use crate::walk::plan::Listed;
+use crate::walk::shared::Walk;
+use crate::walk::visited::{Content, Item, Task, Visited};
 
 /// So often a directory is listed in which something is another kind of thing at each look.
 const LISTINGS: usize = 8;
@@ -28,9 +32,9 @@ pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 
 /// What one thread found.
 #[derive(Default)]
-pub(super) struct Finds {
-    pub(super) visited: Vec<Visited>,
-    pub(super) repositories: Vec<Vec<u8>>,
+pub(crate) struct Finds {
+    pub(crate) visited: Vec<Visited>,
+    pub(crate) repositories: Vec<Vec<u8>>,
     names: Names,
 }
 
@@ -70,7 +74,7 @@ impl Source for Walk<'_> {
 
 impl Walk<'_> {
     /// Reads a directory; gives with its content the signature by which it need not be listed the next time.
-    pub(super) fn read(
+    pub(crate) fn read(
         &self,
         task: &Task,
         below: &mut Vec<Task>,

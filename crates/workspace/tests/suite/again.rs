@@ -1,7 +1,7 @@
 //! Looking again: what a walk that knows the last tree may leave out, and what it may not.
 
-use journeyman_testkit::test_path;
 use crate::support;
+use journeyman_testkit::test_path;
 
 use std::fs;
 use std::os::unix::fs::symlink;

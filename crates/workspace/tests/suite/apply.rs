@@ -1,7 +1,7 @@
 //! Change sets: all or nothing, nothing but what they say, and what they refuse.
 
-use journeyman_testkit::skip;
 use crate::support;
+use journeyman_testkit::skip;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -213,7 +213,7 @@ fn a_root_that_vanished_is_named() {
 
 #[test]
 fn a_refusal_of_the_system_is_named_and_nothing_is_left() {
-    use journeyman_workspace::limits::{Failpoint, Fault, Step};
+    use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
     use rustix::io::Errno;
     type Check = fn(&WorkspaceError) -> bool;
     let table: [(Errno, Check); 5] = [

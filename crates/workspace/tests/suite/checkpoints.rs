@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use journeyman_protocol::{FileChangeKind, UnixMillis};
-use journeyman_workspace::limits::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
 use journeyman_workspace::{
     CheckpointId, Checkup, Clock, Findings, Options, UndoTarget, Workspace, WorkspaceError,
 };

@@ -1,7 +1,7 @@
 //! Cut off at every step, failed at every step: the tree is as before or as after, never between.
 
-use journeyman_testkit::test_path;
 use crate::support;
+use journeyman_testkit::test_path;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_protocol::{CallId, UnixMillis};
-use journeyman_workspace::limits::{Failpoint, Fault};
+use journeyman_workspace::failpoint::{Failpoint, Fault};
 use journeyman_workspace::{Change, UndoTarget, Workspace, WorkspaceError};
 use rustix::io::Errno;
 use support::{
@@ -214,7 +214,9 @@ fn set_permissions(project: &Project) {
 
 #[test]
 fn permissions_of_directories_go_back_with_the_files_in_them_or_not_at_all() {
-    if !is_ordinary_user(test_path!("permissions_of_directories_go_back_with_the_files_in_them_or_not_at_all")) {
+    if !is_ordinary_user(test_path!(
+        "permissions_of_directories_go_back_with_the_files_in_them_or_not_at_all"
+    )) {
         return;
     }
     let call = CallId::new("shell");

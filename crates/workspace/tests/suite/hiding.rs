@@ -1,14 +1,14 @@
 //! A command can't hide what it did: not by permissions, not by a tag, not by a name.
 
-use journeyman_testkit::test_path;
 use crate::support;
+use journeyman_testkit::test_path;
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use journeyman_store::Blobs;
-use journeyman_workspace::limits::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
 use journeyman_workspace::{ListOptions, Options, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, is_ordinary_user, mode, session, set_mode, shown, write};
 

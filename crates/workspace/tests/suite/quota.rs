@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_protocol::ContentHash;
 use journeyman_store::Blobs;
-use journeyman_workspace::limits::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
 use journeyman_workspace::{CheckpointId, Options, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, session, set, shown, write};
 

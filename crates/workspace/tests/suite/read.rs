@@ -1,7 +1,7 @@
 //! Reading and listing: what is inside is found, what is outside isn't, and nothing makes it wait.
 
-use journeyman_testkit::skip;
 use crate::support;
+use journeyman_testkit::skip;
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,7 +1,7 @@
 //! Undo, undo to a checkpoint, and redo: as often as one likes, and never over what a person did.
 
-use journeyman_testkit::skip;
 use crate::support;
+use journeyman_testkit::skip;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use journeyman_workspace::limits::{Failpoint, Fault};
+use journeyman_workspace::failpoint::{Failpoint, Fault};
 use journeyman_workspace::{Change, CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};
 use proptest::prelude::*;
 use rustix::io::Errno;

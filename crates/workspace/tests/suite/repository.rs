@@ -1,7 +1,7 @@
 //! Repositories in the tree: noticed wherever they are, and moved away when a command planted them.
 
-use journeyman_testkit::test_path;
 use crate::support;
+use journeyman_testkit::test_path;
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use journeyman_protocol::{CallId, UnixMillis};
 use journeyman_store::Blobs;
-use journeyman_workspace::limits::{Failpoint, Fault, Step as FailStep};
+use journeyman_workspace::failpoint::Step as FailStep;
+use journeyman_workspace::failpoint::{Failpoint, Fault};
 use journeyman_workspace::{
     CheckpointId, Limits, Options, Sealed, TreeSnapshot, UndoTarget, Workspace, WorkspaceError,
 };

@@ -1,7 +1,7 @@
 //! Figures, not verdicts: `cargo test --release -p journeyman-workspace --test speed -- --ignored --nocapture`.
 
-use journeyman_testkit::skip;
 use crate::support;
+use journeyman_testkit::skip;
 
 use std::fs;
 use std::io::Write;

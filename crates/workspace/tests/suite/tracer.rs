@@ -3,7 +3,6 @@
 //! The program says `begin` and `end` by signals to itself that never reach it. Calls of all its threads count.
 #![allow(unsafe_code, reason = "system calls that no safe library has")]
 
-
 use std::collections::HashSet;
 use std::io;
 use std::os::unix::process::CommandExt as _;

@@ -1,15 +1,15 @@
 //! What a one-file edit asks of the disk, and in which order: seen from outside, system call by system call.
 
-use journeyman_testkit::again;
 use crate::support;
+use journeyman_testkit::again;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::tracer::{self, Plan, trace};
 use journeyman_store::Blobs;
 use journeyman_workspace::{Options, Workspace};
 use support::{session, set, write};
-use crate::tracer::{self, Plan, trace};
 
 /// Tells the traced program where it works, and what it does.
 const WHERE: &str = "JM_TEST_WAITS";

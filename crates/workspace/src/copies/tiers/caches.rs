@@ -12,7 +12,8 @@ use crate::error::WorkspaceError;
 use crate::files::root_dir::{Door, Links};
 use crate::limits::MAX_CACHES;
 use crate::rules::is_git;
-use crate::snapshot::tree::{Keep, Tree};
+use crate::snapshot::capture::Keep;
+use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
 /// The topmost directories that aren't part of the tree as it is now, sorted.

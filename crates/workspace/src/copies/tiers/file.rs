@@ -8,7 +8,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::files::root_dir::{Seen, mode_of};
+use crate::files::stat::{Seen, mode_of};
 use crate::transaction::staging::write_all;
 
 /// Up to this size one read and one write are the cheapest; beyond it the kernel copies by itself.

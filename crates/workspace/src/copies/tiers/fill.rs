@@ -14,14 +14,17 @@ use rustix::fs::{AtFlags, Mode, OFlags, fstat, ftruncate, mkdirat, openat, readl
 use rustix::io::Errno;
 
 use crate::contents::store::Vault;
-use crate::copies::tiers::Reason;
+use crate::copies::info::Reason;
 use crate::copies::tiers::file;
 use crate::copies::tiers::file::Bytes;
 use crate::error::WorkspaceError;
+use crate::files::paths::last_component;
 use crate::files::remove::{open_directory, remove_in};
-use crate::files::root_dir::{Door, Links, Seen, hash_pieces, mode_of};
-use crate::rules::last_component;
-use crate::snapshot::tree::{Content, Entry, Tree, file_clock, is_settled};
+use crate::files::root_dir::{Door, Links, hash_pieces};
+use crate::files::stat::{Seen, mode_of};
+use crate::files::stat::{file_clock, is_settled};
+use crate::snapshot::entry::{Content, Entry};
+use crate::snapshot::tree::Tree;
 use crate::transaction::staging::write_all;
 use crate::workspace::Workspace;
 
@@ -346,7 +349,7 @@ impl<'a> Fill<'a> {
             let begin: &[u8] = if path.is_empty() { b"." } else { &path };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let dir = openat(&self.to, begin, flags, Mode::empty())?;
-            for name in crate::repositories::children(&dir)? {
+            for name in crate::files::directory::children(&dir)? {
                 let full =
                     if path.is_empty() { name.clone() } else { [&path, b"/".as_slice(), &name].concat() };
                 let stat = statat(&dir, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?;

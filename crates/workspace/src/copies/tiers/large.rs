@@ -11,9 +11,10 @@ use crate::copies::tiers::file;
 use crate::copies::tiers::file::Bytes;
 use crate::error::WorkspaceError;
 use crate::files::remove::remove_in;
-use crate::files::root_dir::Seen;
-use crate::landing::CopyChange;
-use crate::snapshot::tree::{FileState, Kind, observe};
+use crate::files::stat::Seen;
+use crate::landing::changes::CopyChange;
+use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::observe::observe;
 use crate::workspace::Workspace;
 
 /// The name of a file that is being copied.

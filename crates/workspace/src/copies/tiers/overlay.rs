@@ -13,12 +13,13 @@ use journeyman_sandbox::{Base, OverlayPlan};
 use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, statat};
 use rustix::io::Errno;
 
-use crate::copies::Means;
-use crate::copies::location::Beside;
-use crate::copies::tiers::{Made, Making, Reason};
+use crate::copies::info::Means;
+use crate::copies::info::Reason;
+use crate::copies::record::Beside;
+use crate::copies::tiers::making::{Made, Making};
 use crate::error::WorkspaceError;
 use crate::files::remove::{open_directory, remove_tree};
-use crate::files::root_dir::Seen;
+use crate::files::stat::Seen;
 use crate::state::lock::state_error;
 use crate::workspace::Workspace;
 
@@ -116,7 +117,7 @@ fn share_directory(
 ) -> Result<Vec<Vec<u8>>, Errno> {
     let (from, to) = (enter(from, path)?, enter(to, path)?);
     let mut below = Vec::new();
-    for name in crate::repositories::children(&from)? {
+    for name in crate::files::directory::children(&from)? {
         let full = if path.is_empty() { name.clone() } else { [path, b"/", &name].concat() };
         let seen = Seen::of(&statat(&from, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?);
         if seen.is_dir() {

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use crate::copies::location::Beside;
+use crate::copies::info::Reason;
+use crate::copies::record::Beside;
 use crate::copies::tiers::fill::How;
-use crate::copies::tiers::{Made, Making, Reason};
+use crate::copies::tiers::making::{Made, Making};
 
 pub(crate) fn make(making: Making<'_>) -> Result<Made, Reason> {
     let git = making.means.git.ok_or("no git was given to make it with")?;

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::support::{Model, Node, session, set, write};
+use crate::tracer::{self, Plan, Trace, trace};
 use journeyman_testkit::again;
 use journeyman_workspace::{UndoTarget, Workspace};
-use crate::support::{Model, Node, session, set, write};
 use tasks::{Now, Place, TASKS, Task, task};
-use crate::tracer::{self, Plan, Trace, trace};
 
 /// So many of a task's calls are tried in the suite, of each kind of trouble.
 const SOME: usize = 12;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use journeyman_protocol::{CallId, UnixMillis};
 use journeyman_store::Blobs;
-use journeyman_workspace::limits::{Failpoint, Fault, Limits};
+use journeyman_workspace::failpoint::{Failpoint, Fault};
+use journeyman_workspace::limits::Limits;
 use journeyman_workspace::{Change, CheckpointId, Options, UndoTarget, Workspace, WorkspaceError};
 
 use crate::support::{Model, delete, model, rel, session, set, set_mode, write};

@@ -1,7 +1,6 @@
 //! This test program, started once more: as somebody else, or with mounts of its own.
 #![allow(unsafe_code, reason = "system calls that no safe library has")]
 
-
 use std::ffi::CString;
 use std::io;
 use std::os::unix::process::CommandExt as _;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use journeyman_workspace::limits::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
 use journeyman_workspace::{Options, UndoTarget, Workspace, WorkspaceError};
 
 use crate::hostile::again::{role, start};

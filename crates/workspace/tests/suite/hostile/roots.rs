@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use journeyman_workspace::limits::{Failpoint, Fault};
+use journeyman_workspace::failpoint::{Failpoint, Fault};
 use journeyman_workspace::{UndoTarget, Workspace, WorkspaceError};
 
 use crate::support::{Project, apply, delete, model, rel, session, write};

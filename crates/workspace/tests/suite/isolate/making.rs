@@ -7,9 +7,7 @@ use std::time::Instant;
 use journeyman_workspace::limits::Limits;
 use journeyman_workspace::{LandOptions, ListOptions, Tier, UndoTarget, Workspace, WorkspaceError};
 
-use crate::support::{
-    Project, apply, delete, is_ordinary_user, rel, session, set_mode, shown, write,
-};
+use crate::support::{Project, apply, delete, is_ordinary_user, rel, session, set_mode, shown, write};
 use crate::trees::{Tools, age, facts, isolate, make_repository, odd_tree, pattern, project_with, run};
 
 #[test]

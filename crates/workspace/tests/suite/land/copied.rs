@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use journeyman_protocol::{CallId, UnixMillis};
-use journeyman_workspace::limits::Failpoint;
+use journeyman_workspace::failpoint::Failpoint;
 use journeyman_workspace::{
     CopyChanges, CopyInfo, LandOptions, Landing, OnConflict, Options, Tier, Workspace, WorkspaceError,
 };

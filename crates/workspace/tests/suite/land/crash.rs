@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use journeyman_workspace::limits::{Failpoint, Fault};
+use journeyman_workspace::failpoint::{Failpoint, Fault};
 use journeyman_workspace::{CopyChanges, LandOptions, OnConflict, UndoTarget, Workspace, WorkspaceError};
 use rustix::io::Errno;
 
@@ -186,7 +186,12 @@ fn a_disk_that_is_really_full() {
     let script = "mount -t tmpfs -o size=2m small \"$1\" && JM_TEST_SMALL_DISK=\"$1\" && export JM_TEST_SMALL_DISK && \
                   shift && exec \"$@\"";
     let namespaces = ["--user", "--map-root-user", "--mount", "--", "sh", "-c", script, "sh"];
-    let ran = Command::new("unshare").args(namespaces).arg(&disk).arg(&us).args(again_arguments(test_path!("within_a_small_disk"))).output();
+    let ran = Command::new("unshare")
+        .args(namespaces)
+        .arg(&disk)
+        .arg(&us)
+        .args(again_arguments(test_path!("within_a_small_disk")))
+        .output();
     match ran {
         Ok(ran) => {
             let said =

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use journeyman_workspace::limits::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
 use journeyman_workspace::{CopyChanges, LandOptions, OnConflict, UndoTarget, WorkspaceError};
 
 use rustix::fs::{XattrFlags, getxattr, setxattr};

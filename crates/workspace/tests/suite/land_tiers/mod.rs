@@ -1,13 +1,12 @@
 //! Real copies, of every tier, landed after they were closed.
 
-
 use journeyman_testkit::skip;
 use std::fs;
 
-use journeyman_protocol::CallId;
-use journeyman_workspace::{Isolated, LandOptions, OnConflict, Tier, UndoTarget, Workspace, WorkspaceError};
 use crate::support::{Project, apply, delete, model, session, set_mode, shown, write};
 use crate::trees::{Tools, git, isolate, project_with, run};
+use journeyman_protocol::CallId;
+use journeyman_workspace::{Isolated, LandOptions, OnConflict, Tier, UndoTarget, Workspace, WorkspaceError};
 
 fn each_tier(project: impl Fn() -> Project, check: impl Fn(&Project, &Workspace, &Tools, Isolated)) {
     for tier in Tier::ALL {

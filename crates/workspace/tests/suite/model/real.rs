@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use journeyman_protocol::{CallId, FileChange, FileChangeKind, UnixMillis};
-use journeyman_workspace::limits::{Failpoint, Fault};
+use journeyman_workspace::failpoint::{Failpoint, Fault};
 use journeyman_workspace::{
     Change, CheckpointId, Expected, UndoReport, UndoTarget, Workspace, WorkspaceError,
 };
 
 use crate::model::acts::{Act, Deed, Target, Wish};
-use crate::support::{Node, Project, rel, session, set};
 use crate::model::world::{Cause, Entry, State, Tree, Undone, World, differences, parents};
+use crate::support::{Node, Project, rel, session, set};
 
 /// A command that was cut off is taken back after five of these, so it is short; but longer than two ticks of the
 /// clock that files are stamped with.

@@ -1,6 +1,5 @@
 //! A project in a temporary directory, its state beside it, and plain maps to compare it with.
 
-
 use journeyman_testkit::{again_arguments, copy_program, skip};
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +13,8 @@ use std::time::Duration;
 
 use journeyman_protocol::{CallId, FileChange, FileChangeKind, RelPath, SessionId, UnixMillis};
 use journeyman_store::Blobs;
-use journeyman_workspace::limits::{Failpoint, Limits};
+use journeyman_workspace::failpoint::Failpoint;
+use journeyman_workspace::limits::Limits;
 use journeyman_workspace::{Applied, Change, ChangeSet, Expected, Options, Workspace, WorkspaceError};
 
 pub(crate) struct Project {

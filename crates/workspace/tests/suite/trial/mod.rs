@@ -1,17 +1,16 @@
 //! Commands tried out in layers of their own: what they did is told exactly, landed as it is, or gone.
 
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::{Project, model, rel, session, set_mode, shown};
+use crate::trees::{Tools, git, project_with, run};
 use journeyman_protocol::{CallId, RelPath, UnixMillis};
 use journeyman_testkit::{again, skip};
 use journeyman_workspace::{GuardRules, Loss, Options, Trial, Tried, UndoTarget, Workspace};
-use crate::support::{Project, model, rel, session, set_mode, shown};
-use crate::trees::{Tools, git, project_with, run};
 
 /// Names the directory of a project to the process that dies with a layer open.
 const PROJECT: &str = "JM_TEST_PROJECT";
@@ -431,8 +430,7 @@ fn a_crash_drops_the_layer() {
     let (workspace, tools) = (open(&project), Tools::of(&project));
     let Some(trial) = try_out(&workspace, &tools) else { return };
     trial.discard();
-    let died =
-        again!("die_with_a_layer_open").env(PROJECT, project.dir.path()).status().unwrap();
+    let died = again!("die_with_a_layer_open").env(PROJECT, project.dir.path()).status().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&died), Some(9));
     assert!(fs::read_dir(project.state().join("work")).unwrap().count() > 0, "nothing was left");
     let again = open(&project);

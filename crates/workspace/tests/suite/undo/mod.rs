@@ -2,8 +2,8 @@
 
 mod damaged;
 mod ignored;
-use journeyman_testkit::skip;
 use crate::support;
+use journeyman_testkit::skip;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use journeyman_protocol::{CallId, RelPath};
-use journeyman_workspace::limits::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
 use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, delete, mode, rel, session, set, set_mode, shown, tick, write};
 

@@ -1,0 +1,66 @@
+//! Journaling what commands and checks did.
+
+use crate::change::ChangeId;
+use crate::error::WorkspaceError;
+use crate::journal::Sync;
+use crate::journal::record::Cause;
+use crate::journal::record::FileRecord;
+use crate::journal::record::Line;
+use crate::journal::record::ModeRecord;
+use crate::journal::record::Record;
+use crate::snapshot::differences::Difference;
+use crate::snapshot::differences::Found;
+use crate::workspace::Writer;
+use journeyman_protocol::CallId;
+use journeyman_protocol::FileChange;
+use journeyman_protocol::SessionId;
+
+/// Whose doing a difference is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Doing<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) call: Option<&'a CallId>,
+    pub(crate) cause: Cause,
+}
+
+impl Doing<'_> {
+    /// Journals differences as one change that has happened; nothing where there are none.
+    pub(crate) fn journal(
+        self,
+        writer: &mut Writer,
+        found: Found,
+    ) -> Result<Vec<FileChange>, WorkspaceError> {
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Found { files, made, removed, modes, beside } = found;
+        let id = ChangeId(writer.journal.next_id());
+        let mut changes: Vec<FileChange> = files.iter().map(Difference::file_change).collect();
+        changes.extend(modes.iter().map(ModeRecord::file_change));
+        changes.sort_by(|one, other| one.path.cmp(&other.path));
+        let files = files.into_iter().map(|difference| FileRecord {
+            path: difference.path,
+            before: difference.before,
+            after: difference.after,
+            sibling: None,
+        });
+        let record = Record {
+            id,
+            session: self.session.clone(),
+            call: self.call.cloned(),
+            cause: self.cause,
+            at: writer.journal.now(),
+            files: files.collect(),
+            made,
+            removed,
+            cleared: Vec::new(),
+            modes,
+            undoes: Vec::new(),
+            left: Vec::new(),
+            beside,
+            settles_copy: false,
+        };
+        writer.journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
+        Ok(changes)
+    }
+}

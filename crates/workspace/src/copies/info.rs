@@ -1,0 +1,66 @@
+//! Descriptions of copies: what making one needs, and what is known of one.
+
+use crate::copies::tier::Tier;
+use crate::error::WorkspaceError;
+use journeyman_git::Git;
+use journeyman_protocol::RelPath;
+use journeyman_protocol::SessionId;
+use journeyman_protocol::UnixMillis;
+use journeyman_sandbox::Sandbox;
+use serde::Deserialize;
+use serde::Serialize;
+
+/// What making a copy needs.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    /// It mounts overlays.
+    pub sandbox: &'a Sandbox,
+    /// The user's git; without it there is no worktree tier.
+    pub git: Option<&'a Git>,
+    /// The tiers to try, in this order.
+    pub tiers: &'a [Tier],
+}
+
+/// What is known of a copy without opening it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyInfo {
+    /// The session whose copy it is; it names it.
+    pub session: SessionId,
+    /// How it was made.
+    pub tier: Tier,
+    /// When.
+    pub created: UnixMillis,
+    /// The checkpoint of the user's tree that it was made from.
+    pub base: crate::change::CheckpointId,
+    /// Who has it open, such as `pid 123`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+}
+
+/// What [`Isolated::refresh`] found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Refreshed {
+    /// Files that were changed in the user's tree meanwhile, and are so in the copy now.
+    pub taken: Vec<RelPath>,
+    /// Files that both changed, and that were merged.
+    pub merged: Vec<RelPath>,
+    /// Files that both changed in ways that don't go together; the copy has its own version of them, and landing it
+    /// asks again.
+    pub conflicts: Vec<RelPath>,
+}
+
+/// Why a tier can't be had, in words for a person.
+#[derive(Debug)]
+pub(crate) struct Reason(pub(crate) String);
+
+impl From<WorkspaceError> for Reason {
+    fn from(error: WorkspaceError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(words: &str) -> Self {
+        Self(words.to_owned())
+    }
+}

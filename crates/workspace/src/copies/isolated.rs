@@ -1,0 +1,49 @@
+//! An open copy.
+
+use crate::copies::info::CopyInfo;
+use crate::copies::location::Place;
+use crate::copies::record::Record;
+use crate::copies::tier::Tier;
+use crate::state::lock::Holding;
+use crate::workspace::Workspace;
+use journeyman_protocol::RelPath;
+use std::sync::Arc;
+
+/// A copy of the tree, open. While it lives, nobody else can open, land or discard it.
+#[derive(Debug)]
+pub struct Isolated {
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) info: CopyInfo,
+    pub(crate) unavailable_tiers: Vec<(Tier, String)>,
+    pub(crate) left_out: Vec<(RelPath, String)>,
+    pub(crate) record: Record,
+    pub(crate) place: Place,
+    pub(crate) _held: Holding,
+}
+
+impl Isolated {
+    /// The copy as a workspace: its root is the user's, its files are its own.
+    #[must_use]
+    pub fn workspace(&self) -> &Arc<Workspace> {
+        &self.workspace
+    }
+
+    /// What is known of it.
+    #[must_use]
+    pub fn info(&self) -> &CopyInfo {
+        &self.info
+    }
+
+    /// The better tiers that couldn't be had, each with the reason.
+    #[must_use]
+    pub fn unavailable_tiers(&self) -> &[(Tier, String)] {
+        &self.unavailable_tiers
+    }
+
+    /// What the copy hasn't as the tree has it, such as a file that nobody may read, each with the reason. Known
+    /// after [`Workspace::isolate`] only.
+    #[must_use]
+    pub fn left_out(&self) -> &[(RelPath, String)] {
+        &self.left_out
+    }
+}

@@ -1,0 +1,97 @@
+//! The parts that all ways of making a copy share.
+
+use crate::copies::info::Means;
+use crate::copies::info::Reason;
+use crate::copies::location::Place;
+use crate::copies::record::Beside;
+use crate::copies::tiers::fill;
+use crate::snapshot::tree::Tree;
+use crate::state::lock::make_private_dir;
+use crate::workspace::Workspace;
+use journeyman_protocol::RelPath;
+use journeyman_sandbox::Base;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A copy that was made.
+pub(crate) struct Made {
+    pub(crate) base: Base,
+    pub(crate) beside: Beside,
+    /// The tree as the copy has it, with the signatures of its own files.
+    pub(crate) seed: Arc<Tree>,
+    /// What isn't in the copy as it is in the tree, each with the reason.
+    pub(crate) left_out: Vec<(RelPath, String)>,
+}
+
+/// What all tiers need.
+#[derive(Clone, Copy)]
+pub(crate) struct Making<'a> {
+    /// Whose tree it is.
+    pub(crate) workspace: &'a Workspace,
+    /// That tree, with signatures.
+    pub(crate) tree: &'a Arc<Tree>,
+    pub(crate) place: &'a Place,
+    pub(crate) means: &'a Means<'a>,
+}
+
+impl Making<'_> {
+    /// A directory of its own with everything in it.
+    pub(crate) fn directory(self, beside: Beside, how: fill::How) -> Result<Made, Reason> {
+        let to = self.make_tree_dir(beside)?;
+        self.fill(beside, &to, how)
+    }
+
+    pub(crate) fn make_tree_dir(self, beside: Beside) -> Result<PathBuf, Reason> {
+        let files = self.files(beside)?;
+        let to = files.join(TREE);
+        make_private_dir(&to)?;
+        Ok(to)
+    }
+
+    pub(crate) fn fill(self, beside: Beside, to: &Path, how: fill::How) -> Result<Made, Reason> {
+        let filled = fill::Fill::new(self.workspace, self.tree, to, how)?.run()?;
+        let base = directory_base(to, filled.caches);
+        Ok(Made { base, beside, seed: Arc::new(filled.seed), left_out: filled.left_out })
+    }
+
+    /// The directory that files of the copy go to, made.
+    pub(crate) fn files(self, beside: Beside) -> Result<PathBuf, Reason> {
+        match beside {
+            Beside::State => {
+                make_private_dir(self.place.dir())?;
+                Ok(self.place.dir().to_owned())
+            }
+            Beside::Root => Ok(self.place.make_sibling()?.to_owned()),
+        }
+    }
+}
+
+/// The name of a copy's tree where it is a directory.
+pub(crate) const TREE: &str = "tree";
+
+/// That of the directory for what commands write to the tree's caches.
+pub(crate) const CACHES: &str = "caches";
+
+impl Beside {
+    /// Where the copy's files are on the file system of the project's.
+    pub(crate) fn of(making: Making<'_>) -> Result<Self, Reason> {
+        use std::os::unix::fs::MetadataExt as _;
+        let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+        let root = device(making.workspace.root());
+        if root.is_some() && root == device(making.place.dir()) {
+            return Ok(Self::State);
+        }
+        let sibling = making.place.make_sibling()?;
+        if root.is_some() && root == device(sibling) {
+            return Ok(Self::Root);
+        }
+        Err("there is no place for it on the project's file system".into())
+    }
+}
+
+/// What a directory is to commands.
+pub(crate) fn directory_base(tree: &Path, caches: Vec<RelPath>) -> Base {
+    Base::Directory { path: tree.to_owned(), caches, layers: tree.with_file_name(CACHES) }
+}

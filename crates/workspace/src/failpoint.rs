@@ -1,0 +1,77 @@
+//! Failpoints: steps of a transaction at which a test makes it fail or stop.
+
+use rustix::io::Errno;
+use std::fmt;
+use std::sync::Arc;
+
+/// A step of a transaction at which a test can cut it off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Step {
+    /// Pre-images are about to be stored.
+    Keep,
+    /// The intent is about to be written to the journal.
+    Intend,
+    /// Directories are about to get permissions that their files need.
+    Permit,
+    /// One file's new content is about to be written beside it.
+    Stage,
+    /// One staged file is written and not yet durable.
+    Staged,
+    /// Everything is staged; the waits for the disk begin.
+    Flush,
+    /// One file is about to be moved out of the way.
+    Remove,
+    /// Directories are about to be made.
+    MakeDirectories,
+    /// One file is about to appear under its name.
+    Place,
+    /// One file has just been moved or placed.
+    Placed,
+    /// Everything is in place and not yet noted in the journal.
+    Commit,
+    /// It is noted; what was moved away is about to be removed.
+    Clean,
+    /// That is done; the journal's last word on it is about to be written.
+    Settle,
+    /// The tree was looked at before or after a command; whether the journal stood still is about to be asked.
+    Look,
+    /// What a command did that was cut off is about to be written to the journal.
+    Seal,
+    /// It is taken back, and the command's sign of life is about to go.
+    Bury,
+    /// There is too much kept: the journal is about to be cut.
+    Forget,
+    /// The blobs that nothing needs any more are about to be removed.
+    Sweep,
+    /// They are; the books are about to be replaced.
+    Swept,
+}
+
+/// What a failpoint wants at a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    Go,
+    /// As if the process had been killed here: no cleaning up.
+    Cut,
+    /// As if the system call had failed.
+    Fail(Errno),
+}
+
+/// A test's hook, asked at each [`Step`].
+#[derive(Clone)]
+pub struct Failpoint(pub(crate) Arc<dyn Fn(Step) -> Fault + Send + Sync>);
+
+impl Failpoint {
+    /// Makes a hook of a closure.
+    pub fn new(hook: impl Fn(Step) -> Fault + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hook))
+    }
+}
+
+impl fmt::Debug for Failpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Failpoint")
+    }
+}

@@ -1,0 +1,324 @@
+//! What a copy has that the tree it was made from had not.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use journeyman_protocol::{ContentHash, RelPath, SessionId};
+use journeyman_store::Durability;
+
+use crate::contents::store::Kept;
+use crate::copies::info::CopyInfo;
+use crate::copies::isolated::Isolated;
+use crate::error::WorkspaceError;
+use crate::error::io_error;
+use crate::files::root_dir::{Links, read_up_to};
+use crate::files::stat::Seen;
+use crate::journal::history::History;
+use crate::journal::record::Cause;
+use crate::landing::changes::{CopyChange, CopyChanges};
+use crate::landing::contested;
+use crate::landing::contested::Contested;
+use crate::landing::large_files::Large;
+use crate::landing::refusals::Filter;
+use crate::landing::stored;
+use crate::landing::verdict::is_same;
+use crate::rules::is_git;
+use crate::snapshot::compare::{dir_records, filtered};
+use crate::snapshot::differences::{Difference, differences, directories_only_in};
+use crate::snapshot::entry::{Entry, FileState, Kind};
+use crate::snapshot::observe::observe;
+use crate::snapshot::tree::Tree;
+use crate::workspace::Workspace;
+
+impl Workspace {
+    /// What was changed in a copy of this tree. Ignored files count where an edit, not a command, changed them.
+    /// The answer is kept beside the copy: see [`Workspace::stored_changes`].
+    ///
+    /// Files over [`kept_file_bytes`](crate::limits::Limits::kept_file_bytes) are no blobs; as far as there is room, they are
+    /// copied to lie beside the copy.
+    ///
+    /// # Errors
+    /// As [`Workspace::changes_since`]; [`WorkspaceError::Raced`] when the copy is being changed;
+    /// [`WorkspaceError::State`].
+    pub fn copy_changes(&self, copy: &Isolated) -> Result<CopyChanges, WorkspaceError> {
+        self.changes_of(copy.workspace(), copy.info())
+    }
+
+    /// The same of any workspace that began as this one was at the base.
+    ///
+    /// # Errors
+    /// As [`Workspace::copy_changes`].
+    #[doc(hidden)]
+    pub fn changes_of(&self, copy: &Workspace, info: &CopyInfo) -> Result<CopyChanges, WorkspaceError> {
+        // Until they are written down beside the copy, nothing says that the contents are needed.
+        let _using = self.vault.blobs().using()?;
+        let base = self.checkpoint_tree(&info.base)?;
+        let now = copy.snapshot_after(&base, false)?;
+        let compared = Compared { user: self, copy, base: &base, now: &now };
+        let mut found = filtered(copy.inputs(), &base, differences(&base, &now))?;
+        // Between two directories signatures tell nothing.
+        found.retain(|difference| !is_uncertain(difference));
+        compared.add_unkept(&mut found)?;
+        compared.add_edited(&mut found)?;
+        compared.contest(&mut found, contested::read(&self.copy_dir(&info.session))?)?;
+        found.retain(|difference| !difference.path.components().any(is_git));
+        found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let mut large = Large::of(&self.copy_dir(&info.session));
+        for difference in &mut found {
+            compared.keep(difference, &mut large)?;
+        }
+        large.tidy()?;
+        copy.vault.sync()?;
+        self.vault.sync()?;
+        let (made, removed) = (directories_only_in(&now, &base), directories_only_in(&base, &now));
+        let made = dir_records(&copy.door, &made, true);
+        let objections = match Filter::of(self) {
+            Some(filter) => {
+                let dirs: Vec<RelPath> = made.iter().map(|dir| dir.path.clone()).collect();
+                filter.objections(copy, &found, &dirs)?
+            }
+            None => Vec::new(),
+        };
+        let changes = CopyChanges {
+            session: info.session.clone(),
+            base: info.base,
+            files: with_renames(found),
+            made,
+            objections,
+            removed: dir_records(&copy.door, &removed, false),
+        };
+        stored::write(&self.copy_dir(&changes.session), &changes)?;
+        Ok(changes)
+    }
+
+    /// What [`Workspace::copy_changes`] found last in the copy of a session, as long as nobody opened the copy
+    /// since; nothing of the copy is looked at. `None` where that isn't known, or what was written down is damaged:
+    /// the copy itself tells.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::State`].
+    pub fn stored_changes(&self, session: &SessionId) -> Result<Option<CopyChanges>, WorkspaceError> {
+        stored::read(&self.copy_dir(session), session)
+    }
+
+    /// Forgets them: the copy is about to be changed.
+    pub(crate) fn forget_changes(&self, session: &SessionId) -> Result<(), WorkspaceError> {
+        stored::remove(&self.copy_dir(session))
+    }
+
+    pub(crate) fn copy_dir(&self, session: &SessionId) -> std::path::PathBuf {
+        self.options.state_dir.join("work").join(session.as_str())
+    }
+}
+
+/// A copy beside the tree it was made from.
+struct Compared<'a> {
+    user: &'a Workspace,
+    copy: &'a Workspace,
+    base: &'a Tree,
+    now: &'a Tree,
+}
+
+impl Compared<'_> {
+    /// Adds what only contents can tell: files of the same size that were too large to be kept with a hash. The
+    /// base has no signatures, so that the user's tree speaks for it. A file that differs there was changed on one
+    /// of both sides, and landing it has to ask.
+    fn add_unkept(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
+        let known = paths_of(found);
+        let before: HashMap<&[u8], &Entry> =
+            self.base.entries.iter().map(|entry| (entry.path.as_slice(), entry)).collect();
+        for entry in &self.now.entries {
+            let Some(known_before) = before.get(entry.path.as_slice()) else { continue };
+            let (before, after) = (known_before.state(), entry.state());
+            if before.hash.is_some() && after.hash.is_some() || known.contains(entry.path.as_slice()) {
+                continue;
+            }
+            let Ok(path) = RelPath::parse(&entry.path) else { continue };
+            let here = self.user.door.look(&path).ok().flatten();
+            // An overlay shows a file that nobody changed as it is, down to its inode and the time it changed last.
+            let signature = |seen: &Seen| (seen.ino, seen.size, seen.mtime, seen.ctime);
+            let untouched = [here.as_ref(), Some(&known_before.seen)];
+            if untouched.into_iter().flatten().any(|seen| signature(seen) == signature(&entry.seen)) {
+                continue;
+            }
+            let (Some(here), Some(there)) = (state_at(self.user, &path)?, state_at(self.copy, &path)?) else {
+                continue;
+            };
+            if here.hash != there.hash {
+                found.push(Difference { path, before: Some(before), after: Some(there) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds ignored files that edits changed, and what edits tell of files whose earlier content the base doesn't
+    /// know.
+    fn add_edited(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
+        let mut first: BTreeMap<RelPath, Option<FileState>> = BTreeMap::new();
+        let history = History::new(self.copy.journal().lines()?);
+        for record in history.into_done().into_iter().filter(|record| record.cause == Cause::Edit) {
+            for file in record.files {
+                first.entry(file.path).or_insert(file.before);
+            }
+        }
+        for difference in found.iter_mut() {
+            if let Some(before) = &mut difference.before
+                && before.hash.is_none()
+                && let Some(Some(edited)) = first.get(&difference.path)
+                && edited.size == before.size
+            {
+                before.hash = edited.hash;
+            }
+        }
+        let known = paths_of(found);
+        let in_base: HashSet<&[u8]> = self.base.entries.iter().map(|entry| entry.path.as_slice()).collect();
+        let mut edited = Vec::new();
+        for (path, before) in first {
+            if known.contains(path.as_bytes()) || in_base.contains(path.as_bytes()) {
+                continue;
+            }
+            let after = state_at(self.copy, &path)?;
+            if !is_same(before.as_ref(), after.as_ref()) {
+                edited.push(Difference { path, before, after });
+            }
+        }
+        found.extend(edited);
+        Ok(())
+    }
+
+    /// Compares files that both sides changed before a refresh with what they were then.
+    fn contest(&self, found: &mut Vec<Difference>, contested: Contested) -> Result<(), WorkspaceError> {
+        if contested.is_empty() {
+            return Ok(());
+        }
+        found.retain(|difference| !contested.contains_key(&difference.path));
+        for (path, before) in contested {
+            let after = state_at(self.copy, &path)?;
+            if !is_same(before.as_ref(), after.as_ref()) {
+                found.push(Difference { path, before, after });
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the content among the tree's own; what is too large for that is hashed, and kept beside the copy.
+    fn keep(&self, difference: &mut Difference, large: &mut Large) -> Result<(), WorkspaceError> {
+        let path = &difference.path;
+        let Some(after) = &mut difference.after else { return Ok(()) };
+        if let Some(hash) = after.hash
+            && self.user.vault.verify(&hash)? == Kept::Whole
+        {
+            return Ok(());
+        }
+        let raced = || WorkspaceError::Raced { path: path.clone() };
+        let most = self.user.limits().kept_file_bytes;
+        if after.hash.is_none() || after.size > most {
+            // What can't be read has no hash, and landing it will say so.
+            let Some(there) = state_at(self.copy, path)? else { return Ok(()) };
+            *after = there;
+        }
+        let Some(hash) = after.hash else { return Ok(()) };
+        if after.size > most {
+            // With the content in place already, only the mode can be to land.
+            let here = state_at(self.user, path)?.and_then(|here| here.hash);
+            return if here == Some(hash) { Ok(()) } else { large.keep(&self.copy.door, path, after) };
+        }
+        let bytes = match self.copy.vault.get(&hash)? {
+            Some(bytes) => bytes,
+            None => self.read(path, after)?,
+        };
+        if ContentHash::of(&bytes) != hash {
+            return Err(raced());
+        }
+        self.user.vault.put(&bytes, Durability::Later)?;
+        Ok(())
+    }
+
+    fn read(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {
+        let door = &self.copy.door;
+        if state.kind == Kind::Link {
+            return door.read_link(path).map_err(|errno| door.fail("read", path, errno));
+        }
+        let (file, seen) = door.read_file(path, Links::Refuse)?;
+        let bytes =
+            read_up_to(&file, seen.size, state.size).map_err(|source| io_error("read", path, source))?;
+        bytes.ok_or_else(|| WorkspaceError::Raced { path: path.clone() })
+    }
+}
+
+/// Whether only a signature says that the file differs.
+fn is_uncertain(difference: &Difference) -> bool {
+    match (&difference.before, &difference.after) {
+        (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+        _ => false,
+    }
+}
+
+fn paths_of(found: &[Difference]) -> HashSet<Vec<u8>> {
+    found.iter().map(|difference| difference.path.as_bytes().to_vec()).collect()
+}
+
+/// The file's state, hashed whatever its size; `None` where there is no file that can be read.
+fn state_at(workspace: &Workspace, path: &RelPath) -> Result<Option<FileState>, WorkspaceError> {
+    match observe(&workspace.door, path) {
+        Ok(found) => Ok(found.map(|(state, _)| state)),
+        Err(
+            WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. } | WorkspaceError::Denied { .. },
+        ) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+pub(crate) fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
+    let mut renames: HashMap<RelPath, RelPath> =
+        renames(&found).into_iter().map(|(from, to)| (to, from)).collect();
+    let files = found.into_iter().map(|Difference { path, before, after }| {
+        let from = renames.remove(&path);
+        CopyChange { path, from, before, after }
+    });
+    files.collect()
+}
+
+/// Files that have the content and the permissions of one that is gone, as (earlier, later) name: each at most
+/// once, those that keep their last component first. An empty file has nothing to be known by.
+pub(crate) fn renames(found: &[Difference]) -> Vec<(RelPath, RelPath)> {
+    type Nature = (Kind, u32, ContentHash);
+    let nature = |state: &FileState| -> Option<Nature> {
+        let hash = state.hash.filter(|_| state.size > 0)?;
+        let mode = if state.kind == Kind::Link { 0 } else { state.mode };
+        Some((state.kind, mode, hash))
+    };
+    let key = |kind: Kind, mode: u32, hash: ContentHash| (kind == Kind::Link, mode, *hash.as_bytes());
+    let mut gone: HashMap<_, VecDeque<&RelPath>> = HashMap::new();
+    let mut made = Vec::new();
+    for difference in found {
+        match (&difference.before, &difference.after) {
+            (Some(before), None) => {
+                if let Some((kind, mode, hash)) = nature(before) {
+                    gone.entry(key(kind, mode, hash)).or_default().push_back(&difference.path);
+                }
+            }
+            (None, Some(after)) => {
+                if let Some((kind, mode, hash)) = nature(after) {
+                    made.push((key(kind, mode, hash), &difference.path));
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut pairs = Vec::new();
+    for keeps_name in [true, false] {
+        made.retain(|(key, to)| {
+            let Some(candidates) = gone.get_mut(key) else { return false };
+            let at = candidates.iter().position(|from| !keeps_name || from.file_name() == to.file_name());
+            match at.and_then(|at| candidates.remove(at)) {
+                Some(from) => {
+                    pairs.push((from.clone(), (*to).clone()));
+                    false
+                }
+                None => true,
+            }
+        });
+    }
+    pairs.sort_unstable();
+    pairs
+}

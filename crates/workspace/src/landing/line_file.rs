@@ -1,0 +1,56 @@
+//! Files of one checksummed line beside a copy.
+
+use crate::error::WorkspaceError;
+use crate::journal::line_format::parse;
+use crate::journal::line_format::push_line;
+use crate::state::lock::make_private_dir;
+use crate::state::lock::replace_durably;
+use crate::state::lock::state_error;
+use crate::state::lock::sync_above;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The file in the copy's directory: one line, as the journal's.
+pub(crate) const NAME: &str = "changes";
+
+/// The list of contested files, beside it.
+pub(crate) const CONTESTED: &str = "contested";
+
+/// A larger one wasn't written by us: 400,000 files with long paths.
+pub(crate) const STORED_BYTES: u64 = 512 * 1024 * 1024;
+
+/// Replaces a file of one line whole; it is on the disk when this returns.
+pub(crate) fn write_to(dir: &Path, name: &str, value: &impl Serialize) -> Result<(), WorkspaceError> {
+    let path = dir.join(name);
+    let failed = |source| state_error("write", &path, source);
+    let mut text = Vec::new();
+    push_line(&mut text, &serde_json::to_vec(value).map_err(|error| failed(error.into()))?);
+    make_private_dir(dir)?;
+    replace_durably(&path, &text).and_then(|()| sync_above(&path)).map_err(failed)
+}
+
+/// The bytes of such a file; `None` without one.
+pub(crate) fn read_from(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    let path = dir.join(name);
+    let mut text = Vec::new();
+    match File::open(&path).and_then(|file| file.take(STORED_BYTES).read_to_end(&mut text)) {
+        Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(state_error("read", &path, source)),
+    }
+}
+
+/// Whether such a file is there and not as it was written.
+pub(crate) fn is_damaged(dir: &Path, name: &str) -> Result<bool, WorkspaceError> {
+    let text = read_from(dir, name)?;
+    Ok(text.is_some_and(|text| parsed::<serde::de::IgnoredAny>(&text).is_none()))
+}
+
+/// What they say, where they are whole.
+pub(crate) fn parsed<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
+    text.strip_suffix(b"\n").and_then(parse)
+}

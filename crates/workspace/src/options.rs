@@ -1,0 +1,84 @@
+//! The options that a workspace is opened with.
+
+use crate::limits::Limits;
+use journeyman_protocol::RelPath;
+use journeyman_protocol::UnixMillis;
+use journeyman_store::Blobs;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What a workspace is opened with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The project's directory of state, such as `projects/<hash of root>/`; made when first needed.
+    pub state_dir: PathBuf,
+    /// Where contents are kept.
+    pub blobs: Arc<Blobs>,
+    /// The bounds.
+    pub limits: Limits,
+    /// The time, for what people read; `None` leaves it out.
+    pub clock: Option<Clock>,
+    /// A directory that holds these and more of the program's own. Where it lies in the tree, it is as invisible as
+    /// git's own, and nothing is written there.
+    pub own_dir: Option<PathBuf>,
+    /// Which paths nobody but the person changes: no copy and no command's layer lands them, except what an edit in
+    /// the copy wrote, which was judged by itself. Without it nothing that comes out of them is looked at for what it is.
+    pub guarded: Option<GuardRules>,
+    /// The directory to which repositories and guarded files are moved that a command made; `removed` in the state
+    /// directory without it.
+    pub removed_dir: Option<PathBuf>,
+}
+
+impl Options {
+    /// With the usual bounds, and no clock.
+    #[must_use]
+    pub fn new(state_dir: PathBuf, blobs: Arc<Blobs>) -> Self {
+        Self {
+            state_dir,
+            blobs,
+            limits: Limits::default(),
+            clock: None,
+            own_dir: None,
+            guarded: None,
+            removed_dir: None,
+        }
+    }
+}
+
+impl Options {
+    /// Where what a command made is moved to.
+    pub(crate) fn removed(&self) -> PathBuf {
+        self.removed_dir.clone().unwrap_or_else(|| self.state_dir.join("removed"))
+    }
+}
+
+/// The time, passed in.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
+
+impl Clock {
+    /// A clock that asks `now`.
+    pub fn new(now: impl Fn() -> UnixMillis + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    pub(crate) fn now(&self) -> UnixMillis {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+/// Says which paths are guarded.
+#[derive(Debug, Clone, Copy)]
+pub struct GuardRules {
+    /// True for what programs outside the sandbox run or obey, git's own files included.
+    pub guarded: fn(&RelPath) -> bool,
+    /// True for those of them that are obeyed as soon as somebody enters a directory above or beside them.
+    pub on_entering: fn(&RelPath) -> bool,
+}

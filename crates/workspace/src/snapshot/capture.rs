@@ -1,0 +1,235 @@
+//! Reading the files that a walk found, to make a tree of them.
+
+use crate::contents::store::PACK_FROM;
+use crate::contents::store::Pack;
+use crate::contents::store::Vault;
+use crate::error::NotAFile;
+use crate::error::WorkspaceError;
+use crate::files::root_dir::Door;
+use crate::files::root_dir::Links;
+use crate::files::root_dir::read_up_to;
+use crate::files::stat::Seen;
+use crate::files::stat::file_clock;
+use crate::files::stat::is_settled;
+use crate::limits::Limits;
+use crate::snapshot::entry::Content;
+use crate::snapshot::entry::Entry;
+use crate::snapshot::tree::Room;
+use crate::snapshot::tree::Tree;
+use crate::walk::plan::Walked;
+use crate::walk::plan::WalkedFile;
+use journeyman_protocol::ContentHash;
+use journeyman_protocol::RelPath;
+use journeyman_store::Durability;
+use rustix::io::Errno;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+/// So many files have to be read before a second thread is worth its start.
+pub(crate) const HELP_FROM: usize = 48;
+
+/// Whether contents are kept or only looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// Into the blobs, so that they can be restored.
+    Contents,
+    /// Hashes only.
+    Hashes,
+}
+
+/// A snapshot being made.
+pub(crate) struct Capture<'a> {
+    pub(crate) door: &'a Door,
+    pub(crate) vault: &'a Vault,
+    pub(crate) limits: &'a Limits,
+    pub(crate) keep: Keep,
+}
+
+/// What [`Capture::take`] found.
+pub(crate) struct Captured {
+    pub(crate) tree: Arc<Tree>,
+    /// How many files were read.
+    pub(crate) read: usize,
+}
+
+impl Capture<'_> {
+    /// Makes a snapshot of what a walk found. When nothing differs from `last`, it is `last` itself.
+    pub(crate) fn take(&self, walked: Walked, last: &Arc<Tree>) -> Result<Captured, WorkspaceError> {
+        if walked.overflow {
+            return Err(WorkspaceError::TooManyFiles { limit: self.limits.max_files });
+        }
+        if walked.same {
+            return Ok(Captured { tree: last.clone(), read: 0 });
+        }
+        let now = file_clock();
+        let mut reused = 0_usize;
+        let mut entries = Vec::with_capacity(walked.files.len());
+        let mut to_read = Vec::new();
+        let mut room = Room::of(self.limits);
+        for WalkedFile { path, seen, known } in walked.files {
+            let Some(seen) = seen else { continue };
+            let known = known.and_then(|at| last.entries.get(at as usize));
+            let fits = room.fits(seen.size);
+            let reusable =
+                known.filter(|entry| entry.seen == seen && entry.settled).map(|entry| entry.content);
+            match reusable {
+                Some(Content::Hashed { hash, kept }) if fits && (kept || self.keep == Keep::Hashes) => {
+                    reused += 1;
+                    entries.push(Entry {
+                        path,
+                        seen,
+                        content: Content::Hashed { hash, kept },
+                        settled: true,
+                    });
+                }
+                Some(Content::Unkept) if !fits => {
+                    reused += 1;
+                    entries.push(Entry { path, seen, content: Content::Unkept, settled: true });
+                }
+                _ => {
+                    if fits {
+                        to_read.push(entries.len());
+                    }
+                    // What was known of it spares storing the same content again.
+                    let content = known.filter(|_| fits).map_or(Content::Unkept, |entry| entry.content);
+                    entries.push(Entry { path, seen, content, settled: true });
+                }
+            }
+        }
+        let same = reused == entries.len()
+            && reused == last.entries.len()
+            && walked.dirs == last.dirs
+            && walked.unreadable == last.unreadable
+            && walked.repositories == last.repositories
+            && walked.rules == last.rules;
+        if same {
+            return Ok(Captured { tree: last.clone(), read: 0 });
+        }
+        let read = to_read.len();
+        let gone = self.read_all(&mut entries, &to_read, now)?;
+        if !gone.is_empty() {
+            let mut index = 0;
+            let mut gone = gone.iter().peekable();
+            entries.retain(|_| {
+                index += 1;
+                gone.next_if(|at| **at == index - 1).is_none()
+            });
+        }
+        let Walked { dirs, unreadable, repositories, rules, .. } = walked;
+        let tree = Tree { entries, dirs, unreadable, repositories, rules, ..Tree::default() };
+        Ok(Captured { tree: Arc::new(tree), read })
+    }
+
+    /// Reads the files at these places; gives the places of those that are gone by now, in order.
+    pub(crate) fn read_all(
+        &self,
+        entries: &mut [Entry],
+        places: &[usize],
+        now: i64,
+    ) -> Result<Vec<usize>, WorkspaceError> {
+        let next = AtomicUsize::new(0);
+        let shared: &[Entry] = entries;
+        let packs = self.keep == Keep::Contents && places.len() >= PACK_FROM;
+        let work = || {
+            let mut pack = if packs { self.vault.begin_pack() } else { None };
+            let mut done = Vec::new();
+            while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let Some(entry) = shared.get(*place) else { continue };
+                done.push((*place, self.read(entry, now, &mut pack)?));
+            }
+            if let Some(pack) = &mut pack {
+                pack.close()?;
+            }
+            Ok::<_, WorkspaceError>(done)
+        };
+        let mut done = if places.len() < HELP_FROM {
+            work()?
+        } else {
+            std::thread::scope(|scope| {
+                let helper = scope.spawn(work);
+                let ours = work();
+                let lost =
+                    || WorkspaceError::Lost { what: "a part of the tree that was being read".to_owned() };
+                let theirs = helper.join().unwrap_or_else(|_| Err(lost()));
+                ours.and_then(|mut ours| {
+                    ours.extend(theirs?);
+                    Ok(ours)
+                })
+            })?
+        };
+        done.sort_unstable_by_key(|(place, _)| *place);
+        let mut gone = Vec::new();
+        for (place, entry) in done {
+            match (entry, entries.get_mut(place)) {
+                (Some(entry), Some(slot)) => *slot = entry,
+                _ => gone.push(place),
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Reads one file or link; `None` when it is gone, or no longer a file.
+    pub(crate) fn read(
+        &self,
+        entry: &Entry,
+        now: i64,
+        pack: &mut Option<Pack<'_>>,
+    ) -> Result<Option<Entry>, WorkspaceError> {
+        let Ok(path) = RelPath::parse(&entry.path) else { return Ok(None) };
+        if entry.seen.is_link() {
+            return match self.door.read_link(&path) {
+                Ok(target) => self.entry(entry, &target, entry.seen, is_settled(&entry.seen, now), pack),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(None),
+                Err(errno) => Err(self.door.fail("read", &path, errno)),
+            };
+        }
+        let (file, before) = match self.door.read_file(&path, Links::Refuse) {
+            Ok(opened) => opened,
+            Err(WorkspaceError::NotFound { .. } | WorkspaceError::Raced { .. }) => return Ok(None),
+            Err(WorkspaceError::NotAFile { kind, .. }) if kind != NotAFile::Other => return Ok(None),
+            // What can't be read can't be kept; its signature still tells a change.
+            Err(WorkspaceError::Denied { .. }) => {
+                return Ok(Some(Entry { content: Content::Unkept, ..entry.clone() }));
+            }
+            Err(other) => return Err(other),
+        };
+        let failed = |source| WorkspaceError::Io { action: "read", path: path.clone(), source };
+        let Some(bytes) = read_up_to(&file, before.size, self.limits.kept_file_bytes).map_err(failed)? else {
+            let content = Content::Unkept;
+            return Ok(Some(Entry { seen: before, content, settled: true, path: entry.path.clone() }));
+        };
+        let after =
+            rustix::fs::fstat(&file).map(|stat| Seen::of(&stat)).map_err(|errno| failed(errno.into()))?;
+        // A rule file that changed since the walk isn't the one whose rules held in it.
+        let stood_still = entry.seen == before && before == after && bytes.len() as u64 == before.size;
+        let settled = is_settled(&before, now) && stood_still;
+        self.entry(entry, &bytes, before, settled, pack)
+    }
+
+    pub(crate) fn entry(
+        &self,
+        entry: &Entry,
+        bytes: &[u8],
+        seen: Seen,
+        settled: bool,
+        pack: &mut Option<Pack<'_>>,
+    ) -> Result<Option<Entry>, WorkspaceError> {
+        let known = match entry.content {
+            Content::Hashed { hash, kept: true } => Some(hash),
+            _ => None,
+        };
+        let hash = match self.keep {
+            Keep::Hashes => ContentHash::of(bytes),
+            Keep::Contents => match known.filter(|known| *known == ContentHash::of(bytes)) {
+                Some(known) => known,
+                None => match pack {
+                    Some(pack) => pack.put(bytes)?,
+                    None => self.vault.put(bytes, Durability::Later)?,
+                },
+            },
+        };
+        let content = Content::Hashed { hash, kept: self.keep == Keep::Contents };
+        Ok(Some(Entry { path: entry.path.clone(), seen, content, settled }))
+    }
+}

@@ -1,0 +1,113 @@
+//! Differences between two trees.
+
+use crate::journal::record::DirRecord;
+use crate::journal::record::ModeRecord;
+use crate::snapshot::entry::Entry;
+use crate::snapshot::entry::FileState;
+use crate::snapshot::entry::WalkedDir;
+use crate::snapshot::tree::Tree;
+use journeyman_protocol::FileChange;
+use journeyman_protocol::FileChangeKind;
+use journeyman_protocol::RelPath;
+use journeyman_protocol::SessionId;
+use std::cmp::Ordering as Order;
+
+/// One difference between two trees.
+#[derive(Debug, Clone)]
+pub(crate) struct Difference {
+    pub(crate) path: RelPath,
+    pub(crate) before: Option<FileState>,
+    pub(crate) after: Option<FileState>,
+}
+
+impl Difference {
+    pub(crate) fn file_change(&self) -> FileChange {
+        FileChange { path: self.path.clone(), kind: kind_of(self.before.is_some(), self.after.is_some()) }
+    }
+}
+
+/// What happened to a file that was there before or is there after.
+pub(crate) fn kind_of(before: bool, after: bool) -> FileChangeKind {
+    match (before, after) {
+        (false, _) => FileChangeKind::Added,
+        (true, false) => FileChangeKind::Deleted,
+        (true, true) => FileChangeKind::Modified,
+    }
+}
+
+/// All differences between two trees, sorted. What lies in a directory that couldn't be read in one of them is
+/// left out: nothing is known of it.
+pub(crate) fn differences(before: &Tree, after: &Tree) -> Vec<Difference> {
+    let unknown = |path: &[u8]| {
+        before.unreadable.iter().chain(&after.unreadable).any(|dir| {
+            dir.is_empty()
+                || path.strip_prefix(dir.as_slice()).is_some_and(|rest| rest.first() == Some(&b'/'))
+        })
+    };
+    let mut found = Vec::new();
+    let mut add = |path: &[u8], before: Option<&Entry>, after: Option<&Entry>| {
+        if unknown(path) {
+            return;
+        }
+        if let Ok(path) = RelPath::parse(path) {
+            let (before, after) = (before.map(Entry::state), after.map(Entry::state));
+            found.push(Difference { path, before, after });
+        }
+    };
+    let (mut old, mut new) = (before.entries.iter().peekable(), after.entries.iter().peekable());
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => break,
+            (Some(_), None) => Order::Less,
+            (None, Some(_)) => Order::Greater,
+            (Some(old), Some(new)) => old.path.cmp(&new.path),
+        };
+        match order {
+            Order::Less => {
+                if let Some(gone) = old.next() {
+                    add(&gone.path, Some(gone), None);
+                }
+            }
+            Order::Greater => {
+                if let Some(made) = new.next() {
+                    add(&made.path, None, Some(made));
+                }
+            }
+            Order::Equal => {
+                if let (Some(old), Some(new)) = (old.next(), new.next())
+                    && old.differs(new)
+                {
+                    add(&old.path, Some(old), Some(new));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The directories that are only in `there`, sorted.
+pub(crate) fn directories_only_in(there: &Tree, not_there: &Tree) -> Vec<WalkedDir> {
+    let known: std::collections::HashSet<&[u8]> =
+        not_there.dirs.iter().map(|dir| dir.path.as_slice()).collect();
+    let mut only: Vec<WalkedDir> =
+        there.dirs.iter().filter(|dir| !known.contains(dir.path.as_slice())).cloned().collect();
+    only.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    only
+}
+
+/// What differs between two looks at the tree.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) files: Vec<Difference>,
+    pub(crate) made: Vec<DirRecord>,
+    pub(crate) removed: Vec<DirRecord>,
+    pub(crate) modes: Vec<ModeRecord>,
+    /// Other sessions whose doing it may be.
+    pub(crate) beside: Vec<SessionId>,
+}
+
+impl Found {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty() && self.modes.is_empty()
+    }
+}

@@ -1,0 +1,45 @@
+//! The state of a single path on the disk.
+
+use crate::error::WorkspaceError;
+use crate::files::root_dir::Door;
+use crate::files::root_dir::Links;
+use crate::files::root_dir::hash_pieces;
+use crate::files::stat::Seen;
+use crate::snapshot::entry::FileState;
+use crate::snapshot::entry::Kind;
+use journeyman_protocol::ContentHash;
+use journeyman_protocol::RelPath;
+
+/// So often a file is looked at that changes between looking and opening.
+pub(crate) const LOOKS: usize = 8;
+
+/// What is at the canonical `path` right now, with its content hashed; `None` when nothing is, also because a link
+/// stands where a directory was.
+///
+/// # Errors
+/// [`WorkspaceError::NotAFile`] for a directory and everything else without content;
+/// [`WorkspaceError::Raced`] when it is another thing at each look.
+pub(crate) fn observe(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, WorkspaceError> {
+    for _ in 0..LOOKS {
+        let look = door.look(path).map_err(|errno| door.fail("look at", path, errno))?;
+        let Some(seen) = look else { return Ok(None) };
+        if seen.is_link() {
+            let Ok(target) = door.read_link(path) else { continue };
+            let (size, hash) = (target.len() as u64, Some(ContentHash::of(&target)));
+            return Ok(Some((FileState { kind: Kind::Link, mode: seen.permissions(), size, hash }, seen)));
+        }
+        let (file, seen) = match door.read_file(path, Links::Refuse) {
+            // Gone, or a link by now: the next look tells.
+            Err(WorkspaceError::NotFound { .. } | WorkspaceError::Raced { .. }) => continue,
+            other => other?,
+        };
+        let hash = hash_pieces(&file).map_err(|source| WorkspaceError::Io {
+            action: "read",
+            path: path.clone(),
+            source,
+        })?;
+        let (kind, mode) = (Kind::File, seen.permissions());
+        return Ok(Some((FileState { kind, mode, size: seen.size, hash: Some(hash) }, seen)));
+    }
+    Err(WorkspaceError::Raced { path: path.clone() })
+}

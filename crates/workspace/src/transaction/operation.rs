@@ -1,0 +1,97 @@
+//! The operations of a transaction, and the means to carry them out.
+
+use crate::change::ChangeId;
+use crate::contents::store::Vault;
+use crate::failpoint::Failpoint;
+use crate::files::root_dir::Door;
+use crate::files::stat::Seen;
+use crate::journal::record::Cause;
+use crate::journal::record::DirRecord;
+use crate::journal::record::FileRecord;
+use crate::journal::record::ModeRecord;
+use crate::limits::Limits;
+use crate::snapshot::entry::FileState;
+use journeyman_protocol::CallId;
+use journeyman_protocol::ContentHash;
+use journeyman_protocol::RelPath;
+use journeyman_protocol::SessionId;
+use std::path::PathBuf;
+
+/// Where new content comes from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Bytes(Vec<u8>),
+    Blob(ContentHash),
+    /// A file outside the tree that is too large for the blobs; it is copied.
+    File(PathBuf),
+    /// The content stays; only the mode changes.
+    Unchanged,
+}
+
+/// What a file is to become.
+#[derive(Debug)]
+pub(crate) struct After {
+    pub(crate) state: FileState,
+    pub(crate) source: Source,
+    /// The permission bits; `None` leaves a new file's to the system.
+    pub(crate) mode: Option<u32>,
+    /// Without `mode`: whether a new file is executable.
+    pub(crate) executable: bool,
+    /// The file whose owner and attributes a new one gets: the one that it was renamed from.
+    pub(crate) like: Option<(RelPath, Seen)>,
+}
+
+/// One file of a transaction.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    /// Canonical.
+    pub(crate) path: RelPath,
+    pub(crate) before: Option<(FileState, Seen)>,
+    pub(crate) after: Option<After>,
+}
+
+/// What happens to one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Move {
+    Create,
+    Replace,
+    Remove,
+    Chmod,
+}
+
+impl FileRecord {
+    pub(crate) fn kind_of_move(&self) -> Move {
+        match (&self.before, &self.after) {
+            (None, _) => Move::Create,
+            (Some(_), None) => Move::Remove,
+            (Some(before), Some(after)) if before.same_content(after) && before.hash.is_some() => Move::Chmod,
+            (Some(_), Some(_)) => Move::Replace,
+        }
+    }
+}
+
+/// Who asks, and what else belongs to the change.
+#[derive(Debug)]
+pub(crate) struct Intent {
+    pub(crate) session: SessionId,
+    pub(crate) call: Option<CallId>,
+    pub(crate) cause: Cause,
+    pub(crate) undoes: Vec<ChangeId>,
+    pub(crate) left: Vec<RelPath>,
+    /// Directories to make, besides those that files need.
+    pub(crate) make: Vec<DirRecord>,
+    /// Directories to remove at the end if they are empty.
+    pub(crate) remove: Vec<DirRecord>,
+    /// Whether nothing is left in the session's copy by it.
+    pub(crate) settles_copy: bool,
+    /// Directories that are there and get other permissions.
+    pub(crate) modes: Vec<ModeRecord>,
+}
+
+/// The means to carry out a transaction.
+pub(crate) struct Hands<'a> {
+    pub(crate) door: &'a Door,
+    pub(crate) vault: &'a Vault,
+    pub(crate) limits: &'a Limits,
+    pub(crate) failpoint: Option<&'a Failpoint>,
+}
