@@ -1,18 +1,19 @@
 //! `jm apply`: the edits of a reply, placed and written in one step, or none of them.
 
+use crate::open_state;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 
-use anyhow::{Context as _, anyhow};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use journeyman_edit::{
     Allow, ChangeKind, Failure as EditFailure, FileChange, FileProblem, Files, Format, MAX_FILE_BYTES,
     Options, Plan, plan,
 };
+use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
 use journeyman_protocol::{RelPath, SessionId};
 use journeyman_sandbox::clean;
@@ -22,9 +23,10 @@ use journeyman_workspace::{
 use serde_json::{Value, json};
 
 use crate::color::{self, Paint};
-use crate::edge::{Failure, House, now, root};
 use crate::stdout::say;
 use crate::summary;
+use journeyman_host::HostError;
+use journeyman_host::state::{now, project_root};
 
 pub(crate) const HELP: &str = "\
 Formats (told from the reply unless one is named):
@@ -106,12 +108,12 @@ pub(crate) struct ApplyArgs {
     json: bool,
 }
 
-pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, Failure> {
-    let place = root(environment, args.directory.as_deref())?;
+pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, HostError> {
+    let place = project_root(environment, args.directory.as_deref())?;
     let path = args.path.as_deref().map(|given| path_in(given, &place)).transpose()?;
     let reply = read_reply()?;
-    let house = House::open(environment)?;
-    let workspace = house.workspace(&place)?;
+    let dirs = open_state(environment)?;
+    let workspace = dirs.open_workspace(&place)?;
     let files = Tree { workspace: &workspace, read: RefCell::default() };
     let allows = |what| args.allow.contains(&what);
     let options = Options {
@@ -140,14 +142,14 @@ pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, F
 }
 
 /// A path as the user gave it, from the project's root.
-fn path_in(given: &str, place: &std::path::Path) -> Result<RelPath, Failure> {
+fn path_in(given: &str, place: &std::path::Path) -> Result<RelPath, HostError> {
     let inside = std::path::Path::new(given).strip_prefix(place).ok().and_then(|path| path.to_str());
     RelPath::parse(inside.unwrap_or(given)).map_err(|error| {
-        Failure::usage(format_args!("--path {given}: {error}; give it from the project's root"))
+        HostError::usage(format_args!("--path {given}: {error}; give it from the project's root"))
     })
 }
 
-fn read_reply() -> Result<String, Failure> {
+fn read_reply() -> Result<String, HostError> {
     let mut input = std::io::stdin().lock();
     if input.is_terminal() {
         tell!("reading the reply from the terminal; end it with Ctrl-D");
@@ -155,13 +157,13 @@ fn read_reply() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     input.by_ref().take(MAX_REPLY + 1).read_to_end(&mut bytes).context("standard input")?;
     if bytes.len() as u64 > MAX_REPLY {
-        return Err(Failure::usage(format_args!("the reply is longer than {MAX_REPLY} bytes")));
+        return Err(HostError::usage(format_args!("the reply is longer than {MAX_REPLY} bytes")));
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Failure::usage("there is no reply on standard input: jm apply < reply.md"));
+        return Err(HostError::usage("there is no reply on standard input: jm apply < reply.md"));
     }
     String::from_utf8(bytes).map_err(|error| {
-        Failure::usage(format_args!("the reply isn't UTF-8 (byte {})", error.utf8_error().valid_up_to()))
+        HostError::usage(format_args!("the reply isn't UTF-8 (byte {})", error.utf8_error().valid_up_to()))
     })
 }
 
@@ -222,7 +224,7 @@ fn refuse_guarded(plan: &mut Plan) {
 }
 
 /// Writes all of it in one step.
-fn write(workspace: &Workspace, files: &Tree<'_>, plan: &Plan) -> Result<(), Failure> {
+fn write(workspace: &Workspace, files: &Tree<'_>, plan: &Plan) -> Result<(), HostError> {
     let mut changes = Vec::new();
     for change in plan.writes() {
         let old = files.content(&change.path).context("a file")?;
@@ -234,7 +236,9 @@ fn write(workspace: &Workspace, files: &Tree<'_>, plan: &Plan) -> Result<(), Fai
         };
         if change.before.as_ref() != Some(after) {
             let content = match &old {
-                Some(old) => old.encode(after).map_err(|error| anyhow!("{path}: {error}"))?,
+                Some(old) => {
+                    old.encode(after).map_err(|error| HostError::failed(format_args!("{path}: {error}")))?
+                }
                 None => after.clone().into_bytes(),
             };
             changes.push(Change::Write { path: path.clone(), content, expected });

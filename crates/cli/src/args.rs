@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use journeyman_host::DeliveryOptions;
 
 pub(crate) use policy::{PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
 
@@ -372,6 +373,30 @@ pub(crate) struct RunOptions {
     pub(crate) delivery: DeliveryArgs,
 }
 
+impl RunOptions {
+    pub(crate) fn to_options(&self) -> journeyman_host::RunOptions {
+        let Self { model, mode, check, no_check, max_turns, max_iterations, timeout, budget, .. } =
+            self.clone();
+        let ModelArgs { model, base_url, wire, record, replay } = model;
+        journeyman_host::RunOptions {
+            model,
+            base_url,
+            wire,
+            record,
+            replay,
+            mode,
+            checks: check,
+            no_checks: no_check,
+            max_turns,
+            max_iterations,
+            timeout,
+            budget,
+            trust_project: self.trust_project,
+            allow_root: self.allow_root,
+        }
+    }
+}
+
 /// Where a run works, and where its work goes.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DeliveryArgs {
@@ -396,6 +421,19 @@ pub(crate) struct DeliveryArgs {
     /// Commit without running hooks
     #[arg(long)]
     pub(crate) no_verify: bool,
+}
+
+impl DeliveryArgs {
+    pub(crate) fn to_options(&self) -> DeliveryOptions {
+        DeliveryOptions {
+            isolate: (self.isolate || self.no_isolate).then_some(self.isolate),
+            no_land: self.no_land,
+            commit: self.commit,
+            branch: self.branch.clone(),
+            message: self.commit_message.clone(),
+            no_verify: self.no_verify,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

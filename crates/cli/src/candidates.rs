@@ -3,93 +3,68 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use journeyman_agent::candidates::{self, Finish, Heard, Race};
-use journeyman_agent::copies::{LandEnd, LandWish};
-use journeyman_host::config::{Config, Environment};
-use journeyman_protocol::{CandidateReport, CopyState, Envelope, RunOutcome, RunReport, SessionId};
+use journeyman_agent::candidates::Heard;
+use journeyman_agent::copies::LandEnd;
+use journeyman_host::candidates::{compare_candidates, land_candidate, run_candidates};
+use journeyman_host::config::Environment;
+use journeyman_host::sessions::{find_session, newest_with_candidates};
+use journeyman_host::state::StateDirs;
+use journeyman_host::{Context as _, HostError, SessionTemplate};
+use journeyman_protocol::{CandidateReport, CopyState, Envelope, RunOutcome, SessionId};
 use journeyman_sandbox::clean;
-use journeyman_store::{SessionSummary, Store as _};
+use journeyman_store::SessionSummary;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::CandidatesArgs;
-use crate::deliver::{Delivery, stoppable, tell};
-use crate::edge::{Failure, House, now, root};
-use crate::land::land_as;
 use crate::render::Renderer;
-use crate::run::{Output, Shown, line};
-use crate::sessions::find;
+use crate::run::{Display, Output, print_json_line, stoppable};
 use crate::stdout::say;
-use crate::wire::{Ground, Wired};
-use crate::{color, prompt, summary};
-
-/// Sessions among which the newest with candidates is looked for.
-const LOOKED_AT: usize = 50;
+use crate::{color, open_state, prompt, stdout, summary};
 
 /// Runs the candidates of a task, and offers the best.
 pub(crate) async fn run(
-    wired: Wired,
+    template: SessionTemplate,
     task: &str,
     count: u32,
     land: bool,
-    delivery: &Delivery,
-    shown: Shown,
-) -> Result<u8, Failure> {
-    let context = wired.land_context();
-    let mut settings = wired.settings.clone();
-    delivery.put_on_record(&mut settings.asked);
-    // Each in a copy of its own, where it stays until somebody takes it.
-    (settings.asked.isolate, settings.asked.keep) = (Some(true), true);
-    let new_id = || SessionId::new(now(), fastrand::u64(..));
-    let race = Race {
-        context: &context,
-        parts: &|| wired.parts(),
-        settings,
-        parent: new_id(),
-        candidates: (0..count).map(|_| new_id()).collect(),
-        land,
-    };
+    display: Display,
+) -> Result<u8, HostError> {
     let stop = CancellationToken::new();
-    let mut screen = Screen::new(shown, count);
-    let ran = stoppable(race.run(task, &stop, |heard| screen.show(&heard)), &stop).await?;
+    let mut screen = Screen::new(display, count);
+    let show = |event: Heard| screen.show(&event);
+    let ran = stoppable(run_candidates(&template, task, count, land, &stop, show), &stop).await?;
     screen.failed.map_or(Ok(()), Err)?;
-    let Finish { parent, candidates, mut report } = ran?;
-    let wish = delivery.wish();
-    let picked = match (&wish, pick(&candidates, land, shown)?) {
-        (Some(wish), Some(picked)) => Some((picked, LandWish { ..wish.clone() })),
-        _ => None,
-    };
-    if let Some((picked, wish)) = picked {
-        let landed = land_as(&context, &picked, &wish).await?;
-        tell(&landed.events, shown)?;
-        if picked != report.session {
-            let theirs = journeyman_agent::copies::last_report(&*context.store, &picked).await?;
-            report = theirs
-                .map_or(report.clone(), |theirs| RunReport { candidates: candidates.clone(), ..theirs });
-        }
-        landed.amend(&mut report);
-        for candidate in report.candidates.iter_mut().filter(|candidate| candidate.session == picked) {
-            candidate.state = landed.copy.state;
-        }
-        let others = report.candidates.iter().any(|candidate| candidate.state == CopyState::Kept);
-        if landed.end == LandEnd::Landed && others && shown.output == Output::Text {
+    let mut finish = ran?;
+    let parent = finish.parent.clone();
+    let picked = pick(&finish.candidates, land, display)?;
+    if let (Some(wish), Some(picked)) = (template.delivery.landing(), picked) {
+        let stop = CancellationToken::new();
+        let landing = land_candidate(&template, &mut finish, &picked, wish, &stop);
+        let landed = stoppable(landing, &stop).await??;
+        display.show_late_events(&landed.events)?;
+        let others = finish.report.candidates.iter().any(|candidate| candidate.state == CopyState::Kept);
+        if landed.end == LandEnd::Landed && others && display.output == Output::Text {
             tell!("the others are kept; remove them with: jm discard --all {parent}");
         }
-    } else if shown.output == Output::Text {
+    } else if display.output == Output::Text {
         tell!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
-    shown.print(&report)
+    display.print_report(&finish.report)
 }
 
-/// Which one is landed now: the best where a flag says so, or whichever the person at the terminal picks.
-fn pick(candidates: &[CandidateReport], land: bool, shown: Shown) -> Result<Option<SessionId>, Failure> {
+/// Returns the candidate that is landed now: the best if a flag says so, or whichever the person at the terminal picks.
+fn pick(
+    candidates: &[CandidateReport],
+    land: bool,
+    display: Display,
+) -> Result<Option<SessionId>, HostError> {
     let best = candidates.first().filter(|best| best.outcome == Some(RunOutcome::Verified));
     if land {
         return Ok(best.map(|best| best.session.clone()));
     }
     let kept: Vec<&CandidateReport> =
         candidates.iter().filter(|candidate| candidate.state == CopyState::Kept).collect();
-    let asks = shown.is_interactive() && std::io::stdin().is_terminal();
+    let asks = display.is_interactive() && std::io::stdin().is_terminal();
     let (Some(first), true) = (kept.first(), asks) else { return Ok(None) };
     let paint = color::stderr();
     tell_part!("\n{}", summary::candidates(candidates, paint));
@@ -113,33 +88,32 @@ fn pick(candidates: &[CandidateReport], land: bool, shown: Shown) -> Result<Opti
     }
 }
 
-/// Shows what several sessions do, each line with its number.
+/// Shows the events of several sessions, each line with the session's number.
 struct Screen {
-    shown: Shown,
+    display: Display,
     parent: Renderer,
     renderers: Vec<Renderer>,
-    failed: Option<Failure>,
+    failed: Option<HostError>,
 }
 
 impl Screen {
-    fn new(shown: Shown, count: u32) -> Self {
+    fn new(display: Display, count: u32) -> Self {
         let paint = color::stderr();
-        let quiet = shown.is_quiet();
+        let quiet = display.is_quiet;
         let renderers = (1..=count).map(|number| Renderer::numbered(paint, quiet, number)).collect();
-        Self { shown, parent: Renderer::new(paint, quiet), renderers, failed: None }
+        Self { display, parent: Renderer::new(paint, quiet), renderers, failed: None }
     }
 
-    fn show(&mut self, heard: &Heard) {
-        let envelope: &Arc<Envelope> = match heard {
+    fn show(&mut self, event: &Heard) {
+        let envelope: &Arc<Envelope> = match event {
             Heard::Parent(envelope) | Heard::Candidate(_, envelope) => envelope,
         };
-        if self.shown.output == Output::StreamJson {
-            let written = serde_json::to_string(&**envelope).context("an event").map_err(Failure::from);
-            if let Err(error) = written.and_then(|text| line(&text)) {
-                self.failed.get_or_insert(error);
-            }
+        if self.display.output == Output::StreamJson
+            && let Err(error) = print_json_line(&**envelope)
+        {
+            self.failed.get_or_insert(error);
         }
-        let renderer = match heard {
+        let renderer = match event {
             Heard::Parent(_) => Some(&mut self.parent),
             Heard::Candidate(number, _) => {
                 usize::try_from(number.saturating_sub(1)).ok().and_then(|place| self.renderers.get_mut(place))
@@ -152,19 +126,15 @@ impl Screen {
 }
 
 /// `jm candidates`.
-pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Result<u8, Failure> {
-    let house = House::open(environment)?;
+pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
     let session = match &args.session {
-        Some(word) => find(&house, environment, word).await?,
-        None => newest(&house, environment).await?,
+        Some(word) => find_session(&dirs, environment, word).await?,
+        None => newest_with_candidates(&dirs, environment).await?,
     };
-    let place = root(environment, Some(std::path::Path::new(&session.root)))?;
-    let ground = Ground::new(environment, &house, &place, &Config::default(), Vec::new(), "candidates")?;
-    let race = candidates::compare(&*house.store, &ground.isolation(), &session.id).await?;
-    let (parent, all) =
-        race.ok_or_else(|| Failure::usage(format_args!("session {} has no candidates", session.id)))?;
+    let (parent, all) = compare_candidates(environment, &dirs, &session).await?;
     if all.is_empty() {
-        return Err(none_begun(&parent));
+        return Err(none_began(&parent));
     }
     if args.json {
         say!("{}", serde_json::json!({ "parent": parent, "candidates": all }));
@@ -172,52 +142,35 @@ pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Re
     }
     let title = clean(session.title.as_bytes());
     say!("{}", color::stdout().bold(&title));
-    crate::stdout::write(&summary::candidates(&all, color::stdout()));
+    stdout::write(&summary::candidates(&all, color::stdout()));
     if all.iter().any(|candidate| candidate.state == CopyState::Kept) {
         say!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
     Ok(0)
 }
 
-/// What can be done with a task whose candidates never began.
-fn none_begun(parent: &SessionId) -> Failure {
-    Failure::usage(format_args!(
+/// Says what can be done with a task whose candidates never began.
+fn none_began(parent: &SessionId) -> HostError {
+    HostError::usage(format_args!(
         "session {parent} was cut off before any of its candidates began; give the task again with jm run \
          --candidates, and remove this one with: jm delete {parent}"
     ))
 }
 
-/// Says of a session whose task was given to candidates what they are and what can be done with them: it has nothing
-/// of its own to go on with.
-pub(crate) async fn refuse(
+/// Says what can be resumed in place of a session whose task was given to candidates.
+pub(crate) async fn refuse_resume(
     environment: &Environment,
-    house: &House,
+    dirs: &StateDirs,
     session: &SessionSummary,
-) -> Result<Failure, Failure> {
-    let place = root(environment, Some(std::path::Path::new(&session.root)))?;
-    let ground = Ground::new(environment, house, &place, &Config::default(), Vec::new(), "resume")?;
-    let compared = candidates::compare(&*house.store, &ground.isolation(), &session.id).await?;
-    let Some((parent, all)) = compared.filter(|(_, all)| !all.is_empty()) else {
-        return Ok(none_begun(&session.id));
-    };
-    Ok(Failure::usage(format_args!(
+) -> Result<HostError, HostError> {
+    let (parent, all) = compare_candidates(environment, dirs, session).await?;
+    if all.is_empty() {
+        return Ok(none_began(&session.id));
+    }
+    Ok(HostError::usage(format_args!(
         "the task of session {parent} was given to candidates, so there is nothing of its own to go on with:\n{}\
          finish one that was cut off, or go on with one: jm resume SESSION; take one: jm land SESSION; remove them \
          all: jm discard --all {parent}",
         summary::candidates(&all, color::stderr())
     )))
-}
-
-/// This directory's newest session whose task was given to candidates.
-async fn newest(house: &House, environment: &Environment) -> Result<SessionSummary, Failure> {
-    let here = root(environment, None)?.display().to_string();
-    let sessions = house.store.sessions(Some(&here), LOOKED_AT).await.context("the session log")?;
-    for session in sessions {
-        if candidates::started(&*house.store, &session.id).await?.is_some() {
-            return Ok(session);
-        }
-    }
-    Err(Failure::usage(
-        "no task of this directory was given to candidates; jm run --candidates N \"TASK\" does",
-    ))
 }

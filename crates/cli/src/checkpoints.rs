@@ -1,7 +1,8 @@
 //! `jm checkpoints` and `jm diff`: what the journal of this project knows.
 
-use anyhow::{Context as _, anyhow};
+use crate::open_state;
 use journeyman_agent::BEFORE_THE_RUN;
+use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
 use journeyman_protocol::FileChangeKind;
 use journeyman_sandbox::clean;
@@ -9,18 +10,19 @@ use journeyman_workspace::{CheckpointId, CheckpointInfo, Diff, DiffFile, Storage
 
 use crate::args::{CheckpointsArgs, DiffArgs};
 use crate::color::{self, Paint};
-use crate::edge::{Failure, House, root};
 use crate::stdout::{self, say};
 use crate::summary;
+use journeyman_host::HostError;
+use journeyman_host::state::project_root;
 
 /// Bytes of diff that are printed. More isn't read by anybody, and a narrower question can be asked.
 const MAX_DIFF: usize = 16 * 1024 * 1024;
 /// Columns of `+` and `-` for the file with the most changed lines.
 const BAR: usize = 40;
 
-pub(crate) fn list(environment: &Environment, args: &CheckpointsArgs) -> Result<u8, Failure> {
-    let house = House::open(environment)?;
-    let workspace = house.workspace(&root(environment, args.directory.as_deref())?)?;
+pub(crate) fn list(environment: &Environment, args: &CheckpointsArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let workspace = dirs.open_workspace(&project_root(environment, args.directory.as_deref())?)?;
     let checkpoints = workspace.checkpoints().context("the checkpoints")?;
     if checkpoints.is_empty() && !args.json {
         tell!("no checkpoints yet in this directory; `jm run` makes one before it changes anything");
@@ -85,9 +87,9 @@ fn size(bytes: u64) -> String {
     format!("{bytes} bytes")
 }
 
-pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Failure> {
-    let house = House::open(environment)?;
-    let workspace = house.workspace(&root(environment, args.directory.as_deref())?)?;
+pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let workspace = dirs.open_workspace(&project_root(environment, args.directory.as_deref())?)?;
     let from = match args.from {
         Some(number) => CheckpointId(number),
         None => before_newest_run(&workspace.checkpoints().context("the checkpoints")?)?,
@@ -118,14 +120,14 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Fai
 }
 
 /// The first checkpoint of the newest run.
-fn before_newest_run(checkpoints: &[CheckpointInfo]) -> Result<CheckpointId, Failure> {
+fn before_newest_run(checkpoints: &[CheckpointInfo]) -> Result<CheckpointId, HostError> {
     let newest = checkpoints.last().map(|newest| &newest.session);
     let ours = || checkpoints.iter().filter(|checkpoint| Some(&checkpoint.session) == newest);
     // A session that was gone on with has several runs.
     let first = ours().rev().find(|checkpoint| checkpoint.label == BEFORE_THE_RUN).or_else(|| ours().next());
     let missing = "there is no checkpoint in this directory to compare with; `jm run` makes one before it changes \
                    anything";
-    first.map(|first| first.id).ok_or_else(|| Failure::Error(anyhow!(missing)))
+    first.map(|first| first.id).ok_or_else(|| HostError::failed(missing))
 }
 
 fn json(from: CheckpointId, to: Option<CheckpointId>, diff: &Diff, stat: bool) -> serde_json::Value {

@@ -3,19 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use journeyman_agent::{Approver, Checks};
-use journeyman_host::Connected;
 use journeyman_host::config::{Config, Environment};
+use journeyman_host::sessions::holder_name;
+use journeyman_host::{Connected, Context as _, HostError, ResolvedSettings, SessionBuilder};
 use journeyman_model::{Model as _, Price, ScriptedModel};
 use journeyman_protocol::Mode;
 
-use crate::args::{DeliveryArgs, DemoArgs, RunOptions};
-use crate::color;
-use crate::deliver::{self, Delivery};
-use crate::edge::{Failure, House};
-use crate::run::{Output, Progress, Shown, drive, print};
-use crate::wire::wire;
+use crate::args::DemoArgs;
+use crate::run::{Display, Output, run_task};
+use crate::{color, open_state};
 
 /// The demo's exit code where no sandbox works, so that a script can tell it from a failed demo.
 pub(crate) const NO_SANDBOX: u8 = 7;
@@ -32,11 +28,10 @@ const FILES: [(&str, &str); 5] = [
 ];
 const SCRIPT: &str = include_str!("../demo/script.json");
 
-pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8, Failure> {
+pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8, HostError> {
     let paint = color::stderr();
-    let house = House::open(environment)?;
-    if let Err(error) =
-        house.sandbox(&Config::default())?.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await
+    let dirs = open_state(environment)?;
+    if let Err(error) = dirs.sandbox(&Config::default())?.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await
     {
         tell!("{} {error}", paint.red("no sandbox works here, so the demo would run nothing:"));
         return Ok(NO_SANDBOX);
@@ -48,14 +43,14 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
         );
         return Ok(NO_CARGO);
     }
-    let place = Place::new(args.keep)?;
+    let place = DemoDir::new(args.keep)?;
     let root = std::fs::canonicalize(&place.path).context("the demo's project")?;
     for (name, text) in FILES {
         let path = root.join(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).context("the demo's project")?;
         }
-        std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+        std::fs::write(&path, text).context(format!("writing {}", path.display()))?;
     }
     tell!(
         "{}",
@@ -65,39 +60,38 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
     tell!("  project: {}", root.display());
     tell!("  task:    {TASK}\n");
     let model = ScriptedModel::parse(SCRIPT).context("the demo's script")?;
-    let connected = Connected {
-        name: model.name(),
-        model: Arc::new(model),
-        price: Some(Price::FREE),
-        tool_calling: true,
-        secrets: Vec::new(),
-        day: None,
-        taped: false,
-    };
+    let name = model.name();
+    let connected = Connected { price: Some(Price::FREE), ..Connected::from_model(Arc::new(model), name) };
     let config = Config { mode: Some(Mode::Auto), ..Config::default() };
-    let wired = wire(environment, &house, &root, &config, connected, Approver::Nobody, Checks::Found)?;
-    let delivery = Delivery::new(&DeliveryArgs::default(), deliver::Place::Project)?;
-    let report = drive(&wired, TASK.to_owned(), delivery, Shown::of(&RunOptions::default())).await?;
+    let template = SessionBuilder::new(&root)
+        .environment(environment.clone())
+        .state(dirs)
+        .settings(ResolvedSettings { config, ..ResolvedSettings::default() })
+        .connected(connected)
+        .holder(holder_name("demo"))
+        .build()?;
+    let display = Display { output: Output::Text, is_quiet: false };
+    let report = run_task(template, TASK.to_owned(), display).await?;
     tell!();
-    print(&report, Output::Text, Progress::Shown)?;
-    place.say_goodbye(&root);
+    display.print_report(&report)?;
+    place.print_location(&root);
     Ok(report.exit_code)
 }
 
 /// The directory the demo works in: gone at the end unless it is to be kept.
-struct Place {
+struct DemoDir {
     path: std::path::PathBuf,
     keep: bool,
 }
 
-impl Place {
-    fn new(keep: bool) -> Result<Self, Failure> {
+impl DemoDir {
+    fn new(keep: bool) -> Result<Self, HostError> {
         let path = std::env::temp_dir().join(format!("jm-demo-{:08x}", fastrand::u32(..)));
-        std::fs::create_dir(&path).with_context(|| format!("creating {}", path.display()))?;
+        std::fs::create_dir(&path).context(format!("creating {}", path.display()))?;
         Ok(Self { path, keep })
     }
 
-    fn say_goodbye(&self, root: &Path) {
+    fn print_location(&self, root: &Path) {
         if self.keep {
             tell!("the project is in {}", root.display());
         } else {
@@ -106,7 +100,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for DemoDir {
     fn drop(&mut self) {
         if !self.keep {
             // What is left of a temporary directory is the system's to sweep.

@@ -4,6 +4,7 @@ mod copies;
 mod damage;
 mod tiers;
 
+use crate::open_state;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 
@@ -13,9 +14,10 @@ use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
 use crate::color;
-use crate::edge::{Failure, House};
-use crate::settings::of_the_user;
 use crate::stdout::say;
+use journeyman_host::HostError;
+use journeyman_host::load_trusted;
+use journeyman_host::state::StateDirs;
 
 /// The exit code where something that is stored is damaged.
 pub(crate) const DAMAGED: u8 = 8;
@@ -39,14 +41,14 @@ const PROGRAMS: [(&str, &str); 15] = [
     ("opencode", "not used yet"),
 ];
 
-pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, Failure> {
+pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, HostError> {
     if args.repair {
         return damage::repair(environment).await;
     }
-    let house = House::open(environment)?;
-    let mut config = settings(environment, &house);
+    let dirs = open_state(environment)?;
+    let mut config = settings(environment, &dirs);
     config.sandbox_allow_root |= args.allow_root;
-    let sandbox = tiers::report(&house, &config).await?;
+    let sandbox = tiers::report(&dirs, &config).await?;
     let enforces = sandbox.get("error").is_none();
     let programs: Vec<Value> = PROGRAMS
         .iter()
@@ -65,8 +67,8 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
     // Before anything else opens the log.
     let damage = damage::report(environment).await?;
     let damaged = damage.get("damage").and_then(Value::as_array).is_some_and(|damage| !damage.is_empty());
-    let copies = match copies::tiers(environment, &house, &config) {
-        Ok(tiers) => json!({ "tiers": tiers, "kept": copies::kept(&house.state_dir) }),
+    let copies = match copies::tiers(environment, &dirs, &config) {
+        Ok(tiers) => json!({ "tiers": tiers, "kept": copies::kept(&dirs.dir) }),
         Err(error) => json!({ "tiers": [], "kept": [], "problem": error.to_string() }),
     };
     let report = json!({
@@ -108,9 +110,9 @@ fn state(environment: &Environment) -> Value {
 }
 
 /// The user's own settings; no project's.
-fn settings(environment: &Environment, house: &House) -> Config {
+fn settings(environment: &Environment, dirs: &StateDirs) -> Config {
     // There is no project in the directory of state.
-    match of_the_user(environment, &house.state_dir) {
+    match load_trusted(environment, &dirs.dir) {
         Ok(config) => config,
         Err(error) => {
             tell!("{} {}", color::stderr().yellow("warning: your configuration isn't used:"), error);

@@ -7,13 +7,15 @@ mod ground;
 mod output;
 mod report;
 
+use journeyman_host::load_trusted;
+use journeyman_host::sandboxes;
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use journeyman_host::Context as _;
 use journeyman_host::config::{Environment, duration};
 use journeyman_policy::registry;
 use journeyman_sandbox::{
@@ -25,11 +27,12 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use args::{ExecArgs, HELP};
 
-use crate::edge::{Failure, House, root};
 use crate::run::Signals;
 use crate::stdout::say;
-use crate::{color, confinement, settings};
+use crate::{color, open_state};
 use ground::Ground;
+use journeyman_host::HostError;
+use journeyman_host::state::project_root;
 use output::Output;
 use report::Report;
 
@@ -55,34 +58,33 @@ const INTERRUPTED: u8 = 130;
 const UNREAD: u8 = 141;
 const SIGNALLED: u8 = 128;
 
-pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Result<u8, Failure> {
+pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Result<u8, HostError> {
     match run(environment, &args).await {
         // 1 is what many commands end with by themselves.
-        Err(Failure::Error(error)) => {
-            let failure = Failure::Error(error);
+        Err(failure @ HostError::Failed { .. }) => {
             if args.json {
-                let error = crate::words(&failure);
+                let error = crate::shown_error(&failure);
                 say!("{}", json!({ "exit_code": DID_NOT_RUN, "outcome": "setup_failed", "error": error }));
             }
-            crate::complain(&failure);
+            crate::print_error(&failure);
             Ok(DID_NOT_RUN)
         }
         other => other,
     }
 }
 
-async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, Failure> {
-    let root = root(environment, args.root.as_deref())?;
+async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, HostError> {
+    let root = project_root(environment, args.root.as_deref())?;
     if root.parent().is_none() {
         // Refused anyway; before all files of the machine are looked at.
-        return Err(Failure::usage(
+        return Err(HostError::usage(
             "-C: refused: the file system's root is no project; name a directory beneath it",
         ));
     }
-    let mut config = settings::of_the_user(environment, &root)?;
+    let mut config = load_trusted(environment, &root)?;
     config.sandbox_allow_root |= args.allow_root;
     let network = network(args)?;
-    let mut needs = confinement::needs(&config)?;
+    let mut needs = sandboxes::required_needs(&config)?;
     needs.network_off &= network != Network::Host;
     let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
     let mut request = Request::program(&root, args.command.clone());
@@ -104,16 +106,16 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, Failure> 
         let (columns, rows) = terminal();
         request.streams = Streams::Terminal { columns, rows };
     }
-    let house = House::open(environment)?;
-    let sandbox = Arc::new(house.sandbox(&config)?);
+    let dirs = open_state(environment)?;
+    let sandbox = Arc::new(dirs.sandbox(&config)?);
     let how = (args.overlay, args.read_only);
-    let ground = Ground::open(&house, &root, &sandbox, how, &config.isolation)?;
+    let ground = Ground::open(&dirs, &root, &sandbox, how, &config.isolation)?;
     request.base = ground.base();
     request.protected.extend(ground.protected().iter().cloned());
     request.linked = ground.linked().to_vec();
     let network = request.network.clone();
     if !args.quiet {
-        for note in confinement::notes(&sandbox, &request.needs).await {
+        for note in sandboxes::sandbox_notes(&sandbox, &request.needs).await {
             tell!("{} {note}", color::stderr().yellow("jm exec:"));
         }
     }
@@ -131,7 +133,7 @@ async fn see_through(
     sandbox: &Sandbox,
     request: Request,
     args: &ExecArgs,
-) -> Result<(Completed, bool), Failure> {
+) -> Result<(Completed, bool), HostError> {
     let mut signals = Signals::listen()?;
     let cancel = CancellationToken::new();
     let asked = (request.root.clone(), request.writable.clone());
@@ -148,7 +150,7 @@ async fn see_through(
         };
         tokio::select! {
             biased;
-            () = signals.heard() => interrupt(&cancel),
+            () = signals.next() => interrupt(&cancel),
             more = step => match more {
                 Ok(true) => {}
                 Ok(false) => break,
@@ -166,14 +168,14 @@ async fn see_through(
     loop {
         tokio::select! {
             biased;
-            () = signals.heard() => interrupt(&cancel),
+            () = signals.next() => interrupt(&cancel),
             completed = &mut end => return Ok((completed.context("the sandbox")?, read)),
         }
     }
 }
 
 /// Why it wasn't begun. Where that is about a path that a flag names, it is for who typed it to change.
-fn refusal(error: SandboxError, root: &Path, writable: &[PathBuf], args: &ExecArgs) -> Failure {
+fn refusal(error: SandboxError, root: &Path, writable: &[PathBuf], args: &ExecArgs) -> HostError {
     if let SandboxError::Refused(reason) = &error {
         let is_of = |path: &Path| reason.ends_with(&format!("(«{}»)", path.display()));
         let flag = if is_of(root) {
@@ -184,10 +186,10 @@ fn refusal(error: SandboxError, root: &Path, writable: &[PathBuf], args: &ExecAr
             (!args.ro.is_empty() && reason.contains("a read-only path")).then_some("--ro")
         };
         if let Some(flag) = flag {
-            return Failure::usage(format_args!("{flag}: {error}"));
+            return HostError::usage(format_args!("{flag}: {error}"));
         }
     }
-    Failure::Error(anyhow::Error::new(error).context("the sandbox"))
+    HostError::Failed { what: Some("the sandbox".into()), source: error.into() }
 }
 
 fn interrupt(cancel: &CancellationToken) {
@@ -212,21 +214,21 @@ fn exit_code(outcome: &Outcome) -> u8 {
 }
 
 /// The network that `--net` asks for.
-fn network(args: &ExecArgs) -> Result<Network, Failure> {
+fn network(args: &ExecArgs) -> Result<Network, HostError> {
     let words: Vec<&str> = args.net.iter().map(|word| word.trim()).filter(|word| !word.is_empty()).collect();
     match words.as_slice() {
         [] | ["off"] => return Ok(Network::Off),
         ["on"] => return Ok(Network::Host),
         words if words.contains(&"on") || words.contains(&"off") => {
-            return Err(Failure::usage("--net is off, on, or hosts and registries; not both"));
+            return Err(HostError::usage("--net is off, on, or hosts and registries; not both"));
         }
         _ => {}
     }
     let mut hosts = Vec::new();
     for word in words {
-        for host in registry::hosts(word).map_err(|error| Failure::usage(format_args!("--net: {error}")))? {
+        for host in registry::hosts(word).map_err(|error| HostError::usage(format_args!("--net: {error}")))? {
             let host: HostPattern =
-                host.parse().map_err(|error| Failure::usage(format_args!("--net: {error}")))?;
+                host.parse().map_err(|error| HostError::usage(format_args!("--net: {error}")))?;
             hosts.push(host);
         }
     }
@@ -236,30 +238,30 @@ fn network(args: &ExecArgs) -> Result<Network, Failure> {
 }
 
 /// Paths that are there, links followed: what is mounted is what they lead to now.
-fn paths(environment: &Environment, flag: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+fn paths(environment: &Environment, flag: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, HostError> {
     let real = |path: &PathBuf| {
         let whole = environment.cwd.join(path);
         std::fs::canonicalize(&whole)
-            .map_err(|error| Failure::usage(format_args!("{flag} {}: {error}", path.display())))
+            .map_err(|error| HostError::usage(format_args!("{flag} {}: {error}", path.display())))
     };
     given.iter().map(real).collect()
 }
 
-fn variable(environment: &Environment, given: &str) -> Result<(OsString, OsString), Failure> {
+fn variable(environment: &Environment, given: &str) -> Result<(OsString, OsString), HostError> {
     let (name, value) = match given.split_once('=') {
         Some((name, value)) => (name, OsString::from(value)),
         None => match environment.vars.get(Path::new(given).as_os_str()) {
             Some(value) => (given, value.clone()),
-            None => return Err(Failure::usage(format_args!("--env {given}: you have no such variable"))),
+            None => return Err(HostError::usage(format_args!("--env {given}: you have no such variable"))),
         },
     };
     if name.is_empty() {
-        return Err(Failure::usage(format_args!("--env «{given}» names no variable")));
+        return Err(HostError::usage(format_args!("--env «{given}» names no variable")));
     }
     Ok((name.into(), value))
 }
 
-fn limits(args: &ExecArgs) -> Result<Limits, Failure> {
+fn limits(args: &ExecArgs) -> Result<Limits, HostError> {
     let mut limits = Limits { wall: USUAL_WALL, output_bytes: KEPT_OUTPUT, ..Limits::default() };
     if !args.json {
         // Who reads it says how much is enough.
@@ -267,14 +269,14 @@ fn limits(args: &ExecArgs) -> Result<Limits, Failure> {
     }
     if let Some(text) = &args.timeout {
         limits.wall = duration(text).ok_or_else(|| {
-            Failure::usage(format_args!("--timeout «{text}» is no time; say 90s, 10m or 2h"))
+            HostError::usage(format_args!("--timeout «{text}» is no time; say 90s, 10m or 2h"))
         })?;
     }
     if let Some(text) = &args.memory {
         let size = size(text)
-            .ok_or_else(|| Failure::usage(format_args!("--memory «{text}» is no size; say 512M or 4G")))?;
+            .ok_or_else(|| HostError::usage(format_args!("--memory «{text}» is no size; say 512M or 4G")))?;
         if size < LEAST_MEMORY {
-            return Err(Failure::usage(format_args!("--memory «{text}» is too little; at least 4M")));
+            return Err(HostError::usage(format_args!("--memory «{text}» is too little; at least 4M")));
         }
         limits.memory = Some(size);
     }
@@ -300,11 +302,11 @@ fn size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
 }
 
-fn input() -> Result<Vec<u8>, Failure> {
+fn input() -> Result<Vec<u8>, HostError> {
     let mut bytes = Vec::new();
     std::io::stdin().take(MAX_INPUT + 1).read_to_end(&mut bytes).context("standard input")?;
     if bytes.len() as u64 > MAX_INPUT {
-        return Err(Failure::usage(format_args!(
+        return Err(HostError::usage(format_args!(
             "standard input has more than {MAX_INPUT} bytes; give the command a file instead"
         )));
     }

@@ -1,14 +1,16 @@
 //! `jm export`: a session for other programs, and to be read.
 
+use crate::open_state;
+use journeyman_host::sessions::find_session;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use anyhow::Context as _;
 use futures_util::TryStreamExt as _;
 use journeyman_agent::State;
+use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
 use journeyman_model::{ModelRequest, Wire, request_body};
 use journeyman_protocol::{Block, Message, ResultPart, Role};
@@ -17,36 +19,35 @@ use journeyman_store::{SessionSummary, export as lines, export_file};
 use serde_json::{Map, Value};
 
 use crate::args::{ExportArgs, Format};
-use crate::edge::{Failure, House};
-use crate::sessions::find;
 use crate::{stdout, summary};
+use journeyman_host::HostError;
 
 /// What the result of a call says that has none.
 const UNANSWERED: &str = "(no result: the session was cut off here)";
 
-pub(crate) async fn export(environment: &Environment, args: &ExportArgs) -> Result<u8, Failure> {
-    let house = House::open(environment)?;
-    let session = find(&house, environment, &args.session).await?;
+pub(crate) async fn export(environment: &Environment, args: &ExportArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let session = find_session(&dirs, environment, &args.session).await?;
     let place = args.output.as_ref().map(|path| environment.cwd.join(path));
     if let Some(path) = place.as_ref().filter(|path| path.symlink_metadata().is_ok()) {
-        return Err(Failure::usage(format_args!(
+        return Err(HostError::usage(format_args!(
             "{} is there already; give a new file, or leave -o out and say where with >",
             path.display()
         )));
     }
     match (args.format, &place) {
         (Format::Jsonl, Some(path)) => {
-            export_file(&*house.store, &session.id, path).await.context("the session log")?;
+            export_file(&*dirs.store, &session.id, path).await.context("the session log")?;
         }
         (Format::Jsonl, None) => {
-            let mut lines = lines(&*house.store, &session.id);
+            let mut lines = lines(&*dirs.store, &session.id);
             while let Some(some) = lines.try_next().await.context("the session log")? {
                 // Entries are JSON, and JSON is text.
                 stdout::write_bytes(&some);
             }
         }
         (format, place) => {
-            let state = State::load(&*house.store, &session.id).await?;
+            let state = State::load(&*dirs.store, &session.id).await?;
             let text = conversation(format, &session, state)?;
             match place {
                 Some(path) => write_new(path, &text)?,
@@ -57,15 +58,15 @@ pub(crate) async fn export(environment: &Environment, args: &ExportArgs) -> Resu
     Ok(0)
 }
 
-fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+fn write_new(path: &Path, text: &str) -> Result<(), HostError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let mut file = file.with_context(|| path.display().to_string())?;
-    Ok(file.write_all(text.as_bytes()).with_context(|| path.display().to_string())?)
+    let mut file = file.context(path.display().to_string())?;
+    file.write_all(text.as_bytes()).context(path.display().to_string())
 }
 
-fn conversation(format: Format, session: &SessionSummary, mut state: State) -> Result<String, Failure> {
+fn conversation(format: Format, session: &SessionSummary, mut state: State) -> Result<String, HostError> {
     if state.messages.is_empty() {
-        return Err(Failure::usage(format_args!("nothing was said in session {} yet", session.id)));
+        return Err(HostError::usage(format_args!("nothing was said in session {} yet", session.id)));
     }
     answer_all(&mut state);
     let wire = match format {

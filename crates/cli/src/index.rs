@@ -11,6 +11,7 @@ mod search;
 mod vectors;
 mod why;
 
+use journeyman_host::state::project_state_dir;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -18,17 +19,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use anyhow::Context as _;
 use clap::Args;
+use journeyman_host::Context as _;
 use journeyman_host::config::{Environment, load_own};
 use journeyman_index::store::{Options, Progress, Report};
 use journeyman_index::{Project, Snapshot};
 use journeyman_policy::secrets::Redactor;
 
-use crate::edge::{Failure, House, root};
-use crate::settings::{ADMIN, of_the_user};
 use crate::stdout::say;
-use crate::wire::configured_secrets;
+use journeyman_host::HostError;
+use journeyman_host::state::project_root;
+use journeyman_host::{ADMIN_CONFIG, configured_secrets, load_trusted};
 
 pub(crate) use deps::{DepsArgs, HELP as DEPS_HELP, deps};
 pub(crate) use impact::{HELP as IMPACT_HELP, ImpactArgs, impact};
@@ -75,7 +76,7 @@ pub(crate) struct IndexArgs {
     json: bool,
 }
 
-pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, Failure> {
+pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, HostError> {
     let project = open(environment, args.directory.as_deref())?;
     if args.rebuild {
         project.index().clear().context("the index")?;
@@ -145,13 +146,13 @@ fn languages(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
 }
 
 /// The index of the project here.
-fn open(environment: &Environment, directory: Option<&Path>) -> Result<Project, Failure> {
-    let place = root(environment, directory)?;
-    let directory = House::project_of(environment, &place)?.join("index");
+fn open(environment: &Environment, directory: Option<&Path>) -> Result<Project, HostError> {
+    let place = project_root(environment, directory)?;
+    let directory = project_state_dir(environment, &place)?.join("index");
     // What a run keeps out of the index isn't brought in by others. A project that asks for more than it may is told so by
     // what obeys it; here it has no say.
-    let config =
-        of_the_user(environment, &place).or_else(|_| load_own(environment, Some(Path::new(ADMIN))))?;
+    let config = load_trusted(environment, &place)
+        .or_else(|_| load_own(environment, Some(Path::new(ADMIN_CONFIG))))?;
     let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
     let project =
         Project::open_redacting(&place, &directory, threads().get(), redactor).context("the index")?;
@@ -167,7 +168,7 @@ fn threads() -> NonZero<usize> {
 }
 
 /// Brings the index up to date, and shows progress where that takes a while.
-fn refresh(project: &Project) -> Result<Report, Failure> {
+fn refresh(project: &Project) -> Result<Report, HostError> {
     let (start, last) = (Instant::now(), AtomicU64::new(0));
     let shows = std::io::stderr().is_terminal();
     let progress = |progress: Progress| {
@@ -208,7 +209,10 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 }
 
 /// The project's index, up to date, and what it has.
-fn current(environment: &Environment, directory: Option<&Path>) -> Result<(Project, Arc<Snapshot>), Failure> {
+fn current(
+    environment: &Environment,
+    directory: Option<&Path>,
+) -> Result<(Project, Arc<Snapshot>), HostError> {
     let project = open(environment, directory)?;
     if let Err(error) = refresh(&project) {
         // What there is answers too, such as where the disk is full or isn't to be written to.

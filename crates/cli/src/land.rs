@@ -1,38 +1,40 @@
-//! `jm land`, `jm discard`: what becomes of work that was kept in its copy.
+//! `jm land` and `jm discard`.
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use journeyman_agent::copies::{self, CommitWish, LandContext, LandEnd, LandReport, LandWish, Unverified};
-use journeyman_agent::{AgentError, Checks, State, candidates};
+use journeyman_agent::copies::{LandEnd, LandReport, LandWish, Unverified};
 use journeyman_host::config::Environment;
-use journeyman_protocol::{CopyState, SessionId};
+use journeyman_host::landing::{
+    Discarded, check_copies_exist, confirm_commit, discard_work, find_kept_candidates, find_kept_work,
+    find_orphaned_copy, land_work, open_land_context,
+};
+use journeyman_host::state::project_root;
+use journeyman_host::{Context as _, DeliveryOptions, HostError, Prompts};
+use journeyman_protocol::SessionId;
 use journeyman_sandbox::clean;
-use journeyman_store::StoreError;
-use journeyman_workspace::{CopyInfo, OnConflict, WorkspaceError};
+use journeyman_workspace::OnConflict;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{DiscardArgs, LandArgs, OnConflictArg, RunOptions};
-use crate::deliver::{allowed, commit_wish, stoppable};
-use crate::edge::{Failure, House, root};
-use crate::sessions::find;
+use crate::args::{DiscardArgs, LandArgs, OnConflictArg};
+use crate::prompt::{self, TerminalPrompts};
+use crate::run::stoppable;
 use crate::stdout::say;
-use crate::wire::Ground;
-use crate::{color, prompt, settings, stdout, summary};
+use crate::{color, open_state, stdout, summary};
 
-/// A session whose copy is spoken of.
-struct Chosen {
-    session: SessionId,
-    root: PathBuf,
-}
-
-pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, Failure> {
-    let house = House::open(environment)?;
-    let commit = commit_wish(args.commit, args.branch.as_ref(), args.message.as_ref(), args.no_verify)?;
-    let chosen = chosen(&house, environment, args.session.as_deref()).await?;
-    let context = context(environment, &house, &chosen, args.trust_project, "land").await?;
+pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let commit = DeliveryOptions {
+        commit: args.commit,
+        branch: args.branch.clone(),
+        message: args.message.clone(),
+        no_verify: args.no_verify,
+        ..DeliveryOptions::default()
+    };
+    let commit = commit.commit_wish()?;
+    let work = find_kept_work(&dirs, environment, args.session.as_deref()).await?;
+    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    let context = open_land_context(environment, &dirs, &work, args.trust_project, "land", prompts).await?;
     let mut wish = LandWish {
         on_conflict: match args.on_conflict {
             OnConflictArg::Refuse => OnConflict::Refuse,
@@ -45,19 +47,21 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
         commit,
     };
     let asks = !args.json && std::io::stdin().is_terminal();
+    let session = &work.session;
+    let stop = CancellationToken::new();
     if asks && !args.dry_run {
-        wish.commit = asked(&context, &chosen.session, &wish).await?;
+        let confirming = confirm_commit(&context, session, &wish, &TerminalPrompts, &stop);
+        wish.commit = stoppable(confirming, &stop).await??;
     }
-    let mut report = land_as(&context, &chosen.session, &wish).await?;
+    let mut report = stoppable(land_work(&context, session, &wish, &stop), &stop).await??;
     if report.end == LandEnd::Unverified && asks {
-        let question =
-            format!("Nothing verified what session {} did. Land it all the same? [y/N] ", chosen.session);
+        let question = format!("Nothing verified what session {session} did. Land it all the same? [y/N] ");
         if !prompt::confirm(&question).context("asking")? {
             tell!("nothing was landed");
             return Ok(1);
         }
         wish.unverified = Unverified::Land;
-        report = land_as(&context, &chosen.session, &wish).await?;
+        report = stoppable(land_work(&context, session, &wish, &stop), &stop).await??;
     }
     if args.json {
         let mut object = serde_json::to_value(&report).context("the report")?;
@@ -71,91 +75,13 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     Ok(report.exit_code())
 }
 
-/// The commit as it is wished, after a person has seen what would run for it outside of the sandbox.
-async fn asked(
-    context: &LandContext,
-    session: &SessionId,
-    wish: &LandWish,
-) -> Result<Option<CommitWish>, Failure> {
-    let (Some(commit), Some(committer)) = (&wish.commit, &context.committer) else { return Ok(None) };
-    let dry = LandWish { dry_run: true, commit: None, ..wish.clone() };
-    let would = land_as(context, session, &dry).await?;
-    let paths: Vec<_> = would.changes.iter().map(|change| change.path.clone()).collect();
-    let checked = committer.check(commit, &paths, &CancellationToken::new()).await;
-    Ok(Some(allowed(commit, checked, &would.diff)?))
-}
-
-/// Lands one session's copy; Ctrl-C stops checks that run for it.
-pub(crate) async fn land_as(
-    context: &LandContext,
-    session: &SessionId,
-    wish: &LandWish,
-) -> Result<LandReport, Failure> {
-    let stop = CancellationToken::new();
-    let landed = stoppable(copies::land(context, session, wish, &stop), &stop).await?;
-    landed.map_err(missing)
-}
-
-/// A copy that isn't there is the caller's mistake.
-fn missing(error: AgentError) -> Failure {
-    match error {
-        AgentError::Workspace(
-            error @ (WorkspaceError::UnknownCopy { .. } | WorkspaceError::AlreadyLanded { .. }),
-        ) => Failure::usage(error),
-        other => other.into(),
-    }
-}
-
-/// The session that is named, or the only one of this directory whose work is kept.
-async fn chosen(house: &House, environment: &Environment, word: Option<&str>) -> Result<Chosen, Failure> {
-    if let Some(word) = word {
-        let found = find(house, environment, word).await?;
-        if candidates::started(&*house.store, &found.id).await?.is_some() {
-            return Err(Failure::usage(format_args!(
-                "session {id} has no copy of its own, its candidates have: jm candidates {id} compares them, jm land \
-                 and jm discard take one, jm discard --all {id} drops them all",
-                id = found.id
-            )));
-        }
-        return Ok(Chosen { session: found.id, root: PathBuf::from(found.root) });
-    }
-    let here = root(environment, None)?;
-    let copies = house.workspace(&here)?.copies().context("looking for copies")?;
-    match copies.as_slice() {
-        [only] => Ok(Chosen { session: only.session.clone(), root: here }),
-        [] => Err(Failure::usage("no session's work is kept in a copy of this directory")),
-        several => Err(Failure::usage(format_args!(
-            "the work of {} sessions is kept in copies of this directory; say which: {}",
-            several.len(),
-            several.iter().map(|copy| copy.session.to_string()).collect::<Vec<_>>().join(", ")
-        ))),
-    }
-}
-
-/// What landing works with, in the session's own project and with its own checks.
-async fn context(
-    environment: &Environment,
-    house: &House,
-    chosen: &Chosen,
-    trust_project: bool,
-    command: &str,
-) -> Result<LandContext, Failure> {
-    let place = root(environment, Some(&chosen.root))?;
-    let options = RunOptions { trust_project, ..RunOptions::default() };
-    let interactive = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let settled = settings::load(environment, &place, &options, None, interactive)?;
-    let asked = match State::load(&*house.store, &chosen.session).await {
-        Ok(state) => state.setting.and_then(|setting| setting.asked.checks),
-        Err(AgentError::Store(StoreError::UnknownSession { .. })) => None,
-        Err(error) => return Err(error.into()),
-    };
-    let checks = asked.or_else(|| settled.config.checks.clone().map(Checks::Custom)).unwrap_or_default();
-    let ground = Ground::new(environment, house, &place, &settled.config, Vec::new(), command)?;
-    Ok(ground.land_context(checks))
+/// Returns true if a person is at the terminal.
+fn is_attended() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Says how landing ended.
-pub(crate) fn print(report: &LandReport) {
+fn print(report: &LandReport) {
     let paint = color::stdout();
     if !report.diff.is_empty() {
         stdout::write(&summary::diff(&report.diff, paint));
@@ -185,39 +111,30 @@ pub(crate) fn print(report: &LandReport) {
     }
 }
 
-pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Result<u8, Failure> {
-    let house = House::open(environment)?;
-    let (all, place) = match &args.all {
-        Some(word) => all_of(environment, &house, word).await?,
-        None => {
-            let chosen = match chosen(&house, environment, args.session.as_deref()).await {
-                Err(unknown) => match left_over(environment, &house, args.session.as_deref())? {
-                    Some(chosen) => chosen,
-                    None => return Err(unknown),
-                },
-                chosen => chosen?,
-            };
-            (vec![chosen.session], chosen.root)
-        }
+pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let all = match &args.all {
+        Some(word) => find_kept_candidates(environment, &dirs, word).await?,
+        None => match find_kept_work(&dirs, environment, args.session.as_deref()).await {
+            Err(unknown) => match find_orphaned_copy(environment, &dirs, args.session.as_deref())? {
+                Some(work) => vec![work],
+                None => return Err(unknown),
+            },
+            work => vec![work?],
+        },
     };
-    if all.is_empty() {
+    let Some(first) = all.first() else {
         say!("nothing is kept any more");
         return Ok(0);
-    }
-    let workspace = Arc::new(house.workspace(&root(environment, Some(&place))?)?);
-    let copies = workspace.copies().context("looking for copies")?;
-    if let Some(unknown) = all.iter().find(|id| copies.iter().all(|copy| copy.session != **id)) {
-        let session = unknown.clone();
-        return Err(Failure::usage(match workspace.is_landed(unknown).context("looking for copies")? {
-            true => WorkspaceError::AlreadyLanded { session },
-            false => WorkspaceError::UnknownCopy { session },
-        }));
-    }
+    };
+    let workspace = Arc::new(dirs.open_workspace(&project_root(environment, Some(&first.root))?)?);
+    let sessions: Vec<SessionId> = all.iter().map(|work| work.session.clone()).collect();
+    check_copies_exist(&workspace, &sessions)?;
     if !args.yes {
         if !std::io::stdin().is_terminal() {
-            return Err(Failure::usage("nobody can be asked here; --yes discards without asking"));
+            return Err(HostError::usage("nobody can be asked here; --yes discards without asking"));
         }
-        let named: Vec<&str> = all.iter().map(SessionId::as_str).collect();
+        let named: Vec<&str> = sessions.iter().map(SessionId::as_str).collect();
         let question =
             format!("Discard what was changed by {}? It can't be brought back. [y/N] ", named.join(", "));
         if !prompt::confirm(&question).context("asking")? {
@@ -225,64 +142,17 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
             return Ok(1);
         }
     }
-    for session in all {
-        let chosen = Chosen { session, root: place.clone() };
-        let context = context(environment, &house, &chosen, false, "discard").await?;
-        match copies::discard(&context, &chosen.session).await {
-            // A copy whose session was deleted.
-            Err(AgentError::Store(StoreError::UnknownSession { .. })) => {
-                workspace.discard_copy(&chosen.session).context("removing the copy")?;
-                say!("discarded the copy of {}, a session that is gone", chosen.session);
-            }
-            discarded => {
-                let files = discarded.map_err(missing)?;
+    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    for work in all {
+        let session = &work.session;
+        let context = open_land_context(environment, &dirs, &work, false, "discard", prompts).await?;
+        match discard_work(&context, &workspace, session).await? {
+            Discarded::Orphan => say!("discarded the copy of {session}, a session that is gone"),
+            Discarded::Files(files) => {
                 let plural = if files == 1 { "" } else { "s" };
-                say!("discarded {files} changed file{plural} of session {}", chosen.session);
+                say!("discarded {files} changed file{plural} of session {session}");
             }
         }
     }
     Ok(0)
-}
-
-/// The candidates of a task whose work is still kept.
-async fn all_of(
-    environment: &Environment,
-    house: &House,
-    word: &str,
-) -> Result<(Vec<SessionId>, PathBuf), Failure> {
-    let found = find(house, environment, word).await?;
-    let place = PathBuf::from(&found.root);
-    let chosen = Chosen { session: found.id.clone(), root: place.clone() };
-    let context = context(environment, house, &chosen, false, "discard").await?;
-    let race = candidates::compare(&*house.store, &context.isolation, &found.id).await?;
-    let (_, all) =
-        race.ok_or_else(|| Failure::usage(format_args!("session {} has no candidates", found.id)))?;
-    let kept = all.into_iter().filter(|candidate| candidate.state == CopyState::Kept);
-    Ok((kept.map(|candidate| candidate.session).collect(), place))
-}
-
-/// A copy of this directory whose session isn't in the log any more.
-fn left_over(
-    environment: &Environment,
-    house: &House,
-    word: Option<&str>,
-) -> Result<Option<Chosen>, Failure> {
-    let Some(word) = word else { return Ok(None) };
-    let here = root(environment, None)?;
-    let copies = house.workspace(&here)?.copies().context("looking for copies")?;
-    let mut found = copies.into_iter().filter(|copy| copy.session.as_str().starts_with(word));
-    Ok(match (found.next(), found.next()) {
-        (Some(only), None) => Some(Chosen { session: only.session, root: here }),
-        _ => None,
-    })
-}
-
-/// The copies of a project, without opening it where it can't have any.
-pub(crate) fn copies_of(house: &House, place: &Path) -> Vec<CopyInfo> {
-    if !house.project_dir(place).join("work").is_dir() {
-        return Vec::new();
-    }
-    // What can't be looked at is told by the commands that need it.
-    let workspace = house.workspace(place).ok();
-    workspace.and_then(|workspace| workspace.copies().ok()).unwrap_or_default()
 }

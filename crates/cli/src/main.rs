@@ -5,47 +5,47 @@
 mod stderr;
 
 mod apply;
+mod approvals;
 mod args;
 mod candidates;
-mod carry;
 mod checkpoints;
 mod color;
-mod confinement;
-#[cfg(target_os = "linux")]
-mod containers;
-mod deliver;
+mod config;
 mod demo;
 mod doctor;
-mod edge;
 mod exec;
 mod export;
 mod index;
 mod land;
 mod policy;
 mod prompt;
-mod question;
 mod render;
 mod resume;
 mod run;
 mod sessions;
-mod settings;
 mod show;
 mod stdout;
 mod summary;
 mod undo;
-mod wire;
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser as _;
+use journeyman_host::config::Environment;
+use journeyman_host::state::StateDirs;
+use journeyman_host::{Context as _, HostError};
 use journeyman_policy::secrets::Redactor;
+use journeyman_sandbox::Progress;
 
 use crate::args::{Cli, Command};
-use crate::edge::Failure;
+
+/// Threads for file work: the tree is walked while the model is asked. More would only cost memory.
+const MAX_BLOCKING_THREADS: usize = 3;
 
 fn main() -> ExitCode {
-    // Has to come first: a confined command begins as a second run of this program.
+    // Has to come first: a sandboxed command begins as a second run of this program.
     journeyman_sandbox::run_helper_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -53,41 +53,67 @@ fn main() -> ExitCode {
     };
     match dispatch(cli) {
         Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            complain(&failure);
-            ExitCode::from(failure.exit_code())
+        Err(error) => {
+            print_error(&error);
+            ExitCode::from(exit_code(&error))
         }
     }
 }
 
-/// Says on standard error what went wrong.
-fn complain(failure: &Failure) {
-    let text = words(failure);
-    // The exit code says as much to a caller that doesn't read.
+/// The exit code of a command that ended without a result of its own.
+fn exit_code(error: &HostError) -> u8 {
+    match error {
+        HostError::Usage(_) => 2,
+        HostError::NeedsPerson(_) => 6,
+        HostError::Failed { .. } => 1,
+    }
+}
+
+/// Prints an error to standard error.
+fn print_error(error: &HostError) {
+    let text = shown_error(error);
+    // A closed stream hides nothing: the exit code says as much to a caller that doesn't read.
     writeln!(std::io::stderr(), "{}: {text}", color::stderr().red("error")).ok();
 }
 
-/// A failure as it may be shown.
-fn words(failure: &Failure) -> String {
-    // It may name files and quote configuration, which are the project's to choose.
-    let text = journeyman_sandbox::clean(failure.to_string().as_bytes());
-    // An error may quote what it was given, and that may hold a key, with signs in its midst that nobody sees.
+/// Returns an error's text without control sequences and secrets: it may quote files and configuration of the project.
+fn shown_error(error: &HostError) -> String {
+    let text = journeyman_sandbox::clean(error.to_string().as_bytes());
     Redactor::default().redact(&text).into_owned()
 }
 
-fn dispatch(cli: Cli) -> Result<u8, Failure> {
-    let environment = edge::environment()?;
+/// Opens the state directory; images of containers report their progress to standard error.
+fn open_state(environment: &Environment) -> Result<Arc<StateDirs>, HostError> {
+    let progress = Progress::new(|line| tell!("  {line}"));
+    Ok(Arc::new(StateDirs::open(environment)?.with_progress(progress)))
+}
+
+/// Runs a command's future on one thread, and does not wait for blocking tasks that it leaves behind.
+fn block_on(work: impl Future<Output = Result<u8, HostError>>) -> Result<u8, HostError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .build()
+        .context("the runtime could not start")?;
+    let result = runtime.block_on(work);
+    // A read of the terminal can't be cancelled; the process ends without it.
+    runtime.shutdown_background();
+    result
+}
+
+fn dispatch(cli: Cli) -> Result<u8, HostError> {
+    let environment = Environment::from_process().map_err(HostError::failed)?;
     match cli.command {
-        Command::Run(args) => edge::block_on(run::run(&environment, args)),
-        Command::Resume(args) => edge::block_on(resume::resume(&environment, args)),
-        Command::Land(args) => edge::block_on(land::land(&environment, &args)),
-        Command::Discard(args) => edge::block_on(land::discard(&environment, &args)),
-        Command::Candidates(args) => edge::block_on(candidates::list(&environment, &args)),
-        Command::Fork(args) => edge::block_on(carry::fork(&environment, &args)),
-        Command::Snapshot(args) => edge::block_on(carry::snapshot(&environment, &args)),
-        Command::Export(args) => edge::block_on(export::export(&environment, &args)),
-        Command::Import(args) => edge::block_on(carry::import(&environment, &args)),
-        Command::Delete(args) => edge::block_on(carry::delete(&environment, &args)),
+        Command::Run(args) => block_on(run::run(&environment, args)),
+        Command::Resume(args) => block_on(resume::resume(&environment, args)),
+        Command::Land(args) => block_on(land::land(&environment, &args)),
+        Command::Discard(args) => block_on(land::discard(&environment, &args)),
+        Command::Candidates(args) => block_on(candidates::list(&environment, &args)),
+        Command::Fork(args) => block_on(sessions::fork(&environment, &args)),
+        Command::Snapshot(args) => block_on(sessions::snapshot(&environment, &args)),
+        Command::Export(args) => block_on(export::export(&environment, &args)),
+        Command::Import(args) => block_on(sessions::import(&environment, &args)),
+        Command::Delete(args) => block_on(sessions::delete(&environment, &args)),
         Command::Apply(args) => apply::apply(&environment, &args),
         Command::Index(args) => index::index(&environment, &args),
         Command::Search(args) => index::search(&environment, &args),
@@ -97,17 +123,17 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Impact(args) => index::impact(&environment, &args),
         Command::Map(args) => index::map(&environment, &args),
         Command::Why(args) => index::why(&environment, &args),
-        Command::Exec(args) => edge::block_on(exec::exec(&environment, args)),
-        Command::Demo(args) => edge::block_on(demo::demo(&environment, args)),
-        Command::Doctor(args) => edge::block_on(doctor::doctor(&environment, &args)),
-        Command::Sessions(args) => edge::block_on(sessions::list(&environment, &args)),
-        Command::Show(args) => edge::block_on(show::show(&environment, &args)),
-        Command::Undo(args) => edge::block_on(undo::undo(&environment, &args)),
-        Command::Redo(args) => edge::block_on(undo::redo(&environment, &args)),
+        Command::Exec(args) => block_on(exec::exec(&environment, args)),
+        Command::Demo(args) => block_on(demo::demo(&environment, args)),
+        Command::Doctor(args) => block_on(doctor::doctor(&environment, &args)),
+        Command::Sessions(args) => block_on(sessions::list(&environment, &args)),
+        Command::Show(args) => block_on(show::show(&environment, &args)),
+        Command::Undo(args) => block_on(undo::undo(&environment, &args)),
+        Command::Redo(args) => block_on(undo::redo(&environment, &args)),
         Command::Checkpoints(args) => checkpoints::list(&environment, &args),
         Command::Diff(args) => checkpoints::diff(&environment, &args),
-        Command::Policy(args) => edge::block_on(policy::policy(&environment, args.command)),
-        Command::Config(args) => settings::print(&environment, &args),
+        Command::Policy(args) => block_on(policy::policy(&environment, args.command)),
+        Command::Config(args) => config::print(&environment, &args),
         Command::Completions { shell } => {
             args::completions(shell);
             Ok(0)

@@ -1,13 +1,12 @@
 //! `jm policy`: what is allowed, asked about and denied here, and why.
 
+use crate::open_state;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use journeyman_host::Context as _;
 use journeyman_host::config::{Config, Environment, LoadedPolicy, Trusted, load as load_layers, load_policy};
 use journeyman_policy::{Call, Explained, MAIN_AGENT, Policy, known_tool};
-use journeyman_protocol::{
-    Decision, Effects, Enforcement, Mode, RelPath, SandboxNeeds, SandboxTier, Verdict,
-};
+use journeyman_protocol::{Decision, Effects, Enforcement, Mode, SandboxNeeds, RelPath, SandboxTier, Verdict};
 use journeyman_sandbox::clean;
 use journeyman_tools::Registry;
 use journeyman_workspace::ListOptions;
@@ -16,13 +15,12 @@ use serde_json::{Value, json};
 
 use crate::args::{PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
 use crate::color::Paint;
-use crate::edge::{Failure, House, root};
-use crate::settings::ADMIN;
 use crate::stdout::say;
 use crate::{color, run};
+use journeyman_host::HostError;
+use journeyman_host::state::{StateDirs, project_root};
+use journeyman_host::{ADMIN_CONFIG, ADMIN_POLICY};
 
-/// The administrator's rules.
-pub(crate) const ADMIN_POLICY: &str = "/etc/journeyman/policy.toml";
 /// A permission is needed.
 const EXIT_ASK: u8 = 6;
 /// Nobody can permit it.
@@ -32,7 +30,7 @@ const CHECK_FILES: usize = 20_000;
 /// Largest file of cases, in bytes.
 const MAX_CASES: u64 = 1024 * 1024;
 
-pub(crate) async fn policy(environment: &Environment, command: PolicyCommand) -> Result<u8, Failure> {
+pub(crate) async fn policy(environment: &Environment, command: PolicyCommand) -> Result<u8, HostError> {
     match command {
         PolicyCommand::Check(args) => check(environment, &args).await,
         PolicyCommand::Explain(args) => explain(environment, &args),
@@ -40,8 +38,8 @@ pub(crate) async fn policy(environment: &Environment, command: PolicyCommand) ->
     }
 }
 
-fn loaded(environment: &Environment, directory: Option<&Path>) -> Result<(PathBuf, LoadedPolicy), Failure> {
-    let root = root(environment, directory)?;
+fn loaded(environment: &Environment, directory: Option<&Path>) -> Result<(PathBuf, LoadedPolicy), HostError> {
+    let root = project_root(environment, directory)?;
     let loaded = load_policy(environment, &root, Some(Path::new(ADMIN_POLICY)))?;
     Ok((root, loaded))
 }
@@ -68,16 +66,16 @@ impl Asked {
 }
 
 /// Returns the effects of a call of `tool` on these paths: of a tool that only reads they are read.
-fn effects_on(tool: &str, given: &[String]) -> Result<Effects, Failure> {
+fn effects_on(tool: &str, given: &[String]) -> Result<Effects, HostError> {
     let paths = paths(given)?;
     let reads = Registry::builtin().get(tool).is_ok_and(|tool| tool.is_read_only());
     let (reads, writes) = if reads { (paths, Vec::new()) } else { (Vec::new(), paths) };
     Ok(Effects { reads, writes, ..Effects::default() })
 }
 
-fn paths(given: &[String]) -> Result<Vec<RelPath>, Failure> {
+fn paths(given: &[String]) -> Result<Vec<RelPath>, HostError> {
     let parse = |path: &String| {
-        RelPath::parse(path).map_err(|error| Failure::usage(format_args!("the path «{path}»: {error}")))
+        RelPath::parse(path).map_err(|error| HostError::usage(format_args!("the path «{path}»: {error}")))
     };
     given.iter().map(parse).collect()
 }
@@ -96,26 +94,27 @@ fn line(words: &[String]) -> Option<String> {
     }
 }
 
-async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, Failure> {
+async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, HostError> {
     if args.words.is_empty() && args.tool.is_none() {
-        return Err(Failure::usage(
+        return Err(HostError::usage(
             "there is no command to judge; write it as one argument: jm policy check 'git push --force'. For a call \
              of another tool there is --tool, with --path or --host",
         ));
     }
     if let Some(tool) = &args.tool {
-        known_tool(tool).map_err(|unknown| Failure::usage(format_args!("--tool: {unknown}")))?;
+        known_tool(tool).map_err(|unknown| HostError::usage(format_args!("--tool: {unknown}")))?;
     }
     let (root, loaded) = loaded(environment, args.directory.as_deref())?;
-    let given = args.mode.as_deref().map(str::parse::<Mode>).transpose().map_err(Failure::usage)?;
+    let given = args.mode.as_deref().map(str::parse::<Mode>).transpose().map_err(HostError::usage)?;
     let tool = args.tool.clone().unwrap_or_else(|| "run_command".to_owned());
     let effects =
         Effects { command: line(&args.words), hosts: args.host.clone(), ..effects_on(&tool, &args.path)? };
     let asked = Asked { tool, agent: args.agent.clone(), effects };
-    let config = load_layers(environment, &root, &[], Trusted::ThisRun, Some(Path::new(ADMIN)))?.config;
-    let house = House::open(environment)?;
-    let sandbox = house.sandbox(&config)?.enforcement(&SandboxNeeds::ALL).await.ok();
-    let policy = loaded.policy.with_checks(checks(environment, &house, &root, &config)?);
+    let config =
+        load_layers(environment, &root, &[], Trusted::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config;
+    let dirs = open_state(environment)?;
+    let sandbox = dirs.sandbox(&config)?.enforcement(&SandboxNeeds::ALL).await.ok();
+    let policy = loaded.policy.with_checks(checks(environment, &dirs, &root, &config)?);
     let modes = given.map_or_else(|| Mode::ALL.to_vec(), |mode| vec![mode]);
     let verdicts: Vec<(Mode, Verdict)> =
         modes.into_iter().map(|mode| (mode, asked.judge(&policy, mode, sandbox.as_ref()))).collect();
@@ -123,7 +122,7 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
     let (parts, complete) = policy.explain(&asked.call(mode, sandbox.as_ref()));
     let verdict = asked.judge(&policy, mode, sandbox.as_ref());
     if args.json {
-        run::line(&as_json(&asked, &verdicts, &parts, complete).to_string())?;
+        run::print_json_line(&as_json(&asked, &verdicts, &parts, complete))?;
     } else {
         show(color::stdout(), &asked, &verdicts, &parts, complete);
     }
@@ -137,14 +136,14 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
 /// The project's own checks, as a session finds them.
 fn checks(
     environment: &Environment,
-    house: &House,
+    dirs: &StateDirs,
     root: &Path,
     config: &Config,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, HostError> {
     if let Some(checks) = &config.checks {
         return Ok(checks.clone());
     }
-    let workspace = house.workspace(root)?;
+    let workspace = dirs.open_workspace(root)?;
     let options = ListOptions { limit: CHECK_FILES, ..ListOptions::default() };
     let listing = workspace.list(options).context("the project")?;
     let found =
@@ -261,7 +260,7 @@ const ALWAYS: [&str; 4] = [
     "git's own files are changed by git alone",
 ];
 
-fn explain(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, Failure> {
+fn explain(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, HostError> {
     let (_, LoadedPolicy { policy, files }) = loaded(environment, args.directory.as_deref())?;
     if args.json {
         let files: Vec<Value> = files
@@ -282,7 +281,7 @@ fn explain(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, Fa
             .collect();
         let modes: Vec<Value> =
             MODES.iter().map(|(mode, what)| json!({ "mode": mode, "does": what })).collect();
-        run::line(&json!({ "modes": modes, "always": ALWAYS, "files": files }).to_string())?;
+        run::print_json_line(&json!({ "modes": modes, "always": ALWAYS, "files": files }))?;
         return Ok(0);
     }
     let paint = color::stdout();
@@ -334,12 +333,12 @@ struct Case {
 }
 
 impl Case {
-    fn asked(&self) -> Result<Asked, Failure> {
+    fn asked(&self) -> Result<Asked, HostError> {
         let tool = self.tool.clone().unwrap_or_else(|| "run_command".to_owned());
         let hosts = self.host.iter().cloned().collect();
         let on = effects_on(&tool, self.path.as_slice())?;
         let effects = Effects { command: self.command.clone(), hosts, ..on };
-        known_tool(&tool).map_err(|unknown| Failure::usage(format_args!("a case: {unknown}")))?;
+        known_tool(&tool).map_err(|unknown| HostError::usage(format_args!("a case: {unknown}")))?;
         Ok(Asked { tool, agent: self.agent.clone(), effects })
     }
 
@@ -350,14 +349,14 @@ impl Case {
     }
 }
 
-fn test(environment: &Environment, args: &PolicyTestArgs) -> Result<u8, Failure> {
+fn test(environment: &Environment, args: &PolicyTestArgs) -> Result<u8, HostError> {
     // Loading checks every example.
     let (_, LoadedPolicy { policy, .. }) = loaded(environment, args.directory.as_deref())?;
     let examples: usize =
         policy.rules().iter().map(|(_, rule)| rule.matches.len() + rule.not_matches.len()).sum();
     let mut failed = 0;
     let mut held = 0;
-    let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
+    let sandbox = Enforcement::meeting(SandboxTier::Namespaces, SandboxNeeds::ALL);
     for file in &args.files {
         let shown = clean(file.display().to_string().as_bytes());
         for case in cases(&environment.cwd.join(file), &shown)? {
@@ -386,21 +385,21 @@ fn test(environment: &Environment, args: &PolicyTestArgs) -> Result<u8, Failure>
     Ok(u8::from(failed > 0))
 }
 
-fn cases(path: &Path, shown: &str) -> Result<Vec<Case>, Failure> {
+fn cases(path: &Path, shown: &str) -> Result<Vec<Case>, HostError> {
     use std::io::Read as _;
     let unreadable =
-        |error: std::io::Error| Failure::usage(format_args!("cannot read the cases in {shown}: {error}"));
+        |error: std::io::Error| HostError::usage(format_args!("cannot read the cases in {shown}: {error}"));
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
     file.take(MAX_CASES + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > MAX_CASES {
-        return Err(Failure::usage(format_args!("{shown} has more than {MAX_CASES} bytes; split it")));
+        return Err(HostError::usage(format_args!("{shown} has more than {MAX_CASES} bytes; split it")));
     }
     let cases: Cases = toml::from_str(&text).map_err(|error| {
         let line = error
             .span()
             .map_or(1, |span| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1);
-        Failure::usage(format_args!("{shown}:{line}: {}", error.message()))
+        HostError::usage(format_args!("{shown}:{line}: {}", error.message()))
     })?;
     Ok(cases.case)
 }

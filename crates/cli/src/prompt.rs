@@ -1,68 +1,69 @@
 //! Questions to the person at the terminal.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::{self, BufRead as _, Write as _};
+use std::path::Path;
 
 use journeyman_agent::Answer;
 use journeyman_git::Refusal;
+use journeyman_host::Prompts;
 use journeyman_sandbox::clean;
 use serde_json::Value;
 
-use crate::color::Paint;
-use crate::question::{Asked, Kept, Said};
+use crate::approvals::{ApprovalRequest, Reply, RuleScope};
+use crate::color::{self, Paint};
 
-/// The terminal that the program was started on.
+/// The controlling terminal.
 const TERMINAL: &str = "/dev/tty";
-/// What is shown of a call in full, in bytes. Nobody reads more before saying yes, so more is refused.
-const MAX_SHOWN: usize = 64 * 1024;
+/// Maximum size of a call that is shown in full, in bytes. Nobody reads more before saying yes, so more is refused.
+const MAX_SHOWN_BYTES: usize = 64 * 1024;
 
-/// Shows a call and the answers there are. `Some` is the answer where nobody could read all of it.
-pub(crate) fn show(paint: Paint, asked: &Asked) -> Option<Answer> {
-    let whole = arguments(&asked.input);
-    if whole.len() > MAX_SHOWN {
+/// Shows a call and the possible answers. Returns the answer to a call that is too long for anybody to read.
+pub(crate) fn show(paint: Paint, request: &ApprovalRequest) -> Option<Answer> {
+    let whole = format_arguments(&request.input);
+    if whole.len() > MAX_SHOWN_BYTES {
         let note = format!(
             "it has {} bytes, more than anybody reads before saying yes; do it in smaller steps",
             whole.len()
         );
         return Some(Answer::Deny { note: Some(note) });
     }
-    // What was typed before the question could be read is no answer to it.
+    // A line that was typed before the question could be read is no answer to it.
     if let Ok(terminal) = std::fs::File::open(TERMINAL) {
-        // A terminal that is gone is noticed by whoever reads from it.
+        // Whoever reads from the terminal notices when it is gone.
         rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush).ok();
     }
     tell!();
-    tell!("{} {}", paint.yellow("May I run this?"), clean(asked.summary.as_bytes()));
-    // All of it: what a summary leaves out is what would be hidden.
+    tell!("{} {}", paint.yellow("May I run this?"), clean(request.summary.as_bytes()));
+    // The whole call: a summary could leave out the dangerous part.
     for line in whole.lines() {
         tell!("  {} {line}", paint.dim("│"));
     }
-    tell!("  {} {}", paint.dim("why it asks:"), clean(asked.verdict.reason.as_bytes()));
-    if let Some(lost) = &asked.verdict.destroys {
+    tell!("  {} {}", paint.dim("why it asks:"), clean(request.verdict.reason.as_bytes()));
+    if let Some(lost) = &request.verdict.destroys {
         tell!("  {} {}", paint.red("would be lost:"), clean(lost.as_bytes()));
     }
-    if let Some(rules) = &asked.rules {
-        // Nobody says «always» without having seen to what.
+    if let Some(rules) = &request.rules {
         let rules: Vec<String> = rules.iter().map(|(_, rule)| rule.to_string()).collect();
         let rules = clean(rules.join("\n").as_bytes()).replace('\n', "\n    ");
-        tell!("  {} {rules}", paint.dim("«always» would allow, in this session:"));
-        tell!("  {}", paint.dim("«forever» would allow that in every session of yours (your policy.toml)"));
+        tell!("  {} {rules}", paint.dim("\"always\" would allow, in this session:"));
+        tell!("  {}", paint.dim("\"forever\" would allow that in every session of yours (your policy.toml)"));
     }
-    offer(paint, asked);
+    show_choices(paint, request);
     None
 }
 
-/// The answers there are.
-pub(crate) fn offer(paint: Paint, asked: &Asked) {
-    let always = if asked.rules.is_some() { "  [a]lways  [f]orever" } else { "" };
+/// Shows the possible answers.
+pub(crate) fn show_choices(paint: Paint, request: &ApprovalRequest) {
+    let always = if request.rules.is_some() { "  [a]lways  [f]orever" } else { "" };
     let choices = format!("[y]es{always}  [n]o  or say what to do instead:");
-    // A terminal that is gone is noticed by whoever reads from it.
+    // Whoever reads from the terminal notices when it is gone.
     tell_part!("  {} ", paint.bold(&choices));
 }
 
-/// What a line means; `None` where it has to be asked again.
+/// Parses an answer; `None` where the question has to be asked again.
 ///
-/// Words after `yes,` or `no` go to the model, and so does a line that is no answer: then the call doesn't run.
-pub(crate) fn answer(paint: Paint, asked: &Asked, line: &str) -> Option<Said> {
+/// Words after `yes,` or `no` go to the model. So does any other line, which denies the call.
+pub(crate) fn parse_answer(paint: Paint, request: &ApprovalRequest, line: &str) -> Option<Reply> {
     let line = line.trim();
     let (word, rest) = match line.find(|c: char| !c.is_alphanumeric()) {
         Some(end) => line.split_at(end),
@@ -74,11 +75,12 @@ pub(crate) fn answer(paint: Paint, asked: &Asked, line: &str) -> Option<Said> {
     match word.to_lowercase().as_str() {
         "" if rest.is_empty() => None,
         "y" | "yes" => Some(Answer::Allow { note }.into()),
-        // «A better way is …» and «always use …» are no leave for anything.
+        // "A better way is ..." and "always use ..." allow nothing.
         "a" | "always" | "f" | "forever" if rest.is_empty() || marked => {
-            if asked.rules.is_some() {
-                let kept = if word.to_lowercase().starts_with('f') { Kept::Forever } else { Kept::Session };
-                return Some(Said { answer: Answer::AllowRule { note }, kept });
+            if request.rules.is_some() {
+                let forever = word.to_lowercase().starts_with('f');
+                let scope = if forever { RuleScope::Forever } else { RuleScope::Session };
+                return Some(Reply { answer: Answer::AllowRule { note }, scope });
             }
             tell!("  {}", paint.yellow("this is asked about every time"));
             None
@@ -88,8 +90,8 @@ pub(crate) fn answer(paint: Paint, asked: &Asked, line: &str) -> Option<Said> {
     }
 }
 
-/// A call's arguments in full, cleaned: each by its name, texts as they are.
-fn arguments(input: &Value) -> String {
+/// Formats a call's arguments in full and cleaned: each with its name, texts as they are.
+fn format_arguments(input: &Value) -> String {
     let Some(members) = input.as_object() else { return clean(input.to_string().as_bytes()) };
     let texts = members.iter().map(|(name, value)| match value.as_str() {
         Some(text) if text.contains('\n') => format!("{name}:\n{text}"),
@@ -99,63 +101,62 @@ fn arguments(input: &Value) -> String {
     clean(texts.collect::<Vec<_>>().join("\n").as_bytes())
 }
 
-/// Asks for trust in a project's configuration.
-pub(crate) fn trust(
-    paint: Paint,
-    path: &std::path::Path,
-    keys: &[String],
-    values: &[String],
-) -> std::io::Result<bool> {
-    let shown = clean(path.display().to_string().as_bytes());
-    tell!("{} {shown} sets what runs code or sends data:", paint.yellow("New or changed:"));
-    for (key, value) in keys.iter().zip(values) {
-        tell!("  {} {} = {}", paint.dim("│"), clean(key.as_bytes()), clean(value.as_bytes()));
-    }
-    confirm("Have you read it and trust it? [y/N] ")
-}
+/// Questions to the person at the terminal, before and after a session.
+pub(crate) struct TerminalPrompts;
 
-/// Asks whether a commit may be made for which something runs outside of the sandbox. Shows that, and the change; what is
-/// longer than anybody reads is refused.
-pub(crate) fn commit(paint: Paint, refusal: &Refusal, diff: &str) -> std::io::Result<bool> {
-    let mut shown = String::new();
-    if let Refusal::Hooks { hooks, .. } = refusal {
-        for file in hooks {
-            // One that is longer, or no text, can't be shown whole.
-            let whole = std::fs::read_to_string(file).ok().filter(|text| text.len() <= MAX_SHOWN);
-            let Some(text) = whole else { return Ok(false) };
-            shown.push_str(&format!("{}:\n{text}\n", file.display()));
+impl Prompts for TerminalPrompts {
+    fn confirm_trust(&self, path: &Path, keys: &[String], values: &[String]) -> io::Result<bool> {
+        let paint = color::stderr();
+        let shown = clean(path.display().to_string().as_bytes());
+        tell!("{} {shown} sets what runs code or sends data:", paint.yellow("New or changed:"));
+        for (key, value) in keys.iter().zip(values) {
+            tell!("  {} {} = {}", paint.dim("│"), clean(key.as_bytes()), clean(value.as_bytes()));
         }
+        confirm("Have you read it and trust it? [y/N] ")
     }
-    shown.push_str(diff);
-    if shown.len() > MAX_SHOWN {
-        return Ok(false);
+
+    fn confirm_commit(&self, refusal: &Refusal, diff: &str) -> io::Result<bool> {
+        let paint = color::stderr();
+        let mut shown = String::new();
+        if let Refusal::Hooks { hooks, .. } = refusal {
+            for file in hooks {
+                // A file that is too long, or no text, can't be shown whole, so it can't be allowed.
+                let whole = std::fs::read_to_string(file).ok().filter(|text| text.len() <= MAX_SHOWN_BYTES);
+                let Some(text) = whole else { return Ok(false) };
+                shown.push_str(&format!("{}:\n{text}\n", file.display()));
+            }
+        }
+        shown.push_str(diff);
+        if shown.len() > MAX_SHOWN_BYTES {
+            return Ok(false);
+        }
+        tell!("{} {}", paint.yellow("Not committed yet:"), clean(refusal.to_string().as_bytes()));
+        for line in clean(shown.as_bytes()).lines() {
+            tell!("  {} {line}", paint.dim("│"));
+        }
+        confirm("Have you read it, and is it to run with your rights? [y/N] ")
     }
-    tell!("{} {}", paint.yellow("Not committed yet:"), clean(refusal.to_string().as_bytes()));
-    for line in clean(shown.as_bytes()).lines() {
-        tell!("  {} {line}", paint.dim("│"));
-    }
-    confirm("Have you read it, and is it to run with your rights? [y/N] ")
 }
 
-/// Asks a question whose answer is no unless it is yes.
-pub(crate) fn confirm(question: &str) -> std::io::Result<bool> {
+/// Asks a question; any answer but yes means no.
+pub(crate) fn confirm(question: &str) -> io::Result<bool> {
     Ok(matches!(ask(question)?.trim(), "y" | "Y" | "yes"))
 }
 
-/// Asks, and gives the line that is typed.
-pub(crate) fn ask(question: &str) -> std::io::Result<String> {
+/// Asks, and returns the line that is typed.
+pub(crate) fn ask(question: &str) -> io::Result<String> {
     std::fs::OpenOptions::new().write(true).open(TERMINAL)?.write_all(question.as_bytes())?;
     read_line()
 }
 
-/// A line from the terminal itself, never from standard input.
-pub(crate) fn read_line() -> std::io::Result<String> {
+/// Reads a line from the terminal itself, never from standard input.
+pub(crate) fn read_line() -> io::Result<String> {
     let terminal = std::fs::File::open(TERMINAL)?;
     let mut line = String::new();
-    // A gigabyte pasted into a question is not an answer.
+    // Bounded: a gigabyte pasted into a question is no answer.
     let read = std::io::BufReader::new(std::io::Read::take(&terminal, 64 * 1024)).read_line(&mut line)?;
     if read == 0 {
-        return Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the terminal was closed"));
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal was closed"));
     }
     Ok(line)
 }
@@ -168,10 +169,10 @@ mod tests {
 
     const RULE: &str = "[[rule]]\npaths = ['a']\ndecision = 'allow'";
 
-    fn asked(rule: Option<&str>) -> Asked {
+    fn request(rule: Option<&str>) -> ApprovalRequest {
         let (decision, level) = (Decision::Ask, Level::Shell);
         let (reason, destroys, rules) = (String::new(), None, Vec::new());
-        Asked {
+        ApprovalRequest {
             call: CallId::new("c"),
             summary: String::new(),
             input: Value::Null,
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_an_answer_and_what_follows_it_a_note() {
+    fn a_line_is_parsed_as_an_answer_and_a_note() {
         let note = |text: &str| Some(text.to_owned());
         let cases = [
             ("", None),
@@ -207,13 +208,21 @@ mod tests {
         ];
         let paint = crate::color::stderr();
         for (line, expected) in cases {
-            assert_eq!(answer(paint, &asked(Some(RULE)), line), expected.map(Said::from), "{line:?}");
+            assert_eq!(
+                parse_answer(paint, &request(Some(RULE)), line),
+                expected.map(Reply::from),
+                "{line:?}"
+            );
         }
         for (line, said) in [("f", None), ("Forever: it is quick", note("it is quick"))] {
-            let expected = Said { answer: Answer::AllowRule { note: said }, kept: Kept::Forever };
-            assert_eq!(answer(paint, &asked(Some(RULE)), line), Some(expected), "{line:?}");
+            let expected = Reply { answer: Answer::AllowRule { note: said }, scope: RuleScope::Forever };
+            assert_eq!(parse_answer(paint, &request(Some(RULE)), line), Some(expected), "{line:?}");
         }
-        assert_eq!(answer(paint, &asked(None), "f"), None);
-        assert_eq!(answer(paint, &asked(None), "a"), None, "where no rule was shown there is none to allow");
+        assert_eq!(parse_answer(paint, &request(None), "f"), None);
+        assert_eq!(
+            parse_answer(paint, &request(None), "a"),
+            None,
+            "where no rule was shown there is none to allow"
+        );
     }
 }

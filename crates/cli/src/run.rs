@@ -1,36 +1,40 @@
-//! `jm run`: wiring a session and standing beside it until it ends.
+//! `jm run`, and what it shares with other commands that run sessions.
 
+use std::future::Future;
 use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use journeyman_agent::{Approver, Checks, Filter, SessionHandle, Since, Subscription, start};
+use journeyman_agent::{Approver, SessionHandle, Subscription};
 use journeyman_host::config::Environment;
-use journeyman_host::{Cassette, Connected, connect};
-use journeyman_protocol::{Event, RunOutcome, RunReport, SessionId};
+use journeyman_host::sessions::holder_name;
+use journeyman_host::state::{StateDirs, now, project_root};
+use journeyman_host::{
+    Cassette, Connected, Context as _, Delivery, EarlierRun, HostError, Input, Prompts, ResolvedSettings,
+    SessionBuilder, SessionTemplate, Surface, Workplace, connect, resolve_settings, watch_session,
+};
+use journeyman_protocol::{Envelope, RunReport, SessionId};
 use journeyman_sandbox::clean;
-use journeyman_store::StoreError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
+use crate::approvals::Approvals;
 use crate::args::{RunArgs, RunOptions};
-use crate::deliver::{Delivery, Place};
-use crate::edge::{Failure, House, now, root};
-use crate::question::Questions;
+use crate::prompt::TerminalPrompts;
 use crate::render::Renderer;
-use crate::sessions::holder;
-use crate::settings::{Before, Settled};
-use crate::summary::Seen;
-use crate::wire::{Ground, Wired, wire};
-use crate::{candidates, color, settings, summary};
+use crate::summary::Streamed;
+use crate::{candidates, color, open_state, summary};
 
-/// Largest task that is read, in bytes: more than any model's window.
-const MAX_TASK: u64 = 4 * 1024 * 1024;
+/// Maximum size of a task, in bytes: more than the window of any model.
+const MAX_TASK_BYTES: u64 = 4 * 1024 * 1024;
+/// The exit code of an interrupted command.
+const INTERRUPTED: i32 = 130;
 
-/// How the result is printed.
+/// The form of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// For people.
+    /// Text for people.
     Text,
     /// One object at the end.
     Json,
@@ -38,38 +42,31 @@ pub(crate) enum Output {
     StreamJson,
 }
 
-/// Whether progress goes to standard error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
-    Shown,
-    Hidden,
-}
-
-pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, Failure> {
+pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, HostError> {
     let options = &args.options;
-    let root = root(environment, options.directory.as_deref())?;
-    // First what can be wrong with the command line alone; the task is read when nothing else can be.
-    let (house, mut prepared) =
-        (House::open(environment)?, Prepared::new(environment, &root, options, None)?);
+    let root = project_root(environment, options.directory.as_deref())?;
+    // Errors in the command line come first; the task is read when nothing else can be wrong.
+    let dirs = open_state(environment)?;
+    let mut prepared = Prepared::new(environment, &root, options, None)?;
     if args.candidates.is_some() {
-        // Several at once can't ask.
+        // Several sessions at once can't ask.
         prepared.approver = Approver::Nobody;
     }
-    let delivery = Delivery::new(&options.delivery, prepared.place())?;
-    let task = task(environment, &args)?;
-    let shown = Shown::of(options);
+    let workplace = Workplace::of(&prepared.settings);
+    let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
+    let task = read_task(environment, &args)?;
+    let display = Display::of(options);
+    let template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
     if let Some(count) = args.candidates {
-        let wired = prepared.wire(environment, &house, &root, "run")?;
-        return candidates::run(wired, &task, count, args.land, &delivery, shown).await;
+        return candidates::run(template, &task, count, args.land, display).await;
     }
-    let wired = prepared.wire(environment, &house, &root, "run")?;
-    let report = drive(&wired, task, delivery, shown).await?;
-    shown.print(&report)
+    let report = run_task(template, task, display).await?;
+    display.print_report(&report)
 }
 
-/// What a run is to be like, before anything is opened.
+/// The settings and the model of a run, before anything is opened.
 pub(crate) struct Prepared {
-    settled: Settled,
+    pub(crate) settings: ResolvedSettings,
     connected: Connected,
     approver: Approver,
 }
@@ -79,196 +76,251 @@ impl Prepared {
         environment: &Environment,
         root: &Path,
         options: &RunOptions,
-        before: Option<&Before>,
-    ) -> Result<Self, Failure> {
-        let interactive = interactive(options);
-        let settled = settings::load(environment, root, options, before, interactive)?;
+        earlier: Option<&EarlierRun>,
+    ) -> Result<Self, HostError> {
+        let prompts = is_interactive(options).then_some(&TerminalPrompts as &dyn Prompts);
+        let settings = resolve_settings(environment, root, &options.to_options(), earlier, prompts)?;
         let cassette = Cassette {
             record: options.model.record.clone(),
             replay: options.model.replay.clone(),
             day: now().to_date(),
         };
-        let connected = connect(&settled.config, environment, &cassette, Arc::new(now))?;
-        let approver = if interactive { Approver::Handle } else { Approver::Nobody };
-        Ok(Self { settled, connected, approver })
+        let connected = connect(&settings.config, environment, &cassette, Arc::new(now))?;
+        let approver = if prompts.is_some() { Approver::Handle } else { Approver::Nobody };
+        Ok(Self { settings, connected, approver })
     }
 
-    /// Where the session works unless a flag says otherwise.
-    pub(crate) fn place(&self) -> Place {
-        let isolate = self.settled.asked.isolate.or(self.settled.config.isolate);
-        if isolate == Some(true) { Place::Copy } else { Place::Project }
-    }
-
-    /// Puts the rooms together.
-    pub(crate) fn wire(
+    /// Opens the project.
+    pub(crate) fn into_template(
         self,
         environment: &Environment,
-        house: &House,
+        dirs: &Arc<StateDirs>,
         root: &Path,
         command: &str,
-    ) -> Result<Wired, Failure> {
-        let Settled { config, asked, warnings } = self.settled;
-        for warning in warnings {
+        delivery: Delivery,
+    ) -> Result<SessionTemplate, HostError> {
+        for warning in &self.settings.warnings {
             tell!("{} {}", color::stderr().yellow("warning:"), clean(warning.as_bytes()));
         }
-        let checks = match (&asked.checks, &config.checks) {
-            (Some(Checks::Off), _) => Checks::Off,
-            (_, Some(commands)) => Checks::Custom(commands.clone()),
-            (_, None) => Checks::Found,
-        };
-        let mut wired = wire(environment, house, root, &config, self.connected, self.approver, checks)?;
-        wired.ground.holder = holder(command);
-        wired.settings.asked = settings::worth_keeping(&asked);
-        Ok(wired)
+        SessionBuilder::new(root)
+            .environment(environment.clone())
+            .state(Arc::clone(dirs))
+            .settings(self.settings)
+            .connected(self.connected)
+            .approver(self.approver)
+            .delivery(delivery)
+            .holder(holder_name(command))
+            .build()
     }
 }
 
 /// What is shown, and where.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shown {
+pub(crate) struct Display {
     pub(crate) output: Output,
-    progress: Progress,
+    /// No progress on standard error.
+    pub(crate) is_quiet: bool,
 }
 
-impl Shown {
+impl Display {
     pub(crate) fn of(options: &RunOptions) -> Self {
         let output = match (options.json, options.stream_json) {
             (true, _) => Output::Json,
             (_, true) => Output::StreamJson,
             _ => Output::Text,
         };
-        let progress = if options.quiet { Progress::Hidden } else { Progress::Shown };
-        Self { output, progress }
+        Self { output, is_quiet: options.quiet }
     }
 
-    /// Whether a person may be asked, as far as the output goes.
+    /// Returns true if the output leaves room for questions to a person.
     pub(crate) fn is_interactive(self) -> bool {
-        self.output == Output::Text && !self.is_quiet() && std::io::stderr().is_terminal()
+        self.output == Output::Text && !self.is_quiet && std::io::stderr().is_terminal()
     }
 
-    /// Whether progress isn't shown.
-    pub(crate) fn is_quiet(self) -> bool {
-        self.progress == Progress::Hidden
-    }
-
-    /// Prints the result; gives the exit code.
-    pub(crate) fn print(self, report: &RunReport) -> Result<u8, Failure> {
-        print(report, self.output, self.progress)?;
+    /// Prints the result and returns the exit code.
+    pub(crate) fn print_report(self, report: &RunReport) -> Result<u8, HostError> {
+        match self.output {
+            Output::Text => {
+                let both = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+                let streamed = if both && !self.is_quiet { Streamed::Yes } else { Streamed::No };
+                write_stdout(&summary::text(report, streamed, color::stdout()))?;
+            }
+            Output::Json => print_json_line(report)?,
+            Output::StreamJson => {}
+        }
         Ok(report.exit_code)
     }
+
+    /// Shows events that were written into a session's log after its end.
+    pub(crate) fn show_late_events(self, events: &[Envelope]) -> Result<(), HostError> {
+        let mut renderer = Renderer::new(color::stderr(), self.is_quiet);
+        for envelope in events {
+            if self.output == Output::StreamJson {
+                print_json_line(envelope)?;
+            }
+            renderer.show(&envelope.event);
+        }
+        Ok(())
+    }
 }
 
-/// A person can be asked when they are at the terminal and didn't ask for output that a program reads.
-pub(crate) fn interactive(options: &RunOptions) -> bool {
-    let machine = options.json || options.stream_json || options.quiet;
-    !machine && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+/// Returns true if a person is at the terminal and didn't ask for output that a program reads.
+pub(crate) fn is_interactive(options: &RunOptions) -> bool {
+    let for_program = options.json || options.stream_json || options.quiet;
+    !for_program && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// The task's text. Standard input is only read when the task is `-`.
-fn task(environment: &Environment, args: &RunArgs) -> Result<String, Failure> {
+/// Reads the task. Standard input is only read for `-`.
+fn read_task(environment: &Environment, args: &RunArgs) -> Result<String, HostError> {
     let text = match (&args.task, &args.file) {
-        (Some(task), _) => words("task", task)?,
+        (Some(task), _) => read_argument("task", task)?,
         (None, Some(path)) => {
             let path = environment.cwd.join(path);
             let shown = path.display().to_string();
             let file = std::fs::File::open(&path).map_err(|error| {
-                Failure::usage(format_args!("cannot read the task from {shown}: {error}"))
+                HostError::usage(format_args!("cannot read the task from {shown}: {error}"))
             })?;
-            read("task", file, &shown)?
+            read_text("task", file, &shown)?
         }
         (None, None) => String::new(),
     };
     if text.trim().is_empty() {
-        return Err(Failure::usage("the task is empty; say what to do: jm run \"TASK\""));
+        return Err(HostError::usage("the task is empty; say what to do: jm run \"TASK\""));
     }
     Ok(text)
 }
 
-/// What a person says: the argument itself, or standard input where it is `-`.
-pub(crate) fn words(what: &str, argument: &str) -> Result<String, Failure> {
+/// Returns the argument itself, or standard input for `-`.
+pub(crate) fn read_argument(what: &str, argument: &str) -> Result<String, HostError> {
     match argument {
-        "-" => read(what, std::io::stdin(), "standard input"),
-        words => Ok(words.to_owned()),
+        "-" => read_text(what, std::io::stdin(), "standard input"),
+        text => Ok(text.to_owned()),
     }
 }
 
-fn read(what: &str, from: impl std::io::Read, place: &str) -> Result<String, Failure> {
+fn read_text(what: &str, from: impl std::io::Read, source: &str) -> Result<String, HostError> {
     let mut bytes = Vec::new();
-    from.take(MAX_TASK + 1)
+    from.take(MAX_TASK_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::usage(format_args!("cannot read the {what} from {place}: {error}")))?;
-    if bytes.len() as u64 > MAX_TASK {
-        return Err(Failure::usage(format_args!("the {what} from {place} is longer than {MAX_TASK} bytes")));
+        .map_err(|error| HostError::usage(format_args!("cannot read the {what} from {source}: {error}")))?;
+    if bytes.len() as u64 > MAX_TASK_BYTES {
+        return Err(HostError::usage(format_args!(
+            "the {what} from {source} is longer than {MAX_TASK_BYTES} bytes"
+        )));
     }
     String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format_args!("the {what} from {place} is not UTF-8 text")))
+        .map_err(|_| HostError::usage(format_args!("the {what} from {source} is not UTF-8 text")))
 }
 
-/// Starts the session, shows it until it ends, and brings its work to where it is to be.
-pub(crate) async fn drive(
-    wired: &Wired,
+/// Runs a task in a new session, shows it until it ends, and delivers its work.
+pub(crate) async fn run_task(
+    mut template: SessionTemplate,
     task: String,
-    mut delivery: Delivery,
-    shown: Shown,
-) -> Result<RunReport, Failure> {
-    let id = SessionId::new(now(), fastrand::u64(..));
-    let parts = delivery.parts(wired, &id).await?;
-    let mut settings = wired.settings.clone();
-    delivery.put_on_record(&mut settings.asked);
-    let session = start(parts, settings, id);
-    let events = session.subscribe(Filter::all(), Since::Now);
+    display: Display,
+) -> Result<RunReport, HostError> {
+    let session = template.start(SessionId::new(now(), fastrand::u64(..))).await?;
+    let events = session.subscribe(journeyman_agent::Filter::all(), journeyman_agent::Since::Now);
     session.send(task).await?;
-    let questions = Questions::new(wired.config_dir.clone());
-    let report = stand_by(&session, events, questions, &wired.ground, shown).await?;
-    drop(session);
-    delivery.settle(wired, &report, shown).await
+    watch_and_deliver(&template, session, events, display).await
 }
 
-/// Shows a session until all that was asked of it is answered, then ends it.
-pub(crate) async fn stand_by(
-    session: &SessionHandle,
+/// Shows a session until everything that it was asked to do has ended, ends it, and delivers its work.
+pub(crate) async fn watch_and_deliver(
+    template: &SessionTemplate,
+    session: SessionHandle,
     mut events: Subscription,
-    questions: Questions,
-    ground: &Ground,
-    shown: Shown,
-) -> Result<Arc<RunReport>, Failure> {
-    let mut renderer = Renderer::new(color::stderr(), shown.is_quiet());
-    // First of all: trying the sandbox for the notes may take a moment.
-    let mut signals = Signals::listen()?;
-    ground.notes().await.iter().for_each(|note| renderer.note(note));
-    let watched = watch(session, &mut events, questions, &mut renderer, shown.output, &mut signals).await;
-    renderer.end();
+    display: Display,
+) -> Result<RunReport, HostError> {
+    let mut terminal = Terminal::new(display, template.config_dir.clone())?;
+    // First of all: probing the sandbox for the notes may take a moment.
+    template.project.sandbox_notes().await.iter().for_each(|note| terminal.renderer.note(note));
+    let watched = watch_session(&session, &mut events, &mut terminal).await;
+    terminal.renderer.end();
     tokio::select! {
         biased;
-        // Also after a failure: what runs in the background ends, and others may have the session.
+        // Also after a failure: background commands end, and other processes may have the session.
         () = session.close() => {}
-        () = signals.heard() => std::process::exit(130),
+        () = terminal.signals.next() => std::process::exit(INTERRUPTED),
     }
-    let report = watched?;
-    // A session whose log is gone can't be gone on with or taken back: that it ended is all there is to say.
-    if report.outcome == RunOutcome::Error
-        && let Err(StoreError::Gone { .. }) = ground.store.find(report.session.as_str()).await
-    {
-        return Err(Failure::Error(anyhow::anyhow!("{}", report.summary)));
+    drop(session);
+    let stop = CancellationToken::new();
+    let prompts = template.is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    let delivered = stoppable(template.deliver(&watched?, prompts, &stop), &stop).await??;
+    display.show_late_events(&delivered.events)?;
+    if let Some(failure) = delivered.failure.filter(|_| display.output == Output::StreamJson) {
+        let text = clean(failure.to_string().as_bytes());
+        tell!("{} not landed: {text}", color::stderr().red("error:"));
     }
-    Ok(report)
+    Ok(delivered.report)
 }
 
-/// Ctrl-C, and what asks a program to end.
+/// The terminal as a surface of a session.
+struct Terminal {
+    display: Display,
+    renderer: Renderer,
+    approvals: Approvals,
+    signals: Signals,
+    is_stopping: bool,
+}
+
+impl Terminal {
+    fn new(display: Display, config_dir: Option<PathBuf>) -> Result<Self, HostError> {
+        Ok(Self {
+            display,
+            renderer: Renderer::new(color::stderr(), display.is_quiet),
+            approvals: Approvals::new(config_dir),
+            signals: Signals::listen()?,
+            is_stopping: false,
+        })
+    }
+}
+
+impl Surface for Terminal {
+    fn show(&mut self, envelope: &Envelope) -> Result<(), HostError> {
+        if self.display.output == Output::StreamJson {
+            print_json_line(envelope)?;
+        }
+        self.renderer.show(&envelope.event);
+        if self.approvals.handle_event(&envelope.event) {
+            self.renderer.end();
+        }
+        Ok(())
+    }
+
+    fn next_input(&mut self) -> Pin<Box<dyn Future<Output = Input> + '_>> {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = self.signals.next() => {
+                    // The first stops cleanly, the second at once: the kernel then ends what runs in the sandbox.
+                    if self.is_stopping {
+                        std::process::exit(INTERRUPTED);
+                    }
+                    self.is_stopping = true;
+                    self.renderer.note("stopping… (Ctrl-C again stops at once)");
+                    Input::Interrupt
+                }
+                (call, answer) = self.approvals.next_answer() => Input::Answer(call, answer),
+            }
+        })
+    }
+}
+
+/// Ctrl-C, and requests of other programs to end.
 pub(crate) struct Signals {
     interrupts: Signal,
     terminations: Signal,
 }
 
 impl Signals {
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, HostError> {
         let interrupts = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
         let terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
         Ok(Self { interrupts, terminations })
     }
 
-    /// The next of them.
-    pub(crate) async fn heard(&mut self) {
+    /// Waits for the next signal.
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupts.recv() => {}
             _ = self.terminations.recv() => {}
@@ -276,79 +328,38 @@ impl Signals {
     }
 }
 
-/// Shows events, passes questions on, and listens for Ctrl-C. A question is open beside the loop, so that Ctrl-C is
-/// heard while it waits. Gives the last report.
-async fn watch(
-    session: &SessionHandle,
-    events: &mut Subscription,
-    mut questions: Questions,
-    renderer: &mut Renderer,
-    output: Output,
-    signals: &mut Signals,
-) -> Result<Arc<RunReport>, Failure> {
-    let mut asked_to_stop = false;
-    let mut ending = std::pin::pin!(session.finished());
+/// Waits for work that can be stopped: the first Ctrl-C stops cleanly, the second at once.
+pub(crate) async fn stoppable<T>(
+    work: impl Future<Output = T>,
+    stop: &CancellationToken,
+) -> Result<T, HostError> {
+    let mut signals = Signals::listen()?;
+    let mut work = std::pin::pin!(work);
     loop {
         tokio::select! {
             biased;
-            () = signals.heard() => stop(session, renderer, &mut asked_to_stop),
-            event = events.next() => {
-                let Some(envelope) = event? else { return Ok(ending.await?) };
-                if output == Output::StreamJson {
-                    line(&serde_json::to_string(&*envelope).context("an event")?)?;
+            () = signals.next() => {
+                if stop.is_cancelled() {
+                    std::process::exit(INTERRUPTED);
                 }
-                renderer.show(&envelope.event);
-                if questions.heed(&envelope.event) {
-                    renderer.end();
-                }
-                if let Event::Done { report } = &envelope.event
-                    && asked_to_stop
-                {
-                    // A message that waited behind the task waits on, for whoever opens the session again.
-                    return Ok(Arc::new((**report).clone()));
-                }
+                stop.cancel();
             }
-            (call, answer) = questions.answered() => { session.decide(&call, answer); }
-            // After the events: each is shown before the report that follows it. A log that refuses its last
-            // entries never shows them; the report still comes.
-            report = &mut ending => return Ok(report?),
+            done = &mut work => return Ok(done),
         }
     }
 }
 
-/// The first Ctrl-C stops cleanly, the second at once: the kernel then ends what ran in the sandbox.
-fn stop(session: &SessionHandle, renderer: &mut Renderer, asked: &mut bool) {
-    if *asked {
-        std::process::exit(130);
-    }
-    *asked = true;
-    renderer.note("stopping… (Ctrl-C again stops at once)");
-    session.interrupt();
+/// Prints a value as one line of JSON.
+pub(crate) fn print_json_line(value: &impl serde::Serialize) -> Result<(), HostError> {
+    let text = serde_json::to_string(value).context("the output")?;
+    write_stdout(&format!("{text}\n"))
 }
 
-/// Prints the result.
-pub(crate) fn print(report: &RunReport, output: Output, progress: Progress) -> Result<(), Failure> {
-    match output {
-        Output::Text => {
-            let both = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
-            let seen = if both && progress == Progress::Shown { Seen::Yes } else { Seen::No };
-            let text = summary::text(report, seen, color::stdout());
-            write(&text)
-        }
-        Output::Json => line(&serde_json::to_string(report).context("the report")?),
-        Output::StreamJson => Ok(()),
-    }
-}
-
-pub(crate) fn line(text: &str) -> Result<(), Failure> {
-    write(&format!("{text}\n"))
-}
-
-/// Writes to standard output; a reader that went away is not an error worth a panic.
-fn write(text: &str) -> Result<(), Failure> {
+/// Writes to standard output. A reader that went away is no error.
+fn write_stdout(text: &str) -> Result<(), HostError> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other.context("standard output")?),
+        other => other.context("standard output"),
     }
 }

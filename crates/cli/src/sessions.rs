@@ -1,37 +1,32 @@
-//! `jm sessions`, and what every command does that works on one: find it, and see that nobody else has it.
+//! `jm sessions`, `jm fork`, `jm snapshot`, `jm import` and `jm delete`: sessions as a whole.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, IsTerminal as _};
 use std::path::Path;
 
-use anyhow::Context as _;
+use journeyman_agent::{AgentError, ForkPoint, fork as fork_session, snapshot as add_snapshot};
 use journeyman_host::config::Environment;
-use journeyman_protocol::SessionId;
+use journeyman_host::landing::check_nothing_kept;
+use journeyman_host::sessions::{
+    STATUS_IMPORTED, SessionClaim, SessionState, find_session, kept_copies, session_state,
+};
+use journeyman_host::state::{now, project_root};
+use journeyman_host::{Context as _, HostError};
+use journeyman_protocol::{Seq, SessionId};
 use journeyman_sandbox::clean;
-use journeyman_store::{STATUS_NEW, SessionSummary, Store as _, StoreError};
+use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import as import_session};
 use journeyman_workspace::CopyInfo;
 
-use crate::args::SessionsArgs;
-use crate::edge::{Failure, House, log_of, now, root};
-use crate::land::copies_of;
+use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SessionsArgs, SnapshotArgs};
 use crate::stdout::say;
-use crate::{color, summary};
+use crate::{color, open_state, prompt, summary};
 
-/// How long a command that only puts something in order keeps others away, in milliseconds. It gives the session
-/// back when it is done, and a process that dies loses it at once.
-const CLAIM_MS: u64 = 10 * 60 * 1000;
-
-/// The status of a session that came from elsewhere and wasn't opened here yet.
-pub(crate) const STATUS_IMPORTED: &str = "imported";
-/// The state of a session that some process has.
-pub(crate) const RUNNING: &str = "running";
-/// The state of one that nobody has and that has no end.
-pub(crate) const CUT_OFF: &str = "cut_off";
-
-pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Result<u8, Failure> {
-    let house = House::open(environment)?;
-    let here = root(environment, None)?.display().to_string();
+pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let here = project_root(environment, None)?.display().to_string();
     let only = if args.all { None } else { Some(here.as_str()) };
-    let sessions = house.store.sessions(only, args.limit).await.context("the session log")?;
+    let sessions = dirs.store.sessions(only, args.limit).await.context("the session log")?;
     if sessions.is_empty() && !args.json {
         let more = if args.all { "" } else { " here; --all lists those of other directories" };
         tell!("no sessions yet{more}");
@@ -41,11 +36,11 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
     for session in sessions {
         let kept = copies
             .entry(session.root.clone())
-            .or_insert_with(|| copies_of(&house, Path::new(&session.root)))
+            .or_insert_with(|| kept_copies(&dirs, Path::new(&session.root)))
             .iter()
             .find(|copy| copy.session == session.id)
             .map(|copy| copy.tier.to_string());
-        let (status, holder) = state(&house, &session).await?;
+        let SessionState { status, holder } = session_state(&dirs, &session).await?;
         if args.json {
             let object = serde_json::json!({
                 "id": session.id, "root": session.root, "title": session.title, "status": status, "holder": holder,
@@ -69,93 +64,118 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
     Ok(0)
 }
 
-/// What a session is doing, or how its last task ended; and who has it, if anybody.
-pub(crate) async fn state(
-    house: &House,
-    session: &SessionSummary,
-) -> Result<(String, Option<String>), Failure> {
-    let holder = match house.store.holder(&session.id, now()).await {
-        // Deleted since it was listed.
-        Err(StoreError::UnknownSession { .. }) => None,
-        held => held.context("the session log")?,
+pub(crate) async fn fork(environment: &Environment, args: &ForkArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let parent = find_session(&dirs, environment, &args.session).await?;
+    let point = match &args.at {
+        None => ForkPoint::End,
+        Some(place) => match place.parse() {
+            Ok(seq) => ForkPoint::Seq(Seq(seq)),
+            Err(_) => ForkPoint::Snapshot(place.clone()),
+        },
     };
-    let status = match &holder {
-        Some(_) => RUNNING.to_owned(),
-        None if session.status == STATUS_NEW => CUT_OFF.to_owned(),
-        None => session.status.clone(),
-    };
-    Ok((status, holder))
-}
-
-/// Finds the one session that a word names.
-pub(crate) async fn find(
-    house: &House,
-    environment: &Environment,
-    word: &str,
-) -> Result<SessionSummary, Failure> {
-    // A search would begin an empty log, and then nobody would be told any more that this one is gone.
-    let is_there = log_of(&house.state_dir).is_some();
-    if word == "last" {
-        let here = root(environment, None)?.display().to_string();
-        let newest = match is_there {
-            true => house.store.sessions(Some(&here), 1).await.context("the session log")?,
-            false => Vec::new(),
-        };
-        return newest.into_iter().next().ok_or_else(|| {
-            Failure::usage("no session was run in this directory; `jm sessions --all` lists all")
-        });
+    let child = new_id();
+    let at = fork_session(&*dirs.store, &parent.id, &point, &child, &now).await.map_err(as_usage)?;
+    if args.json {
+        say!("{}", serde_json::json!({ "id": child, "parent": parent.id, "at": at }));
+        return Ok(0);
     }
-    let mut found = match is_there {
-        true => house.store.find(word).await.context("the session log")?,
-        false => Vec::new(),
-    };
-    match (found.pop(), found.is_empty()) {
-        (Some(session), true) => Ok(session),
-        (Some(_), false) => Err(Failure::usage(format_args!(
-            "«{word}» is the beginning of {} sessions; give more of the id",
-            found.len() + 1
-        ))),
-        (None, _) => Err(Failure::usage(format_args!(
-            "no session begins with «{word}»; `jm sessions --all` lists all"
-        ))),
-    }
+    say!("{child}");
+    tell!("a copy of {} up to entry {at}; the files are as they are", parent.id);
+    tell!("go on with it: jm resume {child} \"MESSAGE\"");
+    Ok(0)
 }
 
-/// The right to a session, for a command that must not come between a run and its log.
-pub(crate) struct Claim<'a> {
-    house: &'a House,
-    session: SessionId,
-    holder: String,
+pub(crate) async fn snapshot(environment: &Environment, args: &SnapshotArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let session = find_session(&dirs, environment, &args.session).await?;
+    let claim = SessionClaim::take(&dirs, &session.id, "snapshot").await?;
+    let named = add_snapshot(&*dirs.store, &session.id, &args.name, &now).await;
+    claim.release().await;
+    let at = named.map_err(as_usage)?;
+    say!("entry {at} of session {} is `{}`", session.id, args.name);
+    Ok(0)
 }
 
-impl<'a> Claim<'a> {
-    /// Refused while another process has the session, with who has it.
-    pub(crate) async fn take(house: &'a House, session: &SessionId, command: &str) -> Result<Self, Failure> {
-        let holder = holder(command);
-        let taken = house.store.lease(session, &holder, now(), CLAIM_MS).await;
-        taken.map_err(refused)?;
-        Ok(Self { house, session: session.clone(), holder })
-    }
-
-    pub(crate) async fn give_back(self) {
-        // It ends with the process, too.
-        self.house.store.release(&self.session, &self.holder).await.ok();
-    }
-}
-
-/// Who holds a session's lease, in words for whoever finds it held.
-pub(crate) fn holder(command: &str) -> String {
-    format!("jm {command}, process {}", std::process::id())
-}
-
-/// Why a session can't be had.
-pub(crate) fn refused(error: StoreError) -> Failure {
+/// A place that doesn't exist is the caller's mistake.
+fn as_usage(error: AgentError) -> HostError {
     match error {
-        StoreError::Leased { session, holder, .. } => Failure::usage(format_args!(
-            "session {session} is still running: {holder}, has it. Stop it first (Ctrl-C where it runs), or follow it \
-             with `jm show --follow {session}`",
-            holder = clean(holder.as_bytes())
-        )),
-        other => Failure::Error(anyhow::Error::new(other).context("the session log")),
+        AgentError::UnknownSnapshot { .. }
+        | AgentError::SnapshotName { .. }
+        | AgentError::NothingToFork { .. } => HostError::usage(error),
+        other => other.into(),
     }
+}
+
+fn new_id() -> SessionId {
+    SessionId::new(now(), fastrand::u64(..))
+}
+
+pub(crate) async fn import(environment: &Environment, args: &ImportArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let name = if args.copy { ImportAs::Copy(new_id()) } else { ImportAs::Itself };
+    let taken = if args.file.as_os_str() == "-" {
+        import_session(&*dirs.store, &mut BufReader::new(std::io::stdin()), name, now()).await
+    } else {
+        let path = environment.cwd.join(&args.file);
+        let file = File::open(&path)
+            .map_err(|error| HostError::usage(format_args!("cannot read {}: {error}", path.display())))?;
+        import_session(&*dirs.store, &mut BufReader::new(file), name, now()).await
+    };
+    let id = taken.map_err(|error| match error {
+        StoreError::SessionExists { session } => HostError::usage(format_args!(
+            "session {session} is here already; --copy takes it in under a new id"
+        )),
+        error @ StoreError::BadExport { .. } => HostError::usage(error),
+        other => other.into(),
+    })?;
+    dirs.store.set_status(&id, STATUS_IMPORTED, now()).await.context("the session log")?;
+    say!("{id}");
+    tell!("look at it: jm show {id}");
+    tell!("go on with it: jm resume {id} -C DIRECTORY \"MESSAGE\"");
+    Ok(0)
+}
+
+pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let mut sessions: Vec<SessionSummary> = Vec::new();
+    for word in &args.sessions {
+        let found = find_session(&dirs, environment, word).await?;
+        if sessions.iter().all(|session| session.id != found.id) {
+            sessions.push(found);
+        }
+    }
+    for session in &sessions {
+        check_nothing_kept(&dirs, &session.id, Path::new(&session.root)).await?;
+    }
+    if !args.yes {
+        if !std::io::stdin().is_terminal() {
+            return Err(HostError::usage("nobody can be asked here; --yes removes without asking"));
+        }
+        for session in &sessions {
+            tell!("  {}  {}", session.id, clean(session.title.as_bytes()));
+        }
+        let question = match sessions.len() {
+            1 => "Remove this session for good? What it changed in the project stays. [y/N] ".to_owned(),
+            many => {
+                format!(
+                    "Remove these {many} sessions for good? What they changed in the project stays. [y/N] "
+                )
+            }
+        };
+        if !prompt::confirm(&question).context("asking")? {
+            tell!("nothing was removed");
+            return Ok(1);
+        }
+    }
+    let paint = color::stdout();
+    for session in sessions {
+        // Taken first, so that nobody begins to write what is about to be gone.
+        let claim = SessionClaim::take(&dirs, &session.id, "delete").await?;
+        let removed = dirs.store.delete(&session.id).await;
+        claim.release().await;
+        removed.context("the session log")?;
+        say!("removed {}  {}", session.id, paint.dim(&clean(session.title.as_bytes())));
+    }
+    Ok(0)
 }

@@ -1,58 +1,60 @@
 //! `jm show`.
 
+use crate::open_state;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use journeyman_agent::events;
+use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
+use journeyman_host::sessions::{STATE_CUT_OFF, STATE_RUNNING, SessionState, find_session, session_state};
 use journeyman_protocol::{Envelope, Event, RunReport, Seq};
 use journeyman_sandbox::clean;
 use journeyman_store::{SessionSummary, Store as _};
 
 use crate::args::ShowArgs;
 use crate::color;
-use crate::edge::{Failure, House, now};
 use crate::render::Renderer;
-use crate::sessions::{CUT_OFF, RUNNING, find, state};
 use crate::stdout::{self, say};
-use crate::summary::{self, Seen};
+use crate::summary::{self, Streamed};
+use journeyman_host::HostError;
+use journeyman_host::state::{StateDirs, now};
 
 /// Events read at once.
 const PAGE: usize = 500;
 /// How often it is looked whether anybody still works on the session that is followed.
 const LOOK: Duration = Duration::from_millis(500);
 
-pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u8, Failure> {
-    let house = House::open(environment)?;
-    let session = find(&house, environment, &args.session).await?;
+pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u8, HostError> {
+    let dirs = open_state(environment)?;
+    let session = find_session(&dirs, environment, &args.session).await?;
     let mut screen = Screen::new(args.json);
-    let after = screen.show_all(&house, &session, Seq::START).await?;
+    let after = screen.show_all(&dirs, &session, Seq::START).await?;
     if args.follow {
-        follow(&house, &session, &mut screen, after).await?;
+        follow(&dirs, &session, &mut screen, after).await?;
     }
-    screen.end(&house, &session).await?;
+    screen.end(&dirs, &session).await?;
     Ok(0)
 }
 
 /// Shows what is added until nobody has the session any more.
 async fn follow(
-    house: &House,
+    dirs: &StateDirs,
     session: &SessionSummary,
     screen: &mut Screen,
     mut after: Seq,
-) -> Result<(), Failure> {
+) -> Result<(), HostError> {
     loop {
         // Looked at before the entries are: whoever gives the session back has written all of them.
-        let held = house.store.holder(&session.id, now()).await.context("the session log")?.is_some();
-        after = screen.show_all(house, session, after).await?;
+        let held = dirs.store.holder(&session.id, now()).await.context("the session log")?.is_some();
+        after = screen.show_all(dirs, session, after).await?;
         if !held {
             return Ok(());
         }
         tokio::select! {
             biased;
             // What is there may be a record, which isn't shown.
-            last = house.store.changed(&session.id, after) => after = screen
-                .show_all(house, session, after)
+            last = dirs.store.changed(&session.id, after) => after = screen
+                .show_all(dirs, session, after)
                 .await?
                 .max(last.context("the session log")?),
             () = tokio::time::sleep(LOOK) => {}
@@ -75,12 +77,12 @@ impl Screen {
     /// Shows all events after a place; gives the place of the last.
     async fn show_all(
         &mut self,
-        house: &House,
+        dirs: &StateDirs,
         session: &SessionSummary,
         mut after: Seq,
-    ) -> Result<Seq, Failure> {
+    ) -> Result<Seq, HostError> {
         loop {
-            let page = events(&*house.store, &session.id, after, PAGE).await?;
+            let page = events(&*dirs.store, &session.id, after, PAGE).await?;
             let Some(last) = page.last() else { return Ok(after) };
             after = last.seq.unwrap_or(after);
             for envelope in &page {
@@ -89,7 +91,7 @@ impl Screen {
         }
     }
 
-    fn show(&mut self, envelope: &Envelope) -> Result<(), Failure> {
+    fn show(&mut self, envelope: &Envelope) -> Result<(), HostError> {
         if self.json {
             say!("{}", serde_json::to_string(envelope).context("an event")?);
             return Ok(());
@@ -106,7 +108,7 @@ impl Screen {
                 self.renderer.end();
                 // Where its work is now is said by what follows.
                 let report = RunReport { copy: None, ..(**report).clone() };
-                let text = summary::text(&report, Seen::Yes, color::stdout());
+                let text = summary::text(&report, Streamed::Yes, color::stdout());
                 stdout::write(&format!("\n{text}"));
             }
             _ => {}
@@ -115,21 +117,21 @@ impl Screen {
     }
 
     /// Says why there is no end where there is none.
-    async fn end(&mut self, house: &House, session: &SessionSummary) -> Result<(), Failure> {
+    async fn end(&mut self, dirs: &StateDirs, session: &SessionSummary) -> Result<(), HostError> {
         self.renderer.end();
         if self.json || self.ended {
             return Ok(());
         }
-        let (status, holder) = state(house, session).await?;
+        let SessionState { status, holder } = session_state(dirs, session).await?;
         match (status.as_str(), holder) {
-            (RUNNING, Some(holder)) => {
+            (STATE_RUNNING, Some(holder)) => {
                 let holder = clean(holder.as_bytes());
                 say!(
                     "\nthe session is running ({holder}); jm show --follow {} goes on showing it",
                     session.id
                 );
             }
-            (CUT_OFF, _) => {
+            (STATE_CUT_OFF, _) => {
                 say!("\nthe session was cut off; jm resume {} finishes its task", session.id);
             }
             _ => {}

@@ -10,18 +10,17 @@ use journeyman_sandbox::clean;
 
 use crate::color::Paint;
 
-/// Whether the reader has followed the run.
+/// Tells if the model's words were streamed before the same reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum Streamed {
     Yes,
     No,
 }
 
 /// The diff, what was run and with what result, tokens and cost, how to undo.
-/// `seen` says that the model's words have been streamed before the same eyes already.
-pub(crate) fn text(report: &RunReport, seen: Seen, paint: Paint) -> String {
+pub(crate) fn text(report: &RunReport, streamed: Streamed, paint: Paint) -> String {
     let mut out = String::new();
-    if seen == Seen::No && report.changes.is_empty() && !report.text.trim().is_empty() {
+    if streamed == Streamed::No && report.changes.is_empty() && !report.text.trim().is_empty() {
         push(&mut out, clean(report.text.trim().as_bytes()).as_str());
         push(&mut out, "");
     }

@@ -15,8 +15,7 @@ use journeyman_model::{Embeddings, Endpoint, ModelError};
 use journeyman_policy::secrets::Redactor;
 use tokio_util::sync::CancellationToken;
 
-use crate::ConfigError;
-use crate::config::{Config, Environment};
+use crate::config::{Config, ConfigError, Environment};
 
 /// How models on this machine are named.
 const MODEL2VEC: &str = "model2vec:";

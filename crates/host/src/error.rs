@@ -1,105 +1,120 @@
-//! Errors of the configuration.
+//! Errors that a surface shows to its user.
 
-use std::path::PathBuf;
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
 
-/// Why a configuration was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file could not be read.
-    #[error("cannot read the configuration {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
+use journeyman_agent::AgentError;
+use journeyman_sandbox::clean;
+use journeyman_store::StoreError;
+
+use crate::config::ConfigError;
+
+/// Why a surface could not do what its user asked for.
+#[derive(Debug)]
+pub enum HostError {
+    /// The user has to change a flag, the configuration, or the order of their commands.
+    Usage(String),
+    /// A person has to allow something, and nobody can be asked.
+    NeedsPerson(String),
+    /// A step failed.
+    Failed {
+        /// The step or the file; `None` where the cause says it.
+        what: Option<Cow<'static, str>>,
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
     },
-    /// The file could not be written.
-    #[error("cannot write the configuration {}: {source}", path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// A file of rules says something that can't hold.
-    #[error(transparent)]
-    Rules(#[from] journeyman_policy::RuleError),
-    /// The file is larger than a configuration can be.
-    #[error("the configuration {} has {size} bytes; at most {limit} are read", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size in bytes.
-        size: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// The text is not TOML.
-    #[error("{origin}: {message}")]
-    Syntax {
-        /// The file or variable.
-        origin: String,
-        /// What the parser says, with the line.
-        message: String,
-    },
-    /// A key that doesn't exist.
-    #[error("{origin}: unknown key `{key}`{}", nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
-    UnknownKey {
-        /// The file and line.
-        origin: String,
-        /// The key as written.
-        key: String,
-        /// The nearest known key.
-        nearest: Option<String>,
-    },
-    /// A value of the wrong kind or out of its range.
-    #[error("{origin}: `{key}` {problem}")]
-    Value {
-        /// The file and line, variable or flag.
-        origin: String,
-        /// The key.
-        key: String,
-        /// What is wrong and what is right.
-        problem: String,
-    },
-    /// A project's file asks for more than the user allows.
-    #[error(
-        "{origin}: a project may narrow permissions, never widen them: `{key} = {given}` is wider than `{allowed}`"
-    )]
-    Widens {
-        /// The file and line.
-        origin: String,
-        /// The key.
-        key: String,
-        /// What the project asks for.
-        given: String,
-        /// What is allowed.
-        allowed: String,
-    },
-    /// A project's file sets what only the user may.
-    #[error("{origin}: `{key}` can only be set in your own configuration, not by a project")]
-    UserOnly {
-        /// The file and line.
-        origin: String,
-        /// The key.
-        key: String,
-    },
-    /// A project's file runs code or sends data, and nobody has said that it may.
-    #[error(
-        "{path} sets {keys}, which run code or send data. Read the file, then trust this version of it with \
-         `--trust-project` (asked again when it changes)", path = path.display(), keys = keys.join(", ")
-    )]
-    Untrusted {
-        /// The file.
-        path: PathBuf,
-        /// The keys that need trust.
-        keys: Vec<String>,
-        /// What each is set to.
-        values: Vec<String>,
-        /// Identifies this version of the file.
-        hash: journeyman_protocol::ContentHash,
-    },
-    /// The model's name doesn't lead anywhere.
-    #[error("{0}")]
-    Model(String),
+}
+
+impl HostError {
+    /// Makes an error that tells the user what to change.
+    #[must_use]
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Self::Usage(message.to_string())
+    }
+
+    /// Makes an error that says what only a person can allow.
+    #[must_use]
+    pub fn needs_person(message: impl fmt::Display) -> Self {
+        Self::NeedsPerson(message.to_string())
+    }
+
+    /// Makes an error from a message alone.
+    #[must_use]
+    pub fn failed(message: impl fmt::Display) -> Self {
+        Self::Failed { what: None, source: message.to_string().into() }
+    }
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, source) = match self {
+            Self::Usage(message) | Self::NeedsPerson(message) => return f.write_str(message),
+            Self::Failed { what, source } => (what, source),
+        };
+        let mut text = what.as_deref().unwrap_or_default().to_owned();
+        let mut next: Option<&(dyn Error + 'static)> = Some(&**source);
+        while let Some(cause) = next {
+            // Some errors repeat their cause in their own text.
+            let cause_text = cause.to_string();
+            if !text.contains(&cause_text) {
+                let separator = if text.is_empty() { "" } else { ": " };
+                text = format!("{text}{separator}{cause_text}");
+            }
+            next = cause.source();
+        }
+        f.write_str(&text)
+    }
+}
+
+impl Error for HostError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Usage(_) | Self::NeedsPerson(_) => None,
+            Self::Failed { source, .. } => Some(&**source),
+        }
+    }
+}
+
+impl From<AgentError> for HostError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Store(error @ StoreError::Leased { .. }) => error.into(),
+            other => Self::Failed { what: None, source: other.into() },
+        }
+    }
+}
+
+impl From<ConfigError> for HostError {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<StoreError> for HostError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Leased { session, holder, .. } => Self::usage(format_args!(
+                "session {session} is still running: {holder}, has it. Stop it first (Ctrl-C where it runs), or follow \
+                 it with `jm show --follow {session}`",
+                holder = clean(holder.as_bytes())
+            )),
+            other => Self::Failed { what: Some("the session log".into()), source: other.into() },
+        }
+    }
+}
+
+/// Names the step that an error ended.
+pub trait Context<T> {
+    /// Turns the error into a [`HostError`] that names the step.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where `self` is an error.
+    fn context(self, what: impl Into<Cow<'static, str>>) -> Result<T, HostError>;
+}
+
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> Context<T> for Result<T, E> {
+    fn context(self, what: impl Into<Cow<'static, str>>) -> Result<T, HostError> {
+        self.map_err(|error| HostError::Failed { what: Some(what.into()), source: error.into() })
+    }
 }

@@ -1,27 +1,57 @@
-//! What every surface starts a session with: configuration, trust, and the model's client.
+//! What every surface starts a session with: configuration, trust, the model's client, and the session builder.
 //!
-//! [`config`] reads the layers of configuration and [`config::TrustStore`] remembers which versions of a project's file the
-//! user trusts. [`connect`] turns a model's name into a client, [`embeddings`] does so for the models that make vectors of
-//! the code, and [`configured_hooks`] adds a configuration's hooks to those of a program.
+//! [`SessionBuilder`] puts a session together from its parts, each of which has a default. [`resolve_settings`] merges a
+//! user's options with the layers of configuration ([`config`]) and asks for trust through [`Prompts`]. A [`Surface`] shows
+//! the session's events and passes on what the person says; [`watch_session`] runs it. A finished run's work is landed,
+//! kept or committed as its [`Delivery`] says.
+//!
+//! The modules that aren't needed for a run serve single commands of every surface: [`sessions`] finds sessions,
+//! [`landing`], [`undo`] and [`resume`] decide about their work, and so on.
 //!
 //! ```no_run
-//! # fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use journeyman_host::config::{Environment, Trusted, load};
+//! # async fn example() -> Result<(), journeyman_host::HostError> {
+//! use journeyman_host::{RunOptions, SessionBuilder, config::Environment, resolve_settings};
 //!
-//! let environment = Environment::default();
-//! let loaded = load(&environment, "/path/to/project".as_ref(), &[], Trusted::Nothing, None)?;
-//! println!("{:?}", loaded.config.model);
+//! let (environment, root) = (Environment::from_process().unwrap_or_default(), "/path/to/project".as_ref());
+//! let settings = resolve_settings(&environment, root, &RunOptions::default(), None, None)?;
+//! let builder = SessionBuilder::new(root).environment(environment).settings(settings);
+//! let report = builder.run("make the failing test pass", &mut |_: &_| ()).await?;
+//! println!("{:?}: {}", report.outcome, report.summary);
 //! # Ok(()) }
 //! ```
 //!
-//! It draws no terminal and reads neither clock nor environment: those come in through [`config::Environment`].
+//! It draws no terminal and serves no HTTP. It reads the process's clock and environment only where a part isn't given.
 
+mod builder;
+pub mod candidates;
 pub mod config;
+mod containers;
+mod delivery;
 pub mod embeddings;
 mod error;
 mod hooks;
+pub mod landing;
 mod models;
+mod project;
+mod prompts;
+pub mod resume;
+pub mod sandboxes;
+pub mod sessions;
+mod settings;
+pub mod state;
+mod surface;
+pub mod undo;
 
-pub use error::ConfigError;
+pub use journeyman_agent as agent;
+
+pub use builder::{SessionBuilder, SessionTemplate};
+pub use delivery::{Delivered, Delivery, DeliveryOptions, Workplace};
+pub use error::{Context, HostError};
 pub use hooks::configured_hooks;
 pub use models::{Cassette, Connected, connect, providers, thinking};
+pub use project::{ProjectContext, configured_secrets};
+pub use prompts::Prompts;
+pub use settings::{
+    ADMIN_CONFIG, ADMIN_POLICY, EarlierRun, ResolvedSettings, RunOptions, load_trusted, resolve_settings,
+};
+pub use surface::{Input, Surface, watch_session};

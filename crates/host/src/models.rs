@@ -10,10 +10,8 @@ use journeyman_model::{
 };
 use strsim::damerau_levenshtein;
 
-use crate::config::{Config, Environment, ProviderConfig};
+use crate::config::{Config, ConfigError, Environment, ProviderConfig};
 use journeyman_agent::Clock;
-
-use crate::ConfigError;
 
 /// The model that is used when nobody names one and this provider's key is set, first match wins.
 const DEFAULT_MODELS: [(&str, &str); 4] = [
@@ -42,6 +40,14 @@ pub struct Connected {
     pub day: Option<String>,
     /// Whether it records or plays back: requests have to be the same wherever that is done.
     pub taped: bool,
+}
+
+impl Connected {
+    /// Wraps a client whose price isn't known, such as a program's own or a scripted one.
+    #[must_use]
+    pub fn from_model(model: Arc<dyn Model>, name: String) -> Self {
+        Self { model, name, price: None, tool_calling: true, secrets: Vec::new(), day: None, taped: false }
+    }
 }
 
 /// What a connection may be besides the network.
@@ -125,15 +131,8 @@ pub fn thinking(config: &Config) -> Option<Thinking> {
 
 fn scripted(path: &Path) -> Result<Connected, ConfigError> {
     let model = ScriptedModel::load(path).map_err(|error| ConfigError::Model(error.to_string()))?;
-    Ok(Connected {
-        name: model.name(),
-        model: Arc::new(model),
-        price: Some(Price::FREE),
-        tool_calling: true,
-        secrets: Vec::new(),
-        day: None,
-        taped: false,
-    })
+    let name = model.name();
+    Ok(Connected { price: Some(Price::FREE), ..Connected::from_model(Arc::new(model), name) })
 }
 
 fn custom(

@@ -5,16 +5,17 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use journeyman_git::Git;
+use journeyman_host::Context as _;
 use journeyman_host::config::{Config, Environment};
 use journeyman_protocol::SessionId;
 use journeyman_workspace::{Means, Options, Tier, Workspace, WorkspaceError, landed_copies};
 use serde_json::{Value, json};
 
 use crate::color;
-use crate::edge::{Failure, House, now};
 use crate::stdout::say;
+use journeyman_host::HostError;
+use journeyman_host::state::{StateDirs, now};
 
 /// Files whose size is added up in one copy; larger ones are said to be at least so large.
 const MAX_SIZED: usize = 200_000;
@@ -22,11 +23,11 @@ const MAX_SIZED: usize = 200_000;
 /// Tries each way on a project of one file beside the state directory's own files, where copies lie.
 pub(super) fn tiers(
     environment: &Environment,
-    house: &House,
+    dirs: &StateDirs,
     config: &Config,
-) -> Result<Vec<Value>, Failure> {
-    let place = house.state_dir.join(format!("copy-probe-{}", std::process::id()));
-    let probed = probe(environment, house, config, &place);
+) -> Result<Vec<Value>, HostError> {
+    let place = dirs.dir.join(format!("copy-probe-{}", std::process::id()));
+    let probed = probe(environment, dirs, config, &place);
     // What is left of it says so by its name.
     std::fs::remove_dir_all(&place).ok();
     probed
@@ -34,16 +35,16 @@ pub(super) fn tiers(
 
 fn probe(
     environment: &Environment,
-    house: &House,
+    dirs: &StateDirs,
     config: &Config,
     place: &Path,
-) -> Result<Vec<Value>, Failure> {
+) -> Result<Vec<Value>, HostError> {
     let root = place.join("project");
     DirBuilder::new().recursive(true).mode(0o700).create(&root).context("trying copies")?;
     std::fs::write(root.join("file"), b"probe\n").context("trying copies")?;
-    let options = Options::new(place.join("state"), Arc::clone(&house.blobs));
+    let options = Options::new(place.join("state"), Arc::clone(&dirs.blobs));
     let workspace = Workspace::open(&root, options).context("trying copies")?;
-    let sandbox = Arc::new(house.sandbox(config)?);
+    let sandbox = Arc::new(dirs.sandbox(config)?);
     let git = environment.has_program("git").then(|| Git::new(&root, Arc::clone(&sandbox)));
     let mut tiers = Vec::new();
     for tier in Tier::ALL {

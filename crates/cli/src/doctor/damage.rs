@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
 use journeyman_sandbox::clean;
 use journeyman_store::{Blobs, SqliteStore, Store as _, StoreError};
@@ -12,8 +12,9 @@ use journeyman_workspace::{Checkup, Clock, projects_in};
 use serde_json::{Value, json};
 
 use crate::color;
-use crate::edge::{BLOB_QUOTA, Failure, LOG, log_of, now};
 use crate::stdout::say;
+use journeyman_host::HostError;
+use journeyman_host::state::{MAX_BLOB_BYTES, SESSION_LOG, find_session_log, now};
 
 /// How long it is verified in silence, and then between two lines of progress.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -22,7 +23,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 const LOG_GONE: &str = "the session log is gone; no session can be shown or gone on with";
 
 /// Verifies everything that is stored. Nothing is changed.
-pub(super) async fn report(environment: &Environment) -> Result<Value, Failure> {
+pub(super) async fn report(environment: &Environment) -> Result<Value, HostError> {
     let Some(state_dir) = environment.state_dir() else { return Ok(json!({ "damage": [], "missing": 0 })) };
     match look_through(&state_dir).await {
         // What can't be looked at is no reason to say nothing else.
@@ -31,9 +32,9 @@ pub(super) async fn report(environment: &Environment) -> Result<Value, Failure> 
     }
 }
 
-async fn look_through(state_dir: &Path) -> Result<Value, Failure> {
+async fn look_through(state_dir: &Path) -> Result<Value, HostError> {
     let mut damage = Vec::new();
-    let log = log_of(state_dir);
+    let log = find_session_log(state_dir);
     if let Some(log) = &log {
         for cost in check(log).await? {
             damage.push(json!({ "path": log.display().to_string(), "cost": cost }));
@@ -52,7 +53,7 @@ async fn look_through(state_dir: &Path) -> Result<Value, Failure> {
         }
     }
     if log.is_none() && checkpoints > 0 {
-        let path = state_dir.join(LOG).display().to_string();
+        let path = state_dir.join(SESSION_LOG).display().to_string();
         damage.push(json!({ "path": path, "cost": LOG_GONE }));
     }
     Ok(json!({ "damage": damage, "missing": missing, "log": log.is_some() }))
@@ -82,13 +83,13 @@ pub(super) fn print(stored: &Value) {
 }
 
 /// Mends what can be mended, and says what is lost.
-pub(super) async fn repair(environment: &Environment) -> Result<u8, Failure> {
+pub(super) async fn repair(environment: &Environment) -> Result<u8, HostError> {
     let Some(state_dir) = environment.state_dir() else {
         say!("nothing is stored");
         return Ok(0);
     };
     let (mut whole, mut checkpoints) = (true, 0);
-    if let Some(log) = log_of(&state_dir)
+    if let Some(log) = find_session_log(&state_dir)
         && !check(&log).await?.is_empty()
     {
         whole = false;
@@ -111,9 +112,9 @@ pub(super) async fn repair(environment: &Environment) -> Result<u8, Failure> {
             say!("{}", line(&done));
         }
     }
-    if log_of(&state_dir).is_none() && checkpoints > 0 {
+    if find_session_log(&state_dir).is_none() && checkpoints > 0 {
         whole = false;
-        let path = state_dir.join(LOG);
+        let path = state_dir.join(SESSION_LOG);
         let store = SqliteStore::open(&path).context("the session log")?;
         store.sessions(None, 1).await.context("the session log")?;
         say!("the session log {} was gone; an empty one is begun", path.display());
@@ -125,18 +126,18 @@ pub(super) async fn repair(environment: &Environment) -> Result<u8, Failure> {
 }
 
 /// A repair that another process is in the way of.
-fn in_use(error: StoreError) -> Failure {
+fn in_use(error: StoreError) -> HostError {
     match error {
-        StoreError::Busy { path } => Failure::usage(format_args!(
+        StoreError::Busy { path } => HostError::usage(format_args!(
             "another jm works with {}; end it, or wait for it, and repair then. Nothing was changed",
             path.display()
         )),
-        other => Failure::Error(anyhow::Error::new(other).context("the session log")),
+        other => other.into(),
     }
 }
 
 /// The log's damage, one line each. It is closed afterwards: a repair wants the file for itself.
-async fn check(log: &Path) -> Result<Vec<String>, Failure> {
+async fn check(log: &Path) -> Result<Vec<String>, HostError> {
     let store = SqliteStore::open(log).context("the session log")?;
     let mut ticker = Ticker::new("entries");
     match store
@@ -144,12 +145,12 @@ async fn check(log: &Path) -> Result<Vec<String>, Failure> {
         .await
     {
         Err(StoreError::Damaged { detail, .. }) => Ok(vec![format!("{detail}; no session can be read")]),
-        checked => Ok(checked.context("the session log")?),
+        checked => checked.context("the session log"),
     }
 }
 
-fn blobs(state_dir: &Path) -> Result<Arc<Blobs>, Failure> {
-    Ok(Arc::new(Blobs::open(&state_dir.join("blobs"), BLOB_QUOTA).context("the stored contents")?))
+fn blobs(state_dir: &Path) -> Result<Arc<Blobs>, HostError> {
+    Ok(Arc::new(Blobs::open(&state_dir.join("blobs"), MAX_BLOB_BYTES).context("the stored contents")?))
 }
 
 /// One line, whatever a path in it has.

@@ -6,15 +6,16 @@ use journeyman_sandbox::{Sandbox, SandboxError};
 use serde_json::{Value, json};
 
 use crate::color;
-use crate::confinement::{self, TIERS, aspects, missing};
-use crate::edge::{Failure, House};
 use crate::stdout::say;
+use journeyman_host::HostError;
+use journeyman_host::sandboxes::{self, SANDBOX_TIERS, protections, unenforced};
+use journeyman_host::state::StateDirs;
 
 /// What is enforced for commands (`tier`, …, or `error`), and every sandbox with what it would enforce (`tiers`).
-pub(super) async fn report(house: &House, config: &Config) -> Result<Value, Failure> {
-    let allowed = confinement::tiers(config)?;
-    let used = house.sandbox(config)?.enforcement(&confinement::needs(config)?).await;
-    let settings = house.sandbox_settings(config, TIERS.to_vec(), true)?;
+pub(super) async fn report(dirs: &StateDirs, config: &Config) -> Result<Value, HostError> {
+    let allowed = sandboxes::allowed_tiers(config)?;
+    let used = dirs.sandbox(config)?.enforcement(&sandboxes::required_needs(config)?).await;
+    let settings = dirs.sandbox_settings(config, SANDBOX_TIERS.to_vec(), true)?;
     let root = rustix::process::geteuid().is_root();
     let mut rows = Vec::new();
     for (tier, seen) in Sandbox::new(settings).survey().await {
@@ -59,9 +60,9 @@ fn row(
     }
     match seen {
         Ok(enforcement) => {
-            let held = aspects(&enforcement).into_iter().filter(|(_, _, holds)| *holds);
+            let held = protections(&enforcement).into_iter().filter(|(_, _, holds)| *holds);
             add("enforced", json!(held.map(|(_, what, _)| what).collect::<Vec<_>>()));
-            add("not_enforced", json!(missing(&enforcement)));
+            add("not_enforced", json!(unenforced(&enforcement)));
             add("layers", json!(enforcement.layers));
             add("gaps", json!(enforcement.gaps));
         }
@@ -95,7 +96,7 @@ pub(super) fn print(report: &Value) {
             let tier = tier.clone().find(|tier| yes(tier, "used")).map(|tier| text(tier, "tier"));
             say!("  tier: {}{layers}", tier.unwrap_or_else(|| text(report, "tier")));
             if let Ok(enforcement) = serde_json::from_value::<Enforcement>(report.clone()) {
-                for (_, meaning, holds) in aspects(&enforcement) {
+                for (_, meaning, holds) in protections(&enforcement) {
                     say!("  {} {meaning}", mark(holds));
                 }
             }

@@ -7,8 +7,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use journeyman_protocol::{FileChange, GuardViolation, RelPath, SessionId};
+use journeyman_host::Context as _;
+use journeyman_protocol::{FileChange, RelPath, SessionId, GuardViolation};
 use journeyman_sandbox::{Base, Sandbox};
 use journeyman_store::Blobs;
 use journeyman_tools::GUARDS;
@@ -16,7 +16,8 @@ use journeyman_workspace::{
     Aftermath, Clock, Guarded, HardLinks, Isolated, Means, Options, Tier, Workspace, remove_tree,
 };
 
-use crate::edge::{Failure, House, now};
+use journeyman_host::HostError;
+use journeyman_host::state::{StateDirs, now};
 
 /// Bytes of a copy's contents that are kept while the command runs.
 const QUOTA: u64 = 1024 * 1024 * 1024;
@@ -46,8 +47,8 @@ pub(super) struct Outcome {
 struct State(PathBuf);
 
 impl State {
-    fn make(house: &House) -> Result<Self, Failure> {
-        let all = house.state_dir.join("exec");
+    fn make(dirs: &StateDirs) -> Result<Self, HostError> {
+        let all = dirs.dir.join("exec");
         sweep(&all);
         let path = all.join(format!("{}-{:x}", std::process::id(), fastrand::u64(..)));
         DirBuilder::new().recursive(true).mode(0o700).create(&path).context("a directory for the command")?;
@@ -77,18 +78,18 @@ fn sweep(all: &Path) {
 
 impl Ground {
     pub(super) fn open(
-        house: &House,
+        dirs: &StateDirs,
         root: &Path,
         sandbox: &Arc<Sandbox>,
         (overlay, read_only): (bool, bool),
         tiers: &[Tier],
-    ) -> Result<Self, Failure> {
-        let state = State::make(house)?;
+    ) -> Result<Self, HostError> {
+        let state = State::make(dirs)?;
         let blobs = Arc::new(Blobs::open(&state.0.join("blobs"), QUOTA).context("a place for contents")?);
         let options = Options {
-            own_dir: Some(house.state_dir.clone()),
+            own_dir: Some(dirs.dir.clone()),
             clock: Some(Clock::new(now)),
-            removed_dir: Some(house.project_dir(root).join("removed")),
+            removed_dir: Some(dirs.project_dir(root).join("removed")),
             ..Options::new(state.0.join("project"), blobs)
         };
         let workspace = Workspace::open(root, options).context("the project")?;
@@ -104,7 +105,7 @@ impl Ground {
             let tiers = if tiers.is_empty() { Tier::ALL.to_vec() } else { tiers.to_vec() };
             let means = Means { sandbox, git: None, tiers: &tiers };
             let copy = workspace.isolate(&session, &means).context("a throw-away copy")?;
-            anyhow::Ok((session, copy))
+            Ok::<_, HostError>((session, copy))
         });
         let copy = copy.transpose()?;
         let linked = linked.paths().cloned().collect();
@@ -127,7 +128,7 @@ impl Ground {
 
     /// What became of the project; a copy is gone then. What the command made that programs outside the sandbox obey is
     /// moved away, and what it changed of that is put back. `kept` says that the sandbox kept protected paths.
-    pub(super) fn close(self, kept: bool) -> Result<Outcome, Failure> {
+    pub(super) fn close(self, kept: bool) -> Result<Outcome, HostError> {
         let Some((session, copy)) = self.copy else {
             let ended = self.guard.map(|guard| guard.end(&self.workspace, kept, || Ok(Vec::new())).1);
             let Aftermath { violations, problem } = ended.unwrap_or_default();

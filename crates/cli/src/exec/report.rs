@@ -3,16 +3,16 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::Context as _;
+use journeyman_host::Context as _;
 use journeyman_protocol::{FileChange, FileChangeKind};
 use journeyman_sandbox::{Completed, Connection, Network, Outcome, clean};
 use serde_json::{Value, json};
 
 use super::ExecArgs;
 use super::ground::Outcome as Ended;
-use crate::edge::Failure;
 use crate::stdout::say;
 use crate::{color, render};
+use journeyman_host::HostError;
 
 /// Lines of one kind that are printed for people; `--json` has all.
 const MOST_LINES: usize = 40;
@@ -28,7 +28,7 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    pub(super) fn print(&self) -> Result<(), Failure> {
+    pub(super) fn print(&self) -> Result<(), HostError> {
         if self.args.json {
             say!("{}", self.object().context("the report")?);
             return Ok(());
@@ -136,7 +136,7 @@ impl Report<'_> {
         }
     }
 
-    fn object(&self) -> anyhow::Result<Value> {
+    fn object(&self) -> Result<Value, serde_json::Error> {
         let completed = self.completed;
         let hosts: Vec<String> = match self.network {
             Network::Filtered(rules) => rules.hosts.iter().map(ToString::to_string).collect(),

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::place::Place;
 use super::{at_least_one, current};
 use crate::color;
-use crate::edge::Failure;
 use crate::stdout::say;
+use journeyman_host::HostError;
 
 pub(crate) const HELP: &str = "\
 A file depends on what it imports, and on what defines the names that it uses: in its own folder where the language \
@@ -69,14 +69,14 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn open(environment: &Environment, directory: Option<&Path>) -> Result<Self, Failure> {
+    pub(super) fn open(environment: &Environment, directory: Option<&Path>) -> Result<Self, HostError> {
         let (project, snapshot) = current(environment, directory)?;
         let graph = project.graph(&snapshot);
         Ok(Self { project, snapshot, graph, place: Place::of(environment, directory)? })
     }
 
     /// The file that is named, from the project's directory or with its whole path.
-    pub(super) fn file(&self, path: &str) -> Result<u32, Failure> {
+    pub(super) fn file(&self, path: &str) -> Result<u32, HostError> {
         named(&self.graph, &self.place, path)
     }
 
@@ -110,7 +110,7 @@ impl Known {
 }
 
 /// The file of a graph that is named.
-fn named(graph: &Graph, place: &Place, path: &str) -> Result<u32, Failure> {
+fn named(graph: &Graph, place: &Place, path: &str) -> Result<u32, HostError> {
     let similar = |path: &str| graph.similar(path).into_iter().map(str::to_owned).collect();
     place.file(path, &|path| graph.find(path), &similar)
 }
@@ -122,19 +122,19 @@ pub(super) fn near(
     project: &Project,
     snapshot: &Arc<Snapshot>,
     path: &str,
-) -> Result<Vec<(u32, u32)>, Failure> {
+) -> Result<Vec<(u32, u32)>, HostError> {
     let graph = project.graph(snapshot);
     let file = named(&graph, &Place::of(environment, directory)?, path)?;
     Ok(graph.near(file))
 }
 
-pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, Failure> {
+pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, HostError> {
     let known = Known::open(environment, args.directory.as_deref())?;
     let start = args.path.as_deref().map(|path| known.file(path)).transpose()?;
     if args.cycles {
         return cycles(&known, start, args);
     }
-    let Some(start) = start else { return Err(Failure::usage("name a file")) };
+    let Some(start) = start else { return Err(HostError::usage("name a file")) };
     if let Some(other) = &args.path_to {
         let other = known.file(other)?;
         return way(&known, start, other, args.json);
@@ -191,7 +191,7 @@ pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, Fai
     Ok(u8::from(reach.files.is_empty() && packages.is_empty()))
 }
 
-fn way(known: &Known, from: u32, to: u32, as_json: bool) -> Result<u8, Failure> {
+fn way(known: &Known, from: u32, to: u32, as_json: bool) -> Result<u8, HostError> {
     let forwards = known.graph.way(from, to);
     let backwards = if forwards.is_some() { None } else { known.graph.way(to, from) };
     let turned = backwards.is_some();
@@ -231,7 +231,7 @@ fn way(known: &Known, from: u32, to: u32, as_json: bool) -> Result<u8, Failure> 
     Ok(0)
 }
 
-fn cycles(known: &Known, start: Option<u32>, args: &DepsArgs) -> Result<u8, Failure> {
+fn cycles(known: &Known, start: Option<u32>, args: &DepsArgs) -> Result<u8, HostError> {
     let mut cycles = known.graph.cycles();
     cycles.retain(|cycle| start.is_none_or(|start| cycle.files.binary_search(&start).is_ok()));
     let paths = |files: &[u32]| files.iter().map(|file| known.path(*file)).collect::<Vec<_>>();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context as _;
+use journeyman_host::Context as _;
 use journeyman_index::Project;
 use journeyman_index::store::{Options, Report};
 use journeyman_index::watch::{Told, follow as follow_files};
@@ -11,15 +11,16 @@ use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
 
 use super::threads;
-use crate::edge::{Failure, block_on};
+use crate::block_on;
 use crate::run::Signals;
 use crate::stdout::say;
+use journeyman_host::HostError;
 
 /// Paths that are named of an update.
 const MOST_NAMED: usize = 5;
 
 /// Follows a project's files until Ctrl-C, or until a program is asked to end.
-pub(super) fn follow(project: Project, json: bool) -> Result<u8, Failure> {
+pub(super) fn follow(project: Project, json: bool) -> Result<u8, HostError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     block_on(async move {
@@ -32,7 +33,7 @@ pub(super) fn follow(project: Project, json: bool) -> Result<u8, Failure> {
         });
         let ended = tokio::select! {
             ended = &mut following => ended,
-            () = signals.heard() => {
+            () = signals.next() => {
                 stop.store(true, Ordering::Relaxed);
                 // What is under way is put away first: what was read isn't read again.
                 following.await

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use clap::Args;
 use journeyman_git::{Change, Entry, Git};
+use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
 use journeyman_index::graph::{Changed, Gone, Part, Reach, Reached};
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use super::at_least_one;
 use super::deps::Known;
 use crate::color;
-use crate::edge::{Failure, root};
 use crate::stdout::say;
+use journeyman_host::HostError;
+use journeyman_host::state::project_root;
 
 pub(crate) const HELP: &str = "\
 Files that depend on the changed ones, nearest first, each with the way by which the change reaches it, and the test \
@@ -72,7 +73,7 @@ struct Differing {
     gone: Vec<Gone>,
 }
 
-pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8, Failure> {
+pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8, HostError> {
     let mut known = Known::open(environment, args.directory.as_deref())?;
     let mut parts = args.paths.iter().map(|path| named(&known, path)).collect::<Result<Vec<_>, _>>()?;
     let mut gone = Vec::new();
@@ -123,7 +124,7 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
 
 /// A file that is named, with the lines that may stand behind it: `src/a.rs`, `src/a.rs:12`, `src/a.rs:12-20`, and as compilers
 /// print it, with the column, `src/a.rs:12:5`.
-fn named(known: &Known, path: &str) -> Result<Changed, Failure> {
+fn named(known: &Known, path: &str) -> Result<Changed, HostError> {
     let lines = |text: &str| -> Option<(u32, u32)> {
         let (from, to) = text.split_once('-').unwrap_or((text, text));
         Some((from.parse().ok()?, to.parse().ok()?))
@@ -142,7 +143,7 @@ fn named(known: &Known, path: &str) -> Result<Changed, Failure> {
     let count = known.text(file).map_or(0, |text| text.lines().count());
     if from == 0 || from > to || to as usize > count {
         let shown = clean(bare.as_bytes());
-        return Err(Failure::usage(format_args!("{shown} has the lines 1 to {count}, not {from} to {to}")));
+        return Err(HostError::usage(format_args!("{shown} has the lines 1 to {count}, not {from} to {to}")));
     }
     Ok(Changed { file, part: Some(Part { lines: vec![from..=to], gone: Vec::new() }) })
 }
@@ -235,8 +236,8 @@ impl Told<'_> {
     }
 }
 
-fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, Failure> {
-    let place = root(environment, args.directory.as_deref())?;
+fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, HostError> {
+    let place = project_root(environment, args.directory.as_deref())?;
     let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
     let status = Git::blocking(git.status()).context("git can't tell what differs from the last commit")?;
     let (mut differing, mut read) = (Differing::default(), 0);

@@ -16,8 +16,9 @@ use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::json;
 
 use super::current;
-use crate::edge::{Failure, root};
 use crate::stdout::say;
+use journeyman_host::HostError;
+use journeyman_host::state::project_root;
 
 pub(crate) const HELP: &str = "\
 Files that much hangs on come first, by a weight like PageRank's over the dependency graph, each with its most \
@@ -45,10 +46,10 @@ pub(crate) struct MapArgs {
     directory: Option<PathBuf>,
 }
 
-pub(crate) fn map(environment: &Environment, args: &MapArgs) -> Result<u8, Failure> {
+pub(crate) fn map(environment: &Environment, args: &MapArgs) -> Result<u8, HostError> {
     let task = args.query.as_deref().map(str::trim);
     if task == Some("") {
-        return Err(Failure::usage("the task is empty; leave it out for a map of the whole project"));
+        return Err(HostError::usage("the task is empty; leave it out for a map of the whole project"));
     }
     let (project, snapshot) = current(environment, args.directory.as_deref())?;
     let graph = project.graph(&snapshot);
@@ -90,8 +91,8 @@ fn found(
     project: &Project,
     snapshot: &Snapshot,
     task: &str,
-) -> Result<Vec<(u32, f64)>, Failure> {
-    let place = root(environment, args.directory.as_deref())?;
+) -> Result<Vec<(u32, f64)>, HostError> {
+    let place = project_root(environment, args.directory.as_deref())?;
     let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
     let history = Git::blocking(project.history(&git)).unwrap_or_else(|error| {
         tell!("note: commits don't count this time: {error}");

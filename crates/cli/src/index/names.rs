@@ -16,8 +16,8 @@ use super::place::Place as Where;
 use super::search::path_of;
 use super::{at_least_one, current};
 use crate::color;
-use crate::edge::Failure;
 use crate::stdout::say;
+use journeyman_host::HostError;
 
 pub(crate) const SYMBOLS_HELP: &str = "\
 Of a document, each heading has the symbols that its section names; of source, each symbol has the documentation that \
@@ -71,7 +71,7 @@ pub(crate) struct RefsArgs {
     directory: Option<PathBuf>,
 }
 
-pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u8, Failure> {
+pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u8, HostError> {
     let (project, snapshot) = current(environment, args.directory.as_deref())?;
     let place = Where::of(environment, args.directory.as_deref())?;
     let find = |path: &str| snapshot.find(&RelPath::parse(path).ok()?);
@@ -210,11 +210,11 @@ fn object(symbol: &SymbolEntry<'_>) -> serde_json::Value {
     })
 }
 
-pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Failure> {
+pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, HostError> {
     let whole = args.symbol.trim().replace("::", ".");
     let (scope, name) = whole.rsplit_once('.').unwrap_or(("", &whole));
     if name.is_empty() {
-        return Err(Failure::usage("name a symbol"));
+        return Err(HostError::usage("name a symbol"));
     }
     let (_, snapshot) = current(environment, args.directory.as_deref())?;
     let defined = defined(&snapshot, name, scope);

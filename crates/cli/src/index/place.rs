@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use journeyman_host::config::Environment;
 use journeyman_sandbox::clean;
 
-use crate::edge::{Failure, root};
+use journeyman_host::HostError;
+use journeyman_host::state::project_root;
 
 /// Where files are named from.
 pub(super) struct Place {
@@ -14,8 +15,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn of(environment: &Environment, directory: Option<&Path>) -> Result<Self, Failure> {
-        Ok(Self { root: root(environment, directory)?, cwd: environment.cwd.clone() })
+    pub(super) fn of(environment: &Environment, directory: Option<&Path>) -> Result<Self, HostError> {
+        Ok(Self { root: project_root(environment, directory)?, cwd: environment.cwd.clone() })
     }
 
     /// The number of the file that is named from the project's directory, from the one that one is in, or with its whole path.
@@ -25,7 +26,7 @@ impl Place {
         path: &str,
         find: &dyn Fn(&str) -> Option<u32>,
         similar: &dyn Fn(&str) -> Vec<String>,
-    ) -> Result<u32, Failure> {
+    ) -> Result<u32, HostError> {
         // With -C, names are told from the project's directory.
         let plain = path.trim_start_matches("./");
         let whole = self.cwd.join(path);
@@ -38,17 +39,17 @@ impl Place {
         let in_project = self.root.join(plain);
         let there = if in_project.exists() { &in_project } else { &whole };
         if path.is_empty() {
-            return Err(Failure::usage("the path is empty; name a file"));
+            return Err(HostError::usage("the path is empty; name a file"));
         }
         if there.exists() && !there.starts_with(&self.root) {
             let root = self.root.display();
-            return Err(Failure::usage(format_args!("{shown} is outside of the project, {root}")));
+            return Err(HostError::usage(format_args!("{shown} is outside of the project, {root}")));
         }
         if there.is_dir() {
-            return Err(Failure::usage(format_args!("{shown} is a directory; name a file")));
+            return Err(HostError::usage(format_args!("{shown} is a directory; name a file")));
         }
         if there.exists() {
-            return Err(Failure::usage(format_args!(
+            return Err(HostError::usage(format_args!(
                 "{shown} is not in the index: .gitignore, .ignore or .journeymanignore leaves it out"
             )));
         }
@@ -58,6 +59,6 @@ impl Place {
         } else {
             format!("; did you mean {}?", clean(similar.join(" or ").as_bytes()))
         };
-        Err(Failure::usage(format_args!("{shown} is not in the index: there is no such file{meant}")))
+        Err(HostError::usage(format_args!("{shown} is not in the index: there is no such file{meant}")))
     }
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use journeyman_git::Git;
+use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{Found, Why, find};
@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 
 use super::{at_least_one, current};
 use crate::color;
-use crate::edge::{Failure, root};
 use crate::stdout::say;
+use journeyman_host::HostError;
+use journeyman_host::state::project_root;
 
 pub(crate) const HELP: &str = "\
 A query is a question, an issue's text, a name, a path or a stack trace; `-` reads it from standard input. Files are \
@@ -75,7 +76,7 @@ pub(crate) struct SearchArgs {
     directory: Option<PathBuf>,
 }
 
-pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8, Failure> {
+pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8, HostError> {
     let text = if args.query == "-" {
         let read = std::io::read_to_string(std::io::Read::take(std::io::stdin(), MAX_QUERY));
         read.context("standard input")?
@@ -83,7 +84,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
         args.query.clone()
     };
     if text.trim().is_empty() {
-        return Err(Failure::usage("the query is empty"));
+        return Err(HostError::usage("the query is empty"));
     }
     let (project, snapshot) = current(environment, args.directory.as_deref())?;
     if args.kind == Kind::Text {
@@ -94,7 +95,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
         .as_deref()
         .map(|near| super::deps::near(environment, args.directory.as_deref(), &project, &snapshot, near));
     let near = near.transpose()?.unwrap_or_default();
-    let place = root(environment, args.directory.as_deref())?;
+    let place = project_root(environment, args.directory.as_deref())?;
     let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
     let history = if args.kind == Kind::Symbol { Ok(None) } else { Git::blocking(project.history(&git)) };
     let history = history.unwrap_or_else(|error| {
@@ -103,7 +104,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     });
     let query = Query::new(&text, &mut Tokenizer::new());
     if query.is_empty() && args.kind != Kind::Symbol {
-        return Err(Failure::usage(
+        return Err(HostError::usage(
             "the query has no word that can be looked for; --kind text finds any text by a pattern",
         ));
     }
@@ -175,9 +176,9 @@ fn lines(
     snapshot: &Snapshot,
     pattern: &str,
     args: &SearchArgs,
-) -> Result<u8, Failure> {
+) -> Result<u8, HostError> {
     let found = project.lines(snapshot, pattern, args.ignore_case, args.limit);
-    let (lines, more) = found.map_err(Failure::usage)?;
+    let (lines, more) = found.map_err(HostError::usage)?;
     if args.json {
         let lines: Vec<Value> = lines
             .iter()

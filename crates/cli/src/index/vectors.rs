@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use anyhow::Context as _;
+use journeyman_host::Context as _;
 use journeyman_host::config::{Environment, load_own};
 use journeyman_host::embeddings::{Vectorer, vectorer};
 use journeyman_index::vectors::{EmbedError, Options, Progress, Similar, Stats, Vectors};
@@ -15,9 +15,8 @@ use journeyman_policy::secrets::Redactor;
 use serde_json::{Value, json};
 
 use super::{BEAT, PATIENCE, threads};
-use crate::edge::Failure;
-use crate::settings::ADMIN;
-use crate::wire::configured_secrets;
+use journeyman_host::HostError;
+use journeyman_host::{ADMIN_CONFIG, configured_secrets};
 
 /// A model and what is kept of it.
 pub(super) struct Held {
@@ -26,8 +25,8 @@ pub(super) struct Held {
 }
 
 /// The vectors of the model that the user's own configuration names; a repository has no say.
-pub(super) fn held(environment: &Environment, project: &Project) -> Result<Option<Held>, Failure> {
-    let config = load_own(environment, Some(Path::new(ADMIN)))?;
+pub(super) fn held(environment: &Environment, project: &Project) -> Result<Option<Held>, HostError> {
+    let config = load_own(environment, Some(Path::new(ADMIN_CONFIG)))?;
     let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
     let Some(model) = vectorer(&config, environment, redactor)? else { return Ok(None) };
     let vectors = Vectors::open(project.index().directory(), &*model.embedder).context("the vectors")?;
@@ -39,7 +38,7 @@ pub(super) fn held(environment: &Environment, project: &Project) -> Result<Optio
 
 impl Held {
     /// Embeds what has no vector yet; says whether that went well.
-    pub(super) fn follow(&self, project: &Project, snapshot: &Snapshot) -> Result<bool, Failure> {
+    pub(super) fn follow(&self, project: &Project, snapshot: &Snapshot) -> Result<bool, HostError> {
         let (start, last) = (Instant::now(), AtomicU64::new(0));
         let shows = std::io::stderr().is_terminal();
         let progress = |progress: Progress| {

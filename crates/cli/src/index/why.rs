@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use clap::Args;
 use journeyman_git::Git;
+use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
 use journeyman_index::query::{Context, FileHit, MAX_LIMIT, Query, Searcher, Signal};
 use journeyman_index::tokens::Tokenizer;
@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 use super::deps::Known;
 use crate::color;
-use crate::edge::{Failure, root};
 use crate::stdout::say;
+use journeyman_host::HostError;
+use journeyman_host::state::project_root;
 
 pub(crate) const HELP: &str = "\
 Says at which place a file stands among those that are found, what each signal says of it, and where in it the query's \
@@ -57,7 +58,7 @@ struct Said {
     counted: Option<(f32, f32)>,
 }
 
-pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, Failure> {
+pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, HostError> {
     let text = if args.query == "-" {
         let read = std::io::read_to_string(std::io::Read::take(std::io::stdin(), MAX_QUERY));
         read.context("standard input")?
@@ -65,7 +66,7 @@ pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, Failu
         args.query.clone()
     };
     if text.trim().is_empty() {
-        return Err(Failure::usage("the query is empty"));
+        return Err(HostError::usage("the query is empty"));
     }
     let known = Known::open(environment, args.directory.as_deref())?;
     let node = known.file(&args.file)?;
@@ -73,7 +74,7 @@ pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, Failu
         Some(near) => known.graph.near(known.file(near)?),
         None => Vec::new(),
     };
-    let place = root(environment, args.directory.as_deref())?;
+    let place = project_root(environment, args.directory.as_deref())?;
     let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
     let history = Git::blocking(known.project.history(&git)).unwrap_or_else(|error| {
         tell!("note: commits don't count this time: {error}");

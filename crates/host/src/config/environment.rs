@@ -1,10 +1,11 @@
-//! The process's surroundings, read once at the edge.
+//! The process's surroundings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Environment variables, home and current directory. The binary reads them; everything else gets this.
+/// Environment variables, home and current directory. Only a surface, or a builder without this part, reads them from the
+/// process; everything else gets this type.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// Every environment variable.
@@ -16,32 +17,45 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// A variable's value, if it is set, UTF-8 and not empty.
+    /// Reads the surroundings of this process.
+    ///
+    /// # Errors
+    /// The current directory can't be read.
+    pub fn from_process() -> std::io::Result<Self> {
+        let cwd = std::env::current_dir().map_err(|error| {
+            let text = format!("the current directory can't be read ({error}); was it removed?");
+            std::io::Error::new(error.kind(), text)
+        })?;
+        let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        Ok(Self { vars: std::env::vars_os().collect(), home, cwd })
+    }
+
+    /// Returns a variable's value, if it is set, UTF-8 and not empty.
     #[must_use]
     pub fn var(&self, name: &str) -> Option<&str> {
         self.vars.get(std::ffi::OsStr::new(name))?.to_str().filter(|value| !value.is_empty())
     }
 
-    /// `$XDG_CONFIG_HOME/journeyman`, or `~/.config/journeyman`.
+    /// Returns `$XDG_CONFIG_HOME/journeyman`, or `~/.config/journeyman`.
     #[must_use]
     pub fn config_dir(&self) -> Option<PathBuf> {
         self.xdg("XDG_CONFIG_HOME", ".config")
     }
 
-    /// `$XDG_STATE_HOME/journeyman`, or `~/.local/state/journeyman`.
+    /// Returns `$XDG_STATE_HOME/journeyman`, or `~/.local/state/journeyman`.
     #[must_use]
     pub fn state_dir(&self) -> Option<PathBuf> {
         self.xdg("XDG_STATE_HOME", ".local/state")
     }
 
-    /// The base directory specification says that a relative value is ignored.
+    /// Returns a directory of the base directory specification, which ignores a relative value.
     fn xdg(&self, name: &str, fallback: &str) -> Option<PathBuf> {
         let set = self.var(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = set.or_else(|| self.home.as_ref().map(|home| home.join(fallback)))?;
         Some(base.join("journeyman"))
     }
 
-    /// Whether a program of this name is on the `PATH`.
+    /// Returns true if a program of this name is on the `PATH`.
     #[must_use]
     pub fn has_program(&self, name: &str) -> bool {
         let Some(path) = self.vars.get(std::ffi::OsStr::new("PATH")) else { return false };
@@ -49,13 +63,7 @@ impl Environment {
     }
 }
 
-#[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file()
 }

@@ -13,10 +13,10 @@ use rustix::io::Errno;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
+use super::ConfigError;
 use super::keys::{self, KEYS, Key, Kind, ProjectMay};
 use super::trust::Trusted;
 use super::{Config, Environment, MAX_CONFIG_BYTES, hooks};
-use crate::ConfigError;
 
 /// A project's configuration lies in this directory …
 pub(super) const PROJECT_DIR: &str = ".journeyman";

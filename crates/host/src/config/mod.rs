@@ -10,6 +10,7 @@
 
 mod container;
 mod environment;
+mod error;
 mod hooks;
 mod keys;
 mod layers;
@@ -19,6 +20,7 @@ mod typed;
 
 pub use container::{ContainerConfig, ProjectImage};
 pub use environment::Environment;
+pub use error::ConfigError;
 pub use keys::{KEYS, Key, Kind, ProjectMay};
 pub use layers::{Flag, Layer, Loaded, Setting, Source, load, load_own};
 pub use policy::{LoadedPolicy, PolicyFile, keep_rules, load_policy};

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use journeyman_policy::{Layer, Policy, Rule, Rules};
 use rustix::fs::FlockOperation;
 
+use super::ConfigError;
 use super::layers::{PROJECT_DIR, read, read_project};
 use super::{Environment, Source};
-use crate::ConfigError;
 
 /// Rules lie in files of this name.
 const FILE: &str = "policy.toml";

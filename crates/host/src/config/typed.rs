@@ -7,8 +7,8 @@ use journeyman_protocol::Mode;
 use journeyman_workspace::Tier;
 use toml::Value;
 
+use super::ConfigError;
 use super::layers::{Layer, duration, parts};
-use crate::ConfigError;
 use journeyman_agent::hooks::HookCommand;
 
 /// The effective configuration. `None` and empty mean that nobody set it.

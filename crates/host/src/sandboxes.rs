@@ -1,35 +1,32 @@
-//! From the user's configuration to the sandboxes that commands may run in, and what is said of them.
+//! Which sandboxes the configuration allows, and how their protection is described.
 
 use std::fmt::Write as _;
 
-use journeyman_host::config::Config;
 use journeyman_protocol::{Enforcement, SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxError, SandboxSettings};
 
-use crate::edge::Failure;
+use crate::HostError;
+use crate::config::Config;
 
-/// Every sandbox there is, strongest first.
-pub(crate) const TIERS: [SandboxTier; 6] = [
-    SandboxTier::Namespaces,
-    SandboxTier::Bubblewrap,
-    SandboxTier::Container,
-    SandboxTier::Seatbelt,
-    SandboxTier::Landlock,
-    SandboxTier::Unconfined,
-];
+/// Every sandbox, strongest first.
+pub const SANDBOX_TIERS: [SandboxTier; 6] =
+    [SandboxTier::Namespaces, SandboxTier::Bubblewrap, SandboxTier::Container, SandboxTier::Seatbelt, SandboxTier::Landlock, SandboxTier::Unconfined];
 
-/// Said once where the program runs as root.
-const AS_ROOT: &str = "running as root: commands are confined, but files that only root may read in the project are open to \
+/// The note for a program that runs as root.
+const ROOT_NOTE: &str = "running as root: commands are confined, but files that only root may read in the project are open to \
                        them";
 
-/// The sandboxes that the configuration allows, in the order in which they are tried.
-pub(crate) fn tiers(config: &Config) -> Result<Vec<SandboxTier>, Failure> {
+/// Returns the sandboxes that the configuration allows, in the order in which they are tried.
+///
+/// # Errors
+/// [`HostError::Usage`] where the configuration names an unknown sandbox, or prefers one that it doesn't allow.
+pub fn allowed_tiers(config: &Config) -> Result<Vec<SandboxTier>, HostError> {
     let mut tiers = SandboxSettings::default().allow;
     for name in &config.sandbox_allow {
-        let tier = named(name).ok_or_else(|| {
-            let names: Vec<String> = TIERS.iter().map(ToString::to_string).collect();
-            Failure::usage(format_args!(
-                "sandbox.allow: «{name}» is not a sandbox; there are {}",
+        let tier = tier_named(name).ok_or_else(|| {
+            let names: Vec<String> = SANDBOX_TIERS.iter().map(ToString::to_string).collect();
+            HostError::usage(format_args!(
+                "sandbox.allow: `{name}` is not a sandbox; there are {}",
                 names.join(", ")
             ))
         })?;
@@ -39,8 +36,8 @@ pub(crate) fn tiers(config: &Config) -> Result<Vec<SandboxTier>, Failure> {
     }
     if let Some(name) = &config.sandbox_prefer {
         let place = tiers.iter().position(|tier| tier.to_string() == *name).ok_or_else(|| {
-            Failure::usage(format_args!(
-                "sandbox.prefer: «{name}» isn't allowed; allow it in your configuration: sandbox.allow = [\"{name}\"]"
+            HostError::usage(format_args!(
+                "sandbox.prefer: `{name}` isn't allowed; allow it in your configuration: sandbox.allow = [\"{name}\"]"
             ))
         })?;
         if let Some(first) = tiers.get_mut(..=place) {
@@ -50,47 +47,52 @@ pub(crate) fn tiers(config: &Config) -> Result<Vec<SandboxTier>, Failure> {
     Ok(tiers)
 }
 
-fn named(name: &str) -> Option<SandboxTier> {
-    TIERS.into_iter().find(|tier| tier.to_string() == name)
+fn tier_named(name: &str) -> Option<SandboxTier> {
+    SANDBOX_TIERS.into_iter().find(|tier| tier.to_string() == name)
 }
 
-/// What commands need: everything, but for what a sandbox doesn't promise that the user allowed by name.
-pub(crate) fn needs(config: &Config) -> Result<SandboxNeeds, Failure> {
-    Ok(tiers(config)?.into_iter().fold(SandboxNeeds::ALL, |needs, tier| needs.intersection(tier.max_needs())))
+/// Returns the protection that commands need: all of it, except what a sandbox that the user allowed by name doesn't
+/// promise.
+///
+/// # Errors
+/// As [`allowed_tiers`].
+pub fn required_needs(config: &Config) -> Result<SandboxNeeds, HostError> {
+    Ok(allowed_tiers(config)?.into_iter().fold(SandboxNeeds::ALL, |needs, tier| needs.intersection(tier.max_needs())))
 }
 
-/// What people should know before a command runs: that this is root, and where less is enforced than could be.
-pub(crate) async fn notes(sandbox: &Sandbox, needs: &SandboxNeeds) -> Vec<String> {
+/// Returns the notes that a person should read before a command runs: that the program runs as root, and what the
+/// sandbox doesn't enforce.
+pub async fn sandbox_notes(sandbox: &Sandbox, needs: &SandboxNeeds) -> Vec<String> {
     let mut notes = Vec::new();
     let enforced = sandbox.enforcement(needs).await;
-    // In a container nobody is root.
-    let contained = enforced.as_ref().is_ok_and(|enforcement| enforcement.tier == SandboxTier::Container);
-    if rustix::process::geteuid().is_root() && !contained {
-        notes.push(AS_ROOT.to_owned());
+    // A container's commands never run as root.
+    let in_container = enforced.as_ref().is_ok_and(|enforcement| enforcement.tier == SandboxTier::Container);
+    if rustix::process::geteuid().is_root() && !in_container {
+        notes.push(ROOT_NOTE.to_owned());
     }
-    notes.extend(degraded(&enforced));
+    notes.extend(describe_gaps(&enforced));
     notes
 }
 
-/// One line where not everything is enforced.
-fn degraded(enforced: &Result<Enforcement, SandboxError>) -> Option<String> {
+/// Describes what the sandbox doesn't enforce, in one line; `None` where it enforces everything.
+fn describe_gaps(enforced: &Result<Enforcement, SandboxError>) -> Option<String> {
     let enforcement = match enforced {
         Ok(enforcement) => enforcement,
         Err(error) => return Some(format!("sandbox: none works here, so commands are refused: {error}")),
     };
-    // Where nothing is missing there is nothing to say.
     enforcement.first_unmet(&SandboxNeeds::ALL)?;
     let mut line = format!("sandbox: {}", enforcement.tier);
     if !enforcement.layers.is_empty() {
         write!(line, " ({})", enforcement.layers.join(", ")).ok();
     }
-    write!(line, ". Not enforced: {}", missing(enforcement).join(", ")).ok();
+    write!(line, ". Not enforced: {}", unenforced(enforcement).join(", ")).ok();
     line.push_str("; each command is asked about. `jm doctor` says more");
     Some(line)
 }
 
-/// Each thing that a sandbox may enforce, and whether this one does.
-pub(crate) fn aspects(enforcement: &Enforcement) -> [(&'static str, &'static str, bool); 8] {
+/// Returns each protection with its name, its meaning, and true if it is enforced.
+#[must_use]
+pub fn protections(enforcement: &Enforcement) -> [(&'static str, &'static str, bool); 8] {
     [
         ("writes_confined", "nothing outside the project can be changed", enforcement.writes_confined),
         ("reads_confined", "the home directory and other projects can't be read", enforcement.reads_confined),
@@ -111,8 +113,9 @@ pub(crate) fn aspects(enforcement: &Enforcement) -> [(&'static str, &'static str
     ]
 }
 
-/// What isn't enforced, in words.
-pub(crate) fn missing(enforcement: &Enforcement) -> Vec<&'static str> {
+/// Returns the protections that aren't enforced, in words.
+#[must_use]
+pub fn unenforced(enforcement: &Enforcement) -> Vec<&'static str> {
     let words = [
         (enforcement.writes_confined, "writes outside the project"),
         (enforcement.reads_confined, "reading the home directory"),
@@ -138,31 +141,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_comes_after_what_is_stronger_unless_it_is_preferred() {
+    fn allowed_tiers_are_tried_strongest_first_and_the_preferred_one_before_them() {
         let [ns, bwrap] = [SandboxTier::Namespaces, SandboxTier::Bubblewrap];
         let cases: [(&[&str], Option<&str>, &[SandboxTier]); 6] = [
             (&[], None, &[ns, bwrap]),
             (&["landlock", "none"], None, &[ns, bwrap, SandboxTier::Landlock, SandboxTier::Unconfined]),
             (&["namespaces", "none", "none"], None, &[ns, bwrap, SandboxTier::Unconfined]),
-            (
-                &["landlock", "container"],
-                Some("container"),
-                &[SandboxTier::Container, ns, bwrap, SandboxTier::Landlock],
-            ),
+            (&["landlock", "container"], Some("container"), &[SandboxTier::Container, ns, bwrap, SandboxTier::Landlock]),
             (&[], Some("bubblewrap"), &[bwrap, ns]),
             (&[], Some("namespaces"), &[ns, bwrap]),
         ];
         for (allow, prefer, expected) in cases {
-            assert_eq!(tiers(&config(allow, prefer)).unwrap(), expected, "{allow:?} {prefer:?}");
+            assert_eq!(allowed_tiers(&config(allow, prefer)).unwrap(), expected, "{allow:?} {prefer:?}");
         }
         for (allow, prefer) in [(&["docker"][..], None), (&["unconfined"], None), (&[], Some("none"))] {
-            assert!(tiers(&config(allow, prefer)).is_err(), "{allow:?} {prefer:?}");
+            assert!(allowed_tiers(&config(allow, prefer)).is_err(), "{allow:?} {prefer:?}");
         }
     }
 
     #[test]
-    fn needs_are_lowered_by_what_is_allowed_by_name_and_by_nothing_else() {
-        let needs = |allow: &[&str]| needs(&config(allow, None)).unwrap();
+    fn only_tiers_that_are_allowed_by_name_lower_the_needs() {
+        let needs = |allow: &[&str]| required_needs(&config(allow, None)).unwrap();
         assert_eq!(needs(&[]), SandboxNeeds::ALL);
         assert_eq!(needs(&["container"]), SandboxNeeds::ALL);
         assert_eq!(needs(&["landlock"]), SandboxTier::Landlock.max_needs());
@@ -170,19 +169,21 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_missing_is_told() {
-        assert_eq!(degraded(&Ok(Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL))), None);
+    fn notes_name_only_the_missing_protections() {
+        assert_eq!(describe_gaps(&Ok(Enforcement::meeting(SandboxTier::Namespaces, SandboxNeeds::ALL))), None);
         let landlock = Enforcement {
             layers: vec!["Landlock 7".to_owned(), "seccomp".to_owned()],
-            ..Enforcement::from_needs(SandboxTier::Landlock, SandboxTier::Landlock.max_needs())
+            ..Enforcement::meeting(SandboxTier::Landlock, SandboxTier::Landlock.max_needs())
         };
         assert_eq!(
-            degraded(&Ok(landlock)).unwrap(),
+            describe_gaps(&Ok(landlock)).unwrap(),
             "sandbox: landlock (Landlock 7, seccomp). Not enforced: .git and what else is protected in the project, other \
              processes, memory and processes of the whole tree; each command is asked about. `jm doctor` says more"
         );
         assert!(
-            degraded(&Ok(Enforcement::none())).unwrap().starts_with("sandbox: none. Not enforced: writes")
+            describe_gaps(&Ok(Enforcement::none()))
+                .unwrap()
+                .starts_with("sandbox: none. Not enforced: writes")
         );
     }
 }

@@ -1,0 +1,400 @@
+//! The one way to put a session together.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_agent::hooks::{Hooks, HooksBuilder};
+use journeyman_agent::{
+    Approver, Checks, Clock, CutOff, DEFAULT_TODO_INTERVAL, Filter, Parts, RunSettings, SessionHandle, Since,
+    TodoSettings,
+};
+use journeyman_model::Model;
+use journeyman_policy::Policy;
+use journeyman_protocol::{Mode, RunReport, SessionId, Tokens};
+use journeyman_sandbox::Sandbox;
+use journeyman_store::Store;
+use journeyman_tools::{Registry, SharedIndex};
+use journeyman_workspace::Workspace;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, Environment, load_policy};
+use crate::delivery::{Delivery, DeliveryOptions, Workplace};
+use crate::models::{Cassette, Connected, connect, thinking};
+use crate::project::{ProjectContext, ProjectParts};
+use crate::sessions::holder_name;
+use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
+use crate::state::{StateDirs, now, project_root};
+use crate::surface::{Surface, watch_session};
+use crate::{HostError, configured_hooks, sandboxes};
+
+/// A function that changes the settings after everything else has set them.
+type Adjust = Box<dyn FnOnce(&mut RunSettings) + Send>;
+/// A function that makes the tools of one session.
+type MakeTools = Arc<dyn Fn() -> Registry + Send + Sync>;
+
+/// Puts sessions together from their parts. Every part but the project's directory has a default.
+///
+/// | part | default |
+/// |---|---|
+/// | environment | the process's variables, home and current directory |
+/// | settings | the built-in configuration; [`resolve_settings`](crate::resolve_settings) loads the user's and the project's |
+/// | state, store | the state directory of the environment, and the session log in it |
+/// | model | the model that the settings name |
+/// | workspace, sandbox, index | those of the project, as the settings say |
+/// | policy, hooks | those of the configuration files |
+/// | tools | the built-in ones |
+/// | checks | those of the settings, or those found in the project |
+/// | approver | nobody: what would ask is refused |
+/// | delivery | as the settings say: the project itself, or a copy that is landed when it is verified |
+/// | clock | the system's |
+///
+/// ```no_run
+/// # async fn example() -> Result<(), journeyman_host::HostError> {
+/// use journeyman_host::SessionBuilder;
+///
+/// let report = SessionBuilder::new("/path/to/project").run("make the failing test pass", &mut |_: &_| ()).await?;
+/// println!("{:?}: {}", report.outcome, report.summary);
+/// # Ok(()) }
+/// ```
+pub struct SessionBuilder {
+    root: PathBuf,
+    environment: Option<Environment>,
+    settings: ResolvedSettings,
+    state: Option<Arc<StateDirs>>,
+    state_dir: Option<PathBuf>,
+    connected: Option<Connected>,
+    parts: ProjectParts,
+    index: Option<Arc<SharedIndex>>,
+    policy: Option<Policy>,
+    tools: Option<MakeTools>,
+    hooks: Option<Hooks>,
+    checks: Option<Checks>,
+    approver: Approver,
+    delivery: Option<Delivery>,
+    holder: Option<String>,
+    adjust: Option<Adjust>,
+}
+
+/// A method of the builder that sets one part.
+macro_rules! part {
+    ($(#[$doc:meta])* $name:ident: $kind:ty => $($field:ident).+) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: $kind) -> Self {
+            self.$($field).+ = Some($name);
+            self
+        }
+    };
+}
+
+impl SessionBuilder {
+    /// Returns a builder of sessions on the project at `root`, with a default for each part.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            environment: None,
+            settings: ResolvedSettings::default(),
+            state: None,
+            state_dir: None,
+            connected: None,
+            parts: ProjectParts::default(),
+            index: None,
+            policy: None,
+            tools: None,
+            hooks: None,
+            checks: None,
+            approver: Approver::Nobody,
+            delivery: None,
+            holder: None,
+            adjust: None,
+        }
+    }
+
+    part!(
+        /// Sets the variables, the home and the current directory.
+        environment: Environment => environment);
+    part!(
+        /// Sets the state that is open already.
+        state: Arc<StateDirs> => state);
+    part!(
+        /// Sets the directory for state; it is made if it isn't there.
+        state_dir: PathBuf => state_dir);
+    part!(
+        /// Sets the session log.
+        store: Arc<dyn Store> => parts.store);
+    part!(
+        /// Sets the model's client, its price and its secrets.
+        connected: Connected => connected);
+    part!(
+        /// Sets the project's files.
+        workspace: Arc<Workspace> => parts.workspace);
+    part!(
+        /// Sets where commands run.
+        sandbox: Arc<Sandbox> => parts.sandbox);
+    part!(
+        /// Sets the clock.
+        clock: Arc<dyn Clock> => parts.clock);
+    part!(
+        /// Sets the index of the project.
+        index: Arc<SharedIndex> => index);
+    part!(
+        /// Sets the rules.
+        policy: Policy => policy);
+    part!(
+        /// Sets the hooks.
+        hooks: Hooks => hooks);
+    part!(
+        /// Sets the checks that verify a change.
+        checks: Checks => checks);
+    part!(
+        /// Sets where the session works, and where its work goes.
+        delivery: Delivery => delivery);
+    part!(
+        /// Sets the name of who holds the session, for whoever finds it held.
+        holder: String => holder);
+
+    /// Sets the model. Its price isn't known, so no budget in dollars holds.
+    #[must_use]
+    pub fn model(self, model: impl Model + 'static) -> Self {
+        let name = model.name();
+        self.connected(Connected::from_model(Arc::new(model), name))
+    }
+
+    /// Sets the tools that the model may call; each session gets tools of its own.
+    #[must_use]
+    pub fn tools(mut self, tools: impl Fn() -> Registry + Send + Sync + 'static) -> Self {
+        self.tools = Some(Arc::new(tools));
+        self
+    }
+
+    /// Sets the configuration, and what the user asked for besides it.
+    #[must_use]
+    pub fn settings(mut self, settings: ResolvedSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Sets who answers questions about tool calls. With [`Approver::Handle`], whoever watches the session has to answer.
+    #[must_use]
+    pub fn approver(mut self, approver: Approver) -> Self {
+        self.approver = approver;
+        self
+    }
+
+    /// Changes the run's settings after the configuration has set them: limits, mode, the budget of the first context.
+    #[must_use]
+    pub fn adjust(mut self, adjust: impl FnOnce(&mut RunSettings) + Send + 'static) -> Self {
+        self.adjust = Some(Box::new(adjust));
+        self
+    }
+
+    /// Puts the parts together. Nothing is asked, run or written.
+    ///
+    /// # Errors
+    /// [`HostError`] naming the part that can't be made, and what to change.
+    pub fn build(self) -> Result<SessionTemplate, HostError> {
+        let environment = match self.environment {
+            Some(environment) => environment,
+            None => Environment::from_process().map_err(HostError::usage)?,
+        };
+        let root = project_root(&environment, Some(&self.root))?;
+        let state = match (self.state, self.state_dir) {
+            (Some(state), _) => state,
+            (None, Some(dir)) => Arc::new(StateDirs::open_at(dir, &environment)?),
+            (None, None) => Arc::new(StateDirs::open(&environment)?),
+        };
+        let config = &self.settings.config;
+        let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(now));
+        let connected = match self.connected {
+            Some(connected) => connected,
+            None => connect(config, &environment, &Cassette::default(), clock)?,
+        };
+        let checks = self.checks.unwrap_or_else(|| self.settings.checks());
+        let mut settings = run_settings(config, &connected, self.approver, checks)?;
+        settings.asked = without_secrets(&self.settings.asked);
+        if let Some(adjust) = self.adjust {
+            adjust(&mut settings);
+        }
+        let delivery = match self.delivery {
+            Some(delivery) => delivery,
+            None => Delivery::new(&DeliveryOptions::default(), Workplace::of(&self.settings))?,
+        };
+        let policy = match self.policy {
+            Some(policy) => policy,
+            None => load_policy(&environment, &root, Some(Path::new(ADMIN_POLICY)))?.policy,
+        };
+        let hooks = self
+            .hooks
+            .unwrap_or_else(|| configured_hooks(HooksBuilder::new(), config, &environment, &root).build());
+        let holder = self.holder.unwrap_or_else(|| holder_name("library"));
+        let Connected { model, secrets, .. } = connected;
+        let project =
+            ProjectContext::with_parts(&environment, &state, &root, config, secrets, holder, self.parts)?;
+        let tools = self.tools.unwrap_or_else(|| Arc::new(move || Registry::rooted(&root)));
+        let config_dir = environment.config_dir();
+        Ok(SessionTemplate {
+            project,
+            settings,
+            delivery,
+            config_dir,
+            model,
+            index: self.index,
+            tools,
+            hooks,
+            policy,
+        })
+    }
+
+    /// Starts a session, and shows it on `surface` until `task` is done and its work is delivered.
+    ///
+    /// # Errors
+    /// [`HostError`] where a part can't be made, or the session or the surface fails.
+    pub async fn run(
+        self,
+        task: impl Into<String>,
+        surface: &mut dyn Surface,
+    ) -> Result<RunReport, HostError> {
+        let mut template = self.build()?;
+        let session = template.start(SessionId::new(now(), fastrand::u64(..))).await?;
+        let mut events = session.subscribe(Filter::all(), Since::Now);
+        session.send(task).await?;
+        let report = watch_session(&session, &mut events, surface).await?;
+        session.close().await;
+        drop(session);
+        let delivered = template.deliver(&report, None, &CancellationToken::new()).await?;
+        for envelope in &delivered.events {
+            surface.show(envelope)?;
+        }
+        Ok(delivered.report)
+    }
+}
+
+/// A project and settings that sessions are started from.
+pub struct SessionTemplate {
+    /// The project.
+    pub project: ProjectContext,
+    /// The settings of its sessions.
+    pub settings: RunSettings,
+    /// Where sessions work, and where their work goes.
+    pub delivery: Delivery,
+    /// The directory of the user's configuration; rules that the user allows for good are written there.
+    pub config_dir: Option<PathBuf>,
+    model: Arc<dyn Model>,
+    index: Option<Arc<SharedIndex>>,
+    tools: MakeTools,
+    hooks: Hooks,
+    policy: Policy,
+}
+
+impl SessionTemplate {
+    /// Returns true if a person answers questions.
+    #[must_use]
+    pub fn is_attended(&self) -> bool {
+        self.settings.approver == Approver::Handle
+    }
+
+    /// Returns the parts of one session that works in the project itself.
+    #[must_use]
+    pub fn parts(&self) -> Parts {
+        let project = &self.project;
+        Parts {
+            store: Arc::clone(&project.store),
+            model: Arc::clone(&self.model),
+            index: self.index.clone().unwrap_or_else(|| Arc::new(project.index().eager())),
+            workspace: Arc::clone(&project.workspace),
+            copy: None,
+            sandbox: Arc::clone(&project.sandbox),
+            toolchains: Arc::clone(&project.toolchains),
+            registry: (self.tools)(),
+            policy: self.policy.clone(),
+            redactor: Arc::clone(&project.redactor),
+            hooks: self.hooks.clone(),
+            clock: Arc::clone(&project.clock),
+            programs: Arc::clone(&project.programs),
+            holder: project.holder.clone(),
+        }
+    }
+
+    /// Returns the settings with the delivery on record, so that it holds when the session is opened again.
+    #[must_use]
+    pub fn recorded_settings(&self) -> RunSettings {
+        let mut settings = self.settings.clone();
+        self.delivery.record(&mut settings.asked);
+        settings
+    }
+
+    /// Starts a new session in the project, or in a copy of it. Nothing is asked of the model before the first message.
+    ///
+    /// # Errors
+    /// [`HostError`] where no copy can be made, or the commit that is wished for is known to be refused.
+    pub async fn start(&mut self, id: SessionId) -> Result<SessionHandle, HostError> {
+        let parts = self.prepare_parts(&id).await?;
+        Ok(journeyman_agent::start(parts, self.recorded_settings(), id))
+    }
+
+    /// Opens a session again, in the project or in its copy.
+    ///
+    /// # Errors
+    /// [`HostError`] where another process has the session, or its copy can't be opened.
+    pub async fn resume(&mut self, id: SessionId, cut_off: CutOff) -> Result<SessionHandle, HostError> {
+        let parts = self.prepare_parts(&id).await?;
+        Ok(journeyman_agent::resume(parts, self.recorded_settings(), id, cut_off).await?)
+    }
+}
+
+fn run_settings(
+    config: &Config,
+    connected: &Connected,
+    approver: Approver,
+    checks: Checks,
+) -> Result<RunSettings, HostError> {
+    if config.budget_usd.is_some() && connected.price.is_none() {
+        return Err(HostError::usage(format_args!(
+            "--budget needs the price of {name}, which isn't known; set providers.PROVIDER.models.\"NAME\".input and \
+             .output (US dollars for a million tokens) in your configuration",
+            name = connected.name
+        )));
+    }
+    let default_mode = if approver == Approver::Handle { Mode::Edit } else { Mode::Auto };
+    let standard = RunSettings::default();
+    Ok(RunSettings {
+        mode: config.mode_or(default_mode),
+        approver,
+        approval_timeout: config.approval_timeout,
+        concurrency: config
+            .tools_concurrency
+            .map_or(standard.concurrency, |calls| usize::try_from(calls).unwrap_or(standard.concurrency)),
+        tool_timeout: config.tools_timeout.unwrap_or(standard.tool_timeout),
+        todos: (config.todos != Some(false)).then(|| TodoSettings {
+            remind_every: config.todos_remind_every.unwrap_or(DEFAULT_TODO_INTERVAL),
+            ..TodoSettings::default()
+        }),
+        loop_guard: config.loop_guard.unwrap_or(standard.loop_guard),
+        max_turns: config.max_turns.unwrap_or(standard.max_turns),
+        max_iterations: config.max_iterations.unwrap_or(standard.max_iterations),
+        timeout: config.timeout.unwrap_or(standard.timeout),
+        budget_usd: config.budget_usd,
+        price: connected.price,
+        checks,
+        needs: sandboxes::required_needs(config)?,
+        instructions: config.instructions.clone(),
+        project_instructions: config.project_instructions.clone(),
+        tool_calling: connected.tool_calling,
+        temperature: config.temperature.map(to_f32),
+        top_p: config.top_p.map(to_f32),
+        thinking: thinking(config),
+        max_output: config.max_output_tokens.map(|tokens| Tokens(u64::from(tokens))),
+        index_patience: if connected.taped { None } else { standard.index_patience },
+        context_budget: config
+            .context_tokens
+            .map_or(standard.context_budget, |tokens| Tokens(u64::from(tokens))),
+        today: connected.day.clone().unwrap_or_else(|| now().to_date()),
+        ..standard
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "sampling settings have two digits")]
+fn to_f32(number: f64) -> f32 {
+    number as f32
+}

@@ -1,0 +1,85 @@
+//! Several sessions that do one task side by side, of which one is landed.
+
+use journeyman_agent::candidates::{self, Finish, Heard, Race};
+use journeyman_agent::copies::{LandReport, LandWish, last_report};
+use journeyman_protocol::{CandidateReport, RunReport, SessionId};
+use journeyman_store::SessionSummary;
+use tokio_util::sync::CancellationToken;
+
+use crate::HostError;
+use crate::builder::SessionTemplate;
+use crate::config::{Config, Environment};
+use crate::landing::land_work;
+use crate::project::ProjectContext;
+use crate::sessions::holder_name;
+use crate::state::{StateDirs, now, project_root};
+
+/// Runs `count` candidates of a task, each in a copy of its own, where its work stays until somebody takes it. `land` says on
+/// record that the best is landed without asking.
+///
+/// # Errors
+/// [`HostError`] where the parent session fails.
+pub async fn run_candidates(
+    template: &SessionTemplate,
+    task: &str,
+    count: u32,
+    land: bool,
+    stop: &CancellationToken,
+    on_event: impl FnMut(Heard) + Send,
+) -> Result<Finish, HostError> {
+    let context = template.project.land_context(template.settings.checks.clone());
+    let mut settings = template.recorded_settings();
+    (settings.asked.isolate, settings.asked.keep) = (Some(true), true);
+    let new_id = || SessionId::new(now(), fastrand::u64(..));
+    let race = Race {
+        context: &context,
+        parts: &|| template.parts(),
+        settings,
+        parent: new_id(),
+        candidates: (0..count).map(|_| new_id()).collect(),
+        land,
+    };
+    Ok(race.run(task, stop, on_event).await?)
+}
+
+/// Lands one candidate, and makes the run's report its own.
+///
+/// # Errors
+/// As [`land_work`].
+pub async fn land_candidate(
+    template: &SessionTemplate,
+    finish: &mut Finish,
+    picked: &SessionId,
+    wish: &LandWish,
+    stop: &CancellationToken,
+) -> Result<LandReport, HostError> {
+    let context = template.project.land_context(template.settings.checks.clone());
+    let landed = land_work(&context, picked, wish, stop).await?;
+    if *picked != finish.report.session
+        && let Some(report) = last_report(&*context.store, picked).await?
+    {
+        finish.report = RunReport { candidates: finish.candidates.clone(), ..report };
+    }
+    landed.amend(&mut finish.report);
+    for candidate in finish.report.candidates.iter_mut().filter(|candidate| candidate.session == *picked) {
+        candidate.state = landed.copy.state;
+    }
+    Ok(landed)
+}
+
+/// Compares the candidates of the task that `session` belongs to, the best first. Returns the parent and its candidates;
+/// there are none if the parent was cut off before any began.
+///
+/// # Errors
+/// [`HostError::Usage`] where the session has no candidates.
+pub async fn compare_candidates(
+    environment: &Environment,
+    state: &StateDirs,
+    session: &SessionSummary,
+) -> Result<(SessionId, Vec<CandidateReport>), HostError> {
+    let root = project_root(environment, Some(std::path::Path::new(&session.root)))?;
+    let holder = holder_name("candidates");
+    let project = ProjectContext::open(environment, state, &root, &Config::default(), Vec::new(), holder)?;
+    let compared = candidates::compare(&*state.store, &project.isolation(), &session.id).await?;
+    compared.ok_or_else(|| HostError::usage(format_args!("session {} has no candidates", session.id)))
+}

@@ -1,0 +1,105 @@
+//! Errors of loading a configuration.
+
+use std::path::PathBuf;
+
+/// Why a configuration was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("cannot read the configuration {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file could not be written.
+    #[error("cannot write the configuration {}: {source}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A file of rules says something that can't hold.
+    #[error(transparent)]
+    Rules(#[from] journeyman_policy::RuleError),
+    /// The file is larger than a configuration can be.
+    #[error("the configuration {} has {size} bytes; at most {limit} are read", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The text is not TOML.
+    #[error("{origin}: {message}")]
+    Syntax {
+        /// The file or variable.
+        origin: String,
+        /// What the parser says, with the line.
+        message: String,
+    },
+    /// A key that doesn't exist.
+    #[error("{origin}: unknown key `{key}`{}", nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
+    UnknownKey {
+        /// The file and line.
+        origin: String,
+        /// The key as written.
+        key: String,
+        /// The nearest known key.
+        nearest: Option<String>,
+    },
+    /// A value of the wrong kind or out of its range.
+    #[error("{origin}: `{key}` {problem}")]
+    Value {
+        /// The file and line, variable or flag.
+        origin: String,
+        /// The key.
+        key: String,
+        /// What is wrong and what is right.
+        problem: String,
+    },
+    /// A project's file asks for more than the user allows.
+    #[error(
+        "{origin}: a project may narrow permissions, never widen them: `{key} = {given}` is wider than `{allowed}`"
+    )]
+    Widens {
+        /// The file and line.
+        origin: String,
+        /// The key.
+        key: String,
+        /// What the project asks for.
+        given: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// A project's file sets what only the user may.
+    #[error("{origin}: `{key}` can only be set in your own configuration, not by a project")]
+    UserOnly {
+        /// The file and line.
+        origin: String,
+        /// The key.
+        key: String,
+    },
+    /// A project's file runs code or sends data, and nobody has said that it may.
+    #[error(
+        "{path} sets {keys}, which run code or send data. Read the file, then trust this version of it with \
+         `--trust-project` (asked again when it changes)", path = path.display(), keys = keys.join(", ")
+    )]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// The keys that need trust.
+        keys: Vec<String>,
+        /// What each is set to.
+        values: Vec<String>,
+        /// Identifies this version of the file.
+        hash: journeyman_protocol::ContentHash,
+    },
+    /// The model's name doesn't lead anywhere.
+    #[error("{0}")]
+    Model(String),
+}

@@ -1,0 +1,301 @@
+//! Where a run works, and what becomes of its work: a copy that is landed, the project itself, a commit.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use journeyman_agent::copies::{self, CommitWish, LandWish};
+use journeyman_agent::{AgentError, Asked, Parts};
+use journeyman_git::{GitError, HookRun};
+use journeyman_protocol::{CopyState, Envelope, RunOutcome, RelPath, RunReport, SessionId};
+use tokio_util::sync::CancellationToken;
+
+use crate::builder::SessionTemplate;
+use crate::settings::ResolvedSettings;
+use crate::surface::check_log_exists;
+use crate::{Context as _, HostError, Prompts};
+
+/// Maximum number of uncommitted files that are kept on record. With more, a session that was cut off takes all
+/// uncommitted files for the user's when it goes on.
+const MAX_RECORDED_FILES: usize = 10_000;
+
+/// Where a session works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workplace {
+    /// In the project itself.
+    Project,
+    /// In a copy of its own.
+    Copy,
+}
+
+impl Workplace {
+    /// Returns where a session works unless its user says otherwise.
+    #[must_use]
+    pub fn of(settings: &ResolvedSettings) -> Self {
+        match settings.asked.isolate.or(settings.config.isolate) {
+            Some(true) => Self::Copy,
+            _ => Self::Project,
+        }
+    }
+}
+
+/// What a user asks for about where a run works and where its work goes.
+#[derive(Debug, Clone, Default)]
+pub struct DeliveryOptions {
+    /// Work in a copy (true) or in the project itself (false), whatever the configuration says.
+    pub isolate: Option<bool>,
+    /// Leave the work in its copy, also when it is verified.
+    pub no_land: bool,
+    /// Commit the change when it is verified.
+    pub commit: bool,
+    /// Commit on this new branch.
+    pub branch: Option<String>,
+    /// The commit's message.
+    pub message: Option<String>,
+    /// Commit without running hooks.
+    pub no_verify: bool,
+}
+
+impl DeliveryOptions {
+    /// Returns the commit that the options ask for.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for options of a commit without a commit.
+    pub fn commit_wish(&self) -> Result<Option<CommitWish>, HostError> {
+        if !self.commit && self.branch.is_none() {
+            if self.message.is_some() {
+                return Err(HostError::usage("--message is a commit's; it goes with --commit or --branch"));
+            }
+            if self.no_verify {
+                return Err(HostError::usage("--no-verify is a commit's; it goes with --commit or --branch"));
+            }
+            return Ok(None);
+        }
+        let hooks = if self.no_verify { HookRun::Skipped } else { HookRun::Confined };
+        Ok(Some(CommitWish { branch: self.branch.clone(), message: self.message.clone(), hooks }))
+    }
+}
+
+/// Where the work of a session goes.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    workplace: Workplace,
+    /// `None` keeps the work in its copy.
+    landing: Option<LandWish>,
+    commit: Option<CommitWish>,
+    /// Files that were uncommitted when the session began; known if the session is to commit.
+    uncommitted: Option<BTreeSet<RelPath>>,
+}
+
+/// A delivered run.
+#[derive(Debug)]
+pub struct Delivered {
+    /// The report, with what became of the work.
+    pub report: RunReport,
+    /// Events that were written into the session's log after its end.
+    pub events: Vec<Envelope>,
+    /// Why the work could not be landed; it is kept in its copy then.
+    pub failure: Option<AgentError>,
+}
+
+impl Delivery {
+    /// Makes the delivery of a new session. `workplace` holds unless an option says otherwise.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for options that contradict each other.
+    pub fn new(options: &DeliveryOptions, workplace: Workplace) -> Result<Self, HostError> {
+        let workplace = match options.isolate {
+            Some(true) => Workplace::Copy,
+            Some(false) => Workplace::Project,
+            None => workplace,
+        };
+        // Work for a new branch never touches the user's files.
+        let workplace = match &options.branch {
+            Some(_) if options.isolate == Some(false) => {
+                return Err(HostError::usage(
+                    "--branch works in a copy, so that your files stay as they are",
+                ));
+            }
+            Some(_) => Workplace::Copy,
+            None => workplace,
+        };
+        if options.no_land && workplace == Workplace::Project {
+            return Err(HostError::usage("--no-land keeps the work in a copy; it goes with --isolate"));
+        }
+        if options.no_land && (options.commit || options.branch.is_some()) {
+            return Err(HostError::usage(
+                "--no-land leaves the work in its copy, where nothing is committed; `jm land --commit` does both later",
+            ));
+        }
+        let commit = options.commit_wish()?;
+        let landing = (!options.no_land).then(|| LandWish { commit: commit.clone(), ..LandWish::default() });
+        Ok(Self { workplace, landing, commit, uncommitted: None })
+    }
+
+    /// Makes the delivery of a session that goes on: what its user asked for when it started holds where no option says
+    /// otherwise. Where the session `keeps` its work in the copy, such as a candidate's, only `land` lands it.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for options that contradict each other or the earlier ones.
+    pub fn again(
+        options: &DeliveryOptions,
+        workplace: Workplace,
+        asked: &Asked,
+        keeps: bool,
+        land: bool,
+    ) -> Result<Self, HostError> {
+        let keeps = keeps && !land;
+        let commits = options.commit || options.branch.is_some();
+        if keeps && (commits || options.isolate == Some(false)) {
+            return Err(HostError::usage(
+                "the work of this session was to stay in its copy; with --land it is landed, and committed where you \
+                 say so",
+            ));
+        }
+        let mut options = DeliveryOptions { no_land: options.no_land || keeps, ..options.clone() };
+        let earlier = asked.commit.as_ref().filter(|_| !commits && !options.no_land);
+        if let Some(CommitWish { branch, message, hooks }) = earlier {
+            let branch = branch.clone().filter(|_| options.isolate != Some(false));
+            (options.commit, options.branch) = (true, branch);
+            options.no_verify |= *hooks == HookRun::Skipped;
+            options.message = options.message.or_else(|| message.clone());
+        }
+        let mut delivery = Self::new(&options, workplace)?;
+        delivery.uncommitted = asked.uncommitted.as_ref().map(|paths| paths.iter().cloned().collect());
+        Ok(delivery)
+    }
+
+    /// Puts the delivery on record, so that it holds when the session is opened again.
+    pub(crate) fn record(&self, asked: &mut Asked) {
+        asked.isolate = Some(self.workplace == Workplace::Copy);
+        asked.keep = self.landing.is_none();
+        asked.commit.clone_from(&self.commit);
+        let recorded = self.uncommitted.as_ref().filter(|paths| paths.len() <= MAX_RECORDED_FILES);
+        asked.uncommitted = recorded.map(|paths| paths.iter().cloned().collect());
+    }
+
+    /// Returns how the work is landed; `None` where it stays in its copy.
+    #[must_use]
+    pub fn landing(&self) -> Option<&LandWish> {
+        self.landing.as_ref()
+    }
+
+    /// Returns where the session works.
+    #[must_use]
+    pub fn workplace(&self) -> Workplace {
+        self.workplace
+    }
+}
+
+impl SessionTemplate {
+    /// Returns the parts of the session that begins or goes on now, in its copy if it works in one. A commit that can't be
+    /// made is refused before anything is done.
+    ///
+    /// # Errors
+    /// [`HostError`] where no copy can be made, or the commit is known to be refused.
+    pub async fn prepare_parts(&mut self, session: &SessionId) -> Result<Parts, HostError> {
+        let (is_attended, project) = (self.is_attended(), &self.project);
+        if let Some(commit) = &self.delivery.commit {
+            if self.delivery.uncommitted.is_none() {
+                let found = copies::uncommitted(&project.git).await.map_err(AgentError::from)?;
+                self.delivery.uncommitted = Some(found);
+            }
+            if !is_attended {
+                let checked = project.committer.check(commit, &[], &CancellationToken::new()).await;
+                checked.map_err(|error| match error.needs_person() {
+                    true => HostError::needs_person(error),
+                    false => AgentError::from(error).into(),
+                })?;
+            }
+            if let Some(name) = &commit.branch {
+                let checked = project.committer.git.check_branch(name, &CancellationToken::new()).await;
+                checked.map_err(|error| match error {
+                    GitError::Unfit(reason) => HostError::usage(reason),
+                    other => AgentError::from(other).into(),
+                })?;
+            }
+        }
+        match self.delivery.workplace {
+            Workplace::Project => Ok(self.parts()),
+            Workplace::Copy => {
+                let (isolation, session) = (project.isolation(), session.clone());
+                let entered = tokio::task::spawn_blocking(move || isolation.enter(&session)).await;
+                Ok(self.parts().within(entered.context("copying the project")??))
+            }
+        }
+    }
+
+    /// Lands, keeps or commits the work of a run whose session is closed. A person is asked about what a commit would run
+    /// outside of the sandbox if there are `prompts`.
+    ///
+    /// # Errors
+    /// [`HostError`] where nothing is known of the work any more, or it is in the project and can't be committed.
+    pub async fn deliver(
+        &self,
+        report: &Arc<RunReport>,
+        prompts: Option<&dyn Prompts>,
+        stop: &CancellationToken,
+    ) -> Result<Delivered, HostError> {
+        check_log_exists(&*self.project.store, report).await?;
+        let mut report = (**report).clone();
+        let context = self.project.land_context(self.settings.checks.clone());
+        let nothing = BTreeSet::new();
+        let uncommitted = self.delivery.uncommitted.as_ref().unwrap_or(&nothing);
+        let commit = self.confirmed_commit(&report, prompts, stop).await?;
+        let landing =
+            self.delivery.landing.as_ref().map(|wish| LandWish { commit: commit.clone(), ..wish.clone() });
+        let delivered = match (self.delivery.workplace, &commit) {
+            (Workplace::Copy, _) => copies::settle(&context, &mut report, landing.as_ref(), stop).await,
+            (Workplace::Project, Some(wish)) => {
+                copies::commit_run(&context, &mut report, wish, uncommitted, stop).await
+            }
+            (Workplace::Project, None) => Ok(Vec::new()),
+        };
+        match delivered {
+            Ok(events) => Ok(Delivered { report, events, failure: None }),
+            // The run is over and its work is in the copy: the report has to say so.
+            Err(error) if report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept) => {
+                report.outcome = RunOutcome::Error;
+                report.exit_code = report.outcome.exit_code();
+                report.summary = format!("{}; not landed: {error}", report.summary);
+                Ok(Delivered { report, events: Vec::new(), failure: Some(error) })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the commit as it is wished for, after a person has seen what would run outside of the sandbox for it.
+    async fn confirmed_commit(
+        &self,
+        report: &RunReport,
+        prompts: Option<&dyn Prompts>,
+        stop: &CancellationToken,
+    ) -> Result<Option<CommitWish>, HostError> {
+        let Some(wish) = &self.delivery.commit else { return Ok(None) };
+        let (Some(prompts), true) = (prompts, self.is_attended()) else { return Ok(Some(wish.clone())) };
+        if report.outcome != RunOutcome::Verified || report.changes.is_empty() {
+            return Ok(Some(wish.clone()));
+        }
+        let paths: Vec<RelPath> = report.changes.iter().map(|change| change.path.clone()).collect();
+        let checked = self.project.committer.check(wish, &paths, stop).await;
+        Ok(Some(confirm_outside_hooks(wish, checked, &report.diff, prompts)?))
+    }
+}
+
+/// Asks about what would run outside of the sandbox for a commit. What the person refuses stays refused: the commit then
+/// says why.
+pub(crate) fn confirm_outside_hooks(
+    wish: &CommitWish,
+    checked: Result<(), GitError>,
+    diff: &str,
+    prompts: &dyn Prompts,
+) -> Result<CommitWish, HostError> {
+    let mut wish = wish.clone();
+    if let Err(error) = checked
+        && let GitError::Unfit(refusal) = &error
+        && refusal.needs_person()
+        && prompts.confirm_commit(refusal, diff).context("asking")?
+    {
+        wish.hooks = HookRun::Outside;
+    }
+    Ok(wish)
+}

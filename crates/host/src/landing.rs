@@ -1,0 +1,232 @@
+//! Landing or discarding work that was kept in a session's copy.
+
+use std::path::{Path, PathBuf};
+
+use journeyman_agent::copies::{self, CommitWish, LandContext, LandReport, LandWish};
+use journeyman_agent::{AgentError, Checks, State, candidates};
+use journeyman_protocol::{CopyState, SessionId};
+use journeyman_store::StoreError;
+use journeyman_workspace::{Workspace, WorkspaceError};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Environment;
+use crate::delivery::confirm_outside_hooks;
+use crate::project::ProjectContext;
+use crate::sessions::{find_session, holder_name};
+use crate::settings::{RunOptions, resolve_settings};
+use crate::state::{StateDirs, project_root};
+use crate::{Context as _, HostError, Prompts};
+
+/// A session whose work is kept in a copy of a project.
+#[derive(Debug, Clone)]
+pub struct KeptWork {
+    /// The session.
+    pub session: SessionId,
+    /// The root of its project.
+    pub root: PathBuf,
+}
+
+/// Finds the session that `word` names, or the only session of the current directory whose work is kept.
+///
+/// # Errors
+/// [`HostError::Usage`] where no session or several sessions match, or the session's candidates have the work.
+pub async fn find_kept_work(
+    state: &StateDirs,
+    environment: &Environment,
+    word: Option<&str>,
+) -> Result<KeptWork, HostError> {
+    if let Some(word) = word {
+        let found = find_session(state, environment, word).await?;
+        if candidates::started(&*state.store, &found.id).await?.is_some() {
+            return Err(HostError::usage(format_args!(
+                "session {id} has no copy of its own, its candidates have: jm candidates {id} compares them, jm land \
+                 and jm discard take one, jm discard --all {id} drops them all",
+                id = found.id
+            )));
+        }
+        return Ok(KeptWork { session: found.id, root: PathBuf::from(found.root) });
+    }
+    let here = project_root(environment, None)?;
+    let copies = state.open_workspace(&here)?.copies().context("looking for copies")?;
+    match copies.as_slice() {
+        [only] => Ok(KeptWork { session: only.session.clone(), root: here }),
+        [] => Err(HostError::usage("no session's work is kept in a copy of this directory")),
+        several => Err(HostError::usage(format_args!(
+            "the work of {} sessions is kept in copies of this directory; say which: {}",
+            several.len(),
+            several.iter().map(|copy| copy.session.to_string()).collect::<Vec<_>>().join(", ")
+        ))),
+    }
+}
+
+/// Finds a copy of the current directory whose session isn't in the log any more.
+///
+/// # Errors
+/// [`HostError::Failed`] where the project can't be opened.
+pub fn find_orphaned_copy(
+    environment: &Environment,
+    state: &StateDirs,
+    word: Option<&str>,
+) -> Result<Option<KeptWork>, HostError> {
+    let Some(word) = word else { return Ok(None) };
+    let here = project_root(environment, None)?;
+    let copies = state.open_workspace(&here)?.copies().context("looking for copies")?;
+    let mut found = copies.into_iter().filter(|copy| copy.session.as_str().starts_with(word));
+    Ok(match (found.next(), found.next()) {
+        (Some(only), None) => Some(KeptWork { session: only.session, root: here }),
+        _ => None,
+    })
+}
+
+/// Finds the candidates of a task whose work is still kept.
+///
+/// # Errors
+/// [`HostError::Usage`] where the session has no candidates.
+pub async fn find_kept_candidates(
+    environment: &Environment,
+    state: &StateDirs,
+    word: &str,
+) -> Result<Vec<KeptWork>, HostError> {
+    let found = find_session(state, environment, word).await?;
+    let root = PathBuf::from(&found.root);
+    let (_, all) = crate::candidates::compare_candidates(environment, state, &found).await?;
+    let kept = all.into_iter().filter(|candidate| candidate.state == CopyState::Kept);
+    Ok(kept.map(|candidate| KeptWork { session: candidate.session, root: root.clone() }).collect())
+}
+
+/// Returns what landing works with, in the session's own project and with the session's own checks.
+///
+/// # Errors
+/// [`HostError`] where the configuration is wrong or needs trust, or the project can't be opened.
+pub async fn open_land_context(
+    environment: &Environment,
+    state: &StateDirs,
+    work: &KeptWork,
+    trust_project: bool,
+    command: &str,
+    prompts: Option<&dyn Prompts>,
+) -> Result<LandContext, HostError> {
+    let root = project_root(environment, Some(&work.root))?;
+    let options = RunOptions { trust_project, ..RunOptions::default() };
+    let settings = resolve_settings(environment, &root, &options, None, prompts)?;
+    let asked = match State::load(&*state.store, &work.session).await {
+        Ok(session) => session.setting.and_then(|setting| setting.asked.checks),
+        Err(AgentError::Store(StoreError::UnknownSession { .. })) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let checks = asked.or_else(|| settings.config.checks.clone().map(Checks::Custom)).unwrap_or_default();
+    let holder = holder_name(command);
+    let project = ProjectContext::open(environment, state, &root, &settings.config, Vec::new(), holder)?;
+    Ok(project.land_context(checks))
+}
+
+/// Returns the commit of `wish` after a person has seen what it would run outside of the sandbox.
+///
+/// # Errors
+/// [`HostError`] where the copy can't be read or the person can't be reached.
+pub async fn confirm_commit(
+    context: &LandContext,
+    session: &SessionId,
+    wish: &LandWish,
+    prompts: &dyn Prompts,
+    stop: &CancellationToken,
+) -> Result<Option<CommitWish>, HostError> {
+    let (Some(commit), Some(committer)) = (&wish.commit, &context.committer) else { return Ok(None) };
+    let dry_run = LandWish { dry_run: true, commit: None, ..wish.clone() };
+    let would_land = land_work(context, session, &dry_run, stop).await?;
+    let paths: Vec<_> = would_land.changes.iter().map(|change| change.path.clone()).collect();
+    let checked = committer.check(commit, &paths, stop).await;
+    Ok(Some(confirm_outside_hooks(commit, checked, &would_land.diff, prompts)?))
+}
+
+/// Lands the copy of one session.
+///
+/// # Errors
+/// [`HostError::Usage`] where the session has no copy (any more); [`HostError::Failed`] for failures of the disk.
+pub async fn land_work(
+    context: &LandContext,
+    session: &SessionId,
+    wish: &LandWish,
+    stop: &CancellationToken,
+) -> Result<LandReport, HostError> {
+    copies::land(context, session, wish, stop).await.map_err(as_usage)
+}
+
+/// What was discarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discarded {
+    /// This number of changed files.
+    Files(u64),
+    /// The copy of a session that isn't in the log any more.
+    Orphan,
+}
+
+/// Discards the copy of one session with the changes in it.
+///
+/// # Errors
+/// As [`land_work`].
+pub async fn discard_work(
+    context: &LandContext,
+    workspace: &std::sync::Arc<Workspace>,
+    session: &SessionId,
+) -> Result<Discarded, HostError> {
+    match copies::discard(context, session).await {
+        Err(AgentError::Store(StoreError::UnknownSession { .. })) => {
+            workspace.discard_copy(session).context("removing the copy")?;
+            Ok(Discarded::Orphan)
+        }
+        discarded => Ok(Discarded::Files(discarded.map_err(as_usage)?)),
+    }
+}
+
+/// Refuses sessions that have no copy in the project at `root`.
+///
+/// # Errors
+/// [`HostError::Usage`] naming the first of them, and whether its copy was landed.
+pub fn check_copies_exist(workspace: &Workspace, sessions: &[SessionId]) -> Result<(), HostError> {
+    let copies = workspace.copies().context("looking for copies")?;
+    let Some(unknown) = sessions.iter().find(|id| copies.iter().all(|copy| copy.session != **id)) else {
+        return Ok(());
+    };
+    let session = unknown.clone();
+    Err(HostError::usage(match workspace.is_landed(unknown).context("looking for copies")? {
+        true => WorkspaceError::AlreadyLanded { session },
+        false => WorkspaceError::UnknownCopy { session },
+    }))
+}
+
+/// A copy that doesn't exist is the caller's mistake.
+fn as_usage(error: AgentError) -> HostError {
+    match error {
+        AgentError::Workspace(
+            error @ (WorkspaceError::UnknownCopy { .. } | WorkspaceError::AlreadyLanded { .. }),
+        ) => HostError::usage(error),
+        other => other.into(),
+    }
+}
+
+/// Refuses to delete a session while its work, or its candidates' work, is kept in a copy.
+///
+/// # Errors
+/// [`HostError::Usage`] naming what to do with the copy first.
+pub async fn check_nothing_kept(
+    state: &StateDirs,
+    session: &SessionId,
+    root: &Path,
+) -> Result<(), HostError> {
+    let copies = crate::sessions::kept_copies(state, root);
+    let candidates = candidates::started(&*state.store, session).await?.unwrap_or_default();
+    if copies.iter().any(|copy| candidates.contains(&copy.session)) {
+        return Err(HostError::usage(format_args!(
+            "work of the candidates of session {session} is kept in copies; land one or discard them all (jm discard \
+             --all {session}) first"
+        )));
+    }
+    if copies.iter().any(|copy| copy.session == *session) {
+        return Err(HostError::usage(format_args!(
+            "the work of session {session} is kept in its copy; land it (jm land {session}) or discard it (jm discard \
+             {session}) first"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Deciding how a session goes on.
+
+use std::path::{Path, PathBuf};
+
+use journeyman_agent::{State, candidates};
+use journeyman_protocol::{MessageKind, RunOutcome, SessionId};
+use journeyman_store::{SessionSummary, Store as _};
+
+use crate::config::Environment;
+use crate::delivery::{Delivery, DeliveryOptions, Workplace};
+use crate::sessions::{STATUS_IMPORTED, find_session};
+use crate::settings::{EarlierRun, ResolvedSettings};
+use crate::state::{StateDirs, project_root};
+use crate::{Context as _, HostError};
+
+/// Finds the session that `word` names; `last` is the newest session of `directory` or of the current directory. For `last`,
+/// a run stands for its candidates, the newest of which would otherwise be found.
+///
+/// # Errors
+/// [`HostError::Usage`] where no session or several sessions match.
+pub async fn find_resumable(
+    state: &StateDirs,
+    environment: &Environment,
+    word: &str,
+    directory: Option<&Path>,
+) -> Result<SessionSummary, HostError> {
+    if word != "last" {
+        return find_session(state, environment, word).await;
+    }
+    let found = match directory {
+        Some(_) => {
+            let cwd = project_root(environment, directory)?;
+            find_session(state, &Environment { cwd, ..environment.clone() }, word).await?
+        }
+        None => find_session(state, environment, word).await?,
+    };
+    let Some(run) = candidates::run_of(&*state.store, &found.id).await? else { return Ok(found) };
+    let parent = state.store.find(run.parent.as_str()).await.context("the session log")?;
+    Ok(parent.into_iter().find(|session| session.id == run.parent).unwrap_or(found))
+}
+
+/// A session as it stands before it is opened again.
+#[derive(Debug)]
+pub struct Resumption {
+    /// The session.
+    pub session: SessionId,
+    /// The directory that it goes on in.
+    pub root: PathBuf,
+    /// What it was started with; `None` for an imported session, whose log decides nothing about what may be done here.
+    pub earlier: Option<EarlierRun>,
+    /// The model and the mode that an imported session ran with elsewhere.
+    pub imported: Option<(String, journeyman_protocol::Mode)>,
+    /// The session whose candidate it is.
+    pub candidate_of: Option<SessionId>,
+    /// True if its task was given to candidates.
+    pub is_candidates_parent: bool,
+    /// True if its work is in a copy.
+    pub has_copy: bool,
+    /// True if a message of the user waits behind the task.
+    pub has_waiting_message: bool,
+    /// True if the model has answered in the task that was cut off.
+    pub is_task_open: bool,
+    has_task: bool,
+    outcome: Option<RunOutcome>,
+}
+
+impl Resumption {
+    /// Looks at a session. `directory` takes the place of the session's own.
+    ///
+    /// # Errors
+    /// [`HostError`] where the log or the project can't be read.
+    pub async fn load(
+        environment: &Environment,
+        state: &StateDirs,
+        summary: &SessionSummary,
+        directory: Option<&Path>,
+    ) -> Result<Self, HostError> {
+        let id = &summary.id;
+        let run = candidates::run_of(&*state.store, id).await?;
+        let is_candidates_parent = run.as_ref().is_some_and(|run| run.parent == *id);
+        let session = State::load(&*state.store, id).await?;
+        let root = project_root(environment, Some(directory.unwrap_or(Path::new(&summary.root))))?;
+        let copies = state.open_workspace(&root)?.copies().context("looking for its copy")?;
+        let is_imported = summary.status == STATUS_IMPORTED;
+        let setting = session.setting.as_ref();
+        Ok(Self {
+            session: id.clone(),
+            root,
+            earlier: setting.filter(|_| !is_imported).map(|setting| EarlierRun {
+                model: setting.model.clone(),
+                mode: setting.mode,
+                asked: setting.asked.clone(),
+            }),
+            imported: setting.filter(|_| is_imported).map(|setting| (setting.model.clone(), setting.mode)),
+            candidate_of: run.filter(|_| !is_imported && !is_candidates_parent).map(|run| run.parent),
+            is_candidates_parent,
+            has_copy: copies.iter().any(|copy| copy.session == *id),
+            has_waiting_message: session.queue.iter().any(|queued| queued.kind == MessageKind::User),
+            // Messages that an unopened task began with go with the task, those behind an open one don't.
+            is_task_open: session.task.as_ref().is_some_and(|task| task.opened),
+            has_task: session.task.is_some(),
+            outcome: session.outcome,
+        })
+    }
+
+    /// Refuses a session that has nothing to finish, unless it gets a message.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] naming what can be done with the session.
+    pub fn check_unfinished(&self, has_message: bool) -> Result<(), HostError> {
+        if self.has_task || self.has_waiting_message || has_message {
+            return Ok(());
+        }
+        let id = &self.session;
+        let word = self.outcome.and_then(|outcome| serde_json::to_value(outcome).ok());
+        let ended = match word.as_ref().and_then(|word| word.as_str()) {
+            Some(word) => format!("its last task ended ({})", word.replace('_', " ")),
+            None => "no task of its was begun".to_owned(),
+        };
+        let copy = match self.has_copy {
+            true => format!(
+                " Its copy is still there: jm land {id} brings what your files don't have yet into them, jm discard \
+                 {id} drops it."
+            ),
+            false => String::new(),
+        };
+        Err(HostError::usage(format_args!(
+            "session {id} has nothing to finish: {ended}.{copy} To go on with it, say how: jm resume {id} \"MESSAGE\""
+        )))
+    }
+
+    /// Returns where the session works from here on, and where its work goes.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for options that contradict the earlier ones, or the copy that has the work.
+    pub fn delivery(
+        &self,
+        options: &DeliveryOptions,
+        settings: &ResolvedSettings,
+        land: bool,
+    ) -> Result<Delivery, HostError> {
+        let asked = self.earlier.as_ref().map(|earlier| earlier.asked.clone()).unwrap_or_default();
+        let keeps = asked.keep || self.candidate_of.is_some();
+        let workplace = match self.has_copy || self.candidate_of.is_some() {
+            true => Workplace::Copy,
+            false => Workplace::of(settings),
+        };
+        let delivery = Delivery::again(options, workplace, &asked, keeps, land)?;
+        if self.has_copy && delivery.workplace() == Workplace::Project {
+            let id = &self.session;
+            return Err(HostError::usage(format_args!(
+                "the work of session {id} is in a copy of the project; land it (jm land {id}) or discard it (jm \
+                 discard {id}) before it goes on in the project itself"
+            )));
+        }
+        Ok(delivery)
+    }
+}

@@ -1,0 +1,180 @@
+//! Finding a session, and keeping other processes away from it.
+
+use std::path::Path;
+
+use journeyman_agent::candidates;
+use journeyman_protocol::SessionId;
+use journeyman_store::{STATUS_NEW, SessionSummary, Store as _, StoreError};
+use journeyman_workspace::CopyInfo;
+
+use crate::config::Environment;
+use crate::state::{StateDirs, find_session_log, now, project_root};
+use crate::{Context as _, HostError};
+
+/// How long a short command's claim keeps others away, in milliseconds. The command gives the session back when it is
+/// done, and a process that dies loses the claim at once.
+const CLAIM_MS: u64 = 10 * 60 * 1000;
+/// Maximum number of sessions searched for the newest one with candidates.
+const MAX_SEARCHED: usize = 50;
+
+/// The status of a session that was imported and not opened since.
+pub const STATUS_IMPORTED: &str = "imported";
+/// The state of a session that a process works on.
+pub const STATE_RUNNING: &str = "running";
+/// The state of a session that no process works on and that has no end.
+pub const STATE_CUT_OFF: &str = "cut_off";
+
+/// The state of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionState {
+    /// [`STATE_RUNNING`], [`STATE_CUT_OFF`], or how the last task ended.
+    pub status: String,
+    /// The process that works on the session.
+    pub holder: Option<String>,
+}
+
+/// Returns the state of a session.
+///
+/// # Errors
+/// [`HostError::Failed`] where the log can't be read.
+pub async fn session_state(state: &StateDirs, session: &SessionSummary) -> Result<SessionState, HostError> {
+    let holder = match state.store.holder(&session.id, now()).await {
+        // Deleted since it was listed.
+        Err(StoreError::UnknownSession { .. }) => None,
+        holder => holder.context("the session log")?,
+    };
+    let status = match &holder {
+        Some(_) => STATE_RUNNING.to_owned(),
+        None if session.status == STATUS_NEW => STATE_CUT_OFF.to_owned(),
+        None => session.status.clone(),
+    };
+    Ok(SessionState { status, holder })
+}
+
+/// Finds the one session whose id begins with `word`; `last` is the newest session of the current directory.
+///
+/// # Errors
+/// [`HostError::Usage`] where no session or several sessions match.
+pub async fn find_session(
+    state: &StateDirs,
+    environment: &Environment,
+    word: &str,
+) -> Result<SessionSummary, HostError> {
+    // A query would create an empty log, and then no command could tell any more that the log is gone.
+    let log_exists = find_session_log(&state.dir).is_some();
+    if word == "last" {
+        let here = project_root(environment, None)?.display().to_string();
+        let newest = match log_exists {
+            true => state.store.sessions(Some(&here), 1).await.context("the session log")?,
+            false => Vec::new(),
+        };
+        return newest.into_iter().next().ok_or_else(|| {
+            HostError::usage("no session was run in this directory; `jm sessions --all` lists all")
+        });
+    }
+    let mut found = match log_exists {
+        true => state.store.find(word).await.context("the session log")?,
+        false => Vec::new(),
+    };
+    match (found.pop(), found.is_empty()) {
+        (Some(session), true) => Ok(session),
+        (Some(_), false) => Err(HostError::usage(format_args!(
+            "`{word}` is the beginning of {} sessions; give more of the id",
+            found.len() + 1
+        ))),
+        (None, _) => Err(HostError::usage(format_args!(
+            "no session begins with `{word}`; `jm sessions --all` lists all"
+        ))),
+    }
+}
+
+/// Returns the newest session of the current directory whose task was given to candidates.
+///
+/// # Errors
+/// [`HostError::Usage`] where there is none.
+pub async fn newest_with_candidates(
+    state: &StateDirs,
+    environment: &Environment,
+) -> Result<SessionSummary, HostError> {
+    let here = project_root(environment, None)?.display().to_string();
+    let sessions = state.store.sessions(Some(&here), MAX_SEARCHED).await.context("the session log")?;
+    for session in sessions {
+        if candidates::started(&*state.store, &session.id).await?.is_some() {
+            return Ok(session);
+        }
+    }
+    Err(HostError::usage(
+        "no task of this directory was given to candidates; jm run --candidates N \"TASK\" does",
+    ))
+}
+
+/// Returns the copies of the project at `root`, without opening a project that can't have any.
+#[must_use]
+pub fn kept_copies(state: &StateDirs, root: &Path) -> Vec<CopyInfo> {
+    if !state.project_dir(root).join("work").is_dir() {
+        return Vec::new();
+    }
+    // A project that can't be opened is reported by the commands that need it.
+    let workspace = state.open_workspace(root).ok();
+    workspace.and_then(|workspace| workspace.copies().ok()).unwrap_or_default()
+}
+
+/// Names this process as the holder of a session, for whoever finds the session held.
+#[must_use]
+pub fn holder_name(command: &str) -> String {
+    format!("jm {command}, process {}", std::process::id())
+}
+
+/// The exclusive right to a session for a command that must not come between a run and its log.
+pub struct SessionClaim<'a> {
+    state: &'a StateDirs,
+    session: SessionId,
+    holder: String,
+}
+
+impl<'a> SessionClaim<'a> {
+    /// Takes the right to a session.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] while another process has the session, naming that process.
+    pub async fn take(state: &'a StateDirs, session: &SessionId, command: &str) -> Result<Self, HostError> {
+        let holder = holder_name(command);
+        state.store.lease(session, &holder, now(), CLAIM_MS).await?;
+        Ok(Self { state, session: session.clone(), holder })
+    }
+
+    /// Takes the right to all these sessions, or to none.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] while another process has one of them.
+    pub async fn take_all(
+        state: &'a StateDirs,
+        sessions: &[SessionSummary],
+        command: &str,
+    ) -> Result<Vec<Self>, HostError> {
+        let mut claims = Vec::with_capacity(sessions.len());
+        for session in sessions {
+            match Self::take(state, &session.id, command).await {
+                Ok(claim) => claims.push(claim),
+                Err(refusal) => {
+                    Self::release_all(claims).await;
+                    return Err(refusal);
+                }
+            }
+        }
+        Ok(claims)
+    }
+
+    /// Gives the session back.
+    pub async fn release(self) {
+        // The claim ends with the process, too.
+        self.state.store.release(&self.session, &self.holder).await.ok();
+    }
+
+    /// Gives the sessions back.
+    pub async fn release_all(claims: Vec<Self>) {
+        for claim in claims {
+            claim.release().await;
+        }
+    }
+}

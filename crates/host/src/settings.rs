@@ -1,0 +1,271 @@
+//! From a user's options, the configuration, and an earlier run to the settings of a session.
+
+use std::path::{Path, PathBuf};
+
+use journeyman_agent::{Asked, Checks};
+use journeyman_protocol::Mode;
+use toml::Value;
+
+use crate::config::{Config, ConfigError, Environment, Flag, Loaded, TrustStore, Trusted, load};
+use crate::{Context as _, HostError, Prompts, containers};
+
+/// The administrator's configuration.
+pub const ADMIN_CONFIG: &str = "/etc/journeyman/config.toml";
+/// The administrator's rules.
+pub const ADMIN_POLICY: &str = "/etc/journeyman/policy.toml";
+/// The source of options that come from [`EarlierRun`], for errors.
+const EARLIER: &str = "the session as it was";
+/// The prefix of the name of a model that was named by its address alone.
+const CUSTOM_PREFIX: &str = "custom/";
+
+/// Options that a user gives for one run. Unset options leave the configuration as it is.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// The model, as `provider/name`.
+    pub model: Option<String>,
+    /// The address of a model without a provider.
+    pub base_url: Option<String>,
+    /// The protocol of `base_url`.
+    pub wire: Option<String>,
+    /// File that every exchange with the model is recorded in.
+    pub record: Option<PathBuf>,
+    /// Recording that is played back instead of asking a model.
+    pub replay: Option<PathBuf>,
+    /// The permission mode.
+    pub mode: Option<String>,
+    /// Commands that verify the change; empty for those of the configuration or the project.
+    pub checks: Vec<String>,
+    /// Verify nothing.
+    pub no_checks: bool,
+    /// Maximum number of model requests.
+    pub max_turns: Option<u32>,
+    /// Maximum rounds of feedback from failed checks.
+    pub max_iterations: Option<u32>,
+    /// Wall time, such as `10m`.
+    pub timeout: Option<String>,
+    /// US dollars.
+    pub budget: Option<f64>,
+    /// Trust the project's configuration in this run.
+    pub trust_project: bool,
+    /// Let sandboxes other than the strongest run root's commands.
+    pub allow_root: bool,
+}
+
+/// The settings that a session was started with, for opening it again.
+#[derive(Debug, Clone)]
+pub struct EarlierRun {
+    /// The model, as `provider/name`.
+    pub model: String,
+    /// The permission mode.
+    pub mode: Mode,
+    /// What the user asked for besides the configuration.
+    pub asked: Asked,
+}
+
+/// The configuration of a run.
+#[derive(Debug, Default)]
+pub struct ResolvedSettings {
+    /// The merged configuration.
+    pub config: Config,
+    /// What the user asked for besides the configuration; kept for opening the session again.
+    pub asked: Asked,
+    /// Warnings about settings that have no effect.
+    pub warnings: Vec<String>,
+}
+
+impl ResolvedSettings {
+    /// Returns the checks that decide whether a change is verified.
+    #[must_use]
+    pub fn checks(&self) -> Checks {
+        match (&self.asked.checks, &self.config.checks) {
+            (Some(Checks::Off), _) => Checks::Off,
+            (_, Some(commands)) => Checks::Custom(commands.clone()),
+            (_, None) => Checks::Found,
+        }
+    }
+}
+
+/// Loads the configuration of a run. Asks for trust in the project's part of it if there are `prompts`.
+///
+/// # Errors
+/// [`HostError::Usage`] for a wrong option or configuration, and for a project's configuration that nobody trusts.
+pub fn resolve_settings(
+    environment: &Environment,
+    root: &Path,
+    options: &RunOptions,
+    earlier: Option<&EarlierRun>,
+    prompts: Option<&dyn Prompts>,
+) -> Result<ResolvedSettings, HostError> {
+    let asked = merge_asked(options, earlier)?;
+    let flags = config_flags(options, earlier, &asked);
+    let Loaded { mut config, warnings, .. } =
+        load_with_trust(environment, root, &flags, options.trust_project, prompts)?;
+    containers::load_image_recipe(&mut config, environment, root, options.trust_project, prompts)?;
+    Ok(ResolvedSettings { config, asked, warnings })
+}
+
+/// Returns the configuration for commands that use nothing of it that a project may set, so that nothing needs trust.
+///
+/// # Errors
+/// [`HostError::Usage`] for a wrong configuration.
+pub fn load_trusted(environment: &Environment, root: &Path) -> Result<Config, HostError> {
+    Ok(load(environment, root, &[], Trusted::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config)
+}
+
+fn load_with_trust(
+    environment: &Environment,
+    root: &Path,
+    flags: &[Flag],
+    trust_project: bool,
+    prompts: Option<&dyn Prompts>,
+) -> Result<Loaded, HostError> {
+    let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
+    let admin = Some(Path::new(ADMIN_CONFIG));
+    let load_remembered = |store: &Option<TrustStore>| match store {
+        Some(store) => load(environment, root, flags, Trusted::Remembered(store), admin),
+        None => load(environment, root, flags, Trusted::Nothing, admin),
+    };
+    if trust_project {
+        return Ok(load(environment, root, flags, Trusted::ThisRun, admin)?);
+    }
+    match (load_remembered(&store), &store, prompts) {
+        (Err(ConfigError::Untrusted { path, keys, values, hash }), Some(trusted), Some(prompts)) => {
+            if !prompts.confirm_trust(&path, &keys, &values).context("asking for trust")? {
+                return Err(ConfigError::Untrusted { path, keys, values, hash }.into());
+            }
+            trusted.add(&path, &hash).context("remembering the trust")?;
+            Ok(load_remembered(&store)?)
+        }
+        (loaded, ..) => Ok(loaded?),
+    }
+}
+
+/// Merges the user's options over what the user asked for in the earlier run.
+fn merge_asked(options: &RunOptions, earlier: Option<&EarlierRun>) -> Result<Asked, HostError> {
+    if let Some(blank) = options.checks.iter().find(|check| check.trim().is_empty()) {
+        return Err(HostError::usage(format_args!("--check `{blank}` is empty; give a shell command")));
+    }
+    let earlier = earlier.map(|earlier| earlier.asked.clone()).unwrap_or_default();
+    // Another model is at another address, unless the user says otherwise.
+    let is_elsewhere = options.model.is_some() || options.base_url.is_some();
+    let (base_url, wire) = match is_elsewhere {
+        true => (options.base_url.clone(), options.wire.clone()),
+        false => (earlier.base_url, options.wire.clone().or(earlier.wire)),
+    };
+    let checks = match (options.no_checks, options.checks.is_empty()) {
+        (true, _) => Some(Checks::Off),
+        (false, false) => Some(Checks::Custom(options.checks.clone())),
+        (false, true) => earlier.checks,
+    };
+    Ok(Asked { base_url, wire, checks, ..earlier })
+}
+
+/// Removes what may be a secret: an address with a password or a token in it is not kept.
+pub(crate) fn without_secrets(asked: &Asked) -> Asked {
+    let has_secret = |url: &String| url.contains(['@', '?']);
+    match &asked.base_url {
+        Some(url) if has_secret(url) => Asked { base_url: None, wire: None, ..asked.clone() },
+        _ => asked.clone(),
+    }
+}
+
+fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Asked) -> Vec<Flag> {
+    let mut flags = Vec::new();
+    let mut add_text = |flag, key, value: Option<&String>| {
+        if let Some(value) = value {
+            flags.push(Flag { flag, key, value: Value::String(value.clone()) });
+        }
+    };
+    let model =
+        earlier.map(|earlier| earlier.model.strip_prefix(CUSTOM_PREFIX).unwrap_or(&earlier.model).to_owned());
+    let source = |flag, given: &Option<String>| if given.is_some() { flag } else { EARLIER };
+    add_text(source("--model", &options.model), "model", options.model.as_ref().or(model.as_ref()));
+    add_text(source("--base-url", &options.base_url), "base_url", asked.base_url.as_ref());
+    add_text(source("--wire", &options.wire), "wire", asked.wire.as_ref());
+    let mode = earlier.map(|earlier| earlier.mode.name().to_owned());
+    add_text(source("--mode", &options.mode), "mode", options.mode.as_ref().or(mode.as_ref()));
+    add_text("--timeout", "timeout", options.timeout.as_ref());
+    for (flag, key, value) in [
+        ("--max-turns", "max_turns", options.max_turns),
+        ("--max-iterations", "max_iterations", options.max_iterations),
+    ] {
+        if let Some(value) = value {
+            flags.push(Flag { flag, key, value: Value::Integer(i64::from(value)) });
+        }
+    }
+    if options.allow_root {
+        flags.push(Flag { flag: "--allow-root", key: "sandbox.allow_root", value: Value::Boolean(true) });
+    }
+    if let Some(budget) = options.budget {
+        flags.push(Flag { flag: "--budget", key: "budget_usd", value: Value::Float(budget) });
+    }
+    if let Some(Checks::Custom(checks)) = &asked.checks {
+        let checks = checks.iter().cloned().map(Value::String).collect();
+        flags.push(Flag { flag: "--check", key: "checks", value: Value::Array(checks) });
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(model: Option<&str>, base_url: Option<&str>, checks: &[&str], no_checks: bool) -> RunOptions {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        RunOptions {
+            model: text(model),
+            base_url: text(base_url),
+            checks: checks.iter().map(|&check| check.to_owned()).collect(),
+            no_checks,
+            ..RunOptions::default()
+        }
+    }
+
+    fn earlier() -> EarlierRun {
+        let asked = Asked {
+            base_url: Some("http://one".to_owned()),
+            wire: Some("chat".to_owned()),
+            checks: Some(Checks::Custom(vec!["make".to_owned()])),
+            ..Asked::default()
+        };
+        EarlierRun { model: "custom/tiny".to_owned(), mode: Mode::Edit, asked }
+    }
+
+    #[test]
+    fn options_override_the_earlier_run() {
+        let earlier = earlier();
+        let earlier = Some(&earlier);
+        // The options; the address, the model and the checks that hold then.
+        let custom = |check: &str| Some(Checks::Custom(vec![check.to_owned()]));
+        let cases = [
+            (options(None, None, &[], false), Some("http://one"), "tiny", custom("make")),
+            (options(Some("openai/gpt-5"), None, &[], false), None, "openai/gpt-5", custom("make")),
+            (options(None, Some("http://two"), &["true"], false), Some("http://two"), "tiny", custom("true")),
+            (options(None, None, &[], true), Some("http://one"), "tiny", Some(Checks::Off)),
+        ];
+        for (options, base_url, model, checks) in cases {
+            let asked = merge_asked(&options, earlier).unwrap();
+            assert_eq!(asked.base_url.as_deref(), base_url, "{options:?}");
+            assert_eq!(asked.checks, checks, "{options:?}");
+            let flags = config_flags(&options, earlier, &asked);
+            let flag = |key: &str| flags.iter().find(|flag| flag.key == key).map(|flag| flag.value.clone());
+            assert_eq!(flag("model"), Some(Value::String(model.to_owned())), "{options:?}");
+            assert_eq!(flag("base_url"), base_url.map(|url| Value::String(url.to_owned())), "{options:?}");
+            assert_eq!(flag("mode"), Some(Value::String("edit".to_owned())), "{options:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_with_a_secret_is_not_kept() {
+        for (url, kept) in [
+            ("http://127.0.0.1:8080/v1", true),
+            ("https://me:secret@example.com/v1", false),
+            ("https://example.com/v1?key=secret", false),
+        ] {
+            let (base_url, wire) = (Some(url.to_owned()), Some("chat".to_owned()));
+            let asked = Asked { base_url, wire, ..Asked::default() };
+            assert_eq!(without_secrets(&asked).base_url.is_some(), kept, "{url}");
+            assert_eq!(without_secrets(&asked).wire.is_some(), kept, "{url}");
+        }
+    }
+}

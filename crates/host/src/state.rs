@@ -1,0 +1,164 @@
+//! The directories and the stored state that every command shares.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use journeyman_protocol::{ContentHash, SandboxTier, UnixMillis};
+use journeyman_sandbox::{Progress, Sandbox, SandboxSettings};
+use journeyman_store::{Blobs, SqliteStore};
+use journeyman_tools::GUARDS;
+use journeyman_workspace::{Clock, Options, Workspace};
+
+use crate::config::{Config, Environment};
+use crate::{Context as _, HostError, containers, sandboxes};
+
+/// Maximum size of all pre-images together, in bytes: 4 GiB over every project.
+pub const MAX_BLOB_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+/// The file name of the session log.
+pub const SESSION_LOG: &str = "sessions.db";
+
+/// Returns the time of the system's clock.
+#[must_use]
+pub fn now() -> UnixMillis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Returns the root of a project: the directory given, or the current one, with symbolic links resolved.
+///
+/// # Errors
+/// [`HostError::Usage`] where it is no directory.
+pub fn project_root(environment: &Environment, given: Option<&Path>) -> Result<PathBuf, HostError> {
+    let path = given.map_or_else(|| environment.cwd.clone(), |given| environment.cwd.join(given));
+    let root = std::fs::canonicalize(&path).map_err(|error| {
+        HostError::usage(format_args!(
+            "cannot work in {}: {error}; give another directory with -C",
+            path.display()
+        ))
+    })?;
+    if root.is_dir() {
+        Ok(root)
+    } else {
+        Err(HostError::usage(format_args!("{} is not a directory", path.display())))
+    }
+}
+
+/// Returns the path of the session log if the log, or its write-ahead file alone, exists.
+#[must_use]
+pub fn find_session_log(state_dir: &Path) -> Option<PathBuf> {
+    let log = state_dir.join(SESSION_LOG);
+    (log.exists() || log.with_extension("db-wal").exists()).then_some(log)
+}
+
+/// Returns the state directory of the project at `root`.
+///
+/// # Errors
+/// [`HostError::Usage`] where the environment has no state directory.
+pub fn project_state_dir(environment: &Environment, root: &Path) -> Result<PathBuf, HostError> {
+    let state_dir = environment.state_dir();
+    let state_dir = state_dir
+        .ok_or_else(|| HostError::usage("there is no place for the index: set HOME or XDG_STATE_HOME"))?;
+    Ok(project_dir(&state_dir, root))
+}
+
+fn project_dir(state_dir: &Path, root: &Path) -> PathBuf {
+    let name = ContentHash::of(root.as_os_str().as_bytes()).to_string();
+    state_dir.join("projects").join(name.get(..16).unwrap_or(&name))
+}
+
+/// The state directory, with the session log and the blob store open.
+pub struct StateDirs {
+    /// The state directory.
+    pub dir: PathBuf,
+    /// The session log.
+    pub store: Arc<SqliteStore>,
+    /// The pre-images of files.
+    pub blobs: Arc<Blobs>,
+    /// The value of `DOCKER_HOST`.
+    docker_host: Option<OsString>,
+    /// Receives the progress of building container images.
+    progress: Option<Progress>,
+}
+
+impl StateDirs {
+    /// Opens the state directory of the environment.
+    ///
+    /// # Errors
+    /// [`HostError`] where there is none, or the log or the blob store can't be opened.
+    pub fn open(environment: &Environment) -> Result<Self, HostError> {
+        let dir = environment
+            .state_dir()
+            .ok_or_else(|| HostError::usage("there is no place for sessions: set HOME or XDG_STATE_HOME"))?;
+        Self::open_at(dir, environment)
+    }
+
+    /// Opens the state directory `dir`.
+    ///
+    /// # Errors
+    /// [`HostError`] where the log or the blob store can't be opened.
+    pub fn open_at(dir: PathBuf, environment: &Environment) -> Result<Self, HostError> {
+        let store = SqliteStore::open(&dir.join(SESSION_LOG)).context("the session log")?;
+        let blobs = Blobs::open(&dir.join("blobs"), MAX_BLOB_BYTES).context("the stored contents")?;
+        let docker_host = environment.vars.get(OsStr::new("DOCKER_HOST")).cloned();
+        Ok(Self { dir, store: Arc::new(store), blobs: Arc::new(blobs), docker_host, progress: None })
+    }
+
+    /// Sends the progress of building container images to `progress`.
+    #[must_use]
+    pub fn with_progress(self, progress: Progress) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
+
+    /// Returns the state directory of the project at `root`.
+    #[must_use]
+    pub fn project_dir(&self, root: &Path) -> PathBuf {
+        project_dir(&self.dir, root)
+    }
+
+    /// Opens the project at `root`.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where the tree or its journal can't be opened.
+    pub fn open_workspace(&self, root: &Path) -> Result<Workspace, HostError> {
+        let options = Options {
+            own_dir: Some(self.dir.clone()),
+            clock: Some(Clock::new(now)),
+            guarded: Some(GUARDS),
+            ..Options::new(self.project_dir(root), Arc::clone(&self.blobs))
+        };
+        Workspace::open(root, options).context("the project")
+    }
+
+    /// Returns the sandbox that the user's configuration allows.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] where the configuration names no sandbox that there is.
+    pub fn sandbox(&self, config: &Config) -> Result<Sandbox, HostError> {
+        let tiers = sandboxes::allowed_tiers(config)?;
+        Ok(Sandbox::new(self.sandbox_settings(config, tiers, config.sandbox_allow_root)?))
+    }
+
+    /// Returns the settings of a sandbox with these tiers.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] where `DOCKER_HOST` names a socket that can't be used.
+    pub fn sandbox_settings(
+        &self,
+        config: &Config,
+        allow: Vec<SandboxTier>,
+        allow_root: bool,
+    ) -> Result<SandboxSettings, HostError> {
+        let container =
+            containers::container_settings(config, self.docker_host.as_deref(), self.progress.clone())?;
+        Ok(SandboxSettings {
+            allow,
+            cache: Some(self.dir.join("sandbox-probe")),
+            allow_root,
+            container,
+            ..SandboxSettings::default()
+        })
+    }
+}

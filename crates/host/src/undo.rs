@@ -1,0 +1,236 @@
+//! Taking back what sessions changed.
+
+use std::path::{Path, PathBuf};
+
+use journeyman_agent::{STATUS_FORKED, State};
+use journeyman_protocol::{FileChange, RelPath, SessionId, UnixMillis};
+use journeyman_store::{SessionSummary, Store as _};
+use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};
+
+use crate::config::Environment;
+use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session};
+use crate::state::{StateDirs, project_root};
+use crate::{Context as _, HostError};
+
+/// Maximum number of sessions searched for the newest one that was opened.
+const MAX_SEARCHED: usize = 100;
+
+/// Files that were taken back or changed again.
+#[derive(Debug)]
+pub struct Undone {
+    /// The files, and what could not be taken back.
+    pub report: UndoReport,
+    /// The number of steps of the opposite command that lead back.
+    pub steps: usize,
+}
+
+/// Takes back the newest run of the project, or the session that `word` names. `directory` takes the place of the current
+/// directory, or of the session's own.
+///
+/// # Errors
+/// [`HostError::Usage`] while another process works on the session, and where the work is in a copy.
+pub async fn undo_session(
+    environment: &Environment,
+    state: &StateDirs,
+    word: Option<&str>,
+    directory: Option<&Path>,
+) -> Result<Undone, HostError> {
+    let (session, root) = match word {
+        None => {
+            let root = project_root(environment, directory)?;
+            let newest = sessions_of(state, &root).await?.into_iter().find(|session| {
+                // A session that was forked or imported and never opened has changed nothing here.
+                session.status != STATUS_FORKED && session.status != STATUS_IMPORTED
+            });
+            (newest, root)
+        }
+        Some(word) => {
+            let session = find_session(state, environment, word).await?;
+            let root = project_root(environment, Some(directory.unwrap_or(Path::new(&session.root))))?;
+            (Some(session), root)
+        }
+    };
+    let workspace = state.open_workspace(&root)?;
+    let is_named = word.is_some();
+    let Some(session) = session.filter(|session| is_named || !has_later_change(&workspace, session)) else {
+        // The journal also has the changes of `jm apply`, under an id of its own.
+        return undo_target(&workspace, UndoTarget::LastRun, Recovered::default());
+    };
+    if !is_named {
+        check_not_in_copy(&workspace, &session.id)?;
+    }
+    let claim = SessionClaim::take(state, &session.id, "undo").await?;
+    let undone = undo_claimed(state, &workspace, &session.id, is_named).await;
+    claim.release().await;
+    // A session whose work is in a copy may have landed some before.
+    undone.or_else(|error| check_not_in_copy(&workspace, &session.id).and(Err(error)))
+}
+
+/// Takes back everything since a checkpoint, whichever session changed it. No session may be at work.
+///
+/// # Errors
+/// [`HostError::Usage`] while a process works on a session of the project.
+pub async fn undo_to(
+    environment: &Environment,
+    state: &StateDirs,
+    checkpoint: CheckpointId,
+    directory: Option<&Path>,
+) -> Result<Undone, HostError> {
+    let (workspace, sessions) = open_project(environment, state, directory).await?;
+    let claims = SessionClaim::take_all(state, &sessions, "undo").await?;
+    let undone = async {
+        let mut recovered = Recovered::default();
+        for session in &sessions {
+            recovered.add(recover_session(state, &workspace, &session.id).await?);
+        }
+        undo_target(&workspace, UndoTarget::To(checkpoint), recovered)
+    };
+    let undone = undone.await;
+    SessionClaim::release_all(claims).await;
+    undone
+}
+
+/// Changes again what the newest undo took back.
+///
+/// # Errors
+/// [`HostError::Usage`] while a process works on a session of the project.
+pub async fn redo(
+    environment: &Environment,
+    state: &StateDirs,
+    directory: Option<&Path>,
+) -> Result<Undone, HostError> {
+    let (workspace, sessions) = open_project(environment, state, directory).await?;
+    let claims = SessionClaim::take_all(state, &sessions, "redo").await?;
+    let redone = workspace.redo();
+    SessionClaim::release_all(claims).await;
+    Ok(Undone { report: redone.context("redo")?, steps: 1 })
+}
+
+async fn open_project(
+    environment: &Environment,
+    state: &StateDirs,
+    directory: Option<&Path>,
+) -> Result<(Workspace, Vec<SessionSummary>), HostError> {
+    let root: PathBuf = project_root(environment, directory)?;
+    Ok((state.open_workspace(&root)?, sessions_of(state, &root).await?))
+}
+
+/// Returns the sessions of a directory, newest first.
+async fn sessions_of(state: &StateDirs, root: &Path) -> Result<Vec<SessionSummary>, HostError> {
+    state.store.sessions(Some(&root.display().to_string()), MAX_SEARCHED).await.context("the session log")
+}
+
+/// Returns true if the newest change that can be taken back was made after the session began, and not by the session.
+fn has_later_change(workspace: &Workspace, session: &SessionSummary) -> bool {
+    matches!(workspace.newest_undoable(), Ok(Some(newest)) if newest > session.id)
+}
+
+/// Refuses a session whose work is in a copy: the user's files have nothing of it.
+fn check_not_in_copy(workspace: &Workspace, session: &SessionId) -> Result<(), HostError> {
+    let copies = workspace.copies().context("looking for its copy")?;
+    if copies.iter().all(|copy| copy.session != *session) {
+        return Ok(());
+    }
+    Err(HostError::usage(format_args!(
+        "the newest work of session {session} is in a copy; your files have nothing of it. To drop it: jm discard \
+         {session}. To take back what a session changed in your files, name it: jm undo ID"
+    )))
+}
+
+async fn undo_claimed(
+    state: &StateDirs,
+    workspace: &Workspace,
+    session: &SessionId,
+    is_named: bool,
+) -> Result<Undone, HostError> {
+    let recovered = recover_session(state, workspace, session).await?;
+    // Calls that the newest session left half done go back first, whatever was done before them.
+    let target = if is_named || !recovered.restored.is_empty() {
+        UndoTarget::Session(session.clone())
+    } else {
+        UndoTarget::LastRun
+    };
+    match workspace.newest_undoable() {
+        // The journal doesn't know the newest run any more, but the log does.
+        Err(WorkspaceError::HistoryDamaged { .. }) if target == UndoTarget::LastRun => {
+            undo_target(workspace, UndoTarget::Session(session.clone()), recovered)
+        }
+        _ => undo_target(workspace, target, recovered),
+    }
+}
+
+/// The result of settling calls that were cut off.
+#[derive(Default)]
+struct Recovered {
+    restored: Vec<FileChange>,
+    /// The number of calls of which something was put back, each by a step of its own.
+    steps: usize,
+    left: Vec<(RelPath, String)>,
+    sessions: Vec<SessionId>,
+}
+
+impl Recovered {
+    fn add(&mut self, other: Self) {
+        self.restored.extend(other.restored);
+        self.steps += other.steps;
+        self.left.extend(other.left);
+        self.sessions.extend(other.sessions);
+    }
+}
+
+/// Settles the calls and checks that a session's process was cut off in.
+async fn recover_session(
+    state: &StateDirs,
+    workspace: &Workspace,
+    session: &SessionId,
+) -> Result<Recovered, HostError> {
+    let mut recovered = Recovered { sessions: vec![session.clone()], ..Recovered::default() };
+    let calls = workspace.cut_off_calls(session).context("what the session left half done")?;
+    let log = State::load(&*state.store, session).await?;
+    if log.task.as_ref().is_some_and(|task| task.checking) {
+        // Changes by checks are journaled as theirs, and go back with the rest.
+        workspace.seal_checks(session).context("what the session's checks left")?;
+    }
+    let checkpoint = log.task.as_ref().and_then(|task| task.checkpoint).unwrap_or_default();
+    for call in calls {
+        let open = log.calls.iter().find(|open| open.call.id == call);
+        let started = open.and_then(|open| open.record.started()).unwrap_or(UnixMillis(0));
+        let sealed = workspace
+            .seal_call(&CheckpointId(checkpoint), session, &call, started)
+            .context("what the session's last call left")?;
+        recovered.steps += usize::from(!sealed.restored.is_empty());
+        recovered.restored.extend(sealed.restored);
+        recovered.left.extend(sealed.left.into_iter().map(|(change, reason)| (change.path, reason)));
+    }
+    Ok(recovered)
+}
+
+fn undo_target(workspace: &Workspace, target: UndoTarget, recovered: Recovered) -> Result<Undone, HostError> {
+    let mut report = match workspace.undo(target) {
+        // Everything went back already, with the calls that were cut off.
+        Err(WorkspaceError::NothingToUndo { .. } | WorkspaceError::NothingSince { .. })
+            if !recovered.restored.is_empty() =>
+        {
+            UndoReport {
+                sessions: recovered.sessions,
+                restored: Vec::new(),
+                conflicts: Vec::new(),
+                dropped: false,
+                damaged: false,
+            }
+        }
+        report => report.context("undo")?,
+    };
+    let steps = recovered.steps + usize::from(!report.restored.is_empty());
+    for change in recovered.restored {
+        report.restored.retain(|other| other.path != change.path);
+        report.restored.push(change);
+    }
+    report.restored.sort_by(|one, other| one.path.cmp(&other.path));
+    for (path, reason) in recovered.left {
+        if !report.conflicts.iter().any(|(other, _)| *other == path) {
+            report.conflicts.push((path, reason));
+        }
+    }
+    Ok(Undone { report, steps })
+}
