@@ -356,7 +356,7 @@ fn test(environment: &Environment, args: &PolicyTestArgs) -> Result<u8, HostErro
         policy.rules().iter().map(|(_, rule)| rule.matches.len() + rule.not_matches.len()).sum();
     let mut failed = 0;
     let mut held = 0;
-    let sandbox = Enforcement::meeting(SandboxTier::Namespaces, SandboxNeeds::ALL);
+    let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
     for file in &args.files {
         let shown = clean(file.display().to_string().as_bytes());
         for case in cases(&environment.cwd.join(file), &shown)? {

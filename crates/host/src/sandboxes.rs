@@ -170,10 +170,10 @@ mod tests {
 
     #[test]
     fn notes_name_only_the_missing_protections() {
-        assert_eq!(describe_gaps(&Ok(Enforcement::meeting(SandboxTier::Namespaces, SandboxNeeds::ALL))), None);
+        assert_eq!(describe_gaps(&Ok(Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL))), None);
         let landlock = Enforcement {
             layers: vec!["Landlock 7".to_owned(), "seccomp".to_owned()],
-            ..Enforcement::meeting(SandboxTier::Landlock, SandboxTier::Landlock.max_needs())
+            ..Enforcement::from_needs(SandboxTier::Landlock, SandboxTier::Landlock.max_needs())
         };
         assert_eq!(
             describe_gaps(&Ok(landlock)).unwrap(),

@@ -194,7 +194,7 @@ async fn recover_session(
     let checkpoint = log.task.as_ref().and_then(|task| task.checkpoint).unwrap_or_default();
     for call in calls {
         let open = log.calls.iter().find(|open| open.call.id == call);
-        let started = open.and_then(|open| open.record.started()).unwrap_or(UnixMillis(0));
+        let started = open.and_then(|open| open.record.started_at()).unwrap_or(UnixMillis(0));
         let sealed = workspace
             .seal_call(&CheckpointId(checkpoint), session, &call, started)
             .context("what the session's last call left")?;

@@ -1,11 +1,10 @@
 //! Files of rules, from the disk to a verdict and back.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use journeyman_host::ConfigError;
+use journeyman_host::config::ConfigError;
 use journeyman_host::config::{Environment, LoadedPolicy, keep_rules, load_policy};
 use journeyman_policy::{Call, Layer, Rules};
 use journeyman_protocol::{Decision, Effects, Mode, RelPath};

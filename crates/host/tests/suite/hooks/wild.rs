@@ -5,7 +5,7 @@ use journeyman_model::ModelRequest;
 use journeyman_protocol::{Effects, Message, SessionId, UnixMillis};
 use serde_json::json;
 
-use crate::support::{Project, bash, before, call, configured, denied, edit, has_python, result};
+use super::support::{Project, bash, before, call, configured, denied, edit, has_python, result};
 
 const BLOCK_RM: &str = r#"#!/usr/bin/env python3
 import json, re, sys

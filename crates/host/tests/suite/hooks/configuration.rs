@@ -8,7 +8,7 @@ use journeyman_host::config::{Trusted, load};
 use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{Network, Sandbox, SandboxSettings};
 
-use crate::support::{Project, bash, before, configured, reason_of};
+use super::support::{Project, bash, before, configured, reason_of};
 
 fn load_from(
     project: &Project,
@@ -104,7 +104,7 @@ fn a_projects_hooks_need_trust_in_the_file_and_in_the_scripts_it_runs() {
     let trusted = || Trusted::Remembered(&store);
     let untrusted =
         |project: &Project| match load(&project.environment(), &project.root(), &[], trusted(), None) {
-            Err(journeyman_host::ConfigError::Untrusted { path, keys, values, hash }) => {
+            Err(journeyman_host::config::ConfigError::Untrusted { path, keys, values, hash }) => {
                 (path, keys, values, hash)
             }
             other => panic!("{other:?}"),

@@ -140,13 +140,7 @@ pub(crate) fn reason_of(decision: &PreTool) -> &str {
 }
 
 pub(crate) fn has_python() -> bool {
-    let found =
-        std::process::Command::new("python3").arg("--version").output().is_ok_and(|it| it.status.success());
-    if !found {
-        assert!(std::env::var_os("JM_NO_SKIP").is_none(), "python3 is missing");
-        eprintln!("SKIPPED: python3 is missing");
-    }
-    found
+    journeyman_testkit::has_program("python3")
 }
 
 /// A pipe by name: reading it to its end waits for every process that has it open.

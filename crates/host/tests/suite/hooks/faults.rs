@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use journeyman_agent::hooks::{HOOK_OUTPUT_BYTES, HOOK_TEXT_CHARS, PreTool, PreToolSaid};
 use rustix::fs::OFlags;
 
-use crate::support::{Project, bash, before, configured, denied, pipe, reason_of};
+use super::support::{Project, bash, before, configured, denied, pipe, reason_of};
 
 #[tokio::test]
 async fn a_hook_that_hangs_denies_the_call_and_its_processes_end() {

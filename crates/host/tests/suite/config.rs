@@ -1,12 +1,11 @@
 //! What the layers of configuration promise.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use journeyman_host::ConfigError;
+use journeyman_host::config::ConfigError;
 use journeyman_host::config::{Environment, Flag, KEYS, Loaded, Source, TrustStore, Trusted, load};
 use journeyman_protocol::Mode;
 use tempfile::TempDir;

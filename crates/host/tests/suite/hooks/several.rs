@@ -10,7 +10,7 @@ use journeyman_model::ModelRequest;
 use journeyman_protocol::{Block, Message};
 use serde_json::json;
 
-use crate::support::{Project, bash, before, configured, denied, pipe, result};
+use super::support::{Project, bash, before, configured, denied, pipe, result};
 
 #[tokio::test]
 async fn deny_beats_ask_beats_approve_and_the_first_of_a_kind_gives_the_reason() {
