@@ -1,6 +1,6 @@
 //! What the sandbox costs, beside bare measures of the same run: `cargo xtask bench sandbox` runs every case.
 //!
-//! `sandbox_cost start|overlay|tiers|flood`. Fails where a bound is missed. Times are of whole commands, from the
+//! `sandbox_cost start|overlay|tiers|metadata|flood`. Fails where a bound is missed. Times are of whole commands, from the
 //! request to the known end; plain and confined ones take turns, so that a noisy machine disturbs both alike.
 #![allow(
     clippy::print_stdout,
@@ -53,6 +53,11 @@ mod linux {
     const FLOOD_KIB: u64 = 1024;
     const FLOODS: usize = 5;
 
+    /// The argument that turns this program into a command that changes modes, of this file, so often.
+    const CHANGE_MODES: &str = "change-modes";
+    const CHANGED: &str = "changed";
+    const CHANGES: u32 = 20_000;
+
     pub(super) fn main() -> ExitCode {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("project");
@@ -61,9 +66,11 @@ mod linux {
             Some("start") => start(&root),
             Some("overlay") => overlay(place.path(), &root),
             Some("tiers") => tiers(&root),
+            Some("metadata") => metadata(&root),
+            Some(CHANGE_MODES) => change_modes(),
             Some("flood") => flood(&root),
             _ => {
-                eprintln!("usage: sandbox_cost start|overlay|tiers|flood");
+                eprintln!("usage: sandbox_cost start|overlay|tiers|metadata|flood");
                 return ExitCode::from(2);
             }
         };
@@ -209,6 +216,40 @@ mod linux {
                 told("confined", inside);
             });
         }
+        true
+    }
+
+    /// The cost of a `chmod`, which with Landlock alone another process makes.
+    fn metadata(root: &Path) -> bool {
+        std::fs::write(root.join(CHANGED), "").unwrap();
+        let program = std::env::current_exe().unwrap();
+        let bare = std::process::Command::new(&program).arg(CHANGE_MODES).current_dir(root).output().unwrap();
+        println!("metadata: {CHANGES} times chmod, a call's time in microseconds");
+        println!("  plain: {}", String::from_utf8_lossy(&bare.stdout).trim());
+        for tier in [SandboxTier::Namespaces, SandboxTier::Landlock] {
+            let sandbox = sandbox(tier);
+            let mut request = request(root, tier);
+            request.argv = vec![program.clone().into(), CHANGE_MODES.into()];
+            request.read_only.extend(program.parent().map(Path::to_owned));
+            let completed = block_on(async {
+                let running = sandbox.spawn(request, CancellationToken::new()).await.unwrap();
+                running.wait().await.unwrap()
+            });
+            assert_eq!(completed.outcome, Outcome::Exited(0), "{}", completed.combined.text);
+            println!("  {tier}: {}", completed.stdout.text.trim());
+        }
+        true
+    }
+
+    /// The command of [`metadata`]: changes a file's mode, and prints the time of a call.
+    fn change_modes() -> bool {
+        let file = std::ffi::CString::new(CHANGED).unwrap();
+        let begun = Instant::now();
+        for turn in 0..CHANGES {
+            let mode = rustix::fs::Mode::from_raw_mode(0o600 + turn % 2);
+            rustix::fs::chmod(&*file, mode).unwrap();
+        }
+        println!("{:.2}", milliseconds(begun.elapsed()) * 1e3 / f64::from(CHANGES));
         true
     }
 

@@ -58,6 +58,8 @@ mod sandbox;
 #[cfg_attr(not(target_os = "macos"), allow(dead_code))]
 mod seatbelt;
 mod spill;
+#[cfg(target_os = "linux")]
+mod syscalls;
 mod toolchain;
 mod trial;
 mod unconfined;

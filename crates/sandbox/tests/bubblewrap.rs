@@ -236,7 +236,9 @@ fn what_cant_be_kept_is_refused() {
             let error = spawn(mounted).unwrap_err();
             assert!(error.to_string().contains("bubblewrap can't join"), "{error}");
         }
-        Err(error) => skip(&error.to_string()),
+        Err(error) => {
+            skip(&error.to_string());
+        }
     }
     std::os::unix::fs::symlink(".git", project.path().join("link")).unwrap();
     let mut link = shell(project.path(), "true");

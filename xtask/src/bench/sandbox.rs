@@ -10,7 +10,7 @@ use serde_json::Value;
 use syn::visit::Visit;
 
 /// Each in a process of its own, so that its memory is.
-const CASES: [&str; 4] = ["start", "overlay", "flood", "tiers"];
+const CASES: [&str; 5] = ["start", "overlay", "flood", "tiers", "metadata"];
 /// Microseconds of a verdict.
 const VERDICT: f64 = 50.0;
 /// Where the commands are that verdicts are passed on.

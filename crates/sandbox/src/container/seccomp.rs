@@ -1,10 +1,11 @@
 //! The profile of system calls for a container, as the JSON that Docker and Podman take.
 //!
-//! It allows by name, so that calls which are newer than this list stay closed, and judges by argument what the
-//! filter of [`crate::namespaces`] judges by argument; a test holds the two lists together. Names that the runtime's
-//! library doesn't know are passed over by it, and denied.
+//! The profile allows by name, so that calls newer than this list stay closed. Calls with a row in [`crate::syscalls`]
+//! have that row's rule. The service's library passes over names that it doesn't know, which are denied then.
 
 use serde_json::{Value, json};
+
+use crate::syscalls::{CALLS, CREATES, FilteredTier, IP_PROTOCOLS, Rule, SET_ID, TERMINAL_TYPING};
 
 /// Calls that builds and tests need, of both architectures; each is told by its name in the kernel's tables.
 const ALLOWED: &[&str] = &[
@@ -292,55 +293,32 @@ const ALLOWED: &[&str] = &[
     "writev",
 ];
 
-/// Absent rather than forbidden: programs fall back without a word. What may be asked hides behind a pointer in the
-/// first two.
-const MISSING: &[&str] =
-    &["clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register", "fchmodat2"];
-
-/// Calls that set a file's mode, and which argument it is: none may set the user's or the group's identity.
-const MODES: &[(&str, u32)] =
-    &[("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("creat", 1), ("mknod", 1), ("mknodat", 2)];
-
-const SET_ID: u64 = 0o6000;
-/// `O_CREAT`, and `O_TMPFILE` without `O_DIRECTORY`, by which a file is made with the mode that goes along.
-const CREATES: u64 = 0o100 | 0o20_000_000;
-/// What `clone` and `unshare` make namespaces by. The last is `unshare`'s alone: in `clone` it belongs to the signal.
-const NAMESPACES: u64 = 0x7e02_0000;
-const TIME_NAMESPACE: u64 = 0x80;
-/// Arguments that the kernel takes as 32 bits may have anything above them.
+/// The low 32 bits of an argument: those above may be anything where the kernel doesn't read them.
 const LOW: u64 = 0xffff_ffff;
 
-/// Families and protocols of sockets: of IP the usual ones and ICMP, of netlink only the routes, which `getifaddrs`
-/// reads. SCTP, raw and multipath sockets, vsock and the rest are kernel code that builds don't need.
-const IP_PROTOCOLS: [u64; 5] = [0, 6, 17, 1, 58];
-const UNIX: u64 = 1;
-const IP: [u64; 2] = [2, 10];
-const NETLINK: u64 = 16;
-
 /// Execution domains: Linux's own, and without a random layout, which debuggers and sanitizers ask for; the last asks
-/// what it is.
-const PERSONALITIES: [u64; 3] = [0, 0x0004_0000, LOW];
+/// for the present one.
+const PERSONALITIES: [u32; 3] = [0, 0x0004_0000, u32::MAX];
 
-/// Type into a terminal, and the console's commands that can do the same.
-const TERMINAL_TYPING: [u64; 2] = [0x5412, 0x541c];
-
-const EPERM: u32 = 1;
-const ENOSYS: u32 = 38;
-
-/// The profile as text.
+/// Returns the profile as text.
 pub(super) fn profile() -> String {
-    let mut calls = vec![
-        json!({ "names": ALLOWED, "action": "SCMP_ACT_ALLOW" }),
-        json!({ "names": MISSING, "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS }),
-    ];
-    calls.extend(
-        conditional().into_iter().map(
-            |(name, arguments)| json!({ "names": [name], "action": "SCMP_ACT_ALLOW", "args": arguments }),
-        ),
-    );
+    let mut calls = vec![json!({ "names": ALLOWED, "action": "SCMP_ACT_ALLOW" })];
+    let allow =
+        |name: &str, tests: &[Value]| json!({ "names": [name], "action": "SCMP_ACT_ALLOW", "args": tests });
+    for call in CALLS.iter().filter(|call| call.applies_to(FilteredTier::Container)) {
+        match call.rule {
+            // The default.
+            Rule::Fail(libc::EPERM) => {}
+            Rule::Fail(error) => {
+                calls.push(json!({ "names": [call.name], "action": "SCMP_ACT_ERRNO", "errnoRet": error }));
+            }
+            rule => calls.extend(ways(rule).iter().map(|tests| allow(call.name, tests))),
+        }
+    }
+    calls.extend(PERSONALITIES.map(|domain| allow("personality", &[equal(0, domain)])));
     json!({
         "defaultAction": "SCMP_ACT_ERRNO",
-        "defaultErrnoRet": EPERM,
+        "defaultErrnoRet": libc::EPERM,
         "architectures": [ARCHITECTURE],
         "syscalls": calls,
     })
@@ -351,34 +329,34 @@ pub(super) fn profile() -> String {
 const ARCHITECTURE: &str =
     if cfg!(target_arch = "aarch64") { "SCMP_ARCH_AARCH64" } else { "SCMP_ARCH_X86_64" };
 
-/// What is allowed with certain arguments. Each entry is one way; within it all arguments must be so.
-fn conditional() -> Vec<(&'static str, Vec<Value>)> {
-    let mut ways = vec![
-        ("clone", vec![masked(0, NAMESPACES, 0)]),
-        ("unshare", vec![masked(0, NAMESPACES | TIME_NAMESPACE, 0)]),
-        // A process's own limits; another's may be those of what watches it.
-        ("prlimit64", vec![masked(0, LOW, 0)]),
-        ("socketpair", vec![masked(0, LOW, UNIX)]),
-        ("socket", vec![masked(0, LOW, UNIX)]),
-        ("socket", vec![masked(0, LOW, NETLINK), masked(2, LOW, 0)]),
-        ("open", vec![masked(1, CREATES, 0)]),
-        ("open", vec![masked(2, SET_ID, 0)]),
-        ("openat", vec![masked(2, CREATES, 0)]),
-        ("openat", vec![masked(3, SET_ID, 0)]),
-    ];
-    for family in IP {
-        let way = |protocol| ("socket", vec![masked(0, LOW, family), masked(2, LOW, protocol)]);
-        ways.extend(IP_PROTOCOLS.map(way));
+/// Returns the lists of tests with which the rule lets a call pass: all tests of one list must hold.
+fn ways(rule: Rule) -> Vec<Vec<Value>> {
+    match rule {
+        Rule::Only { argument, value, .. } => vec![vec![equal(argument, value)]],
+        Rule::Without { argument, bits } => vec![vec![masked(argument, bits.into(), 0)]],
+        Rule::Mode { argument } => vec![vec![masked(argument, SET_ID.into(), 0)]],
+        Rule::Creates { flags, mode } => {
+            vec![vec![masked(flags, CREATES.into(), 0)], vec![masked(mode, SET_ID.into(), 0)]]
+        }
+        Rule::Ioctl => all_but(TERMINAL_TYPING).into_iter().map(|test| vec![test]).collect(),
+        Rule::Socket => {
+            let [unix, netlink, ip4, ip6] = [libc::AF_UNIX, libc::AF_NETLINK, libc::AF_INET, libc::AF_INET6]
+                .map(|family| equal(0, family.cast_unsigned()));
+            // Of netlink only the routes, which `getifaddrs` reads.
+            let routes = vec![netlink, equal(2, libc::NETLINK_ROUTE.cast_unsigned())];
+            let of_ip =
+                |family: &Value| IP_PROTOCOLS.map(|protocol| vec![family.clone(), equal(2, protocol)]);
+            [vec![unix], routes].into_iter().chain(of_ip(&ip4)).chain(of_ip(&ip6)).collect()
+        }
+        // No row for containers has these.
+        Rule::Fail(_) | Rule::Never { .. } | Rule::Priority { .. } | Rule::Metadata => Vec::new(),
     }
-    ways.extend(PERSONALITIES.map(|domain| ("personality", vec![masked(0, LOW, domain)])));
-    ways.extend(MODES.iter().map(|(name, mode)| (*name, vec![masked(*mode, SET_ID, 0)])));
-    ways.extend(all_but(TERMINAL_TYPING).into_iter().map(|test| ("ioctl", vec![test])));
-    ways
 }
 
-/// Tests of which at least one passes for any 32 bits but these two values: the library can't say «is not» of half an
-/// argument.
-fn all_but([first, second]: [u64; 2]) -> Vec<Value> {
+/// Returns tests of which at least one passes for any 32 bits but these two values: the library can't test half an
+/// argument for inequality.
+fn all_but(values: [u32; 2]) -> Vec<Value> {
+    let [first, second] = values.map(u64::from);
     let differing = first ^ second;
     let common = (0..32).map(|bit| 1_u64 << bit).filter(|bit| differing & bit == 0);
     let mut tests: Vec<Value> = common.map(|bit| masked(1, bit, !first & bit)).collect();
@@ -395,7 +373,12 @@ fn all_but([first, second]: [u64; 2]) -> Vec<Value> {
     }
 }
 
-/// «The argument's bits of this mask are these.»
+/// A test that the argument's low 32 bits are this value.
+fn equal(index: u32, value: u32) -> Value {
+    masked(index, LOW, value.into())
+}
+
+/// A test that the argument's bits in this mask are these.
 fn masked(index: u32, mask: u64, bits: u64) -> Value {
     json!({ "index": index, "value": mask, "valueTwo": bits, "op": "SCMP_CMP_MASKED_EQ" })
 }
@@ -492,29 +475,20 @@ mod tests {
             let passes = tests
                 .iter()
                 .any(|test| value & test["value"].as_u64().unwrap() == test["valueTwo"].as_u64().unwrap());
-            assert_eq!(passes, !TERMINAL_TYPING.contains(&value), "{value:x}");
+            assert_eq!(passes, !TERMINAL_TYPING.map(u64::from).contains(&value), "{value:x}");
         }
     }
 
     #[test]
-    fn what_namespaces_deny_is_denied_here() {
+    fn calls_that_the_table_denies_are_in_no_list_of_allowed_ones() {
         let mut names: Vec<&str> = ALLOWED.to_vec();
         names.sort_unstable();
         let before = names.len();
         names.dedup();
         assert_eq!(before, names.len());
-        let filter = include_str!("../namespaces/filter.rs");
-        for list in ["const DENIED:", "const MISSING:"] {
-            let (_, list) = filter.split_once(list).unwrap();
-            let (list, _) = list.split_once("];").unwrap();
-            let denied: Vec<&str> = list
-                .lines()
-                .filter_map(|line| line.trim().strip_prefix("libc::SYS_")?.strip_suffix(','))
-                .collect();
-            assert!(denied.len() > 4, "{list}");
-            for name in denied {
-                assert!(!allows(name, &[]), "{name}");
-            }
+        for call in CALLS.iter().filter(|call| call.applies_to(FilteredTier::Container)) {
+            assert!(!ALLOWED.contains(&call.name), "{}", call.name);
+            assert_eq!(matches!(call.rule, Rule::Fail(_)), ways(call.rule).is_empty(), "{}", call.name);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::sys;
 use super::wire::Canary;
 
 /// One bit for each way out, with what it means. [`NESTED`] is told, not fatal.
-pub(super) const ESCAPES: [(i32, &str); 11] = [
+pub(super) const ESCAPES: [(i32, &str); 12] = [
     (1, "a file outside the project could be read"),
     (2, "a file outside the project could be written"),
     (4, "a masked file could be read"),
@@ -23,6 +23,7 @@ pub(super) const ESCAPES: [(i32, &str); 11] = [
     (256, "the project could not be written"),
     (2048, "a process outside could be signalled"),
     (BOUND, "capabilities weren't given up for good"),
+    (METADATA, "modes of files outside the project could be changed"),
 ];
 /// What Landlock alone doesn't hold: in a writable project everything can be written, …
 const PROTECTED: i32 = 8;
@@ -30,8 +31,10 @@ const PROTECTED: i32 = 8;
 const SEEN: i32 = 32;
 /// … and a user who has no capability can't give up the right to have some. None can be gained all the same.
 const BOUND: i32 = 8192;
+/// Landlock has no right for a file's mode, times and owner. They are held where the kernel can ask the supervisor.
+pub(super) const METADATA: i32 = 32768;
 /// All of these.
-pub(super) const BEYOND_LANDLOCK: i32 = PROTECTED | SEEN | BOUND;
+pub(super) const BEYOND_LANDLOCK: i32 = PROTECTED | SEEN | BOUND | METADATA;
 /// A further user namespace could be made: more of the kernel is exposed, nothing is open yet.
 pub(super) const NESTED: i32 = 512;
 /// The memory of the tree can't be counted.
@@ -70,9 +73,10 @@ pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16, co
         sees(canary.agent),
         has_privileges(),
         opens(c"/proc/sys/kernel/core_pattern", OFlags::WRONLY),
-        !opens(canary.inside, create),
+        !opens(canary.inside, create) || !changes_mode(canary.inside),
         signals(canary.agent),
         rustix::thread::capability_is_in_bounding_set(rustix::thread::CapabilitySet::SYS_ADMIN) != Ok(false),
+        changes_mode(canary.outside),
     ];
     let escaped =
         ESCAPES.iter().zip(tried).filter(|(_, got_out)| *got_out).fold(0, |bits, ((bit, _), _)| bits | bit);
@@ -83,6 +87,10 @@ pub(super) fn escapes(canary: &Canary<&CStr>, own_network: bool, listen: u16, co
         (UNCOUNTED, !counted),
     ];
     told.into_iter().filter(|(_, seen)| *seen).fold(escaped, |bits, (bit, _)| bits | bit)
+}
+
+fn changes_mode(path: &CStr) -> bool {
+    rustix::fs::chmod(path, Mode::from_raw_mode(0o600)).is_ok()
 }
 
 /// The device 0:0 stands for a removed file in overlays, and may be made by everybody since Linux 5.8.

@@ -1,12 +1,14 @@
-//! The system-call filter: a deny list in the kernel's packet-filter code.
+//! The system-call filter of commands that this program confines itself: the kernel's packet-filter code for the rows
+//! of [`crate::syscalls`].
 //!
-//! Namespaces and dropped capabilities already confine; this takes away parts of the kernel that builds and
-//! tests don't need and that break-outs have started from. A deny list, because build tools vary too much
-//! for an allow list.
+//! Namespaces and dropped capabilities already confine; the filter takes away parts of the kernel that builds and
+//! tests don't need and that break-outs have started from. It is a deny list, because build tools vary too much for an
+//! allow list. The crate `seccompiler` would do less: its filters have one action for all calls that match, none of
+//! them the notifier's, and compare call numbers one after the other.
 
-/// No further namespaces by `clone` or `unshare`: mount, cgroup, host name, IPC, user, process, network, time.
-const NAMESPACE_FLAGS: u32 =
-    0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000 | 0x1000_0000 | 0x2000_0000 | 0x4000_0000 | 0x80;
+use crate::syscalls::{
+    ATTRIBUTE_CHANGES, CALLS, CREATES, Call, FilteredTier, IP_PROTOCOLS, Rule, SET_ID, TERMINAL_TYPING,
+};
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
@@ -18,99 +20,6 @@ const ARCHITECTURE: Option<u32> = None;
 /// Calls from this number on belong to the x32 ABI, which would slip past comparisons by number.
 const X32: u32 = 0x4000_0000;
 
-const DENIED: &[libc::c_long] = &[
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_open_tree,
-    libc::SYS_move_mount,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_mount_setattr,
-    OPEN_TREE_ATTR,
-    STATMOUNT,
-    LISTMOUNT,
-    libc::SYS_setns,
-    libc::SYS_chroot,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
-    libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_reboot,
-    libc::SYS_quotactl,
-    QUOTACTL_FD,
-    libc::SYS_acct,
-    libc::SYS_syslog,
-    libc::SYS_name_to_handle_at,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_fanotify_init,
-    libc::SYS_clock_settime,
-    libc::SYS_clock_adjtime,
-    libc::SYS_adjtimex,
-    libc::SYS_settimeofday,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_vhangup,
-    libc::SYS_lookup_dcookie,
-    libc::SYS_nfsservctl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_modify_ldt,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_iopl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_ioperm,
-];
-
-// Linux 5.14, 6.8 and 6.15, the same numbers on every architecture.
-const QUOTACTL_FD: libc::c_long = 443;
-const STATMOUNT: libc::c_long = 457;
-const LISTMOUNT: libc::c_long = 458;
-const OPEN_TREE_ATTR: libc::c_long = 467;
-
-/// Absent rather than forbidden: programs fall back without a word. `clone3` hides its flags behind a pointer,
-/// and `openat2` its mode.
-const MISSING: &[libc::c_long] = &[
-    libc::SYS_clone3,
-    libc::SYS_openat2,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-];
-
-/// Set-user-ID and set-group-ID: a program with one of them, left in the project, would run as the user for
-/// everybody on the machine.
-const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
-
-/// `fchmodat2` (Linux 6.6), the same number on every architecture.
-const FCHMODAT2: libc::c_long = 452;
-
-/// Calls that set a file's mode, and which argument it is.
-const MODES: &[(libc::c_long, u32)] = &[
-    #[cfg(target_arch = "x86_64")]
-    (libc::SYS_chmod, ARGUMENT_1),
-    (libc::SYS_fchmod, ARGUMENT_1),
-    (libc::SYS_fchmodat, ARGUMENT_2),
-    (FCHMODAT2, ARGUMENT_2),
-    #[cfg(target_arch = "x86_64")]
-    (libc::SYS_creat, ARGUMENT_1),
-    #[cfg(target_arch = "x86_64")]
-    (libc::SYS_mknod, ARGUMENT_1),
-    (libc::SYS_mknodat, ARGUMENT_2),
-];
-
 // <linux/filter.h>: load a word, jump, return.
 const LOAD: u16 = 0x20;
 const ALWAYS: u16 = 0x05;
@@ -119,17 +28,14 @@ const AT_LEAST: u16 = 0x35;
 const ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
-// Offsets in `struct seccomp_data` of the low words, little-endian.
+// Offsets in `struct seccomp_data`, little-endian.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
-const ARGUMENT_0: u32 = 16;
-const ARGUMENT_1: u32 = 24;
-const ARGUMENT_2: u32 = 32;
-const ARGUMENT_3: u32 = 40;
 
-// <asm-generic/ioctls.h>: type into a terminal, and Linux's console commands, which can do the same.
-const TIOCSTI: u32 = 0x5412;
-const TIOCLINUX: u32 = 0x541c;
+/// The offset of an argument's low word.
+const fn low_word(argument: u32) -> u32 {
+    16 + 8 * argument
+}
 
 const ALLOW: u32 = 0x7fff_0000;
 
@@ -150,25 +56,25 @@ struct Instruction {
 struct Program(Vec<Instruction>);
 
 impl Program {
-    fn put(&mut self, code: u16, value: u32, then: u8, otherwise: u8) {
+    fn push(&mut self, code: u16, value: u32, then: u8, otherwise: u8) {
         self.0.push(Instruction { code, then, otherwise, value });
     }
 
     fn load(&mut self, offset: u32) {
-        self.put(LOAD, offset, 0, 0);
+        self.push(LOAD, offset, 0, 0);
     }
 
     fn finish(&mut self, action: u32) {
-        self.put(RETURN, action, 0, 0);
+        self.push(RETURN, action, 0, 0);
     }
 
-    /// If the loaded word passes the test, ends with `action`.
+    /// Ends with `action` if the loaded word passes the test.
     fn finish_if(&mut self, test: u16, value: u32, action: u32) {
-        self.put(test, value, 0, 1);
+        self.push(test, value, 0, 1);
         self.finish(action);
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    fn to_bytes(&self) -> Vec<u8> {
         let encode = |instruction: &Instruction| {
             let ([a, b], [c, d, e, f]) = (instruction.code.to_ne_bytes(), instruction.value.to_ne_bytes());
             [a, b, instruction.then, instruction.otherwise, c, d, e, f]
@@ -177,159 +83,71 @@ impl Program {
     }
 }
 
-/// Which sockets there may be.
+/// What confines a command besides the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sockets {
-    /// Unix, IPv4 and IPv6, and of netlink the routes, for a command with process and mount namespaces.
-    Namespaced,
-    /// IPv4 and IPv6 with the routes, wherever they lead. No Unix sockets: without a mount namespace those of services can be reached.
-    Internet,
-    /// None but pairs.
-    None,
+pub(super) enum Confinement {
+    /// Namespaces: every local socket, and the internet's in the command's own network.
+    Namespaces,
+    /// Landlock alone.
+    Landlock {
+        /// Sockets of IPv4 and IPv6 may be made, wherever they lead. No Unix sockets: without a mount namespace those
+        /// of services can be reached.
+        internet: bool,
+        /// Changes of files' metadata go to the supervisor.
+        notify: bool,
+    },
 }
 
-/// Nothing keeps these apart where there is no namespace: memory, semaphores and queues are everybody's.
-const SHARED: &[libc::c_long] = &[
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_semget,
-    libc::SYS_semctl,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_msgget,
-    libc::SYS_msgctl,
-    libc::SYS_msgsnd,
-    libc::SYS_msgrcv,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
-];
+impl Confinement {
+    fn tier(self) -> FilteredTier {
+        match self {
+            Self::Namespaces => FilteredTier::Namespaces,
+            Self::Landlock { .. } => FilteredTier::Landlock,
+        }
+    }
 
-/// Landlock lets a command watch directories that it may not read. Programs poll where there are no watches.
-const WATCHES: &[libc::c_long] = &[
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_inotify_init,
-    libc::SYS_inotify_init1,
-    libc::SYS_inotify_add_watch,
-];
+    /// The action for changes of metadata.
+    fn metadata(self) -> u32 {
+        if matches!(self, Self::Landlock { notify: true, .. }) { libc::SECCOMP_RET_USER_NOTIF } else { ALLOW }
+    }
+}
 
-/// Landlock doesn't look at these. Programs take a file system without attributes as it is.
-const ATTRIBUTES: &[libc::c_long] = &[
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
-    SETXATTRAT,
-    REMOVEXATTRAT,
-    FILE_SETATTR,
-];
-
-// Linux 6.13 and 6.17, the same numbers on every architecture.
-const SETXATTRAT: libc::c_long = 463;
-const REMOVEXATTRAT: libc::c_long = 466;
-const FILE_SETATTR: libc::c_long = 469;
-
-/// `ioctl`s that change a file's attributes though it is only open for reading: `FS_IOC_SETFLAGS`,
-/// `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, and `FS_IOC_ENABLE_VERITY`, after which it can never be written again.
-const ATTRIBUTE_COMMANDS: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685];
-
-/// Calls that take a process or thread first. Neither namespaces nor Landlock's scopes keep a command from changing
-/// those of the process that watches it.
-const SCHEDULES: &[libc::c_long] = &[
-    libc::SYS_sched_setaffinity,
-    libc::SYS_sched_setscheduler,
-    libc::SYS_sched_setparam,
-    libc::SYS_sched_setattr,
-];
-
-/// Calls that take first what is meant, and second whose; and the number by which a single process or thread is meant.
-const PRIORITIES: &[(libc::c_long, u32)] = &[(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
-
-/// The bytes of the filter that lets these sockets through, or `None` on an architecture it isn't written for. Without
-/// namespaces it closes what those would.
-pub(super) fn build(sockets: Sockets) -> Option<Vec<u8>> {
+/// The bytes of the filter beside this confinement, or `None` on an architecture it isn't written for.
+pub(super) fn build(confinement: Confinement) -> Option<Vec<u8>> {
     let architecture = ARCHITECTURE?;
     let mut program = Program::default();
     program.load(ARCH);
-    program.put(EQUAL, architecture, 1, 0);
+    program.push(EQUAL, architecture, 1, 0);
     // Foreign ABIs (32-bit programs) would need a list of their own.
     program.finish(fail(libc::ENOSYS));
     program.load(NUMBER);
-    program.0.append(&mut decide(&ranges(sockets)).0);
-    Some(program.bytes())
+    program.0.append(&mut decide(&ranges(confinement)).0);
+    Some(program.to_bytes())
 }
 
-/// From which call number on which block applies, until the next.
-fn ranges(allowed: Sockets) -> Vec<(u32, Program)> {
-    let block = |write: fn(&mut Program)| {
-        let mut block = Program::default();
-        write(&mut block);
-        block
-    };
-    let allow = block(|block| block.finish(ALLOW));
-    let mut special: Vec<(u32, Program)> = Vec::with_capacity(DENIED.len() + 16);
-    let mut on = |number: libc::c_long, block: Program| {
-        special.extend(u32::try_from(number).map(|number| (number, block)))
-    };
-    DENIED.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::EPERM)))));
-    MISSING.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
-    on(libc::SYS_clone, block(|block| namespaces(block, NAMESPACE_FLAGS & !libc::CSIGNAL.cast_unsigned())));
-    on(libc::SYS_unshare, block(|block| namespaces(block, NAMESPACE_FLAGS)));
-    // Another's limits, such as those of pid 1, which then can't do its work. Libraries set their own by 0.
-    on(libc::SYS_prlimit64, block(|block| own(block, ARGUMENT_0)));
-    on(libc::SYS_ioctl, if allowed == Sockets::Namespaced { block(terminals) } else { block(commands) });
-    on(libc::SYS_socketpair, block(pairs));
-    on(
-        libc::SYS_socket,
-        match allowed {
-            Sockets::Namespaced => block(sockets),
-            Sockets::Internet => block(internet),
-            Sockets::None => block(|block| block.finish(fail(libc::EAFNOSUPPORT))),
-        },
-    );
-    let whose = if allowed == Sockets::Namespaced { not_first } else { own };
-    for number in SCHEDULES {
-        let mut block = Program::default();
-        whose(&mut block, ARGUMENT_0);
-        on(*number, block);
-    }
-    for (number, single) in PRIORITIES {
-        let mut block = Program::default();
-        priority(&mut block, *single, whose);
-        on(*number, block);
-    }
-    if allowed != Sockets::Namespaced {
-        SHARED.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
-        WATCHES.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOSYS)))));
-        ATTRIBUTES.iter().for_each(|number| on(*number, block(|block| block.finish(fail(libc::ENOTSUP)))));
-        // Everybody's processes can be seen: nothing is meant for all of them.
-        on(libc::SYS_kill, block(not_everybody));
-    }
-    for (number, argument) in MODES {
-        let mut block = Program::default();
-        modes(&mut block, *argument);
-        on(*number, block);
-    }
-    #[cfg(target_arch = "x86_64")]
-    on(libc::SYS_open, block(|block| openings(block, ARGUMENT_1, ARGUMENT_2)));
-    on(libc::SYS_openat, block(|block| openings(block, ARGUMENT_2, ARGUMENT_3)));
-    special.sort_unstable_by_key(|(number, _)| *number);
+/// Call numbers with the block that applies from each until the next.
+fn ranges(confinement: Confinement) -> Vec<(u32, Program)> {
+    let allow = Program(vec![Instruction { code: RETURN, then: 0, otherwise: 0, value: ALLOW }]);
+    let rows = CALLS.iter().filter(|call| call.applies_to(confinement.tier()));
+    let mut judged: Vec<(u32, Program)> =
+        rows.filter_map(|call| Some((u32::try_from(call.number).ok()?, block(call, confinement)))).collect();
+    judged.sort_unstable_by_key(|(number, _)| *number);
     let mut ranges = vec![(0, allow.clone())];
-    for (number, block) in special {
-        // A neighbour's end that lies here gives way to this call.
+    for (number, block) in judged {
+        // The allowed range that the neighbour before began here has no call.
         ranges.retain(|(from, _)| *from != number);
         ranges.push((number, block));
         ranges.push((number + 1, allow.clone()));
     }
-    ranges.push((X32, block(|block| block.finish(fail(libc::ENOSYS)))));
+    let mut foreign = Program::default();
+    foreign.finish(fail(libc::ENOSYS));
+    ranges.push((X32, foreign));
     ranges.dedup_by(|later, earlier| later.1 == earlier.1);
     ranges
 }
 
-/// A tree of comparisons. The kernel runs the filter once for each call number when it is installed, so a
-/// list of comparisons would cost a tenth of a millisecond a command.
+/// Writes a tree of comparisons. The kernel runs the filter once for each call number when it is installed, so a list
+/// of comparisons would cost a tenth of a millisecond a command.
 fn decide(ranges: &[(u32, Program)]) -> Program {
     let (low, high) = ranges.split_at(ranges.len() / 2);
     let (Some(_), Some((border, _))) = (low.first(), high.first()) else {
@@ -338,11 +156,11 @@ fn decide(ranges: &[(u32, Program)]) -> Program {
     let (mut low, mut high) = (decide(low), decide(high));
     let mut program = Program::default();
     match u8::try_from(low.0.len()) {
-        Ok(distance) => program.put(AT_LEAST, *border, distance, 0),
+        Ok(distance) => program.push(AT_LEAST, *border, distance, 0),
         // Conditional jumps reach 255 instructions.
         Err(_) => {
-            program.put(AT_LEAST, *border, 0, 1);
-            program.put(ALWAYS, u32::try_from(low.0.len()).unwrap_or(u32::MAX), 0, 0);
+            program.push(AT_LEAST, *border, 0, 1);
+            program.push(ALWAYS, u32::try_from(low.0.len()).unwrap_or(u32::MAX), 0, 0);
         }
     }
     program.0.append(&mut low.0);
@@ -350,101 +168,90 @@ fn decide(ranges: &[(u32, Program)]) -> Program {
     program
 }
 
-fn namespaces(block: &mut Program, flags: u32) {
-    block.load(ARGUMENT_0);
-    block.finish_if(ANY_BIT, flags, fail(libc::EPERM));
-    block.finish(ALLOW);
-}
-
-fn modes(block: &mut Program, mode: u32) {
-    block.load(mode);
-    block.finish_if(ANY_BIT, SET_ID, fail(libc::EPERM));
-    block.finish(ALLOW);
-}
-
-/// Without these flags nothing is created, and the mode is whatever was in the register.
-fn openings(block: &mut Program, flags: u32, mode: u32) {
-    // <asm-generic/fcntl.h>: `O_TMPFILE` without `O_DIRECTORY`.
-    const TEMPORARY: u32 = 0o20_000_000;
-    block.load(flags);
-    block.put(ANY_BIT, libc::O_CREAT.cast_unsigned() | TEMPORARY, 1, 0);
-    block.finish(ALLOW);
-    modes(block, mode);
-}
-
-fn terminals(block: &mut Program) {
-    block.load(ARGUMENT_1);
-    block.finish_if(EQUAL, TIOCSTI, fail(libc::EPERM));
-    block.finish_if(EQUAL, TIOCLINUX, fail(libc::EPERM));
-    block.finish(ALLOW);
-}
-
-/// The same, and what changes files' attributes.
-fn commands(block: &mut Program) {
-    block.load(ARGUMENT_1);
-    for command in ATTRIBUTE_COMMANDS {
-        block.finish_if(EQUAL, command, fail(libc::ENOTSUP));
+/// The instructions that judge one call.
+fn block(call: &Call, confinement: Confinement) -> Program {
+    let mut block = Program::default();
+    match call.rule {
+        Rule::Fail(error) => block.finish(fail(error)),
+        Rule::Only { argument, value, error } => {
+            block.load(low_word(argument));
+            block.finish_if(EQUAL, value, ALLOW);
+            block.finish(fail(error));
+        }
+        Rule::Never { argument, values, error } => {
+            block.load(low_word(argument));
+            values.iter().for_each(|value| block.finish_if(EQUAL, *value, fail(error)));
+            block.finish(ALLOW);
+        }
+        Rule::Without { argument, bits } => without(&mut block, argument, bits, ALLOW),
+        Rule::Creates { flags, mode } => {
+            block.load(low_word(flags));
+            block.push(ANY_BIT, CREATES, 1, 0);
+            block.finish(ALLOW);
+            without(&mut block, mode, SET_ID, ALLOW);
+        }
+        Rule::Priority { single } => priority(&mut block, single, confinement),
+        Rule::Socket => sockets(&mut block, confinement),
+        Rule::Ioctl => commands(&mut block, confinement),
+        Rule::Metadata => block.finish(confinement.metadata()),
+        Rule::Mode { argument } => without(&mut block, argument, SET_ID, confinement.metadata()),
     }
-    terminals(block);
+    block
 }
 
-/// The kernel takes process numbers as 32 bits, whatever stands above them.
-fn own(block: &mut Program, number: u32) {
-    block.load(number);
-    block.finish_if(EQUAL, 0, ALLOW);
+/// Ends with `EPERM` if the argument has one of the bits, else with the action.
+fn without(block: &mut Program, argument: u32, bits: u32, action: u32) {
+    block.load(low_word(argument));
+    block.finish_if(ANY_BIT, bits, fail(libc::EPERM));
+    block.finish(action);
+}
+
+/// Lets a priority be set of a single process: never of a group or a user, which the supervisor belongs to, nor of the
+/// supervisor itself.
+fn priority(block: &mut Program, single: u32, confinement: Confinement) {
+    block.load(low_word(0));
+    block.push(EQUAL, single, 1, 0);
     block.finish(fail(libc::EPERM));
+    block.load(low_word(1));
+    if confinement == Confinement::Namespaces {
+        block.finish_if(EQUAL, 1, fail(libc::EPERM));
+        block.finish(ALLOW);
+    } else {
+        block.finish_if(EQUAL, 0, ALLOW);
+        block.finish(fail(libc::EPERM));
+    }
 }
 
-/// A process namespace's first process is the one that watches.
-fn not_first(block: &mut Program, number: u32) {
-    block.load(number);
-    block.finish_if(EQUAL, 1, fail(libc::EPERM));
-    block.finish(ALLOW);
-}
-
-fn not_everybody(block: &mut Program) {
-    block.load(ARGUMENT_0);
-    block.finish_if(EQUAL, u32::MAX, fail(libc::EPERM));
-    block.finish(ALLOW);
-}
-
-/// A single process or thread as `whose` says; never a group or a user's, which those that watch belong to.
-fn priority(block: &mut Program, single: u32, whose: fn(&mut Program, u32)) {
-    block.load(ARGUMENT_0);
-    block.put(EQUAL, single, 1, 0);
-    block.finish(fail(libc::EPERM));
-    whose(block, ARGUMENT_1);
-}
-
-fn pairs(block: &mut Program) {
-    block.load(ARGUMENT_0);
-    block.finish_if(EQUAL, libc::AF_UNIX.cast_unsigned(), ALLOW);
-    block.finish(fail(libc::EAFNOSUPPORT));
-}
-
-/// Unix, IPv4 and IPv6; of netlink only the routes, which `getifaddrs` reads.
-fn sockets(block: &mut Program) {
-    block.load(ARGUMENT_0);
-    block.finish_if(EQUAL, libc::AF_UNIX.cast_unsigned(), ALLOW);
-    internet(block);
-}
-
-/// The same without Unix sockets.
-fn internet(block: &mut Program) {
-    block.load(ARGUMENT_0);
-    block.put(EQUAL, libc::AF_NETLINK.cast_unsigned(), 0, 3);
-    block.load(ARGUMENT_2);
+/// Lets sockets of these families be made; of netlink only the routes, which `getifaddrs` reads.
+fn sockets(block: &mut Program, confinement: Confinement) {
+    let family = fail(libc::EAFNOSUPPORT);
+    block.load(low_word(0));
+    match confinement {
+        Confinement::Landlock { internet: false, .. } => return block.finish(family),
+        Confinement::Landlock { .. } => {}
+        Confinement::Namespaces => block.finish_if(EQUAL, libc::AF_UNIX.cast_unsigned(), ALLOW),
+    }
+    block.push(EQUAL, libc::AF_NETLINK.cast_unsigned(), 0, 3);
+    block.load(low_word(2));
     block.finish_if(EQUAL, libc::NETLINK_ROUTE.cast_unsigned(), ALLOW);
     // Netlink of another protocol matches neither family below.
-    block.load(ARGUMENT_0);
-    block.put(EQUAL, libc::AF_INET.cast_unsigned(), 2, 0);
-    block.put(EQUAL, libc::AF_INET6.cast_unsigned(), 1, 0);
-    block.finish(fail(libc::EAFNOSUPPORT));
-    block.load(ARGUMENT_2);
-    // Kernel code that builds and tests don't need.
-    for protocol in [libc::IPPROTO_SCTP, libc::IPPROTO_RAW, libc::IPPROTO_MPTCP] {
-        block.finish_if(EQUAL, protocol.cast_unsigned(), fail(libc::EPROTONOSUPPORT));
+    block.load(low_word(0));
+    block.push(EQUAL, libc::AF_INET.cast_unsigned(), 2, 0);
+    block.push(EQUAL, libc::AF_INET6.cast_unsigned(), 1, 0);
+    block.finish(family);
+    block.load(low_word(2));
+    IP_PROTOCOLS.iter().for_each(|protocol| block.finish_if(EQUAL, *protocol, ALLOW));
+    block.finish(fail(libc::EPROTONOSUPPORT));
+}
+
+/// Lets every `ioctl` pass but those that type into terminals, and those that change files' attributes where only
+/// Landlock protects files.
+fn commands(block: &mut Program, confinement: Confinement) {
+    block.load(low_word(1));
+    if confinement != Confinement::Namespaces {
+        ATTRIBUTE_CHANGES.iter().for_each(|command| block.finish_if(EQUAL, *command, fail(libc::ENOTSUP)));
     }
+    TERMINAL_TYPING.iter().for_each(|command| block.finish_if(EQUAL, *command, fail(libc::EPERM)));
     block.finish(ALLOW);
 }
 
@@ -454,11 +261,16 @@ mod tests {
 
     /// Runs the filter as the kernel would, on one call.
     fn verdict<const N: usize>(arch: u32, number: i64, arguments: [u64; N]) -> u32 {
-        verdict_of(Sockets::Namespaced, arch, number, arguments)
+        verdict_of(Confinement::Namespaces, arch, number, arguments)
     }
 
-    fn verdict_of<const N: usize>(sockets: Sockets, arch: u32, number: i64, arguments: [u64; N]) -> u32 {
-        let bytes = build(sockets).unwrap();
+    fn verdict_of<const N: usize>(
+        confinement: Confinement,
+        arch: u32,
+        number: i64,
+        arguments: [u64; N],
+    ) -> u32 {
+        let bytes = build(confinement).unwrap();
         let mut data = Vec::new();
         data.extend(u32::try_from(number).unwrap().to_le_bytes());
         data.extend(arch.to_le_bytes());
@@ -485,25 +297,34 @@ mod tests {
         }
     }
 
+    const CLOSED: Confinement = Confinement::Landlock { internet: false, notify: false };
+    const INTERNET: Confinement = Confinement::Landlock { internet: true, notify: false };
+    const NOTIFYING: Confinement = Confinement::Landlock { internet: false, notify: true };
+
     #[test]
-    fn every_call_has_the_verdict_of_its_list() {
+    fn every_call_without_arguments_to_judge_has_the_verdict_of_its_row() {
         let arch = ARCHITECTURE.unwrap();
-        let judged =
-            [libc::SYS_clone, libc::SYS_unshare, libc::SYS_ioctl, libc::SYS_socket, libc::SYS_socketpair];
-        let judged = [&judged[..], &[libc::SYS_ioprio_set]].concat();
-        for number in (0..600).filter(|number| !judged.contains(number)) {
-            let expected = if DENIED.contains(&number) {
-                fail(libc::EPERM)
-            } else if MISSING.contains(&number) {
-                fail(libc::ENOSYS)
-            } else {
-                ALLOW
-            };
-            assert_eq!(verdict(arch, number, [0; 3]), expected, "call {number}");
-        }
-        for number in [OPEN_TREE_ATTR, QUOTACTL_FD, STATMOUNT, LISTMOUNT] {
-            for sockets in [Sockets::Namespaced, Sockets::Internet, Sockets::None] {
-                assert_eq!(verdict_of(sockets, arch, number, [0; 3]), fail(libc::EPERM), "call {number}");
+        for confinement in [Confinement::Namespaces, CLOSED, INTERNET, NOTIFYING] {
+            for number in 0..600 {
+                let mut rows = CALLS.iter().filter(|call| call.applies_to(confinement.tier()));
+                let expected = match rows.find(|call| call.number == number).map(|call| call.rule) {
+                    None => ALLOW,
+                    Some(Rule::Fail(error)) => fail(error),
+                    Some(_) => continue,
+                };
+                assert_eq!(verdict_of(confinement, arch, number, [0; 3]), expected, "call {number}");
+            }
+            for number in
+                [libc::SYS_mount, libc::SYS_bpf, libc::SYS_keyctl, libc::SYS_setns, 443, 457, 458, 467]
+            {
+                assert_eq!(verdict_of(confinement, arch, number, [0; 3]), fail(libc::EPERM), "call {number}");
+            }
+            for number in [libc::SYS_clone3, libc::SYS_openat2, libc::SYS_io_uring_setup] {
+                assert_eq!(
+                    verdict_of(confinement, arch, number, [0; 3]),
+                    fail(libc::ENOSYS),
+                    "call {number}"
+                );
             }
         }
         assert_eq!(verdict(arch, 0x4000_0000 + 39, [0; 3]), fail(libc::ENOSYS));
@@ -515,44 +336,78 @@ mod tests {
         let arch = ARCHITECTURE.unwrap();
         let family = fail(libc::EAFNOSUPPORT);
         for domain in 0..48 {
-            let made = |sockets| verdict_of(sockets, arch, libc::SYS_socket, [domain, 1, 0]);
-            assert_eq!(made(Sockets::None), family, "{domain}");
+            let made = |confinement| verdict_of(confinement, arch, libc::SYS_socket, [domain, 1, 0]);
+            assert_eq!(made(CLOSED), family, "{domain}");
             let expected = if matches!(domain, 2 | 10 | 16) { ALLOW } else { family };
-            assert_eq!(made(Sockets::Internet), expected, "{domain}");
+            assert_eq!(made(INTERNET), expected, "{domain}");
         }
-        for sockets in [Sockets::None, Sockets::Internet] {
-            assert_eq!(verdict_of(sockets, arch, libc::SYS_socketpair, [1, 1, 0]), ALLOW);
-            assert_eq!(verdict_of(sockets, arch, libc::SYS_socketpair, [2, 1, 0]), family);
-            for number in SHARED {
-                assert_eq!(verdict_of(sockets, arch, *number, [0; 3]), fail(libc::ENOSYS), "{number}");
+        for landlock in [CLOSED, INTERNET, NOTIFYING] {
+            let judge = |number, arguments: [u64; 3]| verdict_of(landlock, arch, number, arguments);
+            assert_eq!(judge(libc::SYS_socketpair, [1, 1, 0]), ALLOW);
+            assert_eq!(judge(libc::SYS_socketpair, [2, 1, 0]), family);
+            for number in [libc::SYS_shmget, libc::SYS_semop, libc::SYS_msgsnd, libc::SYS_mq_open] {
+                assert_eq!(judge(number, [0; 3]), fail(libc::ENOSYS), "{number}");
+                assert_eq!(verdict(arch, number, [0; 3]), ALLOW, "{number}");
             }
-            for number in WATCHES {
-                assert_eq!(verdict_of(sockets, arch, *number, [0; 3]), fail(libc::ENOSYS), "{number}");
-                assert_eq!(verdict(arch, *number, [0; 3]), ALLOW, "{number}");
+            for number in [libc::SYS_inotify_init1, libc::SYS_inotify_add_watch] {
+                assert_eq!(judge(number, [0; 3]), fail(libc::ENOSYS), "{number}");
+                assert_eq!(verdict(arch, number, [0; 3]), ALLOW, "{number}");
             }
-            let perm = fail(libc::EPERM);
-            assert_eq!(verdict_of(sockets, arch, libc::SYS_kill, [u64::from(u32::MAX), 0, 0]), perm);
-            assert_eq!(verdict_of(sockets, arch, libc::SYS_kill, [0, 0, 0]), ALLOW);
-            assert_eq!(verdict_of(sockets, arch, libc::SYS_kill, [77, 0, 0]), ALLOW);
-            for number in ATTRIBUTES {
-                assert_eq!(verdict_of(sockets, arch, *number, [0; 3]), fail(libc::ENOTSUP), "{number}");
+            assert_eq!(judge(libc::SYS_kill, [u64::from(u32::MAX), 0, 0]), fail(libc::EPERM));
+            assert_eq!(judge(libc::SYS_kill, [0, 0, 0]), ALLOW);
+            assert_eq!(judge(libc::SYS_kill, [77, 0, 0]), ALLOW);
+            for number in [libc::SYS_setxattr, libc::SYS_fremovexattr, 463, 466, 469] {
+                assert_eq!(judge(number, [0; 3]), fail(libc::ENOTSUP), "{number}");
             }
             for command in [0x4008_6602, 0x401c_5820, 0x4080_6685] {
-                assert_eq!(verdict_of(sockets, arch, libc::SYS_ioctl, [3, command, 0]), fail(libc::ENOTSUP));
+                assert_eq!(judge(libc::SYS_ioctl, [3, command, 0]), fail(libc::ENOTSUP));
                 assert_eq!(verdict(arch, libc::SYS_ioctl, [3, command, 0]), ALLOW);
             }
-            assert_eq!(verdict_of(sockets, arch, libc::SYS_ioctl, [3, 0x5412, 0]), fail(libc::EPERM));
-            assert_eq!(verdict_of(sockets, arch, libc::SYS_mount, [0; 3]), fail(libc::EPERM));
-            assert_eq!(verdict_of(sockets, arch, libc::SYS_read, [0; 3]), ALLOW);
+            assert_eq!(judge(libc::SYS_ioctl, [3, 0x5412, 0]), fail(libc::EPERM));
+            assert_eq!(judge(libc::SYS_read, [0; 3]), ALLOW);
         }
     }
 
     #[test]
-    fn limits_and_schedules_of_whoever_watches_stay() {
+    fn changes_of_metadata_go_to_the_supervisor_where_it_makes_them() {
+        let arch = ARCHITECTURE.unwrap();
+        let held = libc::SECCOMP_RET_USER_NOTIF;
+        let rows = |rule: fn(Rule) -> bool| {
+            let rows =
+                CALLS.iter().filter(move |call| call.applies_to(FilteredTier::Landlock) && rule(call.rule));
+            rows.map(|call| call.number).collect::<Vec<_>>()
+        };
+        let metadata = rows(|rule| rule == Rule::Metadata);
+        assert!(
+            [libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_utimensat]
+                .iter()
+                .all(|one| metadata.contains(one))
+        );
+        for number in metadata {
+            assert_eq!(verdict_of(NOTIFYING, arch, number, [0; 3]), held, "{number}");
+            assert_eq!(verdict_of(CLOSED, arch, number, [0; 3]), ALLOW, "{number}");
+            assert_eq!(verdict(arch, number, [0; 3]), ALLOW, "{number}");
+        }
+        for (number, arguments) in [
+            (libc::SYS_fchmod, [3, 0o755, 0]),
+            (libc::SYS_fchmodat, [3, 0, 0o755]),
+            (libc::SYS_fchmodat, [3, 0, 0o1777]),
+        ] {
+            assert_eq!(verdict_of(NOTIFYING, arch, number, arguments), held, "{number}");
+            assert_eq!(verdict_of(CLOSED, arch, number, arguments), ALLOW, "{number}");
+        }
+        for (number, arguments) in [(libc::SYS_fchmod, [3, 0o4755, 0]), (libc::SYS_fchmodat, [3, 0, 0o2755])]
+        {
+            assert_eq!(verdict_of(NOTIFYING, arch, number, arguments), fail(libc::EPERM), "{number}");
+        }
+    }
+
+    #[test]
+    fn limits_and_schedules_of_the_supervisor_stay() {
         let arch = ARCHITECTURE.unwrap();
         let perm = fail(libc::EPERM);
-        for sockets in [Sockets::Namespaced, Sockets::Internet, Sockets::None] {
-            let judge = |number, arguments: [u64; 3]| verdict_of(sockets, arch, number, arguments);
+        for confinement in [Confinement::Namespaces, CLOSED, INTERNET] {
+            let judge = |number, arguments: [u64; 3]| verdict_of(confinement, arch, number, arguments);
             assert_eq!(judge(libc::SYS_prlimit64, [0, 7, 1]), ALLOW);
             // Whatever stands above the kernel's 32 bits.
             assert_eq!(judge(libc::SYS_prlimit64, [1 << 32, 7, 1]), ALLOW);
@@ -560,18 +415,22 @@ mod tests {
                 assert_eq!(judge(libc::SYS_prlimit64, [pid, 7, 1]), perm);
                 // With a process namespace the others are the command's own.
                 let is_first = pid & u64::from(u32::MAX) == 1;
-                let expected = if sockets == Sockets::Namespaced && !is_first { ALLOW } else { perm };
-                for number in SCHEDULES {
-                    assert_eq!(judge(*number, [0, 8, 1]), ALLOW, "{number}");
-                    assert_eq!(judge(*number, [pid, 8, 1]), expected, "{number} of {pid}");
+                let expected = if confinement == Confinement::Namespaces && !is_first { ALLOW } else { perm };
+                for number in [
+                    libc::SYS_sched_setaffinity,
+                    libc::SYS_sched_setscheduler,
+                    libc::SYS_sched_setparam,
+                    libc::SYS_sched_setattr,
+                ] {
+                    assert_eq!(judge(number, [0, 8, 1]), ALLOW, "{number}");
+                    assert_eq!(judge(number, [pid, 8, 1]), expected, "{number} of {pid}");
                 }
-                for (number, single) in PRIORITIES {
-                    let single = u64::from(*single);
-                    assert_eq!(judge(*number, [single, 0, 19]), ALLOW, "{number}");
-                    assert_eq!(judge(*number, [single, pid, 19]), expected, "{number} of {pid}");
+                for (number, single) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
+                    assert_eq!(judge(number, [single, 0, 19]), ALLOW, "{number}");
+                    assert_eq!(judge(number, [single, pid, 19]), expected, "{number} of {pid}");
                     // A group's, a user's.
-                    assert_eq!(judge(*number, [single + 1, 0, 19]), perm, "{number}");
-                    assert_eq!(judge(*number, [single + 2, 0, 19]), perm, "{number}");
+                    assert_eq!(judge(number, [single + 1, 0, 19]), perm, "{number}");
+                    assert_eq!(judge(number, [single + 2, 0, 19]), perm, "{number}");
                 }
             }
         }
@@ -596,6 +455,8 @@ mod tests {
             (libc::SYS_socket, [1, 1, 0], ALLOW),
             (libc::SYS_socket, [2, 1, 6], ALLOW),
             (libc::SYS_socket, [10, 2, 17], ALLOW),
+            (libc::SYS_socket, [2, 2, 1], ALLOW),
+            (libc::SYS_socket, [2, 6, 33], protocol),
             (libc::SYS_socket, [2, 1, 262], protocol),
             (libc::SYS_socket, [2, 3, 255], protocol),
             (libc::SYS_socket, [10, 1, 132], protocol),
@@ -615,7 +476,7 @@ mod tests {
             (libc::SYS_fchmod, [3, 0o2755, 0, 0], perm),
             (libc::SYS_fchmodat, [3, 0, 0o755, 0], ALLOW),
             (libc::SYS_fchmodat, [3, 0o6000, 0o6755, 0], perm),
-            (FCHMODAT2, [3, 0, 0o4000, 0], perm),
+            (crate::syscalls::FCHMODAT2, [3, 0, 0o4000, 0], perm),
             (libc::SYS_mknodat, [3, 0, 0o100_644, 0], ALLOW),
             (libc::SYS_mknodat, [3, 0, 0o104_755, 0], perm),
             (libc::SYS_openat, [3, 0, 0, 0o4755], ALLOW),

@@ -59,7 +59,7 @@ use crate::spill::Spilling;
 use crate::{Mounted, Network, SandboxError, SandboxSettings};
 use caches::Caches;
 use cgroups::{Cgroups, Lease};
-use filter::Sockets;
+use filter::Confinement;
 use hidden::Memory;
 use plan::{Plan, c_string};
 use ready::{Helper, Ready, Waiting};
@@ -302,7 +302,7 @@ fn prepare(
         merged: matches!(request.streams, Streams::Merged | Streams::Terminal { .. }),
         groups: lease.ways()?,
         landlock: restrict::supported(),
-        filter: filter::build(Sockets::Namespaced).unwrap_or_default(),
+        filter: filter::build(Confinement::Namespaces).unwrap_or_default(),
         steps: plan.steps.clone(),
         cwd: plan.cwd.clone(),
         candidates: candidates.clone(),

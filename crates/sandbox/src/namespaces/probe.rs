@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::advice::advice;
-use super::canary::{BEYOND_LANDLOCK, ESCAPES, NESTED, UNCOUNTED, UNFILTERED, UNRESTRICTED};
-use super::filter::Sockets;
+use super::canary::{BEYOND_LANDLOCK, ESCAPES, METADATA, NESTED, UNCOUNTED, UNFILTERED, UNRESTRICTED};
+use super::filter::Confinement;
 use super::plan::c_string;
 use super::watch::{Ends, Seen, Watcher};
 use super::wire::Canary;
@@ -34,10 +34,13 @@ const MAX_SOCKETS: u64 = 1024 * 1024;
 /// A mount shows what comes to be in it.
 const LATE_SOCKETS: &str =
     "sockets that your programs make in the project after a command began can be connected to by it";
+/// The kernel didn't hand calls to the supervisor.
+pub(super) const METADATA_GAP: &str =
+    "modes, times and owners of your files outside the project can be changed";
 /// Sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
 /// Changes when what is tested does.
-const CACHE_VERSION: u32 = 6;
+const CACHE_VERSION: u32 = 7;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
@@ -257,8 +260,11 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         return Err(SandboxError::Leaks(leaks.join("; ")));
     }
     let (tier, mut gaps) = (probed.tier, probed.gaps.clone());
-    if filter::build(Sockets::Namespaced).is_none() {
+    if filter::build(Confinement::Namespaces).is_none() {
         gaps.push("no system call filter on this processor".to_owned());
+    }
+    if escaped & METADATA != 0 {
+        gaps.push(METADATA_GAP.to_owned());
     }
     if escaped & NESTED != 0 {
         gaps.push("commands can make further user namespaces".to_owned());
@@ -303,7 +309,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
         (false, true) => layers.push("cgroup (pids)".to_owned()),
         (false, false) => {}
     }
-    layers.extend(filter::build(Sockets::Namespaced).map(|_| "seccomp".to_owned()));
+    layers.extend(filter::build(Confinement::Namespaces).map(|_| "seccomp".to_owned()));
     Ok(Enforcement {
         resources_bounded: (groups.0 || counted) && processes_bounded,
         network_filtered,

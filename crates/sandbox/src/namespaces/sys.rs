@@ -197,6 +197,20 @@ pub(super) fn landlock_version() -> c_int {
 
 /// Installs a seccomp filter given as its instructions' bytes, 8 each, in the machine's byte order.
 pub(super) fn install_filter(instructions: &[u8]) -> Result<(), Errno> {
+    set_filter(instructions, 0).map(drop)
+}
+
+/// Installs a filter as [`install_filter`] does, and returns the descriptor on which the calls that it holds arrive.
+/// Once a call was taken there, only a deadly signal interrupts it, so none is made twice.
+pub(super) fn install_filter_with_listener(instructions: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    let descriptor = set_filter(instructions, flags)?;
+    let descriptor = c_int::try_from(descriptor).map_err(|_| Errno::BADF)?;
+    // SAFETY: with this flag the call returns a new descriptor, which nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+fn set_filter(instructions: &[u8], flags: libc::c_ulong) -> Result<libc::c_long, Errno> {
     let count =
         u16::try_from(instructions.len() / size_of::<libc::sock_filter>()).map_err(|_| Errno::INVAL)?;
     let mut aligned: Vec<libc::sock_filter> = Vec::with_capacity(usize::from(count));
@@ -207,7 +221,80 @@ pub(super) fn install_filter(instructions: &[u8]) -> Result<(), Errno> {
     let program = libc::sock_fprog { len: count, filter: aligned.as_mut_ptr() };
     // SAFETY: `program` describes `aligned`, which lives through the call; the kernel copies and checks it.
     let result = unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0u32, std::ptr::from_ref(&program))
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, std::ptr::from_ref(&program))
+    };
+    check(result)
+}
+
+/// A system call that a filter holds until it is answered.
+#[derive(Debug)]
+pub(super) struct HeldCall {
+    pub(super) id: u64,
+    /// The calling thread's number.
+    pub(super) thread: u32,
+    pub(super) number: libc::c_long,
+    pub(super) arguments: [u64; 6],
+}
+
+/// Takes the next held call; waits for one.
+pub(super) fn receive_call(listener: &OwnedFd) -> Result<HeldCall, Errno> {
+    // SAFETY: `seccomp_notif` is plain data for which all zeros is a value, and has to be before the call.
+    let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the request's number has the size of the structure, which the kernel fills.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut call) };
+    check(libc::c_long::from(result))?;
+    Ok(HeldCall { id: call.id, thread: call.pid, number: call.data.nr.into(), arguments: call.data.args })
+}
+
+/// Returns true if the call is still held, so that its thread's number is still that thread's.
+pub(super) fn is_waiting(listener: &OwnedFd, id: u64) -> bool {
+    // SAFETY: the kernel reads the number that the pointer is to.
+    let result =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) };
+    result == 0
+}
+
+/// Ends a held call with this result; the kernel itself does nothing of the call.
+pub(super) fn answer_call(listener: &OwnedFd, id: u64, result: Result<(), Errno>) -> Result<(), Errno> {
+    let error = result.map_or_else(|errno| -errno.raw_os_error(), |()| 0);
+    let mut answer = libc::seccomp_notif_resp { id, val: 0, error, flags: 0 };
+    // SAFETY: the request's number has the size of the structure, which lives through the call.
+    let result =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
+    check(libc::c_long::from(result)).map(drop)
+}
+
+/// Has caller and listener take turns on one processor, which is faster; older kernels don't know it.
+pub(super) fn wake_synchronously(listener: &OwnedFd) {
+    /// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`, of <linux/seccomp.h>.
+    const SYNC_WAKE_UP: libc::c_ulong = 1;
+    // SAFETY: the flags are passed by value; no memory is touched.
+    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
+}
+
+/// Reads memory of the process that a thread belongs to, all of the buffer or nothing.
+pub(super) fn read_memory(thread: u32, address: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+    let thread = libc::pid_t::try_from(thread).map_err(|_| Errno::SRCH)?;
+    let address = usize::try_from(address).map_err(|_| Errno::FAULT)?;
+    let here = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    let there = libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: buffer.len() };
+    // SAFETY: the kernel writes to `buffer` alone, at most its length; the other address is of another process.
+    let count = unsafe { libc::process_vm_readv(thread, &raw const here, 1, &raw const there, 1, 0) };
+    let count = usize::try_from(count).map_err(|_| last_error())?;
+    if count == buffer.len() { Ok(()) } else { Err(Errno::FAULT) }
+}
+
+/// Changes the mode of what a descriptor stands for, which needn't be open for anything (`fchmodat2`, Linux 6.6).
+pub(super) fn change_mode(file: impl AsFd, mode: u32) -> Result<(), Errno> {
+    // SAFETY: the path is a string of no length; no other memory is touched.
+    let result = unsafe {
+        libc::syscall(
+            crate::syscalls::FCHMODAT2,
+            file.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            mode,
+            libc::AT_EMPTY_PATH,
+        )
     };
     check(result).map(drop)
 }

@@ -6,7 +6,7 @@ use super::super::restrict::Grant;
 use super::super::wire::{Reader, Writer, framed};
 
 /// First bytes of an order to the supervisor; the last digit is the format's version.
-pub(super) const MAGIC: [u8; 4] = *b"JML1";
+pub(super) const MAGIC: [u8; 4] = *b"JML2";
 
 /// What the supervisor does before the command starts.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,8 +18,10 @@ pub(super) struct Order<T> {
     /// Where the command starts, on the host.
     pub(super) cwd: T,
     pub(super) grants: Vec<(T, Grant)>,
-    /// In place of the policy's.
+    /// The filter in place of the policy's.
     pub(super) filter: Vec<u8>,
+    /// The filter holds changes of files' metadata, and the supervisor makes them.
+    pub(super) notify: bool,
 }
 
 const GRANTS: [Grant; 3] = [Grant::Read, Grant::Write, Grant::List];
@@ -35,6 +37,7 @@ impl Order<CString> {
             out.count(number);
             out.text(path);
         }
+        out.count(usize::from(self.notify));
         out.count(self.filter.len());
         out.raw(&self.filter);
         framed(out)
@@ -53,6 +56,7 @@ impl<'a> Order<&'a CStr> {
                 let grant = *GRANTS.get(from.u32()? as usize)?;
                 Some((from.text()?, grant))
             })?,
+            notify: from.u32()? != 0,
             filter: {
                 let length = from.u32()? as usize;
                 from.bytes(length)?.to_vec()
@@ -72,7 +76,7 @@ mod tests {
         let c = |text: &str| CString::new(text).unwrap();
         let grants = vec![(c("/usr"), Grant::Read), (c("/w"), Grant::Write), (c("/etc"), Grant::List)];
         let (private, home, cwd) = (c("/tmp/x"), c("HOME=/tmp/x/home"), c("/w"));
-        let order = Order { private, home, cwd, grants, filter: vec![7; 16] };
+        let order = Order { private, home, cwd, grants, filter: vec![7; 16], notify: true };
         let bytes = order.encode();
         let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
         assert_eq!(body_length(MAGIC, header), Some(body.len()));

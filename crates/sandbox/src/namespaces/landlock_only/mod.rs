@@ -14,6 +14,7 @@
 mod frame;
 mod grants;
 mod kept;
+mod metadata;
 mod supervisor;
 
 use std::ffi::{CString, OsStr};
@@ -29,9 +30,9 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use supervisor::run as run_supervisor;
 
-use super::filter::{self, Sockets};
+use super::filter::{self, Confinement};
 use super::plan::c_string;
-use super::probe::{self, Probed};
+use super::probe::{self, METADATA_GAP, Probed};
 use super::restrict;
 use super::watch::Watcher;
 use super::wire::Canary;
@@ -72,7 +73,12 @@ impl LandlockOnly {
         Self { settings, known: Known::default() }
     }
 
-    fn job(&self, mut request: Request, canary: Option<Canary<CString>>) -> Result<Prepared, SandboxError> {
+    fn job(
+        &self,
+        mut request: Request,
+        canary: Option<Canary<CString>>,
+        notify: bool,
+    ) -> Result<Prepared, SandboxError> {
         if let Some(Base::Mounted(mounted)) = &request.base {
             return Err(SandboxError::Refused(format!(
                 "the copy of «{}» is mounted in namespaces of its own, which a command without any can't see; use \
@@ -99,17 +105,22 @@ impl LandlockOnly {
         }
         // Reading the state of a repository needn't write to it.
         request.env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
-        let sockets = if request.network == Network::Host { Sockets::Internet } else { Sockets::None };
-        let filter = filter::build(sockets).ok_or_else(|| SandboxError::Unavailable {
-            reason: "there is no system call filter for this processor, and Landlock alone closes no network"
-                .to_owned(),
-            fix: "Use a container, or another machine".to_owned(),
+        let internet = request.network == Network::Host;
+        let filter = filter::build(Confinement::Landlock { internet, notify }).ok_or_else(|| {
+            SandboxError::Unavailable {
+                reason:
+                    "there is no system call filter for this processor, and Landlock alone closes no network"
+                        .to_owned(),
+                fix: "Use a container, or another machine".to_owned(),
+            }
         })?;
         let uid = rustix::process::geteuid();
         if !uid.is_root() {
             // The kernel counts all that the user runs.
             request.limits.processes = request.limits.processes.saturating_add(tasks(uid.as_raw()));
         }
+        // The supervisor's second thread is counted with the command's.
+        request.limits.processes = request.limits.processes.saturating_add(u64::from(notify));
         let (writes, protected) = (request.write == WriteMode::Direct, request.protected.clone());
         let root = request.root.clone();
         let mut job = prepare(&self.settings, request, None, canary, &self.known)?;
@@ -131,6 +142,7 @@ impl LandlockOnly {
             cwd: c_string(cwd.as_os_str())?,
             grants: grants::texts(&granted.list)?,
             filter,
+            notify,
         };
         let mut bytes = order.encode();
         bytes.append(&mut job.policy);
@@ -146,7 +158,8 @@ impl LandlockOnly {
         cancel: CancellationToken,
     ) -> Result<Running, SandboxError> {
         let begun = Instant::now();
-        let Prepared { job, kept, root } = self.job(request, None)?;
+        let notify = !enforcement.gaps.iter().any(|gap| gap == METADATA_GAP);
+        let Prepared { job, kept, root } = self.job(request, None, notify)?;
         let before = look(&kept).await?;
         let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
         let completed = async move {
@@ -158,7 +171,12 @@ impl LandlockOnly {
     }
 
     /// Starts the canaries. What is hidden is beside the project, for in it nothing can be.
-    fn canaries(&self, mut request: Request, mut canary: Canary<CString>) -> Result<Watcher, SandboxError> {
+    fn canaries(
+        &self,
+        mut request: Request,
+        mut canary: Canary<CString>,
+        notify: bool,
+    ) -> Result<Watcher, SandboxError> {
         let listed = request.root.with_file_name("listed");
         let error = |source| SandboxError::Path {
             what: "preparing the sandbox's test in",
@@ -172,7 +190,7 @@ impl LandlockOnly {
         request.masked = vec![listed.join("masked")];
         request.read_only.push(listed);
         request.network = Network::Off;
-        probe::watched(&self.settings, self.job(request, Some(canary))?.job)
+        probe::watched(&self.settings, self.job(request, Some(canary), notify)?.job)
     }
 }
 
@@ -210,7 +228,7 @@ const GAPS: [&str; 7] = [
     "not protected: .git and all else in a writable project; what changed there is told afterwards",
     "other processes are visible; they can't be touched",
     "what a command's whole tree writes to disk isn't bounded",
-    "modes and times of your files outside the project can be changed, and their existence be seen",
+    "whether a file of yours outside the project exists can be seen",
     "no socket can be made, so servers and clients on the loopback don't run",
     "layered directories, such as build caches, are read-only; /tmp is closed, TMPDIR is a private directory",
     "if the process that watches a command is killed from outside, or doesn't end it in time, children and daemons of the command live on",
@@ -242,8 +260,13 @@ impl Backend for LandlockOnly {
                 gaps: GAPS.map(str::to_owned).to_vec(),
                 groups: self.known.groups.bounds(),
             };
-            let start = |request, canary| self.canaries(request, canary);
-            probe::probe(&self.settings, &probed, start).await
+            let notifying = |request, canary| self.canaries(request, canary, true);
+            if let Ok(enforcement) = probe::probe(&self.settings, &probed, notifying).await {
+                return Ok(enforcement);
+            }
+            // The kernel has one notifier for a process and its ancestors, or lets nobody read another's memory.
+            let plain = |request, canary| self.canaries(request, canary, false);
+            probe::probe(&self.settings, &probed, plain).await
         })
     }
 

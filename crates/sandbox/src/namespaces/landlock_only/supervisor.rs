@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -24,6 +24,7 @@ use super::super::restrict::{self, Grant, Tcp};
 use super::super::sys::{self, Strings};
 use super::super::wire::{HEADER, Note, Policy, Stage};
 use super::frame::{self, Order};
+use super::metadata::{MetadataThread, is_place};
 
 /// Rounds of killing without a pause. A process that forks and ends without a pause is caught by being as fast; one
 /// that waits for a dead disk isn't worth a processor.
@@ -50,9 +51,14 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     let private = Private::make(order.private).at(Stage::Private)?;
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
     let children = Children::open().at(Stage::Supervise)?;
+    let granted = open(&order).at(Stage::Landlock)?;
+    let metadata = order.notify.then(|| metadata(&granted)).transpose().at(Stage::Supervise)?;
     let mut command = None;
-    let outcome = oversee(&init, &order, &signals, &mut command);
+    let outcome = oversee(&init, &order, granted, metadata.as_ref(), &signals, &mut command);
     let swept = sweep(&children, command);
+    if let Some(metadata) = metadata.filter(|_| swept.is_ok()) {
+        metadata.join();
+    }
     drop(private);
     let ended = outcome?;
     swept.at(Stage::Watch)?;
@@ -99,18 +105,19 @@ enum Ended {
 fn oversee(
     init: &Init<'_>,
     order: &Order<&CStr>,
+    granted: Vec<Granted>,
+    metadata: Option<&MetadataThread>,
     signals: &OwnedFd,
     command: &mut Option<Pid>,
 ) -> Result<Ended, Failure> {
     let policy = init.policy;
-    let open = open(order).at(Stage::Landlock)?;
     let is_home = |variable: &CStr| variable.to_bytes().starts_with(b"HOME=");
     let env = policy.env.iter().map(|one| if is_home(one) { order.home } else { *one });
     let env: Vec<&CStr> = env.collect();
     let (argv, env) = (Strings::new(&policy.argv), Strings::new(&env));
     let (trouble, escaped) = (Cell::new(None), Cell::new(0));
     let pid = sys::run_suspended(|| {
-        if let Err(failure) = restrict(init, order, &open) {
+        if let Err(failure) = restrict(init, order, &granted, metadata) {
             trouble.set(Some(failure));
             return 125;
         }
@@ -131,7 +138,7 @@ fn oversee(
     if policy.canary.is_some() {
         say(init.control, Note::Canaries { escaped: escaped.get() });
     }
-    drop(open);
+    drop(granted);
     // The output ends when its last writer does, and that isn't this process.
     sys::close_standard();
     *command = Some(pid);
@@ -142,8 +149,18 @@ fn oversee(
     Ok(ended)
 }
 
+/// What is granted, open, by a path that leads to it, and how.
+type Granted = (OwnedFd, CString, Grant);
+
+/// Starts the thread that changes metadata where the command may write.
+fn metadata(granted: &[Granted]) -> Result<MetadataThread, Errno> {
+    let places = granted.iter().filter(|(place, _, grant)| *grant == Grant::Write && is_place(place.as_fd()));
+    let places = places.map(|(place, ..)| rustix::io::fcntl_dupfd_cloexec(place, 0));
+    MetadataThread::start(places.collect::<Result<_, _>>()?)
+}
+
 /// What is granted, opened with no link on the way: since the plan was made somebody may have put one there.
-fn open(order: &Order<&CStr>) -> Result<Vec<(OwnedFd, CString, Grant)>, Errno> {
+fn open(order: &Order<&CStr>) -> Result<Vec<Granted>, Errno> {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
     rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
     let private = (order.private, Grant::Write);
@@ -165,7 +182,8 @@ fn open(order: &Order<&CStr>) -> Result<Vec<(OwnedFd, CString, Grant)>, Errno> {
 fn restrict(
     init: &Init<'_>,
     order: &Order<&CStr>,
-    open: &[(OwnedFd, CString, Grant)],
+    granted: &[Granted],
+    metadata: Option<&MetadataThread>,
 ) -> Result<(), Failure> {
     // If this process's parent is killed by somebody else, the command at least goes with it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).at(Stage::Supervise)?;
@@ -176,10 +194,12 @@ fn restrict(
     } else {
         unprivileged().at(Stage::Privileges)?;
     }
-    let grants = open.iter().map(|(_, name, grant)| (name.as_c_str(), *grant));
+    let grants = granted.iter().map(|(_, name, grant)| (name.as_c_str(), *grant));
     let tcp = if init.policy.own_network { Tcp::Denied } else { Tcp::Free };
     restrict::restrict(init.policy.landlock, CWD, grants, tcp).at(Stage::Landlock)?;
-    sys::install_filter(&order.filter).at(Stage::Filter)
+    let Some(metadata) = metadata else { return sys::install_filter(&order.filter).at(Stage::Filter) };
+    let listener = sys::install_filter_with_listener(&order.filter).at(Stage::Filter)?;
+    metadata.hand_over(&listener).at(Stage::Filter)
 }
 
 /// A user without capabilities can't give up the right to have some; that none can be gained is enough.

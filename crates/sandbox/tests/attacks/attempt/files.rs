@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, XattrFlags};
@@ -111,7 +111,25 @@ pub(crate) fn change_mode(scene: &Scene) -> Verdict {
     for target in targets(scene) {
         ways.tried("chmod", fs::set_permissions(&target, fs::Permissions::from_mode(0o777)));
         let opened = File::open(&target);
-        ways.tried("fchmod", opened.and_then(|file| file.set_permissions(fs::Permissions::from_mode(0o777))));
+        let changed = opened.and_then(|file| file.set_permissions(fs::Permissions::from_mode(0o777)));
+        ways.tried("fchmod", changed);
+        let link = scene.root.join("link-to-change");
+        fs::remove_file(&link).ok();
+        let linked = symlink(&target, &link);
+        let changed = linked.and_then(|()| fs::set_permissions(&link, fs::Permissions::from_mode(0o777)));
+        ways.tried("through a link", changed);
+        let directory = File::open(target.parent().unwrap_or(&target));
+        let changed = directory.and_then(|directory| {
+            rustix::fs::chmodat(&directory, "canary", Mode::from_raw_mode(0o777), AtFlags::empty())
+                .map_err(io::Error::from)
+        });
+        ways.tried("fchmodat", changed);
+        let place = rustix::fs::open(&target, OFlags::PATH, Mode::empty()).map_err(io::Error::from);
+        let changed = place.and_then(|place| {
+            let path = format!("/proc/self/fd/{}", place.as_raw_fd());
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777))
+        });
+        ways.tried("through a descriptor's path", changed);
     }
     ways.verdict()
 }
@@ -123,6 +141,13 @@ pub(crate) fn change_times(scene: &Scene) -> Verdict {
     for target in targets(scene) {
         let set = rustix::fs::utimensat(CWD, &target, &times, AtFlags::empty());
         ways.tried("times", set.map_err(io::Error::from));
+        let opened = rustix::fs::open(&target, OFlags::RDONLY, Mode::empty());
+        let set = opened.and_then(|file| rustix::fs::futimens(&file, &times));
+        ways.tried("times of an open file", set.map_err(io::Error::from));
+        // Unchanged identities are everybody's to set who owns the file: it takes set-ID bits away.
+        let owner = fs::symlink_metadata(&target).map(|found| found.uid());
+        let set = owner.and_then(|owner| std::os::unix::fs::chown(&target, Some(owner), None));
+        ways.tried("the owner", set);
         let set = rustix::fs::setxattr(&target, c"user.jm", b"x", XattrFlags::CREATE);
         ways.tried("an attribute", set.map_err(io::Error::from));
     }

@@ -1,0 +1,283 @@
+//! The table of system calls that the sandbox restricts, which every system-call filter is made from.
+//!
+//! `namespaces::filter` turns the rows into the kernel's packet-filter code, for commands with namespaces and for those
+//! confined by Landlock alone; `container::seccomp` turns them into the profile that a container service reads. A call
+//! without a row passes in the first two. In containers only what that profile lists passes.
+
+use std::ffi::{c_int, c_long};
+
+/// A system call, and its rule in some tiers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    /// The call's name in the kernel's table.
+    pub(crate) name: &'static str,
+    /// The call's number on this architecture.
+    pub(crate) number: c_long,
+    pub(crate) rule: Rule,
+    tiers: u8,
+}
+
+impl Call {
+    /// Returns true if the rule holds in the tier.
+    pub(crate) const fn applies_to(&self, tier: FilteredTier) -> bool {
+        self.tiers & tier as u8 != 0
+    }
+}
+
+/// A tier that has a system-call filter. Each is a bit of a row's set of tiers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum FilteredTier {
+    /// Namespaces, made by this program or by bubblewrap.
+    Namespaces = 1,
+    /// Landlock without namespaces.
+    Landlock = 2,
+    /// A container.
+    Container = 4,
+}
+
+const NAMESPACES: u8 = FilteredTier::Namespaces as u8;
+const LANDLOCK: u8 = FilteredTier::Landlock as u8;
+const CONTAINER: u8 = FilteredTier::Container as u8;
+/// The tiers whose filter this program installs itself.
+const OWN: u8 = NAMESPACES | LANDLOCK;
+const EVERY: u8 = OWN | CONTAINER;
+
+/// The condition under which a call passes. Arguments are counted from 0 and compared by their low 32 bits, which are
+/// all that the kernel reads of the arguments that are judged here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// The call fails with this error.
+    Fail(c_int),
+    /// The call passes with this value of the argument, and fails with the error otherwise.
+    Only { argument: u32, value: u32, error: c_int },
+    /// The call fails with the error if the argument has one of these values, and passes otherwise.
+    Never { argument: u32, values: &'static [u32], error: c_int },
+    /// The call fails with `EPERM` if the argument has one of these bits, and passes otherwise.
+    Without { argument: u32, bits: u32 },
+    /// The argument `mode` may not have a set-ID bit where the argument `flags` says that a file is created.
+    Creates { flags: u32, mode: u32 },
+    /// Argument 0 must be `single`, a single process or thread, and argument 1 names a process that may be changed.
+    Priority { single: u32 },
+    /// A socket's family and protocol must be among those that the tier allows.
+    Socket,
+    /// `ioctl`: neither typing into a terminal nor, where namespaces are missing, changing a file's attributes.
+    Ioctl,
+    /// The call changes metadata of a file. It passes, or the supervisor makes the change where there is one that does.
+    Metadata,
+    /// As [`Metadata`](Self::Metadata), for a mode in this argument. Set-ID bits fail with `EPERM`.
+    Mode { argument: u32 },
+}
+
+/// Set-user-ID and set-group-ID: a program with one of them, left in the project, would run as the user for everybody
+/// on the machine.
+pub(crate) const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+
+/// Flags of `open` with which a file is created: `O_CREAT`, and `O_TMPFILE` without `O_DIRECTORY`. Without them the mode
+/// is whatever was in the register.
+pub(crate) const CREATES: u32 = libc::O_CREAT.cast_unsigned() | 0o20_000_000;
+
+/// Protocols of IPv4 and IPv6 sockets: the default, TCP, UDP, ICMP, ICMPv6. SCTP, raw and multipath sockets and the
+/// rest are kernel code that builds and tests don't need.
+pub(crate) const IP_PROTOCOLS: [u32; 5] = [0, 6, 17, 1, 58];
+
+/// `ioctl`s that type into a terminal: `TIOCSTI`, and `TIOCLINUX`, the Linux console's commands.
+pub(crate) const TERMINAL_TYPING: [u32; 2] = [0x5412, 0x541c];
+
+/// `ioctl`s that change a file's attributes though it is only open for reading: `FS_IOC_SETFLAGS`,
+/// `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, and `FS_IOC_ENABLE_VERITY`, after which it can never be written again.
+pub(crate) const ATTRIBUTE_CHANGES: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685];
+
+/// New namespaces by `unshare`: mount, cgroup, host name, IPC, user, process, network, time.
+const NAMESPACE_FLAGS: u32 =
+    0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000 | 0x1000_0000 | 0x2000_0000 | 0x4000_0000 | 0x80;
+/// The same by `clone`, where the lowest byte is the signal that the parent gets.
+const CLONE_FLAGS: u32 = NAMESPACE_FLAGS & !libc::CSIGNAL.cast_unsigned();
+
+const EPERM: Rule = Rule::Fail(libc::EPERM);
+/// Programs fall back without a message where a call is absent.
+const ENOSYS: Rule = Rule::Fail(libc::ENOSYS);
+/// A process's own, named by 0.
+const OWN_PROCESS: Rule = Rule::Only { argument: 0, value: 0, error: libc::EPERM };
+/// Any process but the first of its namespace, which supervises the command.
+const NOT_INIT: Rule = Rule::Never { argument: 0, values: &[1], error: libc::EPERM };
+
+/// A row whose name is the constant's without `SYS_`.
+macro_rules! call {
+    ($constant:ident, $tiers:expr, $rule:expr) => {
+        call!(stringify!($constant).split_at("SYS_".len()).1, libc::$constant, $tiers, $rule)
+    };
+    ($name:expr, $number:expr, $tiers:expr, $rule:expr) => {
+        Call { name: $name, number: $number, rule: $rule, tiers: $tiers }
+    };
+}
+
+/// Every restricted call. Numbers written as literals are those of calls newer than the `libc` crate's constants; they
+/// are the same on every architecture.
+pub(crate) const CALLS: &[Call] = &[
+    // Keys of the kernel's key rings.
+    call!(SYS_keyctl, EVERY, EPERM),
+    call!(SYS_add_key, EVERY, EPERM),
+    call!(SYS_request_key, EVERY, EPERM),
+    // Parts of the kernel that break-outs have started from.
+    call!(SYS_bpf, EVERY, EPERM),
+    call!(SYS_perf_event_open, EVERY, EPERM),
+    call!(SYS_userfaultfd, EVERY, EPERM),
+    call!(SYS_io_uring_setup, EVERY, ENOSYS),
+    call!(SYS_io_uring_enter, EVERY, ENOSYS),
+    call!(SYS_io_uring_register, EVERY, ENOSYS),
+    // Mounts and roots.
+    call!(SYS_mount, EVERY, EPERM),
+    call!(SYS_umount2, EVERY, EPERM),
+    call!(SYS_pivot_root, EVERY, EPERM),
+    call!(SYS_open_tree, EVERY, EPERM),
+    call!(SYS_move_mount, EVERY, EPERM),
+    call!(SYS_fsopen, EVERY, EPERM),
+    call!(SYS_fsconfig, EVERY, EPERM),
+    call!(SYS_fsmount, EVERY, EPERM),
+    call!(SYS_fspick, EVERY, EPERM),
+    call!(SYS_mount_setattr, EVERY, EPERM),
+    call!("statmount", 457, EVERY, EPERM),
+    call!("listmount", 458, EVERY, EPERM),
+    call!("open_tree_attr", 467, EVERY, EPERM),
+    call!(SYS_chroot, EVERY, EPERM),
+    // Namespaces. `clone3` hides its flags behind a pointer.
+    call!(SYS_setns, EVERY, EPERM),
+    call!(SYS_clone, EVERY, Rule::Without { argument: 0, bits: CLONE_FLAGS }),
+    call!(SYS_clone3, EVERY, ENOSYS),
+    call!(SYS_unshare, EVERY, Rule::Without { argument: 0, bits: NAMESPACE_FLAGS }),
+    // Other processes. Libraries name their own by 0.
+    call!(SYS_pidfd_getfd, EVERY, EPERM),
+    call!(SYS_kcmp, EVERY, EPERM),
+    call!(SYS_prlimit64, EVERY, OWN_PROCESS),
+    // Neither namespaces nor Landlock's scopes keep a command from changing the schedule of its supervisor.
+    call!(SYS_sched_setaffinity, NAMESPACES, NOT_INIT),
+    call!(SYS_sched_setscheduler, NAMESPACES, NOT_INIT),
+    call!(SYS_sched_setparam, NAMESPACES, NOT_INIT),
+    call!(SYS_sched_setattr, NAMESPACES, NOT_INIT),
+    call!(SYS_sched_setaffinity, LANDLOCK, OWN_PROCESS),
+    call!(SYS_sched_setscheduler, LANDLOCK, OWN_PROCESS),
+    call!(SYS_sched_setparam, LANDLOCK, OWN_PROCESS),
+    call!(SYS_sched_setattr, LANDLOCK, OWN_PROCESS),
+    call!(SYS_setpriority, OWN, Rule::Priority { single: 0 }),
+    call!(SYS_ioprio_set, OWN, Rule::Priority { single: 1 }),
+    // Everybody's processes can be seen: no signal is meant for all of them.
+    call!(SYS_kill, LANDLOCK, Rule::Never { argument: 0, values: &[u32::MAX], error: libc::EPERM }),
+    // The machine itself.
+    call!(SYS_kexec_load, EVERY, EPERM),
+    call!(SYS_kexec_file_load, EVERY, EPERM),
+    call!(SYS_init_module, EVERY, EPERM),
+    call!(SYS_finit_module, EVERY, EPERM),
+    call!(SYS_delete_module, EVERY, EPERM),
+    call!(SYS_swapon, EVERY, EPERM),
+    call!(SYS_swapoff, EVERY, EPERM),
+    call!(SYS_reboot, EVERY, EPERM),
+    call!(SYS_quotactl, EVERY, EPERM),
+    call!("quotactl_fd", 443, EVERY, EPERM),
+    call!(SYS_acct, EVERY, EPERM),
+    call!(SYS_syslog, EVERY, EPERM),
+    call!(SYS_clock_settime, EVERY, EPERM),
+    call!(SYS_clock_adjtime, EVERY, EPERM),
+    call!(SYS_adjtimex, EVERY, EPERM),
+    call!(SYS_settimeofday, EVERY, EPERM),
+    call!(SYS_sethostname, EVERY, EPERM),
+    call!(SYS_setdomainname, EVERY, EPERM),
+    call!(SYS_vhangup, EVERY, EPERM),
+    call!(SYS_lookup_dcookie, EVERY, EPERM),
+    call!(SYS_nfsservctl, EVERY, EPERM),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_modify_ldt, EVERY, EPERM),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_iopl, EVERY, EPERM),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_ioperm, EVERY, EPERM),
+    // Files. `openat2` hides its mode behind a pointer.
+    call!(SYS_name_to_handle_at, EVERY, EPERM),
+    call!(SYS_open_by_handle_at, EVERY, EPERM),
+    call!(SYS_fanotify_init, EVERY, EPERM),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_open, EVERY, Rule::Creates { flags: 1, mode: 2 }),
+    call!(SYS_openat, EVERY, Rule::Creates { flags: 2, mode: 3 }),
+    call!(SYS_openat2, EVERY, ENOSYS),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_creat, EVERY, Rule::Without { argument: 1, bits: SET_ID }),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_mknod, EVERY, Rule::Without { argument: 1, bits: SET_ID }),
+    call!(SYS_mknodat, EVERY, Rule::Without { argument: 2, bits: SET_ID }),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_chmod, EVERY, Rule::Mode { argument: 1 }),
+    call!(SYS_fchmod, EVERY, Rule::Mode { argument: 1 }),
+    call!(SYS_fchmodat, EVERY, Rule::Mode { argument: 2 }),
+    call!("fchmodat2", FCHMODAT2, OWN, Rule::Mode { argument: 2 }),
+    // Services' libraries don't all know it yet.
+    call!("fchmodat2", FCHMODAT2, CONTAINER, ENOSYS),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_chown, LANDLOCK, Rule::Metadata),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_lchown, LANDLOCK, Rule::Metadata),
+    call!(SYS_fchown, LANDLOCK, Rule::Metadata),
+    call!(SYS_fchownat, LANDLOCK, Rule::Metadata),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_utime, LANDLOCK, Rule::Metadata),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_utimes, LANDLOCK, Rule::Metadata),
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_futimesat, LANDLOCK, Rule::Metadata),
+    call!(SYS_utimensat, LANDLOCK, Rule::Metadata),
+    // Landlock doesn't look at attributes. Programs take a file system without any as it is.
+    call!(SYS_setxattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
+    call!(SYS_lsetxattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
+    call!(SYS_fsetxattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
+    call!(SYS_removexattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
+    call!(SYS_lremovexattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
+    call!(SYS_fremovexattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
+    call!("setxattrat", 463, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
+    call!("removexattrat", 466, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
+    call!("file_setattr", 469, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
+    call!(SYS_ioctl, EVERY, Rule::Ioctl),
+    // Landlock lets a command watch directories that it may not read. Programs poll where there are no watches.
+    #[cfg(target_arch = "x86_64")]
+    call!(SYS_inotify_init, LANDLOCK, ENOSYS),
+    call!(SYS_inotify_init1, LANDLOCK, ENOSYS),
+    call!(SYS_inotify_add_watch, LANDLOCK, ENOSYS),
+    // Sockets, and memory, semaphores and queues that everybody shares where there is no namespace.
+    call!(SYS_socket, EVERY, Rule::Socket),
+    call!(
+        SYS_socketpair,
+        EVERY,
+        Rule::Only { argument: 0, value: libc::AF_UNIX.cast_unsigned(), error: libc::EAFNOSUPPORT }
+    ),
+    call!(SYS_shmget, LANDLOCK, ENOSYS),
+    call!(SYS_shmat, LANDLOCK, ENOSYS),
+    call!(SYS_shmctl, LANDLOCK, ENOSYS),
+    call!(SYS_semget, LANDLOCK, ENOSYS),
+    call!(SYS_semctl, LANDLOCK, ENOSYS),
+    call!(SYS_semop, LANDLOCK, ENOSYS),
+    call!(SYS_semtimedop, LANDLOCK, ENOSYS),
+    call!(SYS_msgget, LANDLOCK, ENOSYS),
+    call!(SYS_msgctl, LANDLOCK, ENOSYS),
+    call!(SYS_msgsnd, LANDLOCK, ENOSYS),
+    call!(SYS_msgrcv, LANDLOCK, ENOSYS),
+    call!(SYS_mq_open, LANDLOCK, ENOSYS),
+    call!(SYS_mq_unlink, LANDLOCK, ENOSYS),
+];
+
+/// `fchmodat2` (Linux 6.6), the same number on every architecture.
+pub(crate) const FCHMODAT2: c_long = 452;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_has_one_rule_in_a_tier() {
+        for tier in [FilteredTier::Namespaces, FilteredTier::Landlock, FilteredTier::Container] {
+            let mut rows: Vec<_> = CALLS.iter().filter(|call| call.applies_to(tier)).collect();
+            rows.sort_by_key(|call| call.number);
+            assert!(rows.windows(2).all(|pair| pair[0].number != pair[1].number), "{tier:?}");
+            rows.sort_by_key(|call| call.name);
+            assert!(rows.windows(2).all(|pair| pair[0].name != pair[1].name), "{tier:?}");
+        }
+        assert_eq!(CALLS[0].name, "keyctl");
+    }
+}
