@@ -9,7 +9,7 @@
 //! On Linux a command gets namespaces of its own (user, mount, process, network, IPC, host name, cgroup), a
 //! root made of an allow-list, no capability, Landlock and a seccomp filter beneath the mounts, and bounds of its whole
 //! tree: by control groups where some can be made, else by looking. What can't be set up
-//! refuses the command; nothing is weakened silently. Elsewhere only [`Tier::Unconfined`] exists, and it is
+//! refuses the command; nothing is weakened silently. Elsewhere only [`SandboxTier::Unconfined`] exists, and it is
 //! used only if [`SandboxSettings::allow`] names it.
 //!
 //! A command may find a copy at the project's own path, by [`Request::base`]: a directory, or an overlay that
@@ -40,7 +40,7 @@
 //! keeps nothing between commands but the result of its own test, and a helper that waits for the next one and knows
 //! nothing.
 //!
-//! [`Tier::Unconfined`]: journeyman_protocol::SandboxTier::Unconfined
+//! [`SandboxTier::Unconfined`]: journeyman_protocol::SandboxTier::Unconfined
 
 mod backend;
 mod base;

@@ -57,7 +57,7 @@ pub enum Streams {
     /// Standard input, output and error are a pseudo-terminal of the command's own, of this size, whose session it
     /// leads; what is written to it counts as standard output. [`Stdin::Bytes`] are typed into it, and then the end
     /// of the file; what is typed comes back as output, and of a line longer than 4,095 bytes the rest is lost, as
-    /// with any terminal. [`Tier::Unconfined`](journeyman_protocol::SandboxTier::Unconfined) has none.
+    /// with any terminal. [`SandboxTier::Unconfined`](journeyman_protocol::SandboxTier::Unconfined) has none.
     Terminal {
         /// Characters a line.
         columns: u16,
