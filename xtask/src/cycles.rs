@@ -13,10 +13,11 @@ use syn::visit::Visit;
 
 /// Files in cycles that a crate may still have. A number may only go down; a crate that isn't listed has none.
 const ALLOWED: &[(&str, usize)] = &[
-    ("agent", 33),
+    ("agent", 28),
     ("cli", 27),
     ("edit", 44),
     ("git", 10),
+    ("host", 4),
     ("index", 33),
     ("model", 4),
     ("policy", 24),
