@@ -24,48 +24,21 @@
 //! It draws no terminal, serves no HTTP, and reads neither clock nor environment: those come in through
 //! [`Parts`].
 
-mod actor;
-mod admission;
-mod apply_edit;
-mod attention;
-mod before;
-pub mod candidates;
+mod agents;
+mod approval;
+mod calls;
 mod clock;
-pub mod copies;
 mod error;
-mod finished;
-mod foresight;
-mod fork;
-mod freshness;
-mod holdback;
-mod hooking;
 pub mod hooks;
-mod inbox;
-mod lease;
-mod log;
-mod losses;
-mod opening;
-pub mod pool;
-pub mod progress;
-mod record;
-mod reminder;
-mod report;
-mod resume;
-pub mod room;
-mod runner;
-pub mod schedule;
+pub mod isolation;
+mod recovery;
+mod request;
 mod session;
-mod settings;
-mod shared;
-mod state;
-mod text_calls;
-pub mod todos;
-mod trying;
-mod turn;
-mod unseen;
+mod supervision;
+mod transcript;
 mod verification;
 
-pub use before::BEFORE_THE_RUN;
+pub use isolation::checkpoints::BEFORE_THE_RUN;
 pub use journeyman_git as git;
 pub use journeyman_index as index;
 pub use journeyman_model as model;
@@ -77,16 +50,19 @@ pub use journeyman_tools as tools;
 pub use journeyman_verify as verify;
 pub use journeyman_workspace as workspace;
 
+pub use agents::{pool, room};
 pub use clock::Clock;
 pub use error::AgentError;
-pub use fork::{ForkPoint, STATUS_FORKED, fork, snapshot};
-pub use log::{Filter, Since, Subscription, envelope_of, events, message_of};
-pub use record::{Asked, Books, CandidateRun, MessageId, Queued, Record, Setting, record_of};
-pub use session::{CutOff, Parts, Programs, SessionHandle, resume, start};
-pub use settings::{
+pub use isolation::candidates;
+pub use session::handle::{CutOff, Parts, Programs, SessionHandle, resume, start};
+pub use session::settings::{
     Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_INDEX_PATIENCE,
     DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT,
     Purse, RunSettings, TodoSettings,
 };
-pub use shared::{Answer, Status};
-pub use state::{OpenCall, State, Task};
+pub use session::shared::{Answer, Status};
+pub use supervision::{schedule, stall, todos};
+pub use transcript::fork::{ForkPoint, STATUS_FORKED, fork, snapshot};
+pub use transcript::log::{Filter, Since, Subscription, envelope_of, events, message_of};
+pub use transcript::record::{Asked, Books, CandidateRun, MessageId, Queued, Record, Setting, record_of};
+pub use transcript::state::{OpenCall, State, Task};

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use journeyman_agent::candidates::Heard;
-use journeyman_agent::copies::LandEnd;
+use journeyman_agent::isolation::LandEnd;
 use journeyman_host::candidates::{compare_candidates, land_candidate, run_candidates};
 use journeyman_host::config::Environment;
 use journeyman_host::sessions::{find_session, newest_with_candidates};

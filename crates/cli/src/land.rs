@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use journeyman_agent::copies::{LandEnd, LandReport, LandWish, Unverified};
+use journeyman_agent::isolation::{LandEnd, LandReport, LandWish, Unverified};
 use journeyman_host::config::Environment;
 use journeyman_host::landing::{
     Discarded, check_copies_exist, confirm_commit, discard_work, find_kept_candidates, find_kept_work,

@@ -1,7 +1,7 @@
 //! Several sessions that do one task side by side, of which one is landed.
 
 use journeyman_agent::candidates::{self, Finish, Heard, Race};
-use journeyman_agent::copies::{LandReport, LandWish, last_report};
+use journeyman_agent::isolation::{LandReport, LandWish, last_report};
 use journeyman_protocol::{CandidateReport, RunReport, SessionId};
 use journeyman_store::SessionSummary;
 use tokio_util::sync::CancellationToken;

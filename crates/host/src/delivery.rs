@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use journeyman_agent::copies::{self, CommitWish, LandWish};
+use journeyman_agent::isolation::{self as copies, CommitWish, LandWish};
 use journeyman_agent::{AgentError, Asked, Parts};
 use journeyman_git::{GitError, HookRun};
 use journeyman_protocol::{CopyState, Envelope, RunOutcome, RelPath, RunReport, SessionId};

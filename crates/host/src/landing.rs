@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::copies::{self, CommitWish, LandContext, LandReport, LandWish};
+use journeyman_agent::isolation::{self as copies, CommitWish, LandContext, LandReport, LandWish};
 use journeyman_agent::{AgentError, Checks, State, candidates};
 use journeyman_protocol::{CopyState, SessionId};
 use journeyman_store::StoreError;

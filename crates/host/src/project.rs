@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_agent::copies::{Committer, Isolation, LandContext, Proof};
+use journeyman_agent::isolation::{Committer, Isolation, LandContext, Proof};
 use journeyman_agent::{Checks, Clock, Programs};
 use journeyman_git::{Confinement, Git};
 use journeyman_policy::secrets::Redactor;

@@ -25,12 +25,14 @@ mod builder;
 mod command;
 mod configured;
 mod confined;
+pub(crate) mod dispatch;
 mod event;
 mod home;
 mod matcher;
 mod names;
 mod payload;
 mod run;
+pub(crate) mod unseen;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_agent::candidates::{Heard, Race, compare};
-use journeyman_agent::copies::{
+use journeyman_agent::git::Git;
+use journeyman_agent::isolation::{
     CommitWish, Committer, Isolation, LandContext, LandEnd, LandWish, Proof, Unverified, WorkCopy, discard,
     land, settle,
 };
-use journeyman_agent::git::Git;
 use journeyman_agent::{AgentError, Checks, RunSettings, start};
 use journeyman_model::ModelRequest;
 use journeyman_policy::secrets::Redactor;

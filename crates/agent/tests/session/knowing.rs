@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_agent::copies::Isolation;
+use journeyman_agent::isolation::Isolation;
 use journeyman_agent::{RunSettings, start};
 use journeyman_workspace::Tier;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::copies::CommitWish;
+use journeyman_agent::isolation::CommitWish;
 use journeyman_agent::{AgentError, Answer, Approver, Asked, Checks, CutOff, RunSettings, Setting, State};
 use journeyman_protocol::{CallId, CallState, Event, Mode, RelPath, RunOutcome};
 use journeyman_store::{NewEntry, StoreError};

@@ -1,0 +1,317 @@
+//! Sessions by name, for programs that run several: a server, a group of agents.
+//!
+//! A [`Pool`] holds handles and makes none itself: whoever creates, resumes or forks passes in how. A name is taken
+//! before the first `await`, so two creators of one name never both get a session, and a creator that fails or is
+//! dropped gives the name back. [`Member`] is what a pool and a [`Room`](crate::agents::room::Room) need of a session.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::{BoxFuture, join_all};
+use journeyman_protocol::MessageKind;
+use tokio::sync::watch;
+
+use crate::AgentError;
+
+/// Sessions in a pool, unless said otherwise.
+pub const DEFAULT_CAPACITY: usize = 50;
+
+/// A session as its pool and its rooms see it. Clones stand for the same session.
+pub trait Member: Clone + Send + Sync + 'static {
+    /// What [`Member::status`] gives.
+    type Status: Send;
+
+    /// Queues a message. It is there, durably, when this returns; no turn is waited for.
+    fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>>;
+
+    /// What the session is doing.
+    fn status(&self) -> BoxFuture<'_, Self::Status>;
+
+    /// Ends the session and whatever it runs.
+    fn close(&self) -> BoxFuture<'_, Result<(), AgentError>>;
+}
+
+/// Why a pool refused.
+#[derive(Debug, thiserror::Error)]
+pub enum PoolError {
+    /// It has as many sessions as it may.
+    #[error("Pool is full: it holds {capacity} sessions; remove one first")]
+    Full {
+        /// How many that is.
+        capacity: usize,
+    },
+    /// The name is taken.
+    #[error("there is a session «{0}» in the pool already")]
+    Taken(String),
+    /// The name leads nowhere.
+    #[error("there is no session «{0}» in the pool")]
+    Unknown(String),
+    /// The session could not be made, or not be ended well.
+    #[error(transparent)]
+    Session(#[from] AgentError),
+}
+
+/// Sessions by name. Clones are the same pool.
+pub struct Pool<M> {
+    shared: Arc<Shared<M>>,
+}
+
+struct Shared<M> {
+    capacity: usize,
+    slots: Mutex<BTreeMap<String, Slot<M>>>,
+}
+
+enum Slot<M> {
+    Live(M),
+    /// Being made, or being ended. The sender is dropped when that is over.
+    Busy(watch::Receiver<()>),
+}
+
+impl<M> Clone for Pool<M> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<M: Member> Default for Pool<M> {
+    fn default() -> Self {
+        Self::new(DEFAULT_CAPACITY)
+    }
+}
+
+impl<M: Member> Pool<M> {
+    /// An empty pool for so many sessions.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self { shared: Arc::new(Shared { capacity, slots: Mutex::new(BTreeMap::new()) }) }
+    }
+
+    /// Makes a session under a name that is free.
+    ///
+    /// # Errors
+    /// [`PoolError::Taken`], [`PoolError::Full`], or what `make` fails with.
+    pub async fn create<Fut>(
+        &self,
+        name: impl Into<String>,
+        make: impl FnOnce() -> Fut,
+    ) -> Result<M, PoolError>
+    where
+        Fut: Future<Output = Result<M, AgentError>>,
+    {
+        let place = self.reserve(name.into()).map_err(|refused| match refused {
+            Refused::Live(name, _) | Refused::Busy(name, _) => PoolError::Taken(name),
+            Refused::Full => self.full(),
+        })?;
+        Ok(place.fill(make().await?))
+    }
+
+    /// Gives the live session of this name, or opens it again with `open` where it is not live. Two who resume at
+    /// once get the same one.
+    ///
+    /// # Errors
+    /// [`PoolError::Full`], or what `open` fails with.
+    pub async fn resume<Fut>(
+        &self,
+        name: impl Into<String>,
+        open: impl FnOnce() -> Fut,
+    ) -> Result<M, PoolError>
+    where
+        Fut: Future<Output = Result<M, AgentError>>,
+    {
+        let mut name = name.into();
+        loop {
+            match self.reserve(name) {
+                Ok(place) => return Ok(place.fill(open().await?)),
+                Err(Refused::Live(_, live)) => return Ok(live),
+                Err(Refused::Full) => return Err(self.full()),
+                Err(Refused::Busy(same, until)) => {
+                    wait(until).await;
+                    name = same;
+                }
+            }
+        }
+    }
+
+    /// Opens many again, one after the other, and goes on where one fails. Gives what failed, with the reason.
+    pub async fn resume_all<Fut>(
+        &self,
+        names: impl IntoIterator<Item = String>,
+        open: impl Fn(&str) -> Fut,
+    ) -> Vec<(String, PoolError)>
+    where
+        Fut: Future<Output = Result<M, AgentError>>,
+    {
+        let mut failed = Vec::new();
+        for name in names {
+            if let Err(error) = self.resume(name.clone(), || open(&name)).await {
+                failed.push((name, error));
+            }
+        }
+        failed
+    }
+
+    /// Makes a session under the name `child` from the one called `parent`, which goes on as it was.
+    ///
+    /// # Errors
+    /// [`PoolError::Unknown`] without a parent, and as [`Pool::create`].
+    pub async fn fork<Fut>(
+        &self,
+        parent: &str,
+        child: impl Into<String>,
+        fork: impl FnOnce(M) -> Fut,
+    ) -> Result<M, PoolError>
+    where
+        Fut: Future<Output = Result<M, AgentError>>,
+    {
+        let parent = self.get(parent).ok_or_else(|| PoolError::Unknown(parent.to_owned()))?;
+        self.create(child, || fork(parent)).await
+    }
+
+    /// The session of this name, once it is made.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<M> {
+        match self.lock().get(name) {
+            Some(Slot::Live(member)) => Some(member.clone()),
+            Some(Slot::Busy(_)) | None => None,
+        }
+    }
+
+    /// The names of the live sessions that begin with `prefix`, in order.
+    #[must_use]
+    pub fn list(&self, prefix: &str) -> Vec<String> {
+        let slots = self.lock();
+        let live =
+            slots.iter().filter(|(name, slot)| name.starts_with(prefix) && matches!(slot, Slot::Live(_)));
+        live.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// What the session of this name is doing.
+    ///
+    /// # Errors
+    /// [`PoolError::Unknown`] where there is none.
+    pub async fn status(&self, name: &str) -> Result<M::Status, PoolError> {
+        let member = self.get(name).ok_or_else(|| PoolError::Unknown(name.to_owned()))?;
+        Ok(member.status().await)
+    }
+
+    /// Sessions in the pool, with those that are being made or ended.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ends the session of this name and takes it out; one that is just being made first gets made. Its place is
+    /// free when this returns. Its log stays.
+    ///
+    /// # Errors
+    /// [`PoolError::Unknown`] where there is none, and what ending it fails with: it is out of the pool all the same.
+    pub async fn remove(&self, name: &str) -> Result<(), PoolError> {
+        let (member, _place) = loop {
+            let until = {
+                let mut slots = self.lock();
+                match slots.get(name) {
+                    None => return Err(PoolError::Unknown(name.to_owned())),
+                    Some(Slot::Busy(until)) => until.clone(),
+                    Some(Slot::Live(member)) => {
+                        let member = member.clone();
+                        let (place, busy) = self.place(name.to_owned());
+                        slots.insert(name.to_owned(), Slot::Busy(busy));
+                        break (member, place);
+                    }
+                }
+            };
+            wait(until).await;
+        };
+        // Nobody makes a second session of this name before the first is over: the place is held until then.
+        member.close().await?;
+        Ok(())
+    }
+
+    /// Ends every session, all at once, and gives what failed. The pool is empty then and can be used again.
+    pub async fn close(&self) -> Vec<(String, PoolError)> {
+        let names: Vec<String> = self.lock().keys().cloned().collect();
+        let ended = join_all(names.iter().map(|name| self.remove(name))).await;
+        let failed =
+            names.into_iter().zip(ended).filter_map(|(name, ended)| ended.err().map(|error| (name, error)));
+        // Somebody else may have removed it meanwhile.
+        failed.filter(|(_, error)| !matches!(error, PoolError::Unknown(_))).collect()
+    }
+
+    fn reserve(&self, name: String) -> Result<Place<M>, Refused<M>> {
+        let mut slots = self.lock();
+        match slots.get(&name) {
+            Some(Slot::Live(member)) => return Err(Refused::Live(name, member.clone())),
+            Some(Slot::Busy(until)) => return Err(Refused::Busy(name, until.clone())),
+            None if slots.len() >= self.shared.capacity => return Err(Refused::Full),
+            None => {}
+        }
+        let (place, busy) = self.place(name.clone());
+        slots.insert(name, Slot::Busy(busy));
+        Ok(place)
+    }
+
+    fn place(&self, name: String) -> (Place<M>, watch::Receiver<()>) {
+        let (over, busy) = watch::channel(());
+        (Place { shared: Arc::clone(&self.shared), name, filled: false, _over: over }, busy)
+    }
+
+    fn full(&self) -> PoolError {
+        PoolError::Full { capacity: self.shared.capacity }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Slot<M>>> {
+        self.shared.lock()
+    }
+}
+
+impl<M> Shared<M> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Slot<M>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until a name is no longer busy.
+async fn wait(mut until: watch::Receiver<()>) {
+    // Nothing is ever sent: the sender's end is what is waited for.
+    while until.changed().await.is_ok() {}
+}
+
+/// Why a name can't be reserved.
+enum Refused<M> {
+    Live(String, M),
+    Busy(String, watch::Receiver<()>),
+    Full,
+}
+
+/// A name that is held while its session is made or ended. Dropped unfilled, the name is free again.
+struct Place<M> {
+    shared: Arc<Shared<M>>,
+    name: String,
+    filled: bool,
+    _over: watch::Sender<()>,
+}
+
+impl<M: Member> Place<M> {
+    fn fill(mut self, member: M) -> M {
+        self.shared.lock().insert(self.name.clone(), Slot::Live(member.clone()));
+        self.filled = true;
+        member
+    }
+}
+
+impl<M> Drop for Place<M> {
+    fn drop(&mut self) {
+        if !self.filled {
+            self.shared.lock().remove(&self.name);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Tool calls: how they run side by side, and their results.
+
+pub(crate) mod finished;
+pub(crate) mod runner;

@@ -1,0 +1,497 @@
+//! Several sessions for one task, side by side, each in a copy of its own; the best of what they did is offered first.
+//!
+//! The task is opened once: a parent session packs the first context and writes it down, and every candidate is a fork
+//! of it that begins where the model is to be asked. So their first requests are the same, byte for byte, and a
+//! provider that keeps prefixes reads it once. They share a budget and a time limit, nobody is asked anything, and
+//! none of them touches the user's files: [`copies::land`](crate::isolation::land) takes one of them.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use journeyman_protocol::{
+    CandidateReport, CopyState, Envelope, Event, MessageKind, ReminderCategory, RunOutcome, RunReport, Seq,
+    SessionId,
+};
+use journeyman_store::{Store, StoreError};
+use journeyman_workspace::{DiffStat, WorkspaceError};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::isolation::{Isolation, LandContext, keep, last_report};
+use crate::recovery::lease::Lease;
+use crate::session::handle::{Assembled, SessionHandle, assemble};
+use crate::session::settings::{Approver, Purse};
+use crate::session::turn::{Worker, blocking};
+use crate::transcript::fork;
+use crate::transcript::log::{Filter, Since, events};
+use crate::transcript::record::{CandidateRun, Record, record_of};
+use crate::transcript::state::State;
+use crate::{AgentError, CutOff, Parts, RunSettings, resume};
+
+/// The most candidates of one task: more copies than a person compares, and as many requests at once as the smallest
+/// plans of providers allow.
+pub const MAX_CANDIDATES: u32 = 8;
+/// Events read at once. The first of a parent's are all it has.
+const FIRST_ENTRIES: usize = 200;
+
+/// What a race is to be.
+pub struct Race<'a> {
+    /// What landing works with, and copies are made of.
+    pub context: &'a LandContext,
+    /// Gives the parts of one session; its workspace is the user's tree.
+    pub parts: &'a dyn Fn() -> Parts,
+    /// How each of them is set. Nobody is asked, and the budget is one for all.
+    pub settings: RunSettings,
+    /// The session that the others are forks of.
+    pub parent: SessionId,
+    /// The candidates, numbered from 1.
+    pub candidates: Vec<SessionId>,
+    /// Whether the caller lands the best of them without a question: kept on record.
+    pub land: bool,
+}
+
+/// What is heard of a race.
+#[derive(Debug, Clone)]
+pub enum Heard {
+    /// An event of the candidate with this number.
+    Candidate(u32, Arc<Envelope>),
+    /// An event of the parent.
+    Parent(Arc<Envelope>),
+}
+
+/// How a race ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finish {
+    /// Its parent.
+    pub parent: SessionId,
+    /// The candidates, the best first.
+    pub candidates: Vec<CandidateReport>,
+    /// The best one's report, with all candidates in it.
+    pub report: RunReport,
+}
+
+/// How one of them ended; without a report where it failed.
+type Ran = (CandidateReport, Option<RunReport>);
+
+impl Race<'_> {
+    /// Runs all of them to their ends. Their copies are kept, but for those in which nothing was changed. `stop` ends
+    /// all of them cleanly.
+    ///
+    /// # Errors
+    /// Those of packing the first context, of making copies, and of the parent's log. What a single candidate fails
+    /// of is in its report.
+    pub async fn run(
+        self,
+        task: &str,
+        stop: &CancellationToken,
+        heard: impl FnMut(Heard) + Send,
+    ) -> Result<Finish, AgentError> {
+        let settings = RunSettings {
+            approver: Approver::Nobody,
+            purse: Some(Arc::new(Purse::default())),
+            ..self.settings.clone()
+        };
+        let run =
+            CandidateRun { parent: self.parent.clone(), sessions: self.candidates.clone(), land: self.land };
+        let mut parent = Parent::begin((self.parts)(), settings.clone(), run, task).await?;
+        let ran = self.run_all(&mut parent, &settings, stop, heard).await;
+        parent.end(ran).await
+    }
+
+    async fn run_all(
+        &self,
+        parent: &mut Parent,
+        settings: &RunSettings,
+        stop: &CancellationToken,
+        mut heard: impl FnMut(Heard) + Send,
+    ) -> Result<Vec<Ran>, AgentError> {
+        let at = parent.at();
+        let store = &*self.context.store;
+        for (number, child) in (1..).zip(&self.candidates) {
+            fork::candidate(store, &self.parent, at, child, number, &*self.context.clock).await?;
+        }
+        parent.worker.log.emit(Event::CandidatesStarted { sessions: self.candidates.clone() });
+        parent.worker.flush().await?;
+        let (sender, mut told) = mpsc::unbounded_channel();
+        let mut running = FuturesUnordered::new();
+        for (number, child) in (1..).zip(&self.candidates) {
+            let parts = (self.parts)();
+            let one = self.one(number, child.clone(), parts, settings.clone(), stop, sender.clone());
+            running.push(async move { (number, child, one.await) });
+        }
+        drop(sender);
+        for envelope in events(store, &self.parent, Seq::START, FIRST_ENTRIES).await? {
+            heard(Heard::Parent(Arc::new(envelope)));
+        }
+        let mut ended: Vec<Ran> = Vec::new();
+        let mut trouble = None;
+        loop {
+            tokio::select! {
+                biased;
+                Some((number, envelope)) = told.recv() => heard(Heard::Candidate(number, envelope)),
+                lost = parent.lease.keep() => return Err(lost.into()),
+                one = running.next() => match one {
+                    Some((_, _, Ok((candidate, report)))) => ended.push((candidate, Some(report))),
+                    Some((number, child, Err(error))) => {
+                        // The others go on: what this one did is in its log and in its copy.
+                        ended.push((failed(number, child, &error), None));
+                        trouble.get_or_insert(error);
+                    }
+                    None => break,
+                },
+            }
+        }
+        match trouble {
+            Some(error) if ended.iter().all(|(_, report)| report.is_none()) => return Err(error),
+            _ => {}
+        }
+        ended.sort_by_key(|(candidate, _)| rank(candidate));
+        Ok(ended)
+    }
+
+    /// One of them, from its copy to its end.
+    async fn one(
+        &self,
+        number: u32,
+        child: SessionId,
+        parts: Parts,
+        settings: RunSettings,
+        stop: &CancellationToken,
+        told: mpsc::UnboundedSender<(u32, Arc<Envelope>)>,
+    ) -> Result<(CandidateReport, RunReport), AgentError> {
+        let (isolation, session) = (self.context.isolation.clone(), child.clone());
+        let copy = blocking("copying the project", move || isolation.enter(&session)).await??;
+        let session = resume(parts.within(copy), settings, child.clone(), CutOff::Continue).await?;
+        let mut report = watch(&session, number, stop, &told).await?;
+        session.close().await;
+        drop(session);
+        let (extent, after) = keep(self.context, &mut report).await?;
+        for envelope in after {
+            told.send((number, Arc::new(envelope))).ok();
+        }
+        Ok((compared(number, &report, extent), report))
+    }
+}
+
+/// Passes a session's events on until its task has ended.
+async fn watch(
+    session: &SessionHandle,
+    number: u32,
+    stop: &CancellationToken,
+    told: &mpsc::UnboundedSender<(u32, Arc<Envelope>)>,
+) -> Result<RunReport, AgentError> {
+    let mut shown = session.subscribe(Filter::all(), Since::Now);
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled(), if !stopping => {
+                stopping = true;
+                session.interrupt();
+            }
+            envelope = shown.next() => {
+                let Some(envelope) = envelope? else { return Err(AgentError::Ended) };
+                // Whoever listens may have gone.
+                told.send((number, Arc::clone(&envelope))).ok();
+                if let Event::Done { report } = &envelope.event {
+                    return Ok((**report).clone());
+                }
+            }
+        }
+    }
+}
+
+fn compared(number: u32, report: &RunReport, extent: DiffStat) -> CandidateReport {
+    CandidateReport {
+        number,
+        session: report.session.clone(),
+        outcome: Some(report.outcome),
+        summary: report.summary.clone(),
+        files: extent.files as u64,
+        added: extent.added as u64,
+        removed: extent.removed as u64,
+        turns: report.turns,
+        cost_usd: report.cost_usd,
+        state: report.copy.as_ref().map_or(CopyState::Discarded, |copy| copy.state),
+    }
+}
+
+/// What makes one better than another, smallest first: verified, then the smallest change by lines, then by files, then
+/// the cheapest; one that changed nothing comes after those that changed something.
+fn rank(candidate: &CandidateReport) -> impl Ord + use<> {
+    let verified = candidate.outcome == Some(RunOutcome::Verified);
+    let lines = candidate.added.saturating_add(candidate.removed);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "costs are small and positive"
+    )]
+    let cost = candidate.cost_usd.map_or(u64::MAX, |usd| (usd * 1e9) as u64);
+    (Reverse(verified), candidate.files == 0, lines, candidate.files, cost, candidate.number)
+}
+
+/// The session whose task it is, while its candidates run.
+struct Parent {
+    worker: Worker,
+    lease: Arc<Lease>,
+}
+
+impl Parent {
+    /// Writes the task down and packs its first context.
+    async fn begin(
+        parts: Parts,
+        settings: RunSettings,
+        run: CandidateRun,
+        task: &str,
+    ) -> Result<Self, AgentError> {
+        let id = run.parent.clone();
+        let lease =
+            Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
+        let first = vec![Record::Candidates(run)];
+        let Assembled { worker, lease } = assemble(parts, settings, id, State::default(), lease, first);
+        let mut parent = Self { worker, lease };
+        let opened = parent.open(task).await;
+        if opened.is_err() {
+            parent.over(RunOutcome::Error).await;
+        }
+        opened.map(|()| parent)
+    }
+
+    async fn open(&mut self, task: &str) -> Result<(), AgentError> {
+        let inbox = Arc::clone(&self.worker.inbox);
+        inbox.take(MessageKind::User, ReminderCategory::General, task.to_owned()).await?;
+        self.worker.open().await?;
+        self.worker.flush().await
+    }
+
+    /// The place of its log that the candidates begin at.
+    fn at(&self) -> Seq {
+        self.worker.state.safe
+    }
+
+    /// Writes down what came of it.
+    async fn end(mut self, ran: Result<Vec<Ran>, AgentError>) -> Result<Finish, AgentError> {
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(error) => {
+                self.over(RunOutcome::Error).await;
+                return Err(error);
+            }
+        };
+        let candidates: Vec<CandidateReport> = ran.iter().map(|(candidate, _)| candidate.clone()).collect();
+        let Some(best) = ran.into_iter().find_map(|(_, report)| report) else {
+            self.over(RunOutcome::Error).await;
+            return Err(AgentError::Ended);
+        };
+        let report = RunReport { candidates: candidates.clone(), ..best };
+        self.worker.log.emit(Event::CandidatesCompared { candidates: candidates.clone() });
+        let parent = self.worker.session.clone();
+        self.over(report.outcome).await;
+        Ok(Finish { parent, candidates, report })
+    }
+
+    /// Ends its task and gives it back. What can't be written is left out: the candidates' logs have it all.
+    async fn over(&mut self, outcome: RunOutcome) {
+        let worker = &mut self.worker;
+        worker.note(Record::Ended { outcome, unverified: None });
+        worker.flush().await.ok();
+        worker.log.end().await;
+        self.lease.give_back().await;
+    }
+}
+
+/// The candidates of a task as they are now, the best first. `session` is the one whose task it is, or one of them;
+/// `None` where it has none and is none.
+///
+/// # Errors
+/// The store's, and those of looking for copies.
+pub async fn compare(
+    store: &dyn Store,
+    isolation: &Isolation,
+    session: &SessionId,
+) -> Result<Option<(SessionId, Vec<CandidateReport>)>, AgentError> {
+    let Some(CandidateRun { parent, sessions, .. }) = run_of(store, session).await? else { return Ok(None) };
+    let (origin, mut candidates) = (Arc::clone(&isolation.origin), Vec::new());
+    let looked_for = sessions.clone();
+    let (copies, landed) = blocking("looking for copies", move || {
+        let copies = origin.copies()?;
+        let mut landed = Vec::new();
+        for session in looked_for {
+            if origin.is_landed(&session)? {
+                landed.push(session);
+            }
+        }
+        Ok::<_, WorkspaceError>((copies, landed))
+    })
+    .await??;
+    let known = last_comparison(store, &parent).await?;
+    for (number, session) in (1..).zip(sessions) {
+        let known = known.iter().find(|candidate| candidate.session == session);
+        let kept = copies.iter().any(|copy| copy.session == session);
+        let mut candidate = match known {
+            Some(known) => known.clone(),
+            None => match unfinished(store, number, &session).await {
+                // It was never begun, or was deleted.
+                Err(AgentError::Store(StoreError::UnknownSession { .. })) => continue,
+                found => found?,
+            },
+        };
+        candidate.state = match (kept, landed.contains(&session)) {
+            (true, _) => CopyState::Kept,
+            (_, true) => CopyState::Landed,
+            _ => left_as(store, &session).await?,
+        };
+        candidates.push(candidate);
+    }
+    candidates.sort_by_key(rank);
+    Ok(Some((parent, candidates)))
+}
+
+/// The candidates that a session's task was given to, or that it is one of; `None` for any other session.
+///
+/// # Errors
+/// The store's.
+pub async fn run_of(store: &dyn Store, session: &SessionId) -> Result<Option<CandidateRun>, AgentError> {
+    let first = store.read_records(session, Seq::START, 1).await?;
+    let run = match first.first().and_then(record_of) {
+        Some(Record::Candidates(run)) => run,
+        _ => return Ok(None),
+    };
+    // Any other fork of theirs begins with the same entry.
+    let is_of_it = run.parent == *session || run.sessions.contains(session);
+    Ok(is_of_it.then_some(run))
+}
+
+/// The sessions that do the task of this one.
+///
+/// # Errors
+/// The store's.
+pub async fn started(store: &dyn Store, session: &SessionId) -> Result<Option<Vec<SessionId>>, AgentError> {
+    let run = run_of(store, session).await?;
+    Ok(run.filter(|run| run.parent == *session).map(|run| run.sessions))
+}
+
+async fn last_comparison(store: &dyn Store, parent: &SessionId) -> Result<Vec<CandidateReport>, AgentError> {
+    let first = match events(store, parent, Seq::START, FIRST_ENTRIES).await {
+        // It was deleted.
+        Err(AgentError::Store(StoreError::UnknownSession { .. })) => return Ok(Vec::new()),
+        found => found?,
+    };
+    let compared = first.into_iter().rev().find_map(|envelope| match envelope.event {
+        Event::CandidatesCompared { candidates } => Some(candidates),
+        _ => None,
+    });
+    Ok(compared.unwrap_or_default())
+}
+
+/// One that came to no report.
+fn failed(number: u32, session: &SessionId, error: &AgentError) -> CandidateReport {
+    CandidateReport {
+        number,
+        session: session.clone(),
+        outcome: Some(RunOutcome::Error),
+        summary: error.to_string(),
+        files: 0,
+        added: 0,
+        removed: 0,
+        turns: 0,
+        cost_usd: None,
+        state: CopyState::Kept,
+    }
+}
+
+/// One whose race was cut off: what its own log says.
+async fn unfinished(
+    store: &dyn Store,
+    number: u32,
+    session: &SessionId,
+) -> Result<CandidateReport, AgentError> {
+    let report = last_report(store, session).await?;
+    let summary = match &report {
+        Some(report) => report.summary.clone(),
+        None => format!("cut off; finish it with: jm resume {session}"),
+    };
+    let diff = report.as_ref().map(|report| report.diff.as_str()).unwrap_or_default();
+    let count = |sign: char, head: &str| {
+        let lines = diff.lines().filter(|line| line.starts_with(sign) && !line.starts_with(head));
+        lines.count() as u64
+    };
+    Ok(CandidateReport {
+        number,
+        session: session.clone(),
+        outcome: report.as_ref().map(|report| report.outcome),
+        summary,
+        files: report.as_ref().map_or(0, |report| report.changes.len() as u64),
+        added: count('+', "+++"),
+        removed: count('-', "---"),
+        turns: report.as_ref().map_or(0, |report| report.turns),
+        cost_usd: report.as_ref().and_then(|report| report.cost_usd),
+        state: CopyState::Kept,
+    })
+}
+
+/// Where the work of a session without a copy is.
+async fn left_as(store: &dyn Store, session: &SessionId) -> Result<CopyState, AgentError> {
+    let (mut after, mut state) = (Seq::START, CopyState::Discarded);
+    loop {
+        let page = match events(store, session, after, FIRST_ENTRIES).await {
+            Err(AgentError::Store(StoreError::UnknownSession { .. })) => return Ok(state),
+            page => page?,
+        };
+        let Some(last) = page.last().and_then(|envelope| envelope.seq) else { return Ok(state) };
+        after = last;
+        for envelope in page {
+            match envelope.event {
+                Event::Landed { copy: Some(_), .. } => state = CopyState::Landed,
+                Event::CopyDiscarded { .. } => state = CopyState::Discarded,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::UnixMillis;
+
+    use super::*;
+
+    fn candidate(
+        number: u32,
+        outcome: RunOutcome,
+        files: u64,
+        added: u64,
+        cost: Option<f64>,
+    ) -> CandidateReport {
+        CandidateReport {
+            number,
+            session: SessionId::new(UnixMillis(0), u64::from(number)),
+            outcome: Some(outcome),
+            summary: String::new(),
+            files,
+            added,
+            removed: 1,
+            turns: 1,
+            cost_usd: cost,
+            state: CopyState::Kept,
+        }
+    }
+
+    #[test]
+    fn verified_comes_first_then_the_smallest_then_the_cheapest() {
+        let mut all = [
+            candidate(1, RunOutcome::ChecksFail, 1, 1, Some(0.1)),
+            candidate(2, RunOutcome::Verified, 2, 30, Some(0.1)),
+            candidate(3, RunOutcome::Verified, 1, 30, None),
+            candidate(4, RunOutcome::Verified, 1, 30, Some(0.2)),
+            candidate(5, RunOutcome::Verified, 9, 3, Some(0.9)),
+            candidate(6, RunOutcome::Unverified, 0, 0, Some(0.0)),
+            candidate(7, RunOutcome::Verified, 1, 30, Some(0.2)),
+        ];
+        all.sort_by_key(rank);
+        let order: Vec<u32> = all.iter().map(|one| one.number).collect();
+        assert_eq!(order, [5, 4, 7, 3, 2, 1, 6]);
+    }
+}

@@ -1,0 +1,377 @@
+//! A change as a commit: by the user's git, with their signing and with their hooks in the sandbox, and with a message
+//! that says why.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_git::{Branching, Commit, CommitDone, Confinement, Git, GitError, HookRun, Refusal, UserGit};
+use journeyman_protocol::{
+    CheckOutcome, CommitReport, Envelope, Event, Evidence, FileChange, RelPath, RunOutcome, RunReport,
+    SessionId,
+};
+use journeyman_store::Blobs;
+use journeyman_tools::GUARDS;
+use journeyman_workspace::{
+    Aftermath, ChangeId, CopyChanges, Guarded, LandOptions, Options, Workspace, WorkspaceError,
+};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::desk::Desk;
+use super::{LandContext, Unverified};
+use crate::AgentError;
+use crate::session::turn::blocking;
+
+/// Characters of a subject: what `git log --oneline` shows on a usual terminal.
+const SUBJECT: usize = 72;
+/// Columns that a body is wrapped at, as git's own documentation advises.
+const COLUMNS: usize = 72;
+/// Bytes of the model's closing words that go into a message: what a person reads of one commit.
+const MAX_BODY: usize = 4 * 1024;
+/// Checks that a message names.
+const MAX_CHECKS: usize = 10;
+/// What a change is called whose task says nothing.
+const NO_SUBJECT: &str = "Change files";
+
+/// How a change is to be committed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CommitWish {
+    /// A new branch for it; without one it goes onto the branch that is checked out.
+    pub branch: Option<String>,
+    /// The message; without one it is made of the task, the model's closing words and the checks.
+    pub message: Option<String>,
+    /// The way in which its hooks run.
+    pub hooks: HookRun,
+}
+
+/// What a commit says: the task, what the model says it did, and what proves it.
+#[must_use]
+pub fn commit_message(task: &str, closing: &str, evidence: &[Evidence]) -> String {
+    let mut message = subject(task);
+    let body = wrapped(closing.get(..closing.floor_char_boundary(MAX_BODY)).unwrap_or_default());
+    if !body.is_empty() {
+        message.push_str("\n\n");
+        message.push_str(&body);
+    }
+    let passed = evidence.iter().filter(|one| one.outcome == CheckOutcome::Passed);
+    let checks: BTreeSet<&str> = passed.map(|one| one.command.lines().next().unwrap_or_default()).collect();
+    if !checks.is_empty() {
+        let checks: Vec<&str> = checks.into_iter().take(MAX_CHECKS).collect();
+        message.push_str("\n\nPassed: ");
+        message.push_str(&checks.join(", "));
+    }
+    message.push('\n');
+    message
+}
+
+/// The first line of the task, as long as a subject may be.
+fn subject(task: &str) -> String {
+    let line = task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line: String = line.trim_start_matches('#').trim().chars().filter(|c| !c.is_control()).collect();
+    let mut subject = String::new();
+    for word in line.split_whitespace() {
+        if subject.chars().count() + 1 + word.chars().count() > SUBJECT && !subject.is_empty() {
+            subject.push('…');
+            break;
+        }
+        if !subject.is_empty() {
+            subject.push(' ');
+        }
+        subject.extend(word.chars().take(SUBJECT - 1));
+    }
+    let mut letters = subject.trim_end_matches('.').chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => NO_SUBJECT.to_owned(),
+    }
+}
+
+/// A text for a body: paragraphs and lists stay, long lines are broken between words. A line that git would take for
+/// a comment is moved in.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.trim().lines() {
+        let clean: String = line.trim_end().chars().filter(|c| !c.is_control()).collect();
+        let mut current = String::new();
+        for word in clean.split(' ') {
+            if !current.is_empty() && current.chars().count() + 1 + word.chars().count() > COLUMNS {
+                lines.push(std::mem::take(&mut current));
+            }
+            if !current.is_empty() {
+                current.push(' ');
+            }
+            current.push_str(word);
+        }
+        lines.push(current);
+    }
+    for line in lines.iter_mut().filter(|line| line.starts_with('#')) {
+        line.insert(0, ' ');
+    }
+    lines.join("\n")
+}
+
+/// A commit to be made.
+pub(super) struct CommitPlan<'a> {
+    pub(super) message: String,
+    pub(super) hooks: HookRun,
+    /// The user's tree, and the session whose work it gets.
+    pub(super) tree: &'a Arc<Workspace>,
+    pub(super) session: &'a SessionId,
+}
+
+/// What commits are made with.
+#[derive(Debug, Clone)]
+pub struct Committer {
+    /// The user's git, with their environment and with what their hooks see.
+    pub git: UserGit,
+    /// Where contents are kept.
+    pub blobs: Arc<Blobs>,
+    /// A directory of our own, outside of the project, for the worktree of a branch while it is made.
+    pub scratch: PathBuf,
+}
+
+/// What came of a branch.
+pub(super) enum Branched {
+    /// It has a commit with these changes.
+    Done { commit: CommitReport, changes: Vec<FileChange> },
+    /// The change builds on what isn't in the last commit, in these files.
+    Conflicts(Vec<RelPath>),
+    /// Git or a hook refused the commit; the branch is gone.
+    Refused(GitError),
+}
+
+impl Committer {
+    /// Commits these files of the user's tree and nothing else, unless some of them are `mixed`. What hooks change in
+    /// the tree is the session's; gives what people should be told of that.
+    pub(super) async fn commit(
+        &self,
+        delivered: CommitPlan<'_>,
+        paths: Vec<RelPath>,
+        mixed: Vec<RelPath>,
+        stop: &CancellationToken,
+    ) -> Result<(CommitReport, Vec<Event>), AgentError> {
+        let CommitPlan { message, hooks, tree, session } = delivered;
+        let watched = Arc::clone(tree);
+        let begun = blocking("looking at the tree", move || {
+            let before = watched.command_begin()?;
+            let guard = Guarded::before(&watched, GUARDS)?;
+            Ok::<_, WorkspaceError>((before, guard))
+        });
+        let (before, guard) = begun.await??;
+        let commit = Commit { paths, message, mixed };
+        let made = self.with_hooks(hooks, guard.protected()).commit(&commit, stop).await;
+        let (watched, session) = (Arc::clone(tree), session.clone());
+        let ended = blocking("looking at the tree", move || {
+            // Hooks may have run outside of the sandbox, where nothing kept them from guarded files.
+            guard.end(&watched, false, || watched.command_end(before, &session, None))
+        });
+        let (changes, Aftermath { violations, problem }) = ended.await?;
+        changes?;
+        let report = report_of(made?, &commit.message);
+        let mut told: Vec<Event> = problem.into_iter().map(|message| Event::Warning { message }).collect();
+        if !violations.is_empty() {
+            told.push(Event::GuardViolated { call: None, check: None, violations });
+        }
+        Ok((report, told))
+    }
+
+    /// The user's git with hooks that run like this and leave these paths as they are.
+    fn with_hooks(&self, run: HookRun, protected: &[RelPath]) -> UserGit {
+        let confinement = self.git.confinement().clone();
+        self.git.clone().confined(Confinement { run, protected: protected.to_vec(), ..confinement })
+    }
+
+    /// Tells ahead what would keep a commit of these files from being made before a person has looked.
+    ///
+    /// # Errors
+    /// As [`UserGit::check_commit`].
+    pub async fn check(
+        &self,
+        wish: &CommitWish,
+        paths: &[RelPath],
+        stop: &CancellationToken,
+    ) -> Result<(), GitError> {
+        self.with_hooks(wish.hooks, &[]).check_commit(paths, stop).await
+    }
+
+    /// Commits a copy's changes on a new branch, in a worktree of its own. What was verified is the change on top of
+    /// the user's files as they are; where that doesn't fit the last commit line by line, it needs their consent.
+    pub(super) async fn branch(
+        &self,
+        name: &str,
+        changes: &CopyChanges,
+        (message, hooks): (String, HookRun),
+        unverified: Unverified,
+        stop: &CancellationToken,
+    ) -> Result<Branched, AgentError> {
+        let place = self.scratch.join(changes.session.as_str());
+        // The session is ours, and so is what an earlier try of it left when it was cut off.
+        self.git.sweep(&place).await?;
+        let clean = || {
+            // What is left lies among our own files, and the session's next try sweeps it.
+            std::fs::remove_dir_all(&place).ok();
+        };
+        std::fs::create_dir_all(&place).map_err(|source| GitError::Io {
+            what: "making",
+            path: place.clone(),
+            source,
+        })?;
+        let begun = self.with_hooks(hooks, &[]).begin_branch(name, &place.join("tree"), stop).await;
+        let branching = begun.inspect_err(|_| clean())?;
+        let branched = self.fill(&branching, &place, changes, message, unverified, stop).await;
+        let finished = branching.finish().await;
+        if finished.is_ok() {
+            // Else what is written down in there tells the next try what to take away.
+            clean();
+        }
+        let branched = branched?;
+        if matches!(branched, Branched::Done { .. }) {
+            finished?;
+        }
+        Ok(branched)
+    }
+
+    async fn fill(
+        &self,
+        branching: &Branching,
+        place: &Path,
+        changes: &CopyChanges,
+        message: String,
+        unverified: Unverified,
+        stop: &CancellationToken,
+    ) -> Result<Branched, AgentError> {
+        let (root, changes) = (branching.root().to_owned(), changes.clone());
+        let options = Options::new(place.join("state"), Arc::clone(&self.blobs));
+        let landing = blocking("writing the branch", move || {
+            let tree = Workspace::open(&root, options)?;
+            let looked = tree.land(&changes, &LandOptions { dry_run: true, ..LandOptions::default() })?;
+            let merged = !looked.merged.is_empty() && unverified == Unverified::Keep;
+            if merged || !looked.conflicts.is_empty() {
+                return Ok(looked);
+            }
+            let as_checked = unverified == Unverified::Keep;
+            tree.land(&changes, &LandOptions { as_checked, ..LandOptions::default() })
+        });
+        let landing = landing.await??;
+        if landing.applied.id == ChangeId::NONE {
+            let conflicts = landing.conflicts.into_iter().map(|(path, _)| path).chain(landing.merged);
+            let conflicts: Vec<RelPath> = conflicts.collect();
+            return Ok(match conflicts.is_empty() {
+                true => Branched::Refused(GitError::Unfit(Refusal::Nothing)),
+                false => Branched::Conflicts(conflicts),
+            });
+        }
+        let changes = landing.applied.changes;
+        let paths = changes.iter().map(|change| change.path.clone()).collect();
+        let commit = Commit { paths, message, mixed: Vec::new() };
+        Ok(match branching.commit(&commit, stop).await {
+            Ok(done) => Branched::Done { commit: report_of(done, &commit.message), changes },
+            Err(error) => Branched::Refused(error),
+        })
+    }
+}
+
+fn report_of(done: CommitDone, message: &str) -> CommitReport {
+    let subject = message.lines().next().unwrap_or_default().to_owned();
+    CommitReport { id: done.id, branch: done.branch, subject }
+}
+
+/// Files of the project that differ from the last commit, with what is new in it: the user's own work, which no commit
+/// of ours may take along.
+///
+/// # Errors
+/// [`GitError`].
+pub async fn uncommitted(git: &Git) -> Result<BTreeSet<RelPath>, GitError> {
+    Ok(git.status().await?.entries.into_iter().map(|entry| entry.path).collect())
+}
+
+/// Commits what a run changed in the user's own tree, where it is verified. `before` is what was [uncommitted] when it
+/// began. Puts the commit, or why there is none, into the report; gives what was written into the session's log.
+///
+/// # Errors
+/// The store's.
+pub async fn commit_run(
+    context: &LandContext,
+    report: &mut RunReport,
+    wish: &CommitWish,
+    before: &BTreeSet<RelPath>,
+    stop: &CancellationToken,
+) -> Result<Vec<Envelope>, AgentError> {
+    if report.changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    if report.outcome != RunOutcome::Verified {
+        report.summary = format!("{}; not committed, for nothing verified it", report.summary);
+        return Ok(Vec::new());
+    }
+    let session = report.session.clone();
+    let desk = Desk::open(context, &session).await?;
+    let committed = desk.commit_run(wish, report, before.iter().cloned().collect(), stop).await;
+    desk.close().await;
+    match committed {
+        Ok((commit, told)) => {
+            report.commit = Some(commit);
+            Ok(told)
+        }
+        Err(AgentError::Git(error)) => {
+            report.summary = format!("{}; not committed: {error}", report.summary);
+            report.outcome =
+                if error.needs_person() { RunOutcome::PermissionNeeded } else { RunOutcome::Error };
+            report.exit_code = report.outcome.exit_code();
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{CheckKind, Enforcement};
+
+    use super::*;
+
+    fn evidence(command: &str, outcome: CheckOutcome) -> Evidence {
+        Evidence {
+            kind: CheckKind::Test,
+            command: command.to_owned(),
+            directory: None,
+            outcome,
+            duration_ms: 0,
+            enforcement: Enforcement::none(),
+            diagnostics: Vec::new(),
+            output: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_message_says_what_for_how_and_with_what_proof() {
+        let failed = CheckOutcome::NotRun { reason: "no cargo".to_owned() };
+        let checks = [evidence("make test", CheckOutcome::Passed), evidence("cargo test", failed)];
+        let closing = "I made the greeting polite and kept the old spelling in the documentation where it is quoted.\n\n\
+                       # Notes\n- one";
+        assert_eq!(
+            commit_message("make the greeting polite.\nplease", closing, &checks),
+            "Make the greeting polite\n\nI made the greeting polite and kept the old spelling in the\n\
+             documentation where it is quoted.\n\n # Notes\n- one\n\nPassed: make test\n"
+        );
+    }
+
+    #[test]
+    fn subjects_are_one_line_of_bounded_length() {
+        let long = "word ".repeat(40);
+        for (task, expected) in [
+            ("", NO_SUBJECT.to_owned()),
+            ("\n\n  ## fix it", "Fix it".to_owned()),
+            ("tab\there\x1b[31m", "Tabhere[31m".to_owned()),
+            ("écrire", "Écrire".to_owned()),
+            (&long, format!("Word{}…", " word".repeat(13))),
+            (&"x".repeat(300), format!("X{}", "x".repeat(70))),
+        ] {
+            let subject = commit_message(task, "", &[]).lines().next().unwrap().to_owned();
+            assert_eq!(subject, expected);
+            assert!(subject.chars().count() <= SUBJECT, "{subject}");
+        }
+    }
+}

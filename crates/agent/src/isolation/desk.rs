@@ -1,0 +1,609 @@
+//! A session taken, for what is decided about its copy.
+
+use std::sync::Arc;
+
+use journeyman_git::GitError;
+use journeyman_protocol::{
+    CommitReport, CopyState, Envelope, Event, Evidence, FileChange, FileConflict, RelPath, RunOutcome,
+    RunReport, SessionId,
+};
+use journeyman_store::{SessionSummary, StoreError};
+use journeyman_verify::Verdict;
+use journeyman_workspace::{CopyChanges, DiffStat, LandOptions, Landing, OnConflict, Tier, WorkspaceError};
+use tokio_util::sync::CancellationToken;
+
+use super::commit::{Branched, CommitPlan, Committer};
+use super::{
+    CommitWish, LandContext, LandEnd, LandReport, LandWish, Unverified, WorkCopy, commit, last_report,
+    report_of,
+};
+use crate::AgentError;
+use crate::recovery::lease::Lease;
+use crate::session::turn::blocking;
+use crate::transcript::log::{Log, LogBounds, events};
+
+/// Bytes of diff that a report shows, as a run's.
+const MAX_DIFF: usize = 256 * 1024;
+/// Events read at once.
+const PAGE: usize = 500;
+/// How often a merged result is proven anew because the user's tree moved on meanwhile.
+const MAX_ROUNDS: usize = 3;
+/// How long a copy that this process is still giving up is waited for. What holds it is a look at its files.
+const GIVING_UP: std::time::Duration = std::time::Duration::from_secs(10);
+/// How often it is looked whether it is free.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// The session, and the right to it.
+pub(super) struct Desk<'a> {
+    context: &'a LandContext,
+    session: &'a SessionId,
+    lease: Lease,
+    summary: SessionSummary,
+}
+
+impl<'a> Desk<'a> {
+    pub(super) async fn open(context: &'a LandContext, session: &'a SessionId) -> Result<Self, AgentError> {
+        let LandContext { store, clock, holder, .. } = context;
+        let lease = Lease::new(Arc::clone(store), session.clone(), holder.clone(), Arc::clone(clock));
+        lease.take().await?;
+        let found = store.find(session.as_str()).await.map_err(AgentError::from);
+        let summary = found.map(|found| found.into_iter().find(|found| found.id == *session));
+        match summary {
+            Ok(Some(summary)) => Ok(Self { context, session, lease, summary }),
+            Ok(None) => {
+                lease.give_back().await;
+                Err(StoreError::UnknownSession { session: session.clone() }.into())
+            }
+            Err(error) => {
+                lease.give_back().await;
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) async fn close(self) {
+        self.lease.give_back().await;
+    }
+
+    /// Opens the copy, and waits a little where this process is still giving it up.
+    async fn copy(&self) -> Result<WorkCopy, AgentError> {
+        let (isolation, session) = (self.context.isolation.clone(), self.session.clone());
+        patiently("opening the copy", move || match isolation.open(&session) {
+            Err(AgentError::Workspace(WorkspaceError::UnknownCopy { session }))
+                if isolation.origin.is_landed(&session)? =>
+            {
+                Err(WorkspaceError::AlreadyLanded { session }.into())
+            }
+            opened => opened,
+        })
+        .await
+    }
+
+    pub(super) async fn land(
+        &self,
+        wish: &LandWish,
+        report: Option<&RunReport>,
+        stop: &CancellationToken,
+    ) -> Result<LandReport, AgentError> {
+        let copy = Arc::new(self.copy().await?);
+        let tier = copy.tier();
+        let changes = changes_of(&copy).await?;
+        if changes.is_empty() {
+            drop(copy);
+            return self.nothing(tier).await;
+        }
+        let verified = report.is_some() || self.is_verified();
+        let (changes, evidence) = match self.prepare(&copy, changes, wish, verified, stop).await? {
+            Prepared::Ready { changes, evidence } => (changes, evidence),
+            Prepared::Over(over) => return self.stays(*over).await,
+        };
+        if let Some(CommitWish { branch: Some(name), .. }) = &wish.commit {
+            drop(copy);
+            return self.branch(tier, &changes, name, wish, report, stop).await;
+        }
+        let mixed = self.mixed(wish, &changes).await?;
+        if !mixed.is_empty() {
+            let summary = format!(
+                "not landed: a commit would take your own uncommitted changes along, in {}. Commit or stash them \
+                 first, or land it without --commit",
+                names(&mixed)
+            );
+            return self.stays(LandReport::new(self.session, LandEnd::Mixed, summary, copy.kept())).await;
+        }
+        // An overlay is closed before the tree beneath it changes.
+        drop(copy);
+        // What was proven is what is landed: nothing that the user saved in the last instant is merged unseen.
+        let as_checked = wish.unverified == Unverified::Keep && wish.on_conflict == OnConflict::Refuse;
+        let options = LandOptions { on_conflict: wish.on_conflict, as_checked, ..LandOptions::default() };
+        let landing = self.apply(&changes, options).await?;
+        if refused(&landing, wish) {
+            return self.stays(conflicting(self.session, tier, &landing)).await;
+        }
+        if !landing.left.is_empty() {
+            return self.partly(tier, landing).await;
+        }
+        self.landed(tier, landing, evidence, wish, report, stop).await
+    }
+
+    /// Whether the newest run of the session ended verified.
+    fn is_verified(&self) -> bool {
+        let word = |outcome: RunOutcome| {
+            serde_json::to_value(outcome).is_ok_and(|word| word == self.summary.status.as_str())
+        };
+        word(RunOutcome::Verified) || word(RunOutcome::Conflict)
+    }
+
+    /// Looks at what landing would do, and has merged results proven first.
+    async fn prepare(
+        &self,
+        copy: &Arc<WorkCopy>,
+        mut changes: CopyChanges,
+        wish: &LandWish,
+        verified: bool,
+        stop: &CancellationToken,
+    ) -> Result<Prepared, AgentError> {
+        let mut proven = Vec::new();
+        for round in 0.. {
+            let options =
+                LandOptions { on_conflict: wish.on_conflict, dry_run: true, ..LandOptions::default() };
+            let looked = self.apply(&changes, options).await?;
+            if wish.dry_run {
+                return Ok(Prepared::over(self.would(copy, changes, looked, verified).await?));
+            }
+            if !verified && wish.unverified == Unverified::Keep {
+                let summary = "not landed: nothing verified it";
+                let over = LandReport::new(self.session, LandEnd::Unverified, summary, copy.kept());
+                return Ok(Prepared::over(over));
+            }
+            if refused(&looked, wish) {
+                return Ok(Prepared::over(conflicting(self.session, copy.tier(), &looked)));
+            }
+            // Where the user settles conflicts by a word, they say what is to be in their tree.
+            let settled = wish.unverified == Unverified::Land || !looked.conflicts.is_empty();
+            let apart = Arc::clone(copy);
+            let as_checked = looked.merged.is_empty()
+                && !blocking("comparing the project", move || apart.is_outdated()).await??;
+            if as_checked || settled {
+                return Ok(Prepared::Ready { changes, evidence: proven });
+            }
+            if round >= MAX_ROUNDS {
+                let summary =
+                    "not landed: your files changed again and again while the merged result was checked";
+                let mut over = LandReport::new(self.session, LandEnd::Unproven, summary, copy.kept());
+                over.copy.merged = looked.merged;
+                return Ok(Prepared::over(over));
+            }
+            let (verdict, evidence) = self.prove(copy, &changes, stop).await?;
+            if verdict != Verdict::Passed {
+                return Ok(Prepared::over(unproven(self.session, copy, looked.merged, verdict, evidence)));
+            }
+            proven = evidence;
+            changes = changes_of(copy).await?;
+        }
+        Err(AgentError::Ended)
+    }
+
+    /// Brings what the user changed into the copy, and runs the checks there.
+    async fn prove(
+        &self,
+        copy: &Arc<WorkCopy>,
+        changes: &CopyChanges,
+        stop: &CancellationToken,
+    ) -> Result<(Verdict, Vec<Evidence>), AgentError> {
+        let taking = Arc::clone(copy);
+        blocking("taking over what changed in the project", move || taking.refresh()).await??;
+        let changed = changes.files().into_iter().map(|change| change.path).collect();
+        self.context.proof.run(&copy.workspace(), self.session, changed, stop).await
+    }
+
+    /// What a dry run tells.
+    async fn would(
+        &self,
+        copy: &Arc<WorkCopy>,
+        changes: CopyChanges,
+        looked: Landing,
+        verified: bool,
+    ) -> Result<LandReport, AgentError> {
+        let comparing = Arc::clone(copy);
+        let (files, diff) = blocking("comparing the copy", move || {
+            comparing.diff(&changes, MAX_DIFF).map(|diff| (changes.files(), diff))
+        })
+        .await??;
+        let verified = if verified { "" } else { "; nothing verified it" };
+        let landing = looked.applied.changes.len();
+        let summary = match looked.conflicts.len() {
+            0 if landing == 0 => "your files have it all already".to_owned(),
+            0 => format!("{} would be landed{verified}", counted(landing)),
+            some => format!("{} would be landed but for conflicts in {some}{verified}", counted(files.len())),
+        };
+        let mut would = LandReport::new(self.session, LandEnd::WouldLand, summary, copy.kept());
+        would.copy.merged.clone_from(&looked.merged);
+        would.copy.conflicts = conflicts_of(&looked);
+        would.changes = files;
+        let cut = if diff.truncated { "\n… the diff is cut here\n" } else { "" };
+        would.diff = format!("{}{cut}", self.context.redactor.redact(&diff.text));
+        Ok(would)
+    }
+
+    async fn apply(&self, changes: &CopyChanges, options: LandOptions) -> Result<Landing, AgentError> {
+        let (origin, changes) = (Arc::clone(&self.context.isolation.origin), changes.clone());
+        Ok(blocking("landing the change", move || origin.land(&changes, &options)).await??)
+    }
+
+    /// Files of the change that the user has changed since the last commit.
+    async fn mixed(&self, wish: &LandWish, changes: &CopyChanges) -> Result<Vec<RelPath>, AgentError> {
+        if wish.commit.is_none() {
+            return Ok(Vec::new());
+        }
+        let git = self.context.isolation.git.as_ref().ok_or(GitError::Missing)?;
+        Ok(git.dirty_before(&paths(&changes.files())).await?)
+    }
+
+    /// Some of it is in the tree, and for the rest there was no way: the copy stays, or that would be lost.
+    async fn partly(&self, tier: Tier, landing: Landing) -> Result<LandReport, AgentError> {
+        let left: Vec<RelPath> = landing.left.iter().map(|(path, _)| path.clone()).collect();
+        let mut copy = report_of(tier, CopyState::Kept);
+        copy.merged = landing.merged;
+        copy.conflicts =
+            landing.left.into_iter().map(|(path, reason)| FileConflict { path, reason }).collect();
+        let changes = landing.applied.changes;
+        let done = match changes.len() {
+            0 => "nothing was landed".to_owned(),
+            some => format!("landed: {}", counted(some)),
+        };
+        let summary = format!("{done}; not landed: {}; the copy is kept", names(&left));
+        let mut over = LandReport::new(self.session, LandEnd::Conflicts, summary, copy.clone());
+        over.undo = (!changes.is_empty()).then(|| format!("jm undo {}", self.session));
+        if !changes.is_empty() {
+            self.tell(vec![Event::Landed { changes: changes.clone(), copy: Some(copy) }]).await?;
+        }
+        over.changes = changes;
+        self.stays(over).await
+    }
+
+    /// The change is in the tree: the copy goes, a commit is made where one is wanted, and the log is told.
+    async fn landed(
+        &self,
+        tier: Tier,
+        landing: Landing,
+        evidence: Vec<Evidence>,
+        wish: &LandWish,
+        report: Option<&RunReport>,
+        stop: &CancellationToken,
+    ) -> Result<LandReport, AgentError> {
+        let kept_on = self.let_copy_go().await;
+        let conflicts = conflicts_of(&landing);
+        let changes = landing.applied.changes;
+        let mut copy = report_of(tier, CopyState::Landed);
+        (copy.merged, copy.conflicts) = (landing.merged, conflicts);
+        let summary = match changes.len() {
+            0 => "your files have it all already".to_owned(),
+            some => format!("landed: {}", counted(some)),
+        };
+        let summary = format!("{summary}{kept_on}");
+        let mut landed = LandReport::new(self.session, LandEnd::Landed, summary, copy.clone());
+        landed.undo = (!changes.is_empty()).then(|| format!("jm undo {}", self.session));
+        landed.evidence = evidence;
+        let mut told = vec![Event::Landed { changes: changes.clone(), copy: Some(copy) }];
+        if let Some(wish) = wish.commit.as_ref().filter(|_| !changes.is_empty()) {
+            match self.commit(wish, &changes, &landed.evidence, report, stop).await {
+                Ok((commit, notes)) => {
+                    told.extend(notes);
+                    told.push(Event::Committed { commit: commit.clone() });
+                    landed.commit = Some(commit);
+                }
+                Err(error) => {
+                    landed.needs_person = matches!(&error, AgentError::Git(error) if error.needs_person());
+                    landed.not_committed = Some(error.to_string());
+                }
+            }
+        }
+        landed.changes = changes;
+        landed.events = self.tell(told).await?;
+        Ok(landed)
+    }
+
+    async fn commit(
+        &self,
+        wish: &CommitWish,
+        changes: &[FileChange],
+        evidence: &[Evidence],
+        report: Option<&RunReport>,
+        stop: &CancellationToken,
+    ) -> Result<(CommitReport, Vec<Event>), AgentError> {
+        let message = self.message(wish, evidence, report).await?;
+        self.committer()?.commit(self.plan_commit(wish, message), paths(changes), Vec::new(), stop).await
+    }
+
+    fn plan_commit(&self, wish: &CommitWish, message: String) -> CommitPlan<'_> {
+        let tree = &self.context.isolation.origin;
+        CommitPlan { message, hooks: wish.hooks, tree, session: self.session }
+    }
+
+    fn committer(&self) -> Result<&Committer, AgentError> {
+        Ok(self.context.committer.as_ref().ok_or(GitError::Missing)?)
+    }
+
+    /// What a commit says.
+    async fn message(
+        &self,
+        wish: &CommitWish,
+        evidence: &[Evidence],
+        report: Option<&RunReport>,
+    ) -> Result<String, AgentError> {
+        let earlier = match report {
+            Some(_) => None,
+            None => last_report(&*self.context.store, self.session).await?,
+        };
+        let report = report.or(earlier.as_ref());
+        let message = wish.message.clone().unwrap_or_else(|| {
+            let closing = report.map(|report| report.text.as_str()).unwrap_or_default();
+            let proof = report.map(|report| report.evidence.as_slice()).filter(|_| evidence.is_empty());
+            commit::commit_message(&self.summary.title, closing, proof.unwrap_or(evidence))
+        });
+        Ok(self.context.redactor.redact(&message).into_owned())
+    }
+
+    /// The change as a commit on a new branch. The user's tree, and what is checked out in it, stay as they are.
+    async fn branch(
+        &self,
+        tier: Tier,
+        changes: &CopyChanges,
+        name: &str,
+        wish: &LandWish,
+        report: Option<&RunReport>,
+        stop: &CancellationToken,
+    ) -> Result<LandReport, AgentError> {
+        let commit = wish.commit.clone().unwrap_or_default();
+        let message = self.message(&commit, &[], report).await?;
+        let message = (message, commit.hooks);
+        let branched = self.committer()?.branch(name, changes, message, wish.unverified, stop).await?;
+        let kept = report_of(tier, CopyState::Kept);
+        let over = |end, summary| LandReport::new(self.session, end, summary, kept.clone());
+        let (commit, files) = match branched {
+            Branched::Done { commit, changes } => (commit, changes),
+            Branched::Conflicts(paths) => {
+                let summary = format!(
+                    "not landed: it builds on changes of yours in {} that aren't committed; commit those first",
+                    names(&paths)
+                );
+                return self.stays(over(LandEnd::Mixed, summary)).await;
+            }
+            Branched::Refused(error) => {
+                let mut over = over(LandEnd::NotCommitted, "not landed: no commit was made".to_owned());
+                over.needs_person = error.needs_person();
+                over.not_committed = Some(error.to_string());
+                return self.stays(over).await;
+            }
+        };
+        let kept_on = self.let_copy_go().await;
+        let copy = report_of(tier, CopyState::Landed);
+        let summary = format!("landed on branch {name}: {}{kept_on}", counted(files.len()));
+        let mut landed = LandReport::new(self.session, LandEnd::Landed, summary, copy.clone());
+        landed.commit = Some(commit.clone());
+        let told =
+            vec![Event::Landed { changes: files.clone(), copy: Some(copy) }, Event::Committed { commit }];
+        landed.changes = files;
+        landed.events = self.tell(told).await?;
+        Ok(landed)
+    }
+
+    /// Commits what a run changed in the user's own tree.
+    pub(super) async fn commit_run(
+        &self,
+        wish: &CommitWish,
+        report: &RunReport,
+        before: Vec<RelPath>,
+        stop: &CancellationToken,
+    ) -> Result<(CommitReport, Vec<Envelope>), AgentError> {
+        let message = self.message(wish, &[], Some(report)).await?;
+        let plan = self.plan_commit(wish, message);
+        let (commit, mut told) = self.committer()?.commit(plan, paths(&report.changes), before, stop).await?;
+        told.push(Event::Committed { commit: commit.clone() });
+        let told = self.tell(told).await?;
+        Ok((commit, told))
+    }
+
+    /// Nothing was changed in the copy: it goes without a word to keep it by.
+    async fn nothing(&self, tier: Tier) -> Result<LandReport, AgentError> {
+        self.drop_copy().await?;
+        let copy = report_of(tier, CopyState::Discarded);
+        let mut nothing = LandReport::new(self.session, LandEnd::Nothing, "nothing was changed", copy);
+        nothing.events = self.tell(vec![Event::CopyDiscarded { files: 0 }]).await?;
+        Ok(nothing)
+    }
+
+    /// The copy stays as it is, and the log says why. A dry run leaves no trace, nor does what somebody is asked about.
+    async fn stays(&self, mut over: LandReport) -> Result<LandReport, AgentError> {
+        if matches!(over.end, LandEnd::WouldLand | LandEnd::Unverified) {
+            return Ok(over);
+        }
+        let (reason, conflicts) = (over.summary.clone(), over.copy.conflicts.clone());
+        over.events = self.tell(vec![Event::CopyKept { reason, conflicts }]).await?;
+        if self.is_verified() {
+            let word = serde_json::to_value(RunOutcome::Conflict).ok();
+            let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
+            self.context.store.set_status(self.session, word, self.context.clock.now()).await?;
+        }
+        Ok(over)
+    }
+
+    /// Keeps what a run did, unless it did nothing.
+    pub(super) async fn keep(&self, report: &mut RunReport) -> Result<(DiffStat, Vec<Envelope>), AgentError> {
+        let copy = self.copy().await?;
+        let tier = copy.tier();
+        let compare = move || {
+            let changes = copy.changes()?;
+            Ok::<_, WorkspaceError>((copy.stat(&changes)?, changes.is_empty()))
+        };
+        let (extent, nothing) = blocking("comparing the copy", compare).await??;
+        if nothing {
+            let nothing = self.nothing(tier).await?;
+            report.copy = Some(nothing.copy);
+            return Ok((extent, nothing.events));
+        }
+        report.copy = Some(report_of(tier, CopyState::Kept));
+        let told = vec![Event::CopyKept { reason: report.summary.clone(), conflicts: Vec::new() }];
+        Ok((extent, self.tell(told).await?))
+    }
+
+    pub(super) async fn discard(&self) -> Result<u64, AgentError> {
+        // One that can't be opened any more goes all the same.
+        let files = match self.copy().await {
+            Ok(copy) => {
+                changes_of(&Arc::new(copy)).await.map(|changes| changes.files().len()).unwrap_or_default()
+            }
+            Err(
+                error @ AgentError::Workspace(
+                    WorkspaceError::UnknownCopy { .. }
+                    | WorkspaceError::AlreadyLanded { .. }
+                    | WorkspaceError::Busy { .. },
+                ),
+            ) => {
+                return Err(error);
+            }
+            Err(_) => 0,
+        };
+        self.drop_copy().await?;
+        let files = files as u64;
+        self.tell(vec![Event::CopyDiscarded { files }]).await?;
+        Ok(files)
+    }
+
+    /// Removes a copy whose work is landed. That it is landed is true whatever comes of this; gives what to say.
+    async fn let_copy_go(&self) -> String {
+        match self.drop_copy().await {
+            // Another process may have swept it away: it sees that it is landed.
+            Ok(()) | Err(AgentError::Workspace(WorkspaceError::UnknownCopy { .. })) => String::new(),
+            Err(error) => format!("; its copy couldn't be removed: {error}"),
+        }
+    }
+
+    /// Removes the copy, and waits a little for what still has a hand in it.
+    async fn drop_copy(&self) -> Result<(), AgentError> {
+        let (origin, session) = (Arc::clone(&self.context.isolation.origin), self.session.clone());
+        patiently("removing the copy", move || Ok(origin.discard_copy(&session)?)).await
+    }
+
+    /// Writes events into the session's log.
+    async fn tell(&self, told: Vec<Event>) -> Result<Vec<Envelope>, AgentError> {
+        let LandContext { store, clock, redactor, .. } = self.context;
+        let found =
+            store.find(self.session.as_str()).await?.into_iter().find(|found| found.id == *self.session);
+        let last = found.map_or(self.summary.last, |found| found.last);
+        let bounds = LogBounds::default();
+        let log = Log::new(
+            Arc::clone(store),
+            self.session.clone(),
+            last,
+            Arc::clone(clock),
+            Arc::clone(redactor),
+            bounds,
+        );
+        told.into_iter().for_each(|event| log.emit(event));
+        log.flush().await?;
+        log.end().await;
+        events(&**store, self.session, last, PAGE).await
+    }
+}
+
+/// What a look before landing comes to.
+enum Prepared {
+    /// It can be landed.
+    Ready { changes: CopyChanges, evidence: Vec<Evidence> },
+    /// It isn't going to be.
+    Over(Box<LandReport>),
+}
+
+impl Prepared {
+    fn over(report: LandReport) -> Self {
+        Self::Over(Box::new(report))
+    }
+}
+
+async fn changes_of(copy: &Arc<WorkCopy>) -> Result<CopyChanges, AgentError> {
+    let copy = Arc::clone(copy);
+    Ok(blocking("comparing the copy", move || copy.changes()).await??)
+}
+
+fn refused(landing: &Landing, wish: &LandWish) -> bool {
+    wish.on_conflict == OnConflict::Refuse && !landing.conflicts.is_empty()
+}
+
+/// Tries it again for a little while where somebody has the copy.
+async fn patiently<T: Send + 'static>(
+    what: &'static str,
+    attempt: impl Fn() -> Result<T, AgentError> + Clone + Send + 'static,
+) -> Result<T, AgentError> {
+    let begin = tokio::time::Instant::now();
+    loop {
+        match blocking(what, attempt.clone()).await? {
+            Err(AgentError::Workspace(WorkspaceError::Busy { .. })) if begin.elapsed() < GIVING_UP => {
+                tokio::time::sleep(LOOK).await;
+            }
+            tried => return tried,
+        }
+    }
+}
+
+fn conflicts_of(landing: &Landing) -> Vec<FileConflict> {
+    let each = landing.conflicts.iter();
+    each.map(|(path, reason)| FileConflict { path: path.clone(), reason: reason.clone() }).collect()
+}
+
+fn conflicting(session: &SessionId, tier: Tier, landing: &Landing) -> LandReport {
+    let contested = landing.conflicts.iter().map(|(path, _)| path);
+    let contested: Vec<RelPath> = contested.filter(|path| !landing.refused.contains(path)).cloned().collect();
+    let mut why = Vec::new();
+    if !landing.refused.is_empty() {
+        let names = names(&landing.refused);
+        why.push(format!("a command in the copy made or changed {names}, which only you may land"));
+    }
+    if !contested.is_empty() {
+        why.push(format!("you changed {} too, in ways that don't go together", names(&contested)));
+    }
+    let summary = format!("not landed: {}", why.join("; "));
+    let mut copy = report_of(tier, CopyState::Kept);
+    copy.conflicts = conflicts_of(landing);
+    LandReport::new(session, LandEnd::Conflicts, summary, copy)
+}
+
+fn unproven(
+    session: &SessionId,
+    copy: &WorkCopy,
+    merged: Vec<RelPath>,
+    verdict: Verdict,
+    evidence: Vec<Evidence>,
+) -> LandReport {
+    let (end, how) = match verdict {
+        Verdict::Failed => (LandEnd::ChecksFail, "fails the checks"),
+        Verdict::NothingRan | Verdict::Passed => (LandEnd::Unproven, "could not be checked"),
+    };
+    let summary = match merged.is_empty() {
+        true => {
+            format!("not landed: your files changed since it was checked, and together with them it {how}")
+        }
+        false => format!("not landed: you changed {} too, and what came of merging {how}", names(&merged)),
+    };
+    let mut over = LandReport::new(session, end, summary, copy.kept());
+    (over.copy.merged, over.evidence) = (merged, evidence);
+    over
+}
+
+fn paths(changes: &[FileChange]) -> Vec<RelPath> {
+    changes.iter().map(|change| change.path.clone()).collect()
+}
+
+/// A few files by name, the rest by number.
+pub(super) fn names(paths: &[RelPath]) -> String {
+    const NAMED: usize = 5;
+    let named: Vec<String> = paths.iter().take(NAMED).map(ToString::to_string).collect();
+    match paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        Some(more) => format!("{} and {more} more", named.join(", ")),
+        None => named.join(", "),
+    }
+}
+
+fn counted(files: usize) -> String {
+    format!("{files} file{}", if files == 1 { "" } else { "s" })
+}

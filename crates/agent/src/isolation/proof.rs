@@ -1,0 +1,89 @@
+//! Checks outside of a session: what came of merging is proven before it is landed.
+
+use std::sync::Arc;
+
+use journeyman_protocol::{Evidence, RelPath, SandboxNeeds, SessionId};
+use journeyman_sandbox::{Sandbox, Toolchains};
+use journeyman_verify::{Check, RunContext, RunLimits, Verdict, refused, verdict};
+use journeyman_workspace::{ListOptions, Workspace};
+use tokio_util::sync::CancellationToken;
+
+use crate::AgentError;
+use crate::session::handle::Programs;
+use crate::session::settings::Checks;
+use crate::session::turn::blocking;
+
+/// Files that the search for checks looks at.
+const CHECK_FILES: usize = 20_000;
+
+/// What checks are run with where no session runs them.
+#[derive(Clone)]
+pub struct Proof {
+    /// Which checks.
+    pub checks: Checks,
+    /// Where they run. Here nobody can be asked: what isn't confined as [`Proof::needs`] says doesn't run.
+    pub sandbox: Arc<Sandbox>,
+    /// What must be enforced for a check to run.
+    pub needs: SandboxNeeds,
+    /// Which toolchains they see.
+    pub toolchains: Arc<Toolchains>,
+    /// Which programs are installed.
+    pub programs: Arc<Programs>,
+}
+
+impl Proof {
+    /// Runs the checks in a tree; without any that could run, it is not proven.
+    ///
+    /// # Errors
+    /// The tree's, and failures of running them.
+    pub(crate) async fn run(
+        &self,
+        workspace: &Arc<Workspace>,
+        session: &SessionId,
+        changed: Vec<RelPath>,
+        stop: &CancellationToken,
+    ) -> Result<(Verdict, Vec<Evidence>), AgentError> {
+        let checks = self.find(workspace, changed).await?;
+        let enforcement = self.sandbox.enforcement(&self.needs).await.ok();
+        let unmet = match &enforcement {
+            Some(enforcement) => enforcement.first_unmet(&self.needs).map(ToString::to_string),
+            None => Some("no sandbox works here".to_owned()),
+        };
+        if let Some(reason) = unmet.filter(|_| self.needs != SandboxNeeds::NONE) {
+            let refused = checks.iter().map(|check| refused(check, &reason, enforcement.as_ref()));
+            return Ok((Verdict::NothingRan, refused.collect()));
+        }
+        let context = RunContext {
+            workspace: Arc::clone(workspace),
+            sandbox: Arc::clone(&self.sandbox),
+            toolchains: Arc::clone(&self.toolchains),
+            session: session.clone(),
+            needs: self.needs,
+            limits: RunLimits::default(),
+        };
+        let evidence = journeyman_verify::run(&checks, &context, stop.clone(), &mut |_| {}).await?;
+        Ok((verdict(&evidence), evidence))
+    }
+
+    async fn find(
+        &self,
+        workspace: &Arc<Workspace>,
+        changed: Vec<RelPath>,
+    ) -> Result<Vec<Check>, AgentError> {
+        match &self.checks {
+            Checks::Off => Ok(Vec::new()),
+            Checks::Custom(commands) => Ok(journeyman_verify::custom(commands)),
+            Checks::Found => {
+                let (workspace, programs) = (Arc::clone(workspace), Arc::clone(&self.programs));
+                let find = move || {
+                    let listing =
+                        workspace.list(ListOptions { limit: CHECK_FILES, ..ListOptions::default() });
+                    listing.map(|listing| {
+                        journeyman_verify::find_for(&workspace, &listing, &changed, &*programs)
+                    })
+                };
+                Ok(blocking("finding the project's checks", find).await??)
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The session's side of its copy: what it tells of it, and what the user changes meanwhile.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use journeyman_protocol::{Event, FileChange, RelPath, ReminderCategory};
+use journeyman_workspace::Refreshed;
+
+use crate::isolation::WorkCopy;
+use crate::session::turn::{Worker, blocking};
+use crate::{AgentError, Parts};
+
+/// Files named in a notice; of more than these a number says enough.
+const MOST_NAMED: usize = 10;
+
+impl Parts {
+    /// The same, working in a copy of the project.
+    #[must_use]
+    pub fn within(mut self, copy: WorkCopy) -> Self {
+        self.workspace = copy.workspace();
+        self.index = Arc::new(self.index.of_copy(copy.workspace()));
+        self.copy = Some(Arc::new(copy));
+        self
+    }
+}
+
+/// Whether the copy is as it was before a refresh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Copy {
+    /// Nothing was taken over.
+    AsItWas,
+    /// Files in it are others now: what passed before has to pass again.
+    Different,
+}
+
+impl Worker {
+    /// Tells, once, that the session works in a copy.
+    pub(crate) fn tell_of_copy(&mut self) {
+        if self.copy_told {
+            return;
+        }
+        self.copy_told = true;
+        if let Some(copy) = &self.parts.copy {
+            let (tier, unavailable) = (copy.tier().to_string(), copy.unavailable_tiers());
+            self.log.emit(Event::Isolated { tier, unavailable, reopened: copy.reopened() });
+            let left_out = copy.left_out();
+            for (path, reason) in left_out.iter().take(MOST_NAMED) {
+                self.log.emit(Event::Warning { message: format!("«{path}» isn't in the copy: {reason}") });
+            }
+            if let Some(more) = left_out.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+                self.log.emit(Event::Warning { message: format!("{more} more files aren't in the copy") });
+            }
+        }
+    }
+
+    /// Takes over what the user changed in their tree meanwhile, and tells them and the model of it.
+    pub(crate) async fn refresh_copy(&mut self) -> Result<Copy, AgentError> {
+        let Some(copy) = self.parts.copy.clone() else { return Ok(Copy::AsItWas) };
+        // The commands that still run would see files change, or the mount go.
+        let busy = self.background.as_ref().is_some_and(|it| it.list().iter().any(|one| one.running));
+        if busy {
+            return Ok(Copy::AsItWas);
+        }
+        let taking = Arc::clone(&copy);
+        let refreshed = blocking("taking over what changed in the project", move || taking.refresh());
+        let Refreshed { taken, merged, conflicts } = refreshed.await??;
+        // The same conflicts are told once.
+        let news = !taken.is_empty() || !merged.is_empty() || conflicts != self.copy_conflicts;
+        self.copy_conflicts.clone_from(&conflicts);
+        if !news {
+            return Ok(Copy::AsItWas);
+        }
+        let text = notice(&taken, &merged, &conflicts);
+        self.log.emit(Event::CopyRefreshed { taken: taken.clone(), merged: merged.clone(), conflicts });
+        self.know_of(taken.iter().chain(&merged));
+        self.parts.index.doubt();
+        self.remind(ReminderCategory::File, text);
+        self.flush().await?;
+        let changed = !taken.is_empty() || !merged.is_empty();
+        Ok(if changed { Copy::Different } else { Copy::AsItWas })
+    }
+
+    /// What the notice tells of isn't told again file by file.
+    fn know_of<'a>(&mut self, paths: impl Iterator<Item = &'a RelPath>) {
+        let seen = self.seen.entries();
+        let paths: Vec<RelPath> =
+            paths.filter(|path| seen.iter().any(|file| file.path == **path)).cloned().collect();
+        let hashes = self.parts.workspace.fingerprints(&paths);
+        for (path, hash) in paths.iter().zip(hashes) {
+            self.seen.noticed(path, hash);
+        }
+        self.note_seen();
+    }
+
+    /// What differs from the user's tree, for a session that works in a copy of it.
+    pub(crate) async fn copy_changes(&self, copy: &Arc<WorkCopy>) -> Result<Vec<FileChange>, AgentError> {
+        let copy = Arc::clone(copy);
+        Ok(blocking("comparing the copy", move || copy.changes().map(|changes| changes.files())).await??)
+    }
+}
+
+/// What the model is told of a refresh.
+fn notice(taken: &[RelPath], merged: &[RelPath], conflicts: &[RelPath]) -> String {
+    let mut text = String::from(
+        "You work in a copy of the project. The user changed files in theirs meanwhile, and the copy follows; read \
+         files again before you rely on them.",
+    );
+    for (paths, what) in [
+        (taken, "As the user has them now"),
+        (merged, "Changed by you and by the user, merged line by line"),
+        (
+            conflicts,
+            "Changed by you and by the user in ways that don't go together; the copy has your version",
+        ),
+    ] {
+        if paths.is_empty() {
+            continue;
+        }
+        let named: Vec<String> = paths.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+        // Writing to a string can't fail.
+        write!(text, "\n{what}: {}", named.join(", ")).ok();
+        if let Some(more) = paths.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+            write!(text, " and {more} more").ok();
+        }
+        text.push('.');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_names_each_kind_and_is_bounded() {
+        let paths = |names: &[&str]| -> Vec<RelPath> {
+            names.iter().map(|name| RelPath::parse(name).unwrap()).collect()
+        };
+        let many: Vec<String> = (0..12).map(|number| format!("f{number}")).collect();
+        let many = paths(&many.iter().map(String::as_str).collect::<Vec<_>>());
+        let text = notice(&many, &paths(&["m"]), &[]);
+        assert!(
+            text.ends_with(
+                "\nAs the user has them now: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 2 more.\
+             \nChanged by you and by the user, merged line by line: m."
+            ),
+            "{text}"
+        );
+        assert!(notice(&[], &[], &paths(&["c"])).ends_with("the copy has your version: c."));
+    }
+}

@@ -1,0 +1,83 @@
+//! What the index finds for a task before the model is asked for the first time.
+//!
+//! Only what is there already is asked: nothing is made, brought up to date or waited for. So it may be of an earlier state of
+//! the files: one whose content is another now is named, and nothing is told of what is in it.
+
+use std::sync::Arc;
+
+use journeyman_context::{Found, Outlined, Signature};
+use journeyman_index::Snapshot;
+use journeyman_index::overview::{self, FOUND};
+use journeyman_index::query::{Context, Query, Searcher};
+use journeyman_index::tokens::Tokenizer;
+use journeyman_protocol::RelPath;
+use journeyman_tools::SharedIndex;
+use journeyman_workspace::Workspace;
+use tokio::task::JoinHandle;
+
+use crate::session::turn::Worker;
+
+/// Files whose definitions are looked at: more have no room.
+const OUTLINED: usize = 16;
+
+impl Worker {
+    /// Begins to ask the index what it finds for a task; gives nothing where there is none.
+    pub(crate) fn look_up(&self, task: &str) -> JoinHandle<Option<Found>> {
+        let (index, workspace) = (Arc::clone(&self.parts.index), Arc::clone(&self.parts.workspace));
+        let (may_show, task) = (self.may_show(), task.to_owned());
+        tokio::task::spawn_blocking(move || found(&index, &workspace, &*may_show, &task))
+    }
+}
+
+fn found(
+    index: &SharedIndex,
+    workspace: &Workspace,
+    may_show: &dyn Fn(&RelPath) -> bool,
+    task: &str,
+) -> Option<Found> {
+    let query = Query::new(task, &mut Tokenizer::new());
+    let (project, snapshot) = index.at_hand()?;
+    let history = project.history_at_hand();
+    let answer = Searcher::new().search(&*snapshot, history.as_ref(), &query, Context::default(), FOUND);
+    let asked = overview::shares(&answer);
+    if asked.is_empty() {
+        return None;
+    }
+    let graph = project.graph_at_hand(&snapshot);
+    let order = overview::order(&snapshot, graph.as_deref(), &asked);
+    let best = order.first().map_or(1.0, |(_, score)| *score).max(f64::MIN_POSITIVE);
+    let mut found = Found::default();
+    for (file, score) in order.iter().take(FOUND) {
+        let Some(path) = snapshot.file(*file).and_then(|view| view.path()) else { continue };
+        // Its name is in any listing; what is in it isn't told.
+        if found.outlines.len() < OUTLINED && may_show(&path) {
+            let wanted = asked.iter().any(|(asked, _)| asked == file);
+            let signatures = signatures(&snapshot, workspace, *file, &path, task);
+            if wanted || !signatures.is_empty() {
+                found.outlines.push(Outlined { path: path.to_string(), signatures });
+            }
+        }
+        found.files.push((path, score / best));
+    }
+    Some(found)
+}
+
+/// What a file defines, where the index knows it as it is and nothing had to be left out of it.
+fn signatures(
+    snapshot: &Snapshot,
+    workspace: &Workspace,
+    file: u32,
+    path: &RelPath,
+    task: &str,
+) -> Vec<Signature> {
+    let Some(record) = snapshot.file(file).map(|view| view.record).filter(|record| !record.flags.veiled)
+    else {
+        return Vec::new();
+    };
+    let now = workspace.fingerprints(std::slice::from_ref(path)).pop().flatten();
+    if now.is_none_or(|now| *now.as_bytes() != record.hash) {
+        return Vec::new();
+    }
+    let told = overview::signatures(snapshot, file, task).into_iter();
+    told.map(|one| Signature { text: one.text, depth: one.depth, worth: one.worth }).collect()
+}

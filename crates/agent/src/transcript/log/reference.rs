@@ -1,0 +1,272 @@
+//! Text that is on disk once.
+//!
+//! A message's record holds its text, thinking and calls. Events that repeat a long one of those are stored with a
+//! note of where it is instead: beside the event's own fields, `"$from": {"/text": {"message": 7, "bytes": 1234}}`
+//! says that what belongs at the JSON pointer `/text` is the text of the message in entry 7. Whoever reads events
+//! from the store gets them whole again.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use journeyman_protocol::{
+    Block, CallId, Channel, ContentHash, Envelope, Event, Message, Role, Seq, SessionId,
+};
+use journeyman_store::{Entry, Store};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::envelope_of;
+use crate::AgentError;
+use crate::transcript::record::{Record, record_of};
+
+/// The field that says what was left out.
+const FROM: &str = "$from";
+/// Bytes of text from which on it is worth it: the note takes some 60.
+const MIN_TEXT: usize = 256;
+/// Bytes of a call's input from which on it is worth it; shorter ones are read more often than they are large.
+const MIN_INPUT: usize = 2 * 1024;
+/// Pieces of recent messages that are remembered, 100 bytes each: a reply with some dozens of large calls.
+const MAX_KNOWN: usize = 64;
+/// Bytes of entries that are read at once: some hundreds of usual ones.
+pub(super) const PAGE_BYTES: usize = 256 * 1024;
+/// Messages that are kept while pages are read: a turn's events name its message, and `done` the last one.
+const CACHED: usize = 4;
+
+/// Which part of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text,
+    Thinking,
+    Input(CallId),
+}
+
+/// A long part of a message, told by its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    part: Part,
+    hash: ContentHash,
+}
+
+/// A place of an event where a piece stands.
+#[derive(Debug)]
+pub(super) struct Repeat {
+    pointer: &'static str,
+    piece: Piece,
+    pub(super) bytes: usize,
+}
+
+/// Where a stored event's piece is.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Source {
+    message: Seq,
+    bytes: usize,
+}
+
+/// Pieces and the messages that have them, the newest last.
+#[derive(Debug, Default)]
+pub(super) struct Known(VecDeque<(Seq, Piece)>);
+
+impl Known {
+    pub(super) fn add(&mut self, seq: Seq, pieces: &[Piece]) {
+        self.0.extend(pieces.iter().map(|piece| (seq, piece.clone())));
+        while self.0.len() > MAX_KNOWN {
+            self.0.pop_front();
+        }
+    }
+
+    pub(super) fn find(&self, piece: &Piece) -> Option<Seq> {
+        self.0.iter().rev().find(|(_, known)| known == piece).map(|(seq, _)| *seq)
+    }
+}
+
+/// What of a message's record events may repeat.
+pub(super) fn pieces(record: &Record) -> Vec<Piece> {
+    let Record::Message { message, calls, .. } = record else { return Vec::new() };
+    if message.role != Role::Assistant {
+        return Vec::new();
+    }
+    let text = long_text(Part::Text, &message.text());
+    let thinking = long_text(Part::Thinking, &thinking_of(message));
+    let inputs = message.tool_uses().chain(calls).filter_map(|call| long_input(&call.id, &call.input));
+    [text, thinking].into_iter().flatten().chain(inputs).map(|(piece, _)| piece).collect()
+}
+
+/// What of an event may be on record already.
+pub(super) fn repeats(event: &Event) -> Vec<Repeat> {
+    let places = match event {
+        Event::TurnFinished { text, thinking, .. } => {
+            vec![("/text", long_text(Part::Text, text)), ("/thinking", long_text(Part::Thinking, thinking))]
+        }
+        Event::Done { report } => vec![("/report/text", long_text(Part::Text, &report.text))],
+        Event::ToolStart { call, input, .. } | Event::PermissionRequired { call, input, .. } => {
+            vec![("/input", long_input(call, input))]
+        }
+        _ => Vec::new(),
+    };
+    let repeat = |(pointer, found): (_, Option<(Piece, usize)>)| {
+        found.map(|(piece, bytes)| Repeat { pointer, piece, bytes })
+    };
+    places.into_iter().filter_map(repeat).collect()
+}
+
+fn long_text(part: Part, text: &str) -> Option<(Piece, usize)> {
+    (text.len() >= MIN_TEXT).then(|| (Piece { part, hash: ContentHash::of(text.as_bytes()) }, text.len()))
+}
+
+fn long_input(call: &CallId, input: &Value) -> Option<(Piece, usize)> {
+    let bytes = serde_json::to_vec(input).ok()?;
+    let piece = || Piece { part: Part::Input(call.clone()), hash: ContentHash::of(&bytes) };
+    (bytes.len() >= MIN_INPUT).then(|| (piece(), bytes.len()))
+}
+
+/// The message's thinking as events have it.
+fn thinking_of(message: &Message) -> String {
+    let thoughts = message.content.iter().filter_map(|block| match block {
+        Block::Thinking { text, .. } if !text.is_empty() => Some(text.as_str()),
+        _ => None,
+    });
+    thoughts.collect::<Vec<_>>().join("\n")
+}
+
+/// An event without the pieces that `find` knows a message for.
+pub(super) fn shortened(value: &Value, repeats: &[Repeat], find: impl Fn(&Piece) -> Option<Seq>) -> Value {
+    let mut value = value.clone();
+    let mut sources = Map::new();
+    for repeat in repeats {
+        let Some(message) = find(&repeat.piece) else { continue };
+        let Some(place) = value.pointer_mut(repeat.pointer) else { continue };
+        let Ok(source) = serde_json::to_value(Source { message, bytes: repeat.bytes }) else { continue };
+        // Of the same type, so that whoever doesn't know references can read the rest.
+        *place = if place.is_string() { Value::String(String::new()) } else { Value::Null };
+        sources.insert(repeat.pointer.to_owned(), source);
+    }
+    if let (Some(fields), false) = (value.as_object_mut(), sources.is_empty()) {
+        fields.insert(FROM.to_owned(), Value::Object(sources));
+    }
+    value
+}
+
+/// At most `limit` events of the entries after `after`, whole: what was stored as a reference is in its place.
+/// Records, and events that this version doesn't know, are passed over.
+///
+/// # Errors
+/// The store's.
+pub async fn events(
+    store: &dyn Store,
+    session: &SessionId,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Envelope>, AgentError> {
+    let (mut resolver, mut after, mut events) = (Resolver::default(), after, Vec::new());
+    while events.len() < limit {
+        let page = store.read_chunk(session, after, PAGE_BYTES).await?;
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        let most = limit.saturating_sub(events.len());
+        events.extend(resolver.envelopes(store, session, &page, most, |_, _| true).await?);
+    }
+    Ok(events)
+}
+
+/// Puts what was left out of stored events back in its place.
+#[derive(Debug, Default)]
+pub(super) struct Resolver {
+    /// The messages that were named last, the newest last.
+    messages: VecDeque<(Seq, Option<Record>)>,
+}
+
+impl Resolver {
+    /// The events of a page that are wanted, at most so many.
+    pub(super) async fn envelopes(
+        &mut self,
+        store: &dyn Store,
+        session: &SessionId,
+        page: &[Entry],
+        most: usize,
+        wants: impl Fn(Channel, &str) -> bool,
+    ) -> Result<Vec<Envelope>, AgentError> {
+        let mut envelopes = Vec::new();
+        for entry in
+            page.iter().filter(|entry| entry.channel.is_some_and(|channel| wants(channel, &entry.kind)))
+        {
+            if envelopes.len() >= most {
+                break;
+            }
+            let envelope = match references(entry) {
+                None => envelope_of(session, entry),
+                Some((mut value, sources)) => {
+                    for (pointer, source) in sources {
+                        let record = self.message(store, session, page, source.message).await?;
+                        put_back(&mut value, &pointer, source, record);
+                    }
+                    read_back(session, entry, value)
+                }
+            };
+            envelopes.extend(envelope);
+        }
+        Ok(envelopes)
+    }
+
+    /// The message in an entry; from the page or from memory, if it is there.
+    async fn message(
+        &mut self,
+        store: &dyn Store,
+        session: &SessionId,
+        page: &[Entry],
+        seq: Seq,
+    ) -> Result<Option<&Record>, AgentError> {
+        if !self.messages.iter().any(|(cached, _)| *cached == seq) {
+            let record = match page.iter().find(|entry| entry.seq == seq) {
+                Some(entry) => record_of(entry),
+                None => {
+                    let before = Seq(seq.0.saturating_sub(1));
+                    store.read(session, before, 1).await?.first().and_then(record_of)
+                }
+            };
+            self.messages.push_back((seq, record));
+            if self.messages.len() > CACHED {
+                self.messages.pop_front();
+            }
+        }
+        Ok(self.messages.iter().find(|(cached, _)| *cached == seq).and_then(|(_, record)| record.as_ref()))
+    }
+}
+
+/// A stored event with what was left out of it, if anything was.
+fn references(entry: &Entry) -> Option<(Value, BTreeMap<String, Source>)> {
+    // Only these kinds have any; the others need not be looked into.
+    if !["turn_finished", "done", "tool_start", "permission_required"].contains(&entry.kind.as_str()) {
+        return None;
+    }
+    let mut value: Value = serde_json::from_slice(&entry.payload).ok()?;
+    let sources = value.as_object_mut()?.remove(FROM)?;
+    Some((value, serde_json::from_value(sources).ok()?))
+}
+
+fn put_back(value: &mut Value, pointer: &str, source: Source, record: Option<&Record>) {
+    let call = value.get("call").and_then(Value::as_str).map(CallId::new);
+    let found = match record {
+        Some(Record::Message { message, calls, .. }) => match pointer {
+            "/text" | "/report/text" => Some(Value::String(message.text())),
+            "/thinking" => Some(Value::String(thinking_of(message))),
+            _ => message
+                .tool_uses()
+                .chain(calls)
+                .find(|used| Some(&used.id) == call.as_ref())
+                .map(|used| used.input.clone()),
+        },
+        _ => None,
+    };
+    // A call is known by its name, a text by its length: this may be another session's entry, such as in a fork.
+    let whole =
+        |found: &Value| pointer == "/input" || found.as_str().is_some_and(|text| text.len() == source.bytes);
+    let missing =
+        || Value::String(format!("(kept in entry {} of the log, which doesn't have it)", source.message));
+    if let Some(place) = value.pointer_mut(pointer) {
+        *place = found.filter(whole).unwrap_or_else(missing);
+    }
+}
+
+fn read_back(session: &SessionId, entry: &Entry, value: Value) -> Option<Envelope> {
+    let (channel, event) = (entry.channel?, serde_json::from_value(value).ok()?);
+    Some(Envelope { session: session.clone(), seq: Some(entry.seq), at: entry.at, channel, event })
+}
