@@ -14,30 +14,17 @@
     reason = "tests"
 )]
 
-#[cfg(target_os = "linux")]
 mod agent;
-#[cfg(target_os = "linux")]
 mod attempt;
-#[cfg(target_os = "linux")]
-#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "the other tests use the rest")]
+#[path = "../suite/common/mod.rs"]
 mod common;
-#[cfg(target_os = "linux")]
 mod place;
-#[cfg(target_os = "linux")]
 mod scene;
-#[cfg(target_os = "linux")]
 mod sys;
-#[cfg(target_os = "linux")]
 mod table;
-#[cfg(target_os = "linux")]
 mod trials;
 
-#[cfg(not(target_os = "linux"))]
-fn main() {
-    println!("skipped: the back-ends are Linux's");
-}
-
-#[cfg(target_os = "linux")]
 fn main() {
     journeyman_sandbox::run_helper_if_asked();
     match std::env::args().nth(1).as_deref() {

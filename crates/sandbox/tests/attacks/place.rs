@@ -1,5 +1,6 @@
 //! The place that is attacked, made anew for every attempt, and what the host finds afterwards.
 
+use journeyman_testkit::copy_program;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
@@ -16,7 +17,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use journeyman_protocol::SandboxTier;
 
 use crate::agent::{ORDER, Order, Stand};
-use crate::common::copy_program;
 use crate::common::place::fingerprint;
 use crate::scene::{AGENT, SECRET, Said, Scene};
 use crate::sys;

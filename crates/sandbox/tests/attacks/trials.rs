@@ -1,10 +1,10 @@
 //! One trial for each row, back-end and user.
 
+use journeyman_testkit::skip;
 use journeyman_protocol::SandboxTier;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::agent::Stand;
-use crate::common;
 use crate::place::{Place, User};
 use crate::scene::{Said, Verdict};
 use crate::table::{Alone, Expect, ROWS, Row};
@@ -58,7 +58,7 @@ pub(crate) fn run() {
 fn verdict(row: &Row, said: Said) -> Result<Option<Verdict>, Failed> {
     match said {
         Said::Unavailable(reason) => {
-            common::skip(&reason);
+            skip(&reason);
             Ok(None)
         }
         Said::Refused(reason) => Err(format!("the command was refused: {reason}").into()),

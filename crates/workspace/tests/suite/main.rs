@@ -35,7 +35,7 @@ mod undo;
 mod waits;
 
 /// Does the sandbox's work where the sandbox executes this program again, before the test harness reads its arguments.
-#[ctor::ctor(unsafe)]
+#[ctor::ctor(unsafe, priority = late)]
 fn run_sandbox_helper() {
     journeyman_sandbox::run_helper_if_asked();
 }

@@ -18,8 +18,8 @@ pub(crate) fn role() -> Option<String> {
 }
 
 fn program(test: &str, role: &str) -> Command {
-    let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(ROLE, role);
+    let mut program = journeyman_testkit::again_by_path(test);
+    program.env(ROLE, role);
     program
 }
 

@@ -1,5 +1,6 @@
 //! Disks that are full, or can't be written.
 
+use journeyman_testkit::test_path;
 use std::fs;
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ fn tree(project: &Project) -> Model {
 /// With 0, 1, 2, … free pages, so that the disk is full at every place of a change once.
 #[test]
 fn a_disk_that_is_full_at_any_place_of_a_change_leaves_the_tree_as_it_was() {
-    if !may_mount("disks::a_disk_that_is_full_at_any_place_of_a_change_leaves_the_tree_as_it_was") {
+    if !may_mount(test_path!("a_disk_that_is_full_at_any_place_of_a_change_leaves_the_tree_as_it_was")) {
         return;
     }
     for state_too in [false, true] {
@@ -114,7 +115,7 @@ fn undone_in_little_room(project: &Project, workspace: &Workspace, pages: usize)
 
 #[test]
 fn a_disk_that_takes_no_writes_is_read_and_named() {
-    if !may_mount("disks::a_disk_that_takes_no_writes_is_read_and_named") {
+    if !may_mount(test_path!("a_disk_that_takes_no_writes_is_read_and_named")) {
         return;
     }
     let project = Project::new();
@@ -137,7 +138,7 @@ fn a_disk_that_takes_no_writes_is_read_and_named() {
 
 #[test]
 fn a_state_directory_that_cant_be_written_stops_changes_and_not_reading() {
-    if !may_mount("disks::a_state_directory_that_cant_be_written_stops_changes_and_not_reading") {
+    if !may_mount(test_path!("a_state_directory_that_cant_be_written_stops_changes_and_not_reading")) {
         return;
     }
     let project = Project::with(&[("a", "a")]);

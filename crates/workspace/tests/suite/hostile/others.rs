@@ -1,5 +1,6 @@
 //! Other processes on the same tree.
 
+use journeyman_testkit::test_path;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use crate::hostile::again::{role, start};
 use crate::support::{Project, session, set, write};
 
 const DIRECTORY: &str = "JM_HOSTILE_DIRECTORY";
-const HOLDER: &str = "others::two_processes_wait_for_each_other_or_are_told_who_has_the_tree";
+const HOLDER: &str = "two_processes_wait_for_each_other_or_are_told_who_has_the_tree";
 /// Between two looks at what the other process does.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -45,7 +46,7 @@ fn two_processes_wait_for_each_other_or_are_told_who_has_the_tree() {
     for killed in [false, true] {
         let mut project = Project::with(&[("a", "old"), ("b", "old")]);
         let dir = project.dir.path().to_owned();
-        let mut holder = start(HOLDER, "holder", DIRECTORY, &dir);
+        let mut holder = start(test_path!(HOLDER), "holder", DIRECTORY, &dir);
         wait_for(&dir.join("reached"));
         // Who doesn't wait is told who has it; reading goes on, and nothing of the open change is touched.
         project.limits.lock_wait = Duration::ZERO;
@@ -91,7 +92,7 @@ fn a_process_that_comes_second_waits_for_us() {
         let mut slot = slot.lock().unwrap();
         if step == Step::Placed && !their_dir.join("started").exists() {
             fs::write(their_dir.join("started"), "").unwrap();
-            *slot = Some(start(HOLDER, "holder", DIRECTORY, &their_dir));
+            *slot = Some(start(test_path!(HOLDER), "holder", DIRECTORY, &their_dir));
             // As long as it takes them to open the lock file, which nobody can see from outside; the sooner we go
             // on, the less they wait, and the outcome is the same.
             std::thread::sleep(LOOK * 50);
@@ -111,7 +112,7 @@ fn a_process_that_comes_second_waits_for_us() {
 /// Two processes that both change the tree again and again: every change happens, none is torn.
 #[test]
 fn many_changes_of_two_processes_go_one_after_the_other() {
-    const TEST: &str = "others::many_changes_of_two_processes_go_one_after_the_other";
+    const TEST: &str = "many_changes_of_two_processes_go_one_after_the_other";
     const ROUNDS: usize = 40;
     let work = |workspace: &Workspace, number: u64| {
         for round in 0..ROUNDS {
@@ -132,7 +133,7 @@ fn many_changes_of_two_processes_go_one_after_the_other() {
     }
     let mut project = Project::with(&[("a", "old"), ("b", "old")]);
     project.limits.lock_wait = Duration::from_secs(60);
-    let mut second = start(TEST, "second", DIRECTORY, project.dir.path());
+    let mut second = start(test_path!(TEST), "second", DIRECTORY, project.dir.path());
     work(&project.open(), 1);
     assert!(second.wait().unwrap().success());
     assert_eq!(project.text("a"), project.text("b"));

@@ -1,5 +1,6 @@
 //! Trees and files that are very large, deep or wide: bounded time and memory, and a word on what can't be undone.
 
+use journeyman_testkit::test_path;
 use std::fs;
 use std::time::Instant;
 
@@ -21,7 +22,7 @@ fn whole() -> bool {
 #[test]
 fn a_file_of_5_gib_is_named_and_not_read() {
     if role().is_none() {
-        print!("{}", alone("sizes::a_file_of_5_gib_is_named_and_not_read", "alone"));
+        print!("{}", alone(test_path!("a_file_of_5_gib_is_named_and_not_read"), "alone"));
         return;
     }
     let project = Project::with(&[("small", "s")]);
@@ -55,9 +56,9 @@ fn a_file_of_5_gib_is_named_and_not_read() {
 /// More files than are looked at: an error that says what to do; as many as are: bounded memory.
 #[test]
 fn two_hundred_thousand_files_are_looked_at_or_refused_by_their_number() {
-    let test = "sizes::two_hundred_thousand_files_are_looked_at_or_refused_by_their_number";
+    let test = "two_hundred_thousand_files_are_looked_at_or_refused_by_their_number";
     if role().is_none() {
-        print!("{}", alone(test, "alone"));
+        print!("{}", alone(test_path!(test), "alone"));
         return;
     }
     let count: usize = if whole() { 200_000 } else { 10_000 };

@@ -1,0 +1,346 @@
+//! What is told of a repository.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+
+use journeyman_git::{Change, Entry, Git, GitError, Operation, StatusEntry};
+use journeyman_protocol::RelPath;
+
+use crate::support::{Repo, World, paths};
+
+in_each_tier! {
+    state_of_all_shapes,
+    operations,
+    status,
+    tracked,
+    show_and_resolve,
+    log,
+    ancestors,
+    trees,
+    blame,
+    a_huge_output_is_refused,
+    broken_places,
+    dirty_before,
+}
+
+fn state_of_all_shapes(world: &World) {
+    let repo = Repo::empty();
+    let look = |root: &std::path::Path| {
+        let git = world.git(root);
+        Git::blocking(git.state()).unwrap()
+    };
+    let state = look(&repo.root);
+    assert_eq!((state.head.commit.clone(), state.head.branch.as_deref()), (None, Some("main")));
+    assert_eq!((state.work_tree.as_deref(), state.prefix.clone()), (Some(repo.root.as_path()), None));
+    assert!(!state.bare && !state.sparse && !state.shallow && !state.submodules && !state.is_linked());
+    assert_eq!(state.operation, None);
+
+    repo.write("deep/er/a", "text\n");
+    repo.commit_all();
+    repo.write("b", "text\n");
+    repo.commit_all();
+    let head = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let state = look(&repo.root.join("deep/er"));
+    assert_eq!(state.head.commit.as_ref(), Some(&head));
+    assert_eq!(state.prefix, Some(RelPath::parse("deep/er").unwrap()));
+    assert_eq!(state.git_dir, repo.root.join(".git"));
+
+    repo.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(look(&repo.root).head.branch, None);
+    let linked = repo.beside("linked");
+    repo.git(&["worktree", "add", "-q", &linked.display().to_string(), "-b", "side/branch"]);
+    let state = look(&linked);
+    assert!(state.is_linked());
+    assert_eq!(state.head.branch.as_deref(), Some("side/branch"));
+    assert_eq!(state.common_dir, repo.root.join(".git"));
+
+    let (from, shallow) = (format!("file://{}", repo.root.display()), repo.beside("shallow"));
+    repo.git(&["clone", "-q", "--depth", "1", "--no-local", &from, &shallow.display().to_string()]);
+    assert!(look(&shallow).shallow);
+    let bare = repo.beside("bare");
+    repo.git(&["clone", "-q", "--bare", &from, &bare.display().to_string()]);
+    let state = look(&bare);
+    assert!(state.bare && state.work_tree.is_none());
+    repo.git(&["sparse-checkout", "set", "deep"]);
+    assert!(look(&repo.root).sparse);
+    let separate = repo.beside("separate");
+    let git_dir = repo.beside("elsewhere").display().to_string();
+    repo.git(&["init", "-q", "--separate-git-dir", &git_dir, &separate.display().to_string()]);
+    assert_eq!(look(&separate).git_dir, repo.beside("elsewhere"));
+}
+
+fn operations(world: &World) {
+    let repo = Repo::of(&[("a", "one\n")]);
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.write("a", "two\n");
+    repo.commit_all();
+    repo.git(&["checkout", "-q", "main"]);
+    repo.write("a", "three\n");
+    repo.commit_all();
+    let cases: [(&[&str], &[&str], Operation); 5] = [
+        (&["merge", "side"], &["merge", "--abort"], Operation::Merge),
+        (&["rebase", "side"], &["rebase", "--abort"], Operation::Rebase),
+        (&["cherry-pick", "side"], &["cherry-pick", "--abort"], Operation::CherryPick),
+        (&["revert", "--no-edit", "HEAD~0"], &["revert", "--quit"], Operation::Revert),
+        (&["bisect", "start"], &["bisect", "reset"], Operation::Bisect),
+    ];
+    for (begin, end, expected) in cases {
+        if expected == Operation::Revert {
+            // One that conflicts.
+            repo.write("a", "four\n");
+            repo.commit_all();
+            assert!(!repo.try_git(&repo.root, &["revert", "--no-edit", "HEAD~1"]).status.success());
+        } else {
+            repo.try_git(&repo.root, begin);
+        }
+        let state = Git::blocking(world.git(&repo.root).state()).unwrap();
+        assert_eq!(state.operation, Some(expected));
+        repo.git(end);
+        repo.git(&["reset", "-q", "--hard"]);
+    }
+    assert_eq!(Git::blocking(world.git(&repo.root).state()).unwrap().operation, None);
+}
+
+fn status(world: &World) {
+    let repo = Repo::of(&[("a", "text\n"), ("b", "text\n"), ("sub/c", "text\n"), ("old", "text\n")]);
+    repo.write(".gitignore", "*.log\n");
+    repo.git(&["add", ".gitignore"]);
+    repo.write("a", "other\n");
+    fs::remove_file(repo.root.join("b")).unwrap();
+    repo.git(&["mv", "old", "new"]);
+    repo.write("sub/c", "other\n");
+    repo.write(OsStr::from_bytes(b"sub/\xff\n -"), "");
+    repo.write("sub/x.log", "");
+    let entry = |name: &[u8], entry| StatusEntry { path: RelPath::parse(name).unwrap(), entry };
+    let tracked = |staged, unstaged| Entry::Tracked { staged, unstaged, submodule: false };
+    let untracked = Entry::Untracked { repository: false };
+    let status = Git::blocking(world.git(&repo.root).status()).unwrap();
+    let expected = vec![
+        entry(b".gitignore", tracked(Change::Added, Change::None)),
+        entry(b"a", tracked(Change::None, Change::Modified)),
+        entry(b"b", tracked(Change::None, Change::Deleted)),
+        entry(b"new", tracked(Change::Added, Change::None)),
+        entry(b"old", tracked(Change::Deleted, Change::None)),
+        entry(b"sub/c", tracked(Change::None, Change::Modified)),
+        entry(b"sub/\xff\n -", untracked.clone()),
+    ];
+    assert_eq!(status.entries, expected);
+    assert_eq!(status.head.branch.as_deref(), Some("main"));
+    // A part of the repository has its part of the status, by the rules of all of it.
+    let status = Git::blocking(world.git(&repo.root.join("sub")).status()).unwrap();
+    let expected = vec![entry(b"c", tracked(Change::None, Change::Modified)), entry(b"\xff\n -", untracked)];
+    assert_eq!(status.entries, expected);
+}
+
+fn tracked(world: &World) {
+    let repo = Repo::of(&[("a", ""), ("sub/b", ""), ("sub/c", "")]);
+    repo.write("untracked", "");
+    repo.git(&["update-index", "--assume-unchanged", "sub/c"]);
+    let look = |root| {
+        let files = Git::blocking(world.git(root).tracked()).unwrap();
+        files.into_iter().map(|file| (file.path.to_string(), file.unwatched)).collect::<Vec<_>>()
+    };
+    let pair = |name: &str, unwatched| (name.to_owned(), unwatched);
+    assert_eq!(look(&repo.root), [pair("a", false), pair("sub/b", false), pair("sub/c", true)]);
+    assert_eq!(look(&repo.root.join("sub")), [pair("b", false), pair("c", true)]);
+}
+
+fn show_and_resolve(world: &World) {
+    let repo = Repo::empty();
+    let name = OsStr::from_bytes(b"sub/-n \xff\n:x");
+    repo.write(name, b"one\r\n\0\xff");
+    repo.commit_all();
+    let first = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repo.write(name, vec![0_u8; 100_000]);
+    repo.commit_all();
+    let git = world.git(&repo.root);
+    let resolve = |rev: &str| Git::blocking(git.resolve(rev));
+    assert_eq!(resolve("HEAD~1").unwrap(), Some(first.clone()));
+    assert_eq!(resolve("main^").unwrap(), Some(first.clone()));
+    assert_eq!(resolve("nothing").unwrap(), None);
+    assert_eq!(resolve("HEAD~7").unwrap(), None);
+    for rev in ["", "--all", "-n", "a\nb", "a\0b"] {
+        assert!(matches!(resolve(rev), Err(GitError::Refused(_))), "{rev:?}");
+    }
+    let path = RelPath::parse(b"sub/-n \xff\n:x").unwrap();
+    let show = |git: &Git, rev, path: &RelPath, most| Git::blocking(git.show(rev, path, most));
+    assert_eq!(show(&git, "HEAD~1", &path, 100).unwrap(), Some(b"one\r\n\0\xff".to_vec()));
+    assert_eq!(show(&git, "HEAD", &path, 100_000).unwrap(), Some(vec![0; 100_000]));
+    assert!(matches!(show(&git, "HEAD", &path, 99_999), Err(GitError::TooMuch { limit: 99_999, .. })));
+    assert!(matches!(show(&git, "HEAD", &path, 10), Err(GitError::TooMuch { .. })));
+    assert_eq!(show(&git, "HEAD", &paths(&["missing"])[0], 10).unwrap(), None);
+    assert!(matches!(show(&git, "HEAD", &paths(&["sub"])[0], 10), Err(GitError::Failed { .. })));
+    assert!(matches!(show(&git, "gone", &path, 10), Err(GitError::Refused(_))));
+    let inner = RelPath::parse(b"-n \xff\n:x").unwrap();
+    let shown = show(&world.git(&repo.root.join("sub")), &first, &inner, 100).unwrap();
+    assert_eq!(shown.unwrap().len(), 7);
+}
+
+fn log(world: &World) {
+    let repo = Repo::empty();
+    assert_eq!(Git::blocking(world.git(&repo.root).log(10)).unwrap(), []);
+    repo.write("a", "one\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "one\n\nbody"]);
+    repo.write("sub/b", "one\n");
+    repo.write("a", "two\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", ":100644 looks like an entry", "--date", "2001-02-03T04:05:06Z"]);
+    repo.git(&["commit", "-q", "--allow-empty", "-m", "\u{1b}[31mred"]);
+    let log = |root, count| {
+        let log = Git::blocking(world.git(root).log(count)).unwrap();
+        log.into_iter().map(|one| (one.subject, one.paths)).collect::<Vec<_>>()
+    };
+    let expected = [
+        ("red".to_owned(), vec![]),
+        (":100644 looks like an entry".to_owned(), paths(&["a", "sub/b"])),
+        ("one".to_owned(), paths(&["a"])),
+    ];
+    assert_eq!(log(&repo.root, 10), expected);
+    assert_eq!(log(&repo.root, 1), expected[..1]);
+    assert_eq!(log(&repo.root.join("sub"), 10), [(expected[1].0.clone(), paths(&["b"]))]);
+    let second = Git::blocking(world.git(&repo.root).log(2)).unwrap().remove(1);
+    assert_eq!((second.time.0, second.author.as_str()), (981_173_106_000, "Ada"));
+}
+
+/// 200,000 entries are above no bound of ours but take many reads of a pipe.
+fn a_huge_output_is_refused(world: &World) {
+    let repo = Repo::of(&[("big", &"0123456789\n".repeat(400_000))]);
+    let git = world.git(&repo.root);
+    let big = &paths(&["big"])[0];
+    let shown = Git::blocking(git.show("HEAD", big, 64 * 1024 * 1024)).unwrap().unwrap();
+    assert_eq!(shown, "0123456789\n".repeat(400_000).into_bytes());
+    assert!(matches!(Git::blocking(git.show("HEAD", big, 1024 * 1024)), Err(GitError::TooMuch { .. })));
+}
+
+fn broken_places(world: &World) {
+    let repo = Repo::of(&[("a", "")]);
+    let broken = |text: &str| {
+        let root = repo.empty_beside("broken");
+        fs::write(root.join(".git"), text).unwrap();
+        Git::blocking(world.git(&root).state()).unwrap_err()
+    };
+    for text in
+        ["", "nonsense", "gitdir: ", "gitdir: /nowhere/at/all\n", "gitdir: /etc\n", "gitdir: ../project\n"]
+    {
+        assert!(matches!(broken(text), GitError::Broken { .. }), "{text}");
+    }
+    let root = repo.beside("broken");
+    fs::remove_file(root.join(".git")).unwrap();
+    fs::create_dir(root.join(".git")).unwrap();
+    let error = Git::blocking(world.git(&root).state()).unwrap_err();
+    assert!(matches!(error, GitError::NoRepository { .. }), "{error}");
+    let gone = Git::blocking(world.git(&repo.beside("gone")).status()).unwrap_err();
+    assert!(matches!(gone, GitError::Io { .. }), "{gone}");
+}
+
+fn dirty_before(world: &World) {
+    let repo = Repo::of(&["clean", "edited", "assumed", "gone", "other"].map(|name| (name, "text\n")));
+    repo.write("edited", "other\n");
+    repo.write("other", "other\n");
+    repo.write("new", "");
+    fs::remove_file(repo.root.join("gone")).unwrap();
+    repo.git(&["update-index", "--assume-unchanged", "assumed"]);
+    let asked = paths(&["clean", "edited", "new", "assumed", "gone", "not there"]);
+    let dirty = Git::blocking(world.git(&repo.root).dirty_before(&asked)).unwrap();
+    assert_eq!(dirty, paths(&["edited", "new", "assumed", "gone"]));
+}
+
+fn ancestors(world: &World) {
+    let repo = Repo::of(&[("a", "one\n"), ("in/b", "one\n")]);
+    let first = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repo.write("in/b", "two\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "Subject\n\nBody: of lines\n:and colons"]);
+    let second = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repo.git(&["checkout", "-q", "-b", "side", &first]);
+    repo.write("c", "side\n");
+    repo.commit_all();
+    let side = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repo.git(&["checkout", "-q", "main"]);
+    repo.git(&["merge", "-q", "--no-edit", "side"]);
+
+    let bare = repo.beside("bare");
+    repo.git(&["clone", "-q", "--bare", &repo.root.display().to_string(), &bare.display().to_string()]);
+    for root in [&repo.root, &bare] {
+        let git = world.git(root);
+        let mut all = Git::blocking(git.ancestors("HEAD", 10)).unwrap();
+        let mut expected = vec![first.clone(), second.clone(), side.clone()];
+        all.sort();
+        expected.sort();
+        assert_eq!(all, expected, "no merge, and the whole history");
+        assert_eq!(Git::blocking(git.ancestors(&second, 10)).unwrap(), [second.clone(), first.clone()]);
+        assert_eq!(Git::blocking(git.ancestors(&second, 1)).unwrap(), std::slice::from_ref(&second));
+        assert!(Git::blocking(git.ancestors("none", 1)).unwrap().is_empty());
+        let told = Git::blocking(git.commits(&[first.clone(), second.clone()])).unwrap();
+        assert_eq!((told[0].id.as_str(), told[1].id.as_str()), (first.as_str(), second.as_str()));
+        assert_eq!(told[0].paths, paths(&["a", "in/b"]));
+        assert_eq!(told[1].message, "Subject\n\nBody: of lines\n:and colons");
+        assert_eq!(told[1].paths, paths(&["in/b"]));
+        assert!(Git::blocking(git.commits(&[])).unwrap().is_empty());
+        let refused = Git::blocking(git.commits(&["--all".to_owned()]));
+        assert!(matches!(refused, Err(GitError::Refused(_))), "{refused:?}");
+        assert!(Git::blocking(git.commits(&["0".repeat(40)])).is_err());
+    }
+    let within = world.git(&repo.root.join("in"));
+    assert_eq!(Git::blocking(within.ancestors(&second, 10)).unwrap(), [second.clone(), first]);
+    assert!(Git::blocking(within.ancestors(&side, 1)).unwrap() != [side]);
+    assert_eq!(Git::blocking(within.commits(&[second])).unwrap()[0].paths, paths(&["b"]));
+}
+
+fn trees(world: &World) {
+    let repo = Repo::of(&[("a", "one\n"), ("in/b", "two\n"), ("run", "#!/bin/sh\n")]);
+    repo.make_executable("run");
+    std::os::unix::fs::symlink("a", repo.root.join("link")).unwrap();
+    repo.commit_all();
+    let git = world.git(&repo.root);
+    let files = Git::blocking(git.tree("HEAD")).unwrap().unwrap();
+    let told: Vec<_> =
+        files.iter().map(|file| (file.path.to_string(), file.size, file.link, file.executable)).collect();
+    let expected = [
+        ("a", Some(4), false, false),
+        ("in/b", Some(4), false, false),
+        ("link", Some(1), true, false),
+        ("run", Some(10), false, true),
+    ];
+    assert_eq!(told, expected.map(|(path, size, link, run)| (path.to_owned(), size, link, run)));
+    let none = "0".repeat(40);
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]).trim().to_owned();
+    let asked: Vec<(&str, u64)> =
+        vec![(files[1].blob.as_str(), 4), (&none, 1), (&tree, 1), (files[0].blob.as_str(), 0)];
+    let contents = Git::blocking(git.contents(&asked)).unwrap();
+    assert_eq!(contents, [Some(b"two\n".to_vec()), None, None, Some(b"one\n".to_vec())]);
+    assert!(matches!(Git::blocking(git.contents(&[("HEAD", 1)])), Err(GitError::Refused(_))));
+    assert_eq!(Git::blocking(git.tree("none")).unwrap(), None);
+    let within = Git::blocking(world.git(&repo.root.join("in")).tree("HEAD")).unwrap().unwrap();
+    assert_eq!(within.iter().map(|file| file.path.clone()).collect::<Vec<_>>(), paths(&["b"]));
+}
+
+fn blame(world: &World) {
+    let repo = Repo::of(&[("a", "one\ntwo\nthree\n")]);
+    let first = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repo.write("a", "one\n2\nthree\n\tfour\n");
+    repo.git(&["commit", "-q", "-a", "-m", "Second thoughts"]);
+    let second = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    // A program that a repository names for showing its files isn't run.
+    repo.write(".gitattributes", "a diff=bad\n");
+    let ran = repo.beside("ran");
+    repo.git(&["config", "diff.bad.textconv", &format!("touch {} && cat", ran.display())]);
+    let git = world.git(&repo.root);
+    let a = RelPath::parse("a").unwrap();
+    let blamed = Git::blocking(git.blame("HEAD", &a, 1..=4)).unwrap();
+    let told: Vec<_> = blamed.iter().map(|one| (one.first_line, one.lines, one.commit.clone())).collect();
+    assert_eq!(told, [(1, 1, first.clone()), (2, 1, second.clone()), (3, 1, first.clone()), (4, 1, second)]);
+    assert_eq!(blamed[1].subject, "Second thoughts");
+    assert!(blamed.iter().all(|one| !one.author.is_empty() && one.time.0 > 0), "{blamed:?}");
+    let old = Git::blocking(git.blame(&first, &a, 2..=3)).unwrap();
+    assert_eq!(old.iter().map(|one| (one.first_line, one.lines)).collect::<Vec<_>>(), [(2, 2)]);
+    assert!(!ran.exists());
+    #[allow(clippy::reversed_empty_ranges)]
+    for lines in [0..=1, 3..=2, 1..=100_000] {
+        assert!(matches!(Git::blocking(git.blame("HEAD", &a, lines)), Err(GitError::Refused(_))));
+    }
+    assert!(Git::blocking(git.blame("HEAD", &a, 9..=9)).is_err());
+    assert!(Git::blocking(git.blame("HEAD", &RelPath::parse("none").unwrap(), 1..=1)).is_err());
+}

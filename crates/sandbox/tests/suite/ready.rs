@@ -1,0 +1,118 @@
+//! The helper that waits for the next command: from the second command on, for one command, no longer than its sandbox
+//! and its agent.
+
+use journeyman_testkit::{again, eventually, has_program};
+use crate::common;
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::common::{block_on, project};
+use journeyman_sandbox::{Completed, Outcome, Request, Sandbox, Streams};
+use rustix::process::{Pid, Signal};
+use tokio_util::sync::CancellationToken;
+
+/// The command line of a helper that makes its namespaces before it knows its command.
+const HELPER: &str = "__jm-sandbox-helper\0wait";
+
+/// The helpers of an agent that wait. What has become pid 1 of a sandbox isn't called so only as long as the command
+/// takes to begin and end.
+fn waiting(agent: u32) -> Vec<Pid> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let helpers = entries.filter_map(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().to_owned();
+        let is_one = String::from_utf8_lossy(&line).contains(HELPER) && parent == agent.to_string();
+        is_one.then(|| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)).flatten()
+    });
+    helpers.collect()
+}
+
+fn run(sandbox: &Sandbox, request: Request) -> Completed {
+    block_on(async { sandbox.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap() })
+}
+
+fn shell(sandbox: &Sandbox, root: &Path, command: &str) -> String {
+    let completed = run(sandbox, Request::shell(root, command));
+    assert_eq!(completed.outcome, Outcome::Exited(0), "{command}: {}", completed.combined.text);
+    completed.stdout.text
+}
+
+/// The one helper that waits, once there is no other process of that name.
+fn the_one(agent: u32) -> Pid {
+    eventually("the start of a helper", || waiting(agent).len() == 1);
+    waiting(agent)[0]
+}
+
+#[test]
+fn one_waits_from_the_second_command_on_serves_one_and_ends_with_its_sandbox() {
+    if !has_program("ipcmk") || !has_program("ipcs") {
+        return;
+    }
+    let (me, project, sandbox) = (std::process::id(), project(), common::sandbox());
+    shell(&sandbox, project.path(), "true");
+    eventually("the end of the only command", || waiting(me).is_empty());
+    shell(&sandbox, project.path(), "true");
+    let first = the_one(me);
+
+    // What a command leaves in its namespaces, the next one doesn't find.
+    shell(&sandbox, project.path(), "ipcmk -M 4096 && ipcs -m | grep -q 4096");
+    let second = the_one(me);
+    assert_ne!(first, second);
+    shell(&sandbox, project.path(), "! ipcs -m | grep -q 4096; test $(cat /proc/net/dev | wc -l) -eq 3");
+
+    // Where both streams are one they are so, though nobody knew when the pipes were made.
+    the_one(me);
+    let mut merged = Request::shell(project.path(), "echo a; echo b >&2; echo c");
+    merged.streams = Streams::Merged;
+    let merged = run(&sandbox, merged);
+    assert_eq!((merged.combined.text.as_str(), merged.stderr.text.as_str()), ("a\nb\nc\n", ""));
+
+    // One that is gone is replaced.
+    let gone = the_one(me);
+    rustix::process::kill_process(gone, Signal::KILL).unwrap();
+    eventually("its end", || waiting(me).is_empty());
+    assert_eq!(shell(&sandbox, project.path(), "echo still"), "still\n");
+
+    the_one(me);
+    drop(sandbox);
+    assert_eq!(waiting(me), []);
+}
+
+/// Not a test by itself: the agent that [`one_that_waits_ends_with_a_killed_agent`] kills.
+#[test]
+#[ignore = "run by another test"]
+fn agent_to_be_killed() {
+    let (project, sandbox) = (project(), common::sandbox());
+    shell(&sandbox, project.path(), "true");
+    shell(&sandbox, project.path(), "true");
+    let helper = the_one(std::process::id());
+    println!("waits: {}", helper.as_raw_nonzero());
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn one_that_waits_ends_with_a_killed_agent() {
+    let mut agent = again!("agent_to_be_killed")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(agent.stdout.take().unwrap()).lines();
+    let said =
+        lines.map(Result::unwrap).find_map(|line| line.split_once("waits: ").map(|(_, pid)| pid.to_owned()));
+    let helper = said.expect("a helper that waits");
+    let line = || std::fs::read(format!("/proc/{helper}/cmdline")).unwrap_or_default();
+    assert!(String::from_utf8_lossy(&line()).contains(HELPER));
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    eventually("the end of the helper", || !String::from_utf8_lossy(&line()).contains(HELPER));
+}
+
+#[test]
+fn the_unprivileged_have_one_alike() {
+    common::again_unprivileged(module_path!());
+}

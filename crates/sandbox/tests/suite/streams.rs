@@ -1,0 +1,95 @@
+//! Where a command's output goes besides, and terminals of its own.
+
+use journeyman_testkit::has_program;
+use crate::common;
+
+use crate::common::{block_on, project, run, sandbox};
+use journeyman_sandbox::{Outcome, Request, Spill, Stdin, Streams};
+use tokio_util::sync::CancellationToken;
+
+/// Why a request isn't run.
+fn refusal(request: Request) -> String {
+    let spawned = block_on(async { sandbox().spawn(request, CancellationToken::new()).await.map(drop) });
+    spawned.unwrap_err().to_string()
+}
+
+#[test]
+fn all_of_the_output_goes_to_a_file_that_the_command_never_sees() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (project, place) = (project(), tempfile::tempdir().unwrap());
+    let spill = |name: &str, bytes| Some(Spill { path: place.path().join(name), bytes });
+    let command =
+        "printf 'a\\0\\033[1m'; sleep 0.02; printf b >&2; sleep 0.02; head -c 700000 /dev/zero | tr '\\0' x";
+    for (name, bytes, streams) in [
+        ("all", 1 << 30, Streams::Separate),
+        ("some", 1000, Streams::Merged),
+        ("exact", 1 << 30, Streams::Exact),
+    ] {
+        let mut request = Request::shell(project.path(), command);
+        (request.spill, request.streams, request.limits.output_bytes) =
+            (spill(name, bytes), streams, 1 << 20);
+        let completed = run(request);
+        let file = std::fs::read(place.path().join(name)).unwrap();
+        let expected = bytes.min(700_007);
+        assert_eq!((completed.spilled, file.len() as u64), (Some(expected), expected), "{name}");
+        assert!(file.starts_with(b"a\0\x1b[1mbxxx"), "{name}");
+        assert_eq!((completed.outcome, completed.denials), (Outcome::Exited(0), Vec::new()));
+        let mode = std::fs::metadata(place.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    // One that is there is neither overwritten nor followed, and one that the command would see is refused.
+    let mut request = Request::shell(project.path(), "true");
+    request.spill = spill("all", 10);
+    assert!(refusal(request.clone()).contains("File exists"));
+    request.spill = Some(Spill { path: project.path().join("new"), bytes: 10 });
+    assert!(refusal(request.clone()).contains("where the command sees it"));
+    assert!(!project.path().join("new").exists());
+    request.writable = vec![place.path().to_owned()];
+    request.spill = spill("new", 10);
+    assert!(refusal(request).contains("where the command sees it"));
+}
+
+#[test]
+fn a_terminal_of_its_own() {
+    let project = project();
+    let terminal = |command: &str, input: Option<&str>| {
+        let mut request = Request::shell(project.path(), command);
+        request.streams = Streams::Terminal { columns: 101, rows: 33 };
+        if let Some(input) = input {
+            request.stdin = Stdin::Bytes(input.as_bytes().to_vec());
+        }
+        run(request)
+    };
+    let seen = terminal(
+        "tty; test -t 0 && test -t 1 && test -t 2 && stty size; echo err >&2; echo own > /dev/tty; exit 7",
+        None,
+    );
+    assert_eq!(seen.stdout.text, "/dev/pts/0\n33 101\nerr\nown\n", "{seen:?}");
+    assert_eq!((seen.outcome, seen.stderr.total_bytes), (Outcome::Exited(7), 0));
+    let typed = terminal(
+        "stty -echo; read a; read b; echo \"<$a|$b>\"; cat; echo end",
+        Some("one\ntwo\nthree\nfour"),
+    );
+    assert!(typed.stdout.text.contains("<one|two>") && typed.stdout.text.ends_with("end\n"), "{typed:?}");
+    // What is left of a large output comes, though nobody has the terminal any more.
+    let large = terminal("i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; done", None);
+    assert!(large.stdout.text.ends_with("line 3000\n"), "{:?}", large.outcome);
+    // A command that goes on reading is not left waiting.
+    assert_eq!(terminal("cat > got; wc -c < got", Some(&"x".repeat(3000))).outcome, Outcome::Exited(0));
+    assert_eq!(std::fs::read(project.path().join("got")).unwrap().len(), 3000);
+    let killed = terminal("setsid sleep 100 & kill -KILL $$", None);
+    assert_eq!(killed.outcome, Outcome::Signaled(9));
+    if has_program("/usr/bin/python3") {
+        let code = "import fcntl, termios
+for name, call, data in [('type', termios.TIOCSTI, b'x'), ('console', 0x541c, b'\\x03')]:
+    try: fcntl.ioctl(0, call, data)
+    except PermissionError: print(name, 'held')";
+        let held = terminal(&format!("/usr/bin/python3 -c \"{code}\""), None);
+        assert_eq!(held.stdout.text, "type held\nconsole held\n");
+    }
+}
+
+#[test]
+fn the_unprivileged_have_them_too() {
+    common::again_unprivileged(module_path!());
+}
