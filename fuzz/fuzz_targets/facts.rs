@@ -3,7 +3,7 @@
 #![no_main]
 
 use journeyman_fuzz::{Input, timed};
-use journeyman_syntax::facts::read;
+use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
 use libfuzzer_sys::fuzz_target;
 
@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
     let input = Input::new(data, 1);
     let language = Language::ALL[usize::from(input.switch(0)) % Language::ALL.len()];
     let text = input.text(0);
-    let Ok(facts) = timed(data.len(), || read(language, text)) else { return };
+    let Ok(facts) = timed(data.len(), || analyse(language, text)) else { return };
     for symbol in &facts.symbols {
         assert_eq!(text.get(symbol.name_range.clone()), Some(symbol.name.as_str()));
         assert!(text.get(symbol.full.clone()).is_some() && symbol.lines.start < symbol.lines.end);

@@ -156,7 +156,7 @@ fn open(environment: &Environment, directory: Option<&Path>) -> Result<Project, 
     let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
     let project =
         Project::open_redacting(&place, &directory, threads().get(), redactor).context("the index")?;
-    if let Some(why) = project.index().found_damaged() {
+    if let Some(why) = project.index().damage_report() {
         tell!("note: {why}");
     }
     Ok(project)

@@ -5,8 +5,8 @@ use std::ops::Range;
 use journeyman_protocol::RelPath;
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::{Kind, Symbol, is_attribute, is_comment, outline};
-use journeyman_syntax::parse::{Tree, Unparsed, parse};
+use journeyman_syntax::outline::{SymbolKind, Symbol, is_attribute, is_comment, outline};
+use journeyman_syntax::parse::{Tree, ParseError, parse};
 
 use crate::change::{SymbolAction, SymbolEdit};
 use crate::lines::{break_of, line_at, split_indent};
@@ -26,12 +26,13 @@ pub(crate) fn find(path: &RelPath, text: &str, wish: &SymbolEdit) -> Result<Plac
         return Err(Refusal::TooLarge { what: "file", bytes: text.len(), limit: MAX_FILE_BYTES });
     }
     let language = Language::detect(&path.to_string(), text)
-        .filter(|language| language.is_built_in())
+        .filter(|language| language.is_built_in() || language.lacks_grammar())
         .ok_or_else(|| malformed("Symbols of this file can't be found: its language isn't known. Send a search and replacement"))?;
     let tree = parse(language, text).map_err(|why| {
         let why = match why {
-            Unparsed::TooDeep => "it is nested too deep",
-            Unparsed::TooMuchWork => "reading it takes too long",
+            ParseError::NoGrammar => "this build lacks the grammar of its language",
+            ParseError::TooDeep => "it is nested too deep",
+            ParseError::TooMuchWork => "reading it takes too long",
             _ => "it can't be parsed",
         };
         malformed(&format!("Symbols of this file can't be found: {why}. Send a search and replacement"))
@@ -96,7 +97,7 @@ impl<'t> File<'t> {
             .symbols
             .iter()
             .filter(|symbol| ends(symbol) || named(symbol))
-            .filter(|symbol| symbol.kind != Kind::Impl)
+            .filter(|symbol| symbol.kind != SymbolKind::Impl)
             .collect();
         if found.is_empty() {
             found = self.symbols.iter().filter(|symbol| ends(symbol) || named(symbol)).collect();
@@ -127,7 +128,7 @@ impl<'t> File<'t> {
         let mut near: Vec<(f64, &Symbol)> = self
             .symbols
             .iter()
-            .filter(|symbol| symbol.kind != Kind::Impl)
+            .filter(|symbol| symbol.kind != SymbolKind::Impl)
             .map(|symbol| {
                 let same = symbol.name.eq_ignore_ascii_case(name);
                 let alike = strsim::jaro_winkler(&symbol.name, name)
@@ -246,15 +247,15 @@ impl<'t> File<'t> {
         if gaps.is_empty() {
             return matches!(
                 symbol.kind,
-                Kind::Function
-                    | Kind::Method
-                    | Kind::Constructor
-                    | Kind::Class
-                    | Kind::Struct
-                    | Kind::Enum
-                    | Kind::Interface
-                    | Kind::Trait
-                    | Kind::Impl
+                SymbolKind::Function
+                    | SymbolKind::Method
+                    | SymbolKind::Constructor
+                    | SymbolKind::Class
+                    | SymbolKind::Struct
+                    | SymbolKind::Enum
+                    | SymbolKind::Interface
+                    | SymbolKind::Trait
+                    | SymbolKind::Impl
             );
         }
         gaps.iter().filter(|breaks| **breaks > 1).count() * 2 >= gaps.len()
@@ -319,7 +320,7 @@ impl<'t> File<'t> {
         };
         let beside = [node.next_sibling(), node.prev_sibling()];
         self.tree.language() == Language::Json
-            || matches!(symbol.kind, Kind::Key | Kind::Variant | Kind::Field)
+            || matches!(symbol.kind, SymbolKind::Key | SymbolKind::Variant | SymbolKind::Field)
                 && beside.into_iter().flatten().any(|beside| beside.kind() == ",")
     }
 
@@ -370,7 +371,7 @@ impl<'t> File<'t> {
         let to = to.trim();
         if matches!(
             symbol.kind,
-            Kind::Key | Kind::Table | Kind::Rule | Kind::Element | Kind::Module | Kind::Impl
+            SymbolKind::Key | SymbolKind::Table | SymbolKind::Rule | SymbolKind::Element | SymbolKind::Module | SymbolKind::Impl
         ) {
             return Err(malformed(&format!(
                 "A {} can't be renamed by its symbol. Send a search and replacement",
@@ -394,7 +395,7 @@ impl<'t> File<'t> {
             .symbols
             .iter()
             .filter(|other| {
-                other.name == symbol.name && other.name_range != symbol.name_range && other.kind != Kind::Impl
+                other.name == symbol.name && other.name_range != symbol.name_range && other.kind != SymbolKind::Impl
             })
             .collect();
         let binding = uses.iter().find(|node| node.start_byte() != symbol.name_range.start && binds(**node));

@@ -4,13 +4,16 @@
 //! OpenAI's `/embeddings`. A repository has no say in it ([`load_own`](crate::config::load_own)), since what is
 //! embedded is sent to the server; known secrets are taken out of it first, as they are out of a prompt.
 
+#[cfg(feature = "local-embeddings")]
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub use journeyman_index::vectors::Vectorer;
-use journeyman_index::vectors::{EmbedError, Embedder, Model2Vec, Patience, Purpose};
+#[cfg(feature = "local-embeddings")]
+use journeyman_index::vectors::Model2Vec;
+use journeyman_index::vectors::{EmbedError, Embedder, Patience, Purpose};
 use journeyman_model::{Embeddings, Endpoint, ModelError};
 use journeyman_policy::secrets::Redactor;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +49,15 @@ pub fn vectorer(
     let Some(name) = config.vectors.model.as_deref().filter(|name| !name.is_empty()) else { return Ok(None) };
     let refused = |what: String| ConfigError::Model(format!("index.vectors: {what}"));
     let embedder: Arc<dyn Embedder> = match name.strip_prefix(MODEL2VEC) {
+        #[cfg(not(feature = "local-embeddings"))]
+        Some(_) => {
+            return Err(refused(
+                "this build can't read models on this machine: it lacks the cargo feature \
+                 `local-embeddings`. Name a server's model instead, or use a build that has it"
+                    .to_owned(),
+            ));
+        }
+        #[cfg(feature = "local-embeddings")]
         Some(directory) => {
             let directory = match (directory.strip_prefix("~/"), &environment.home) {
                 (Some(rest), Some(home)) => home.join(rest),

@@ -22,7 +22,7 @@ use journeyman_index::query::{Context, Query, Searcher};
 use journeyman_index::source::{Bytes, Listing, Source, WorkTree};
 use journeyman_index::store::{Options, Report};
 use journeyman_index::tokens::Tokenizer;
-use journeyman_index::{Index, IndexError, Snapshot, facts::Stamp};
+use journeyman_index::{Index, IndexError, Snapshot, analysis::Stamp};
 use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn parse(tree: &Path) -> Fallible<Value> {
                     let Ok(Bytes::Whole(read)) = source.read(&listed.path) else { continue };
                     let Ok(text) = String::from_utf8(read) else { continue };
                     let Some(language) = Language::detect(&listed.path.to_string(), &text) else { continue };
-                    if text.len() <= journeyman_index::analyse::MAX_PARSED
+                    if text.len() <= journeyman_index::analyser::MAX_PARSED
                         && journeyman_syntax::parse::parse(language, &text).is_ok()
                     {
                         bytes.fetch_add(text.len(), Ordering::Relaxed);
@@ -261,7 +261,7 @@ fn update(tree: &Path, directory: &Path) -> Fallible<Value> {
         walls.push(wall);
         cpus.push(cpu);
         let start = Clock::start();
-        index.tidy()?;
+        index.merge_small_segments()?;
         tidying.push(start.passed().0);
     }
     source.bytes = before;
@@ -298,7 +298,7 @@ fn idle(directory: &Path) -> Fallible<Value> {
     }
     let asked = memory("VmRSS:");
     // What those who follow a tree do when nothing happens for a while.
-    index.tidy()?;
+    index.merge_small_segments()?;
     Ok(json!({
         "step": "idle", "index_bytes": size(directory)?, "bare_mib": bare, "opened_mib": opened,
         "asked_mib": asked,

@@ -18,8 +18,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use journeyman_git::Git;
-use journeyman_index::analyse::Analyst;
-use journeyman_index::facts::{FileFacts, Stamp};
+use journeyman_index::analyser::Analyser;
+use journeyman_index::analysis::{FileAnalysis, Stamp};
 use journeyman_index::history::History;
 use journeyman_index::query::{Context, Corpus as _, Memory, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
@@ -38,7 +38,7 @@ const RANKED: usize = 300;
 /// What is used again between the rows of a repository.
 #[derive(Default)]
 struct Known {
-    facts: HashMap<(RelPath, String), Arc<FileFacts>>,
+    facts: HashMap<(RelPath, String), Arc<FileAnalysis>>,
     history: Option<History>,
     /// By file: a vector of each chunk, 1 long.
     vectors: HashMap<(RelPath, String), Arc<Vec<Vec<f32>>>>,
@@ -68,7 +68,7 @@ fn main() {
         ..Default::default()
     };
     let sandbox = Arc::new(Sandbox::new(settings));
-    let (mut analyst, mut searcher, mut tokenizer) = (Analyst::new(), Searcher::new(), Tokenizer::new());
+    let (mut analyst, mut searcher, mut tokenizer) = (Analyser::new(), Searcher::new(), Tokenizer::new());
     let places = places(&options.mirror, by_repo.keys());
     let (total, mut ranked_rows, began) = (by_repo.values().map(Vec::len).sum::<usize>(), 0, Instant::now());
     let mut times = Vec::new();
@@ -212,7 +212,7 @@ fn corpus(
     git: &Git,
     commit: &str,
     known: &mut Known,
-    analyst: &mut Analyst,
+    analyst: &mut Analyser,
     only_source: bool,
 ) -> (Memory, Vec<Arc<Vec<Vec<f32>>>>) {
     let tree = Git::blocking(git.tree(commit)).unwrap().expect("the base commit isn't there");

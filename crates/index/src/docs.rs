@@ -1,17 +1,18 @@
-//! Documentation and the symbols that it names, in both directions.
+//! Documentation and the symbols that it mentions, in both directions.
 //!
-//! Sections are parts of documents under their headings, and doc comments and docstrings. What one names is kept with it;
-//! that it is named is kept among the uses of names, under the name with a backtick before it, which no name of code has.
-//! What a name means is asked when somebody wants to know, so that it needs no other file than its own to be kept.
+//! Sections are parts of documents under their headings, and doc comments and docstrings. A
+//! section's mentions are stored with it; the reverse direction is stored among the references,
+//! under the name with a backtick before it, which no name of code has. Mentions are resolved when
+//! they are asked for, so that storing them needs no other file.
 //!
-//! **Which symbol is named.** Case counts. What lies in a function is never meant, nor are keys and headings; fields,
-//! values and variables of types only with a name before theirs.
-//! - `till.Shop.open`: the definitions of `open` in whose path (directories, file, what they lie in) the names before
-//!   it follow one another in that order. If some have them right before the name, those. If none has them, nothing is
-//!   meant: it is somebody else's `open`.
-//! - `open`: all definitions of `open`; source before tests, examples and what is somebody else's, and then what belongs
-//!   to no type before what does.
-//! - More than [`MAX_MEANT`] definitions left: it is ambiguous, and nothing is linked.
+//! **Resolution of a mention.** Case counts. Symbols inside functions are never meant, nor are keys
+//! and headings; fields, values and variables of types only with a qualifier.
+//! - `till.Shop.open`: the definitions of `open` in whose path (directories, file, enclosing
+//!   symbols) the qualifiers follow one another in that order. If some have them right before the
+//!   name, only those. If none has them, nothing is meant: it is another project's `open`.
+//! - `open`: all definitions of `open`; source before tests, examples and third-party code, and
+//!   then symbols outside of types before members.
+//! - More than [`MAX_MEANT`] definitions left: the mention is ambiguous and not linked.
 
 mod found;
 
@@ -19,46 +20,46 @@ use std::collections::BTreeMap;
 
 pub use found::{Found, Why, find};
 
-use crate::facts::{Kind, Section};
+use crate::analysis::{SymbolKind, Section};
 use crate::query::{Corpus, is_source, within};
 use crate::segment::Id;
 use crate::snapshot::Snapshot;
 
-/// What stands before a name of code where documentation names it.
+/// Prefix of a name of code that documentation mentions.
 const MARK: char = '`';
-/// Definitions that one name in documentation may mean: overloads and platforms, not every `new`.
+/// Maximum definitions that one mention may mean: overloads and platforms, not every `new`.
 pub const MAX_MEANT: usize = 4;
-/// Definitions of one name that are looked at.
+/// Maximum definitions of one name that are examined.
 const MAX_LOOKED_AT: usize = 500;
-/// Sections that name one thing, at most.
+/// Maximum sections that mention one symbol.
 const MAX_PLACES: usize = 1_000;
 
-/// A section where it is.
+/// A section and its position.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Its file.
     pub file: Id,
-    /// Its first line, counted from 1.
+    /// The first line, 1-based.
     pub first_line: u32,
-    /// How many lines it has, with what lies in it.
+    /// Number of lines, with subsections.
     pub lines: u32,
-    /// Headings from the outermost to its own; of a comment, the path of the symbol that it is about.
+    /// Headings from the outermost to its own; for a comment, the path of the documented symbol.
     pub headings: Vec<String>,
 }
 
-/// That a section names things, as uses of marked names at its first line.
+/// Returns a section's mentions as references to marked names at its first line.
 pub(crate) fn references(section: &Section) -> impl Iterator<Item = (String, u32)> {
     let last = |mention: &String| mention.rsplit('.').next().map(|name| format!("{MARK}{name}"));
     let line = section.first_line;
     section.mentions.iter().filter_map(last).map(move |name| (name, line))
 }
 
-/// Whether a name is kept because documentation names it.
+/// Returns true if a name is stored because documentation mentions it.
 pub(crate) fn is_mark(name: &str) -> bool {
     name.starts_with(MARK)
 }
 
-/// The headings that lead to each of a document's sections, with its own.
+/// Returns, for each section of a document, the headings that lead to it, with its own.
 #[must_use]
 pub fn headings(sections: &[Section]) -> Vec<Vec<String>> {
     let mut open: Vec<(u8, &str)> = Vec::new();
@@ -72,23 +73,24 @@ pub fn headings(sections: &[Section]) -> Vec<Vec<String>> {
     paths.collect()
 }
 
-/// What documentation means, of one snapshot. It remembers what it looked up.
+/// The documentation of one snapshot, with a cache of resolved mentions.
 #[derive(Debug)]
 pub struct Docs<'a> {
     snapshot: &'a Snapshot,
     meant: BTreeMap<String, Vec<Id>>,
-    /// Sections of files that were looked at, with their headings.
+    /// Sections of files that were read, with their headings.
     sections: BTreeMap<Id, Vec<(Place, Vec<String>)>>,
 }
 
 impl<'a> Docs<'a> {
-    /// Of a snapshot.
+    /// Creates it for a snapshot.
     #[must_use]
     pub fn new(snapshot: &'a Snapshot) -> Self {
         Self { snapshot, meant: BTreeMap::new(), sections: BTreeMap::new() }
     }
 
-    /// The symbols that a name in documentation means, with dots between its parts: none where it is ambiguous.
+    /// Returns the symbols that a mention means, given with dots between its parts: none where it
+    /// is ambiguous.
     pub fn meant(&mut self, mention: &str) -> &[Id] {
         if !self.meant.contains_key(mention) {
             let found = resolve(self.snapshot, mention);
@@ -97,7 +99,8 @@ impl<'a> Docs<'a> {
         self.meant.get(mention).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The symbols with a name, in such a scope if one is given: what [`Docs::naming`] takes.
+    /// Returns the symbols with a name, in a scope if one is given: the argument of
+    /// [`Docs::naming`].
     #[must_use]
     pub fn called(&self, name: &str, scope: &str) -> Vec<Id> {
         let mut found = Vec::new();
@@ -116,7 +119,8 @@ impl<'a> Docs<'a> {
         found
     }
 
-    /// Sections that name one of these symbols, all of the same name, by path and line; documents before comments.
+    /// Returns the sections that mention one of these symbols, all of the same name, by path and
+    /// line; documents before comments.
     pub fn naming(&mut self, name: &str, symbols: &[Id]) -> Vec<Place> {
         let mut lines: Vec<(Id, u32)> = Vec::new();
         self.snapshot.used(&format!("{MARK}{name}"), |file, line| {
@@ -147,7 +151,7 @@ impl<'a> Docs<'a> {
         found
     }
 
-    /// A file's sections with the names in them.
+    /// Returns a file's sections with their mentions.
     pub fn sections(&mut self, file: Id) -> Vec<(Place, Vec<String>)> {
         let snapshot = self.snapshot;
         self.sections.entry(file).or_insert_with(|| sections(snapshot, file)).clone()
@@ -171,7 +175,7 @@ fn sections(snapshot: &Snapshot, file: Id) -> Vec<(Place, Vec<String>)> {
     places.collect()
 }
 
-/// Whether a file is a document, whose sections have headings.
+/// Returns true if a file is a document, whose sections have headings.
 #[must_use]
 pub fn is_document(snapshot: &Snapshot, file: Id) -> bool {
     use journeyman_syntax::language::Language;
@@ -180,17 +184,17 @@ pub fn is_document(snapshot: &Snapshot, file: Id) -> bool {
         .is_some_and(|language| matches!(language, Language::Markdown | Language::Rst | Language::AsciiDoc))
 }
 
-/// How well a definition is what a name means; the greater, the better.
+/// The quality of a definition as the meaning of a mention; greater is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Fit {
-    /// The names before it stand right before it.
+    /// The qualifiers stand right before the name.
     adjacent: bool,
     source: bool,
-    /// It belongs to no type; only where no names stand before.
+    /// The symbol is outside of any type; only for mentions without qualifiers.
     outermost: bool,
 }
 
-/// The rule that the module's documentation tells.
+/// Resolves a mention by the rule in the module's documentation.
 fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
     let mut parts: Vec<&str> = mention.split('.').collect();
     let Some(name) = parts.pop() else { return Vec::new() };
@@ -209,7 +213,7 @@ fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
         if symbol.name != name || symbol.local || is_never(symbol.kind) {
             return None;
         }
-        let part = matches!(symbol.kind, Kind::Field | Kind::Variant | Kind::Property);
+        let part = matches!(symbol.kind, SymbolKind::Field | SymbolKind::Variant | SymbolKind::Property);
         if part && before.is_empty() {
             return None;
         }
@@ -235,14 +239,14 @@ fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
     meant
 }
 
-/// Files that are called so are the directory that they are in.
+/// Returns true for file names that stand for their directory.
 fn is_nameless(part: &str) -> bool {
     matches!(part, "" | "__init__" | "mod" | "lib" | "index" | "main")
 }
 
-/// What documentation doesn't speak of by its name.
-fn is_never(kind: Kind) -> bool {
-    matches!(kind, Kind::Impl | Kind::Key | Kind::Table | Kind::Element | Kind::Rule | Kind::Heading)
+/// Returns true for kinds that documentation never mentions by name.
+fn is_never(kind: SymbolKind) -> bool {
+    matches!(kind, SymbolKind::Impl | SymbolKind::Key | SymbolKind::Table | SymbolKind::Element | SymbolKind::Rule | SymbolKind::Heading)
 }
 
 #[cfg(test)]

@@ -1,30 +1,30 @@
-//! What can go wrong with an index.
+//! Errors of the index.
 
 use std::path::{Path, PathBuf};
 
-/// Why something of the index couldn't be done.
+/// An error of the index.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
-    /// The system refused.
-    #[error("{action} «{path}»: {error}")]
+    /// The system reported an error.
+    #[error("{action} `{path}`: {error}")]
     Io {
-        /// What was being done.
+        /// The attempted action.
         action: &'static str,
-        /// To what.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// A file of the index isn't what was written.
-    #[error("the index's file «{path}» is damaged ({what}); it is made anew")]
+    /// A file of the index has other content than was written.
+    #[error("the index's file `{path}` is damaged ({what}); it is made anew")]
     Damaged {
-        /// Which file.
+        /// The damaged file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of the damage.
         what: &'static str,
     },
-    /// More than the format can hold.
+    /// More data than the format can hold.
     #[error("too much for one part of the index: {0}")]
     TooMuch(&'static str),
 }

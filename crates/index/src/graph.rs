@@ -1,13 +1,14 @@
-//! What depends on what.
+//! The dependency graph of files.
 //!
-//! [`resolve`] tells which files of the project an import means, or which package of somebody else. A [`Graph`] has that
-//! of all files, with what the names say that a file uses and another one defines; it is asked for neighbours, for what a
-//! change affects and how, for cycles, for the way from one file to another, and for how much hangs on each
-//! (`docs/graph.md`).
+//! [`resolve`] finds the files of the project, or the third-party package, that an import means. A
+//! [`Graph`] has the imports of all files, and the names that one file uses and another one
+//! defines; it answers questions about neighbours, the impact of a change, cycles, paths between
+//! files, and the importance of files (`docs/graph.md`).
 //!
-//! It is made when it is asked for the first time, and follows the index from then on: only what changed, what looked at a
-//! place that changed, and what uses a name that other files define now is looked at again. What was found is kept beside
-//! the index. That is derived from it alone: where it is damaged, of another version or gone, it is made anew.
+//! The graph is built when it is first asked for, and then follows the index: only changed files,
+//! files that looked at a changed path, and files that use a name with new definers are resolved
+//! again. It is stored beside the index, from which it is derived: a damaged or missing file, or
+//! one of another version, is rebuilt.
 
 mod ask;
 mod follow;
@@ -28,7 +29,7 @@ use hashbrown::HashSet;
 use journeyman_syntax::language::Language;
 
 use crate::Snapshot;
-use crate::facts::Flags;
+use crate::analysis::Flags;
 use crate::segment::Id;
 pub use ask::{Cycle, Direction, MAX_REACHED, Reach, Reached};
 pub use follow::Done;
@@ -39,21 +40,22 @@ use kept::{Kept, Mark};
 pub use names::WHOLE;
 use units::Units;
 
-/// What names have to weigh, in 256ths of a name that one file alone can be meant by, for a file to depend on one that
-/// it doesn't import: half a name, which is one that nobody else defines.
+/// Minimum weight of names, in 256ths of a name with a single possible definer, for a file to
+/// depend on one that it doesn't import: half a name, which is a name with no other definer.
 pub const LEAST_NAMES: u32 = 128;
-/// What changed is kept once it is this part of all files: less is found again in a few milliseconds.
+/// Fraction of all files whose changes are worth saving the graph: fewer are found again in a few
+/// milliseconds.
 const KEEP_PART: usize = 64;
-/// Changed files from which on it is kept in any case.
+/// Number of changed files from which on the graph is saved in any case.
 const KEEP_COUNT: usize = 2_000;
-/// Files that may have changed since the graph was kept, and bytes of it, where somebody can't wait: some milliseconds.
+/// Maximum changed files, and bytes of the graph, for callers that can't wait: some milliseconds.
 const AT_HAND_CHANGED: usize = 20;
 const AT_HAND_BYTES: u64 = 8 << 20;
-/// Names that are told of an edge.
+/// Maximum names of an edge in an answer.
 const MAX_NAMES: usize = 5;
-/// Names that are told in words.
+/// Maximum names in a sentence.
 const NAMES_TOLD: usize = 3;
-/// Names that those are chosen from.
+/// Maximum names that those are chosen from.
 const MAX_COMPARED: usize = 200;
 
 /// A file of the graph.
@@ -63,48 +65,49 @@ pub struct Node {
     pub path: Box<str>,
     /// Its number in the snapshot.
     pub file: Id,
-    /// What tells whether it is the same.
+    /// Identity of its content.
     mark: Mark,
     /// Its language, if its text was read.
     pub language: Option<Language>,
-    /// What it is for.
+    /// Its purpose.
     pub flags: Flags,
 }
 
-/// That a file depends on another one.
+/// A dependency of a file on another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Edge {
-    /// The other one's number.
+    /// Number of the other file.
     pub to: u32,
-    /// The line that imports it first, counted from 1; 0 where none does.
+    /// The first line that imports it, 1-based; 0 if none does.
     pub line: u32,
-    /// It is only named as a part: a module that Rust's `mod` declares.
+    /// True if the other file is only declared as a part: a module of Rust's `mod`.
     pub part: bool,
-    /// What the names weigh that it defines and this one uses, in 256ths ([`WHOLE`]).
+    /// Weight of the names that it defines and this one uses, in 256ths ([`WHOLE`]).
     pub names: u32,
 }
 
 impl Edge {
-    /// Whether a change of the other file may matter for this one.
+    /// Returns true if a change of the other file may affect this one.
     #[must_use]
     pub fn depends(&self) -> bool {
         self.line > 0 && !self.part || self.names >= LEAST_NAMES
     }
 
-    /// Whether the files are neighbours at all.
+    /// Returns true if the files are neighbours at all.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.line > 0 || self.names >= LEAST_NAMES
     }
 
-    /// How strong it is: for orders, and for what hangs on a file.
+    /// Returns the strength of the dependency, for orders and for the importance of files.
     #[must_use]
     pub fn weight(&self) -> u32 {
         self.names.saturating_add(if self.line > 0 { WHOLE } else { 0 })
     }
 }
 
-/// What depends on what in one snapshot. Files are named by their numbers here, which go by path.
+/// The dependencies between the files of one snapshot. Files have their own numbers here, in path
+/// order.
 #[derive(Debug, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
@@ -112,13 +115,14 @@ pub struct Graph {
     packages: Vec<Box<str>>,
     packages_of: Vec<Box<[u32]>>,
     units: Units,
-    /// By target, with the sources in `to`; made when it is needed.
+    /// By target, with the sources in `to`; built on demand.
     back: OnceLock<Vec<Box<[Edge]>>>,
     done: Done,
 }
 
 impl Graph {
-    /// The graph of a snapshot, by nothing else than it and the text of settings, which `read` gives by path.
+    /// Builds the graph of a snapshot from it and the text of settings files, which `read` returns
+    /// by path.
     #[must_use]
     pub fn new(snapshot: &Snapshot, read: &dyn Fn(&str) -> Option<String>) -> Self {
         follow::follow(snapshot, None, read, usize::MAX).map(Self::found).unwrap_or_default()
@@ -134,49 +138,50 @@ impl Graph {
         Self { nodes, edges, packages, packages_of, units, back: OnceLock::new(), done }
     }
 
-    /// What making it took.
+    /// Returns the work of building it.
     #[must_use]
     pub fn done(&self) -> Done {
         self.done
     }
 
-    /// How many files it has.
+    /// Returns the number of files.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether it has none.
+    /// Returns true if there are no files.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// A file.
+    /// Returns a file.
     #[must_use]
     pub fn node(&self, number: u32) -> Option<&Node> {
         self.nodes.get(number as usize)
     }
 
-    /// A file's path; empty for a number that no file has.
+    /// Returns a file's path; empty for an unknown number.
     #[must_use]
     pub fn path(&self, number: u32) -> &str {
         self.node(number).map_or("", |node| &node.path)
     }
 
-    /// The file at a path.
+    /// Returns the file at a path.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<u32> {
         self.nodes.binary_search_by(|node| (*node.path).cmp(path)).ok().map(|at| at as u32)
     }
 
-    /// The files that one depends on, by path, also those that weigh too little to count.
+    /// Returns the dependencies of a file, by path, including those with too little weight to
+    /// count.
     #[must_use]
     pub fn edges(&self, number: u32) -> &[Edge] {
         self.edges.get(number as usize).map(|edges| &**edges).unwrap_or_default()
     }
 
-    /// The files that depend on one, by path, in [`Edge::to`].
+    /// Returns the dependents of a file, by path, in [`Edge::to`].
     #[must_use]
     pub fn back(&self, number: u32) -> &[Edge] {
         let back = self.back.get_or_init(|| {
@@ -193,25 +198,25 @@ impl Graph {
         back.get(number as usize).map(|edges| &**edges).unwrap_or_default()
     }
 
-    /// The edge from one file to another one.
+    /// Returns the edge from one file to another one.
     #[must_use]
     pub fn edge(&self, from: u32, to: u32) -> Option<Edge> {
         let edges = self.edges(from);
         edges.binary_search_by_key(&to, |edge| edge.to).ok().and_then(|at| edges.get(at)).copied()
     }
 
-    /// The files that import one for more than that it is a part of them.
+    /// Returns the files that import one, other than by declaring it as a part.
     fn importers(&self, number: u32) -> impl Iterator<Item = &Edge> {
         self.back(number).iter().filter(|edge| edge.line > 0 && !edge.part)
     }
 
-    /// Packages of somebody else that a file imports, by name.
+    /// Returns the third-party packages that a file imports, by name.
     pub fn packages(&self, number: u32) -> impl Iterator<Item = &str> {
         let own = self.packages_of.get(number as usize).map(|own| &**own).unwrap_or_default();
         own.iter().filter_map(|name| self.packages.get(*name as usize)).map(|name| &**name)
     }
 
-    /// Some of the names that one file uses and another one defines, those first that fewest things have.
+    /// Returns some of the names that one file uses and another one defines, the rarest first.
     #[must_use]
     pub fn names(&self, snapshot: &Snapshot, from: u32, to: u32) -> Vec<String> {
         let view = |number: u32| snapshot.file(self.node(number)?.file);
@@ -237,7 +242,7 @@ impl Graph {
 }
 
 impl Graph {
-    /// In words, why one file depends on another one: the line that imports it, and a few names.
+    /// Describes the dependency of one file on another: the line that imports it, and a few names.
     #[must_use]
     pub fn because(&self, snapshot: &Snapshot, from: u32, to: u32) -> String {
         let edge = self.edge(from, to).unwrap_or_default();
@@ -256,7 +261,7 @@ impl Graph {
     }
 }
 
-/// A project's graph, as far as it is known: on the disk, and in memory for the snapshot that it was asked for last.
+/// The cached graph of a project: on disk, and in memory for the latest snapshot.
 #[derive(Debug)]
 pub(crate) struct Cache {
     directory: PathBuf,
@@ -264,12 +269,12 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// What is kept in an index's directory.
+    /// Creates the cache of an index's directory.
     pub(crate) fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), last: Mutex::default() }
     }
 
-    /// The graph of a snapshot.
+    /// Returns the graph of a snapshot.
     pub(crate) fn graph(&self, snapshot: &Arc<Snapshot>, read: &Read<'_>) -> Arc<Graph> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, graph)) = &*last
@@ -284,7 +289,7 @@ impl Cache {
         let changed = found.done.changed;
         let worth = changed > KEEP_COUNT || changed.saturating_mul(KEEP_PART) > found.nodes.len();
         if worth && !snapshot.is_partial() {
-            // What can't be kept is found again the next time.
+            // A graph that can't be saved is computed again the next time.
             Kept::save(&found, &self.directory).ok();
         }
         let graph = Arc::new(Graph::found(found));
@@ -292,9 +297,10 @@ impl Cache {
         graph
     }
 
-    /// The graph of a snapshot, if it is known but for a few files: for who can't wait until it is made.
+    /// Returns the graph of a snapshot if only a few files changed since it was built, for callers
+    /// that can't wait.
     pub(crate) fn at_hand(&self, snapshot: &Arc<Snapshot>, read: &Read<'_>) -> Option<Arc<Graph>> {
-        // Who has it is making one.
+        // The lock's holder is building one.
         let mut last = self.last.try_lock().ok()?;
         if let Some((_, graph)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, snapshot)) {
             return Some(Arc::clone(graph));

@@ -1,8 +1,9 @@
-//! What commits tell: which files were changed for reasons that are like the query's, by whom, and together with what.
+//! History of a repository: files changed by commits with messages similar to a query, their
+//! authors, and files changed together.
 //!
-//! The last [`MAX_COMMITS`] commits before a revision that are no merges, kept beside the index with their messages and
-//! files. What is kept of a commit never changes, so another revision costs what its new commits cost, and a history
-//! that was rewritten just names others.
+//! It has the last [`MAX_COMMITS`] commits before a revision that aren't merges, with their
+//! messages and files, and is stored beside the index. Commits never change, so another revision
+//! costs only its new commits, and a rewritten history only names others.
 //!
 //! ```no_run
 //! # async fn example(git: &journeyman_git::Git) -> Result<(), Box<dyn std::error::Error>> {
@@ -30,11 +31,11 @@ use crate::tokens::Tokenizer;
 
 pub(crate) use score::HistoryScores;
 
-/// Commits that are looked at, newest first.
+/// Maximum commits, newest first.
 pub const MAX_COMMITS: usize = 3_000;
-/// A commit that changes more source files says little about each.
+/// Maximum source files of a commit that counts; a larger one says little about each.
 pub const MAX_FILES: usize = 30;
-/// Bytes of a message that are kept: what is longer is a list or a log.
+/// Maximum bytes of a message; longer ones are lists or logs.
 const MAX_MESSAGE: usize = 8 * 1024;
 
 /// A commit.
@@ -42,13 +43,13 @@ const MAX_MESSAGE: usize = 8 * 1024;
 pub struct Commit {
     /// Its id.
     pub id: String,
-    /// When it was written, in milliseconds since 1970.
+    /// Author time, in milliseconds since 1970.
     pub time: u64,
-    /// Who wrote it.
+    /// Its author.
     pub author: String,
-    /// Its message, as far as it is kept.
+    /// Its message, cut at the maximum.
     pub message: String,
-    /// The files that it changed, by their place in [`History::paths`].
+    /// The files that it changed, by their position in [`History::paths`].
     pub files: Vec<u32>,
 }
 
@@ -58,21 +59,21 @@ pub struct History {
     revision: String,
     commits: Vec<Commit>,
     paths: Vec<Box<[u8]>>,
-    /// By path: it is source, and no test.
+    /// By path: true for source that isn't a test.
     source: Vec<bool>,
     words: score::Words,
 }
 
 impl PartialEq for History {
     fn eq(&self, other: &Self) -> bool {
-        // The rest follows from these.
+        // The other fields follow from these.
         (&self.revision, &self.commits, &self.paths) == (&other.revision, &other.commits, &other.paths)
     }
 }
 
 impl History {
-    /// Reads what led to a revision; `None` where there is no such commit. Of what is `known` already nothing is read
-    /// again.
+    /// Reads the commits before a revision; `None` where there is no such commit. Commits in
+    /// `known` aren't read again.
     ///
     /// # Errors
     /// [`GitError`].
@@ -80,7 +81,8 @@ impl History {
         Self::read_redacting(git, revision, known, &Redactor::default()).await
     }
 
-    /// The same with what this redactor knows for secrets masked in messages; what has the shape of one always is.
+    /// Does the same, with this redactor's secrets masked in messages; texts with the shape of a
+    /// secret always are.
     ///
     /// # Errors
     /// [`GitError`].
@@ -105,7 +107,7 @@ impl History {
         Ok(Some(Self::new(revision, ids.iter().filter_map(|id| known.remove(id)))))
     }
 
-    /// From commits, newest first.
+    /// Creates a history from commits, newest first.
     #[must_use]
     pub fn new(revision: String, told: impl IntoIterator<Item = Told>) -> Self {
         let mut numbers: HashMap<Box<[u8]>, u32> = HashMap::new();
@@ -118,7 +120,8 @@ impl History {
                     u32::try_from(paths.len() - 1).unwrap_or(u32::MAX)
                 })
             };
-            // A commit that moved the whole tree would be the largest part of what is kept, and counts for nothing.
+            // A commit that moved the whole tree would be the largest part of the file, and doesn't
+            // count.
             let few = told.paths.len() <= MAX_FILES * 20;
             let mut number = number;
             let files = if few {
@@ -159,37 +162,37 @@ impl History {
         self.commits.iter().map(told).collect()
     }
 
-    /// The commit that it is the history of.
+    /// Returns the revision of the history.
     #[must_use]
     pub fn revision(&self) -> &str {
         &self.revision
     }
 
-    /// Its commits, newest first.
+    /// Returns the commits, newest first.
     #[must_use]
     pub fn commits(&self) -> &[Commit] {
         &self.commits
     }
 
-    /// Every path that a commit changed, in the order of [`Commit::files`].
+    /// Returns every path that a commit changed, in the order of [`Commit::files`].
     pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
         self.paths.iter().map(|path| &**path)
     }
 
-    /// The paths that a commit changed.
+    /// Returns the paths that a commit changed.
     pub fn files<'a>(&'a self, commit: &'a Commit) -> impl Iterator<Item = &'a [u8]> {
         commit.files.iter().filter_map(|file| self.paths.get(*file as usize)).map(|path| &**path)
     }
 
-    /// The commits that changed a path, newest first.
+    /// Returns the commits that changed a path, newest first.
     pub fn of<'a>(&'a self, path: &[u8]) -> impl Iterator<Item = &'a Commit> {
         let file = self.paths.iter().position(|other| **other == *path);
         let file = file.and_then(|file| u32::try_from(file).ok());
         self.commits.iter().filter(move |commit| file.is_some_and(|file| commit.files.contains(&file)))
     }
 
-    /// The paths that were changed together with one, with how often, the most frequent first. Commits of more than
-    /// [`MAX_FILES`] files don't count.
+    /// Returns the paths that were changed together with one, with the number of commits, the most
+    /// frequent first. Commits of more than [`MAX_FILES`] files don't count.
     #[must_use]
     pub fn together(&self, path: &[u8]) -> Vec<(&[u8], u32)> {
         let mut times: BTreeMap<&[u8], u32> = BTreeMap::new();
@@ -203,7 +206,7 @@ impl History {
         times
     }
 
-    /// Who changed a path, with how many commits, the most frequent first.
+    /// Returns the authors of a path, with their number of commits, the most frequent first.
     #[must_use]
     pub fn authors(&self, path: &[u8]) -> Vec<(&str, u32)> {
         let mut times: BTreeMap<&str, u32> = BTreeMap::new();
@@ -215,29 +218,30 @@ impl History {
         times
     }
 
-    /// What the commits' messages say for each path, for these terms.
+    /// Scores each path by its commits' messages, for these terms.
     pub(crate) fn scores(&self, terms: &[crate::query::Term]) -> HistoryScores {
         self.words.scores(terms, &self.commits, &self.source, self.paths.len())
     }
 }
 
-/// Whether a path is of source that is no test, documentation, or somebody else's or a program's work: those are what a
-/// commit's size is counted by.
+/// Returns true for source that isn't test, documentation, third-party or generated: a commit's
+/// size is counted by those.
 #[must_use]
 pub fn is_source(path: &[u8]) -> bool {
     let name = String::from_utf8_lossy(path);
-    let code = Language::of_path(&name).is_some_and(|language| {
+    let code = Language::from_path(&name).is_some_and(|language| {
         use Language::{AsciiDoc, Css, Html, Json, Markdown, Rst, Toml, Yaml};
         !matches!(language, Json | Yaml | Toml | Html | Css | Markdown | Rst | AsciiDoc)
     });
-    // What no grammar of ours reads, and what only a header's text tells the language of.
+    // Languages without a grammar here, and headers, whose language only their text tells.
     let other = [".pyx", ".y", ".l", ".h", ".jq"].iter().any(|ending| name.ends_with(ending));
-    let flags = crate::analyse::purpose(&name, "");
+    let flags = crate::analyser::purpose(&name, "");
     let aside = flags.test || flags.doc || flags.vendored || flags.generated || is_aside(&name);
     (code || other || crate::query::is_component(path)) && !aside
 }
 
-/// What people change beside the program: it is no test and no document, and still not what an issue is about.
+/// Returns true for files that change along with the program without being the topic of an issue:
+/// neither test nor document.
 fn is_aside(path: &str) -> bool {
     let directories = path.rsplit_once('/').map_or("", |(directories, _)| directories);
     directories

@@ -1,16 +1,45 @@
-//! What a whole code base knows.
+//! An index of a code base: files, text, symbols, references, imports, history and, on request,
+//! vectors, with one ranked search over all of them.
 //!
-//! [`analyse`] takes one file apart: its words, symbols, references, imports and sections. It is a pure function, so a
-//! changed file costs what that file costs. [`segment`] keeps what was found in immutable files that are mapped, not
-//! loaded; an index is a list of them with what has died since.
+//! [`analyser`] analyses one file, as a pure function, so that an update costs only the changed
+//! files. [`segment`] stores analyses in immutable files that are mapped, not loaded; an [`Index`]
+//! is a list of segments with their dead files, and a [`Snapshot`] its state at one moment. [`graph`]
+//! has the dependencies between files, [`docs`] the symbols that documentation mentions,
+//! [`pattern`] narrows regex searches, and [`query`] ranks files for a query. A [`Project`] puts
+//! these together for a work tree; [`watch`] updates it as files change.
+//!
+//! ```no_run
+//! use std::num::NonZero;
+//! use std::path::Path;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use journeyman_index::Project;
+//! use journeyman_index::query::{Context, Query, Searcher};
+//! use journeyman_index::store::Options;
+//! use journeyman_index::tokens::Tokenizer;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let project = Project::open(Path::new("."), Path::new("/tmp/index"), 2)?;
+//! let (progress, stop) = (|_| (), AtomicBool::new(false));
+//! let threads = NonZero::<usize>::MIN;
+//! project.refresh(Options { threads, wait: true, progress: &progress, stop: &stop })?;
+//! let query = Query::new("where are sessions resumed", &mut Tokenizer::new());
+//! let snapshot = project.index().snapshot();
+//! let answer = Searcher::new().search(&*snapshot, None, &query, Context::default(), 10);
+//! # Ok(()) }
+//! ```
+//!
+//! The index doesn't type-check: references are resolved by name. It opens no connection; models
+//! that are asked over the network live above this crate, behind [`vectors::Embedder`].
 
-pub mod analyse;
-mod bits;
+pub mod analyser;
+pub mod analysis;
+mod bit_set;
 pub mod docs;
 mod error;
-pub mod facts;
 pub mod graph;
 pub mod history;
+mod memory;
 pub mod overview;
 pub mod pattern;
 pub mod project;

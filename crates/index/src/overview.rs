@@ -1,49 +1,52 @@
-//! What matters most in a project, or for a task: files in an order, and what each of them defines.
+//! An overview of a project, or of a task: files in order of importance, and their main
+//! definitions.
 //!
-//! Files that much hangs on come first, by a weight like PageRank's over the dependency graph. For a task, files that a
-//! search finds come first, with what they depend on. It is what `jm map` shows and what a session's first prompt has.
+//! Files are ordered by a PageRank over the dependency graph. For a task, the results of a search
+//! come first, with their dependencies. `jm map` and a session's first prompt show it.
 
 use hashbrown::HashMap;
 
 use crate::Snapshot;
-use crate::facts::{Kind, Visibility};
+use crate::analysis::{SymbolKind, Visibility};
 use crate::graph::Graph;
 use crate::query::{Answer, Corpus as _, SymbolEntry};
 use crate::segment::Id;
 
-/// Files that a task's search may bring in.
+/// Maximum files that a task's search contributes.
 pub const FOUND: usize = 60;
-/// Files that are looked at closely: more have no room in any budget.
+/// Maximum files that are examined closely: more don't fit in any budget.
 const CANDIDATES: usize = 400;
-/// What the graph counts beside the search, where there is a task.
+/// Weight of the graph beside the search, where there is a task.
 const GRAPH_SHARE: f64 = 0.4;
-/// Definitions of a file that are weighed.
+/// Maximum definitions of a file that are weighed.
 const MAX_SYMBOLS: usize = 400;
-/// Uses of a name that are counted.
+/// Maximum references to a name that are counted.
 const MAX_USES: u32 = 10_000;
-/// What a definition that the task names is worth more.
+/// Factor for a definition that the task names.
 const NAMED: f64 = 4.0;
 
 /// A definition, as an overview shows it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Signature {
-    /// Its beginning.
+    /// Its beginning, up to its body.
     pub text: String,
-    /// How deep it lies in others.
+    /// Its nesting depth.
     pub depth: usize,
-    /// How much it tells, compared with the file's others.
+    /// Its importance among the file's definitions.
     pub worth: f64,
 }
 
-/// The files that a search found, by their numbers in the snapshot, each with its part of the best one's score.
+/// Returns the files of an answer, by their numbers in the snapshot, each with its share of the
+/// best one's score.
 #[must_use]
 pub fn shares(answer: &Answer) -> Vec<(Id, f64)> {
     let best = answer.files.first().map_or(1.0, |hit| f64::from(hit.score)).max(f64::MIN_POSITIVE);
     answer.files.iter().map(|hit| (hit.file, f64::from(hit.score) / best)).collect()
 }
 
-/// The files that are most worth a place, the first ones first, with what speaks for each. `asked` are those that were
-/// found for a task; without any, all source files are weighed. Without a graph it is those alone.
+/// Returns the most important files, the first ones first, with their scores. `asked` are search
+/// results for a task; without any, all source files are weighed. Without a graph only search
+/// results are returned.
 #[must_use]
 pub fn order(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)]) -> Vec<(Id, f64)> {
     let Some(graph) = graph else { return asked.to_vec() };
@@ -54,7 +57,7 @@ pub fn order(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)]) ->
             Some((graph.find(std::str::from_utf8(view.path_bytes()).ok()?)?, *share))
         })
         .collect();
-    // What is found well counts more than what is found at all.
+    // A good search result counts more than its mere presence.
     let mut begin: Vec<(u32, f64)> = asked.iter().map(|(file, share)| (*file, share * share)).collect();
     begin.sort_unstable_by_key(|(file, _)| *file);
     let ranks = graph.ranks(&begin);
@@ -81,17 +84,17 @@ pub fn order(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)]) ->
     scores.into_iter().filter_map(|(score, number)| Some((graph.node(number)?.file, score))).collect()
 }
 
-/// What a file defines that others may use, in the order of its text, with how much each tells.
+/// Returns a file's definitions that others may use, in text order, with their importance.
 #[must_use]
 pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
     let task = task.to_lowercase();
     let mut found = Vec::new();
     snapshot.symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
         let kind = match symbol.kind {
-            Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface | Kind::Trait | Kind::Type => 1.2,
-            Kind::Function | Kind::Macro | Kind::Table => 1.0,
-            Kind::Method | Kind::Constructor => 0.8,
-            Kind::Constant => 0.5,
+            SymbolKind::Class | SymbolKind::Struct | SymbolKind::Enum | SymbolKind::Interface | SymbolKind::Trait | SymbolKind::Type => 1.2,
+            SymbolKind::Function | SymbolKind::Macro | SymbolKind::Table => 1.0,
+            SymbolKind::Method | SymbolKind::Constructor => 0.8,
+            SymbolKind::Constant => 0.5,
             _ => return,
         };
         if symbol.local || symbol.signature.is_empty() || found.len() >= MAX_SYMBOLS {
@@ -103,7 +106,7 @@ pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
             Visibility::Public | Visibility::Unknown => 1.0,
         };
         let users = users(snapshot, symbol.name, file);
-        // A constant or a part that nobody else uses tells nothing of what the file is for.
+        // A constant or a field that no other file uses says nothing about the file.
         if users == 0 && (seen < 1.0 || kind < 0.6) {
             return;
         }
@@ -118,7 +121,7 @@ pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
     found
 }
 
-/// How many other files use a name.
+/// Returns the number of other files that use a name.
 fn users(snapshot: &Snapshot, name: &str, own: Id) -> u32 {
     let (mut files, mut last) = (0_u32, own);
     snapshot.used(name, |file, _| {

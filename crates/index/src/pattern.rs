@@ -1,52 +1,52 @@
-//! Which files a pattern can match in at all, by the trigrams that a match must have.
+//! Narrowing a regex search to candidate files, by the trigrams that a match must have.
 //!
-//! After Russ Cox, "Regular Expression Matching with a Trigram Index" (2012): a pattern's parts give strings that a match
-//! must contain, these give trigrams, and files without them needn't be looked at. What is left is a superset of the files
-//! with a match; whoever asks looks into them.
+//! After Russ Cox, "Regular Expression Matching with a Trigram Index" (2012): the parts of a
+//! pattern yield strings that a match must contain, these yield trigrams, and files without them
+//! are skipped. The candidates are a superset of the files with a match; the caller searches them.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use crate::facts::Content;
+use crate::analysis::Content;
 use crate::segment::Id;
 use crate::snapshot::Snapshot;
 
-/// Strings that a run of a pattern's parts is taken to be one of, at most.
+/// Maximum alternative strings of a run of a pattern's parts.
 const MAX_STRINGS: usize = 16;
-/// Bytes of each, at most: by then it has trigrams enough.
+/// Maximum bytes of each: by then it has trigrams enough.
 const MAX_STRING: usize = 64;
-/// Characters of a class that are taken one by one.
+/// Maximum characters of a class that are expanded.
 const MAX_CLASS: usize = 8;
-/// How deep a pattern's parts may lie in one another.
+/// Maximum nesting of a pattern's parts.
 const MAX_DEPTH: u32 = 100;
 
-/// What a file must have.
+/// A condition on the trigrams of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Need {
-    /// Nothing.
+    /// No condition.
     Nothing,
     /// All of these trigrams.
     All(Vec<[u8; 3]>),
-    /// All of these.
+    /// All of these conditions.
     Every(Vec<Self>),
-    /// One of these.
+    /// At least one of these conditions.
     Some(Vec<Self>),
 }
 
-/// The pattern that matches a text as it stands.
+/// Returns a pattern that matches a text literally.
 #[must_use]
 pub fn literal(text: &str) -> String {
     regex_syntax::escape(text)
 }
 
-/// Why there are no candidates.
+/// A pattern that can't be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadPattern(String);
 
 impl BadPattern {
     pub(crate) fn new(error: &impl std::fmt::Display) -> Self {
-        // The last line says what is wrong; those before show the pattern.
+        // The last line has the fault; those before show the pattern.
         let text = error.to_string();
         let last = text.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
         Self(format!("the pattern is no regular expression: {last}"))
@@ -58,15 +58,16 @@ impl BadPattern {
 pub struct Candidates {
     /// Their numbers, by path.
     pub files: Vec<Id>,
-    /// The pattern says nothing that could be looked up: these are all files.
+    /// True if the pattern has no condition: these are all files.
     pub unfiltered: bool,
 }
 
-/// The living files in which a pattern may match, in the syntax of the `regex` crate. Files whose trigrams aren't known,
-/// because they are minified or too long, are always among them; binary ones never are.
+/// Returns the living files that a pattern may match, in the syntax of the `regex` crate. Files
+/// without known trigrams, because they are minified or too long, are always among them; binary
+/// ones never are.
 ///
 /// # Errors
-/// [`BadPattern`] for what is no pattern.
+/// [`BadPattern`] for an invalid pattern.
 pub fn candidates(
     snapshot: &Snapshot,
     pattern: &str,
@@ -97,7 +98,7 @@ pub fn candidates(
     Ok(Candidates { files, unfiltered })
 }
 
-/// The files that have what is needed, rising; `None` where nothing is.
+/// Returns the files that meet a condition, ascending; `None` where there is none.
 fn fulfilled(need: &Need, look: &impl Fn([u8; 3], &mut Vec<Id>)) -> Option<Vec<Id>> {
     let both = |all: Option<Vec<Id>>, mut more: Vec<Id>| match all {
         None => more,
@@ -151,7 +152,8 @@ fn one_of(needs: Vec<Need>) -> Need {
     if needs.contains(&Need::Nothing) { Need::Nothing } else { Need::Some(needs) }
 }
 
-/// What parts need that follow each other: strings grow over those that are one of a few, and end at the others.
+/// Combines the conditions of consecutive parts: strings grow over parts with few alternatives, and
+/// end at others.
 fn concat(parts: &[Hir]) -> Need {
     let mut needs = Vec::new();
     let mut run: Vec<Vec<u8>> = vec![Vec::new()];
@@ -183,7 +185,7 @@ fn concat(parts: &[Hir]) -> Need {
     }
 }
 
-/// The strings that a part is one of, in lower case as far as they are ASCII; `None` where they are many.
+/// Returns the alternative strings of a part, in ASCII lower case; `None` where they are many.
 fn strings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     let mut strings: Vec<Vec<u8>> = match hir.kind() {
         HirKind::Literal(literal) => vec![literal.0.to_vec()],
@@ -211,7 +213,7 @@ fn strings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     Some(strings)
 }
 
-/// Each of some strings continued with each of others; `None` where that is too much.
+/// Returns each string continued with each of others; `None` where that is too much.
 fn longer(run: &[Vec<u8>], with: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     let longest = |strings: &[Vec<u8>]| strings.iter().map(Vec::len).max().unwrap_or(0);
     if run.len() * with.len() > MAX_STRINGS || longest(run) + longest(with) > MAX_STRING {
@@ -240,7 +242,7 @@ fn trigrams(strings: &[Vec<u8>]) -> Need {
 mod tests {
     use super::*;
 
-    /// What a pattern needs, in words: `abc&bcd` and `(x|y)`.
+    /// Shows the condition of a pattern: `abc&bcd` and `(x|y)`.
     fn shown(pattern: &str, case_insensitive: bool) -> String {
         fn show(need: &Need) -> String {
             let joined = |needs: &[Need], with: &str| needs.iter().map(show).collect::<Vec<_>>().join(with);
@@ -271,7 +273,7 @@ mod tests {
         assert_eq!(shown(r"\w+\s", false), "-");
         assert_eq!(shown("abc\ndef", false), "abc&def");
         assert_eq!(shown(r"\bfoo\b", false), "foo");
-        // «k» has another form beyond ASCII: the Kelvin sign.
+        // `k` has another form beyond ASCII: the Kelvin sign.
         assert_eq!(shown("book", true), "(boo&ook|boo&oo\u{fffd}&o\u{fffd}&\u{212a})");
     }
 }

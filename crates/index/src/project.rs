@@ -1,4 +1,4 @@
-//! A project's index: its files, its history, and where both are kept.
+//! A project's index: its files, its history and its graph.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 use regex::bytes::RegexBuilder;
 
-use crate::analyse::decoded;
+use crate::analyser::decoded;
 use crate::graph::{self, Graph};
 use crate::history::History;
 use crate::pattern::{BadPattern, candidates};
@@ -16,9 +16,9 @@ use crate::source::{Bytes, Source as _, WorkTree};
 use crate::store::{Options, Report};
 use crate::{Index, IndexError, Snapshot};
 
-/// Bytes that a compiled pattern and its automaton may take.
+/// Maximum bytes of a compiled pattern and of its automaton.
 const PATTERN_BYTES: usize = 2 << 20;
-/// Bytes of a line that are shown.
+/// Maximum bytes of a line that are returned.
 const LINE_BYTES: usize = 400;
 
 /// A project's index.
@@ -30,19 +30,20 @@ pub struct Project {
     graph: Arc<graph::Cache>,
 }
 
-/// A line that a pattern matches in.
+/// A line that matches a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The file's number in the snapshot.
+    /// Number of the file in the snapshot.
     pub file: u32,
-    /// Counted from 1.
+    /// The line, 1-based.
     pub line: u32,
-    /// Its text, as far as it is shown.
+    /// Its text, cut at [`MAX_SHOWN`] bytes.
     pub text: String,
 }
 
 impl Project {
-    /// The index of the tree at `root`, kept in `directory`, which is made if need be; files are read by so many threads.
+    /// Opens the index of the tree at `root`, kept in `directory`, which is created if need be;
+    /// files are read by a number of threads.
     ///
     /// # Errors
     /// [`IndexError::Io`].
@@ -50,7 +51,7 @@ impl Project {
         Self::open_redacting(root, directory, threads, Arc::default())
     }
 
-    /// The same, of which what this redactor knows for secrets is kept out.
+    /// Does the same, and keeps this redactor's secrets out of the index.
     ///
     /// # Errors
     /// [`IndexError::Io`].
@@ -65,20 +66,20 @@ impl Project {
         Ok(Self { source: WorkTree::new(root, threads), index, history: directory.join("history"), graph })
     }
 
-    /// The same index, with the tree reached by another path: one that is mounted anew has another.
+    /// Returns the same index with the tree at another path, as after a new mount.
     #[must_use]
     pub fn reached_at(&self, root: &Path, threads: usize) -> Self {
         let (index, graph) = (Arc::clone(&self.index), Arc::clone(&self.graph));
         Self { source: WorkTree::new(root, threads), index, history: self.history.clone(), graph }
     }
 
-    /// The index.
+    /// Returns the index.
     #[must_use]
     pub fn index(&self) -> &Index {
         &self.index
     }
 
-    /// Where its files come from.
+    /// Returns the source of its files.
     #[must_use]
     pub fn source(&self) -> &WorkTree {
         &self.source
@@ -92,7 +93,7 @@ impl Project {
         self.index.refresh(&self.source, options)
     }
 
-    /// As [`Project::refresh`] without what only parsers find: for a first answer.
+    /// Does the same as [`Project::refresh`] without parsing, for a first answer.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -100,7 +101,7 @@ impl Project {
         self.index.refresh_text(&self.source, options)
     }
 
-    /// Brings some files up to date, of which it is known that they may have changed.
+    /// Brings the index up to date with some files that may have changed.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -108,12 +109,12 @@ impl Project {
         self.index.update(&self.source, paths, options)
     }
 
-    /// What the project's commits tell; `None` where there are none.
+    /// Returns the history of the project's commits; `None` where there are none.
     ///
     /// # Errors
     /// [`GitError`].
     pub async fn history(&self, git: &Git) -> Result<Option<History>, GitError> {
-        // One that can't be read is read from git anew.
+        // An unreadable history is read from git again.
         let known = History::load(&self.history).ok().flatten();
         let before = known.as_ref().map(|known| known.revision().to_owned());
         let history = match History::read_redacting(git, "HEAD", known, self.index.redactor()).await {
@@ -123,21 +124,21 @@ impl Project {
         if let Some(history) =
             history.as_ref().filter(|history| before.as_deref() != Some(history.revision()))
         {
-            // What can't be kept is read again the next time.
+            // A history that can't be saved is read again the next time.
             history.save(&self.history).ok();
         }
         Ok(history)
     }
 
-    /// A file's text as it is now; `None` where it can't be read or is longer than is read.
+    /// Returns a file's current text; `None` where it can't be read or is too long.
     #[must_use]
     pub fn text(&self, path: &RelPath) -> Option<String> {
         let Ok(Bytes::Whole(bytes)) = self.source.read(path) else { return None };
         Some(String::from_utf8_lossy(&decoded(&bytes)).into_owned())
     }
 
-    /// What depends on what. The first time it is made, which takes a tenth of the time that the index took; later
-    /// what changed since is looked at.
+    /// Returns the dependency graph. Building it takes a tenth of the time of the index; later
+    /// calls update it for the changes since.
     #[must_use]
     pub fn graph(&self, snapshot: &Arc<Snapshot>) -> Arc<Graph> {
         self.graph.graph(snapshot, &|path| match self.source.read(&RelPath::parse(path).ok()?) {
@@ -146,7 +147,8 @@ impl Project {
         })
     }
 
-    /// The graph, if it is known but for a few files that changed: for who can't wait until it is made.
+    /// Returns the graph if only a few files changed since it was built, for callers that can't
+    /// wait for building it.
     #[must_use]
     pub fn graph_at_hand(&self, snapshot: &Arc<Snapshot>) -> Option<Arc<Graph>> {
         self.graph.at_hand(snapshot, &|path| match self.source.read(&RelPath::parse(path).ok()?) {
@@ -155,14 +157,14 @@ impl Project {
         })
     }
 
-    /// What was kept of the commits when they were last looked at; git isn't asked.
+    /// Returns the history as last saved, without running git.
     #[must_use]
     pub fn history_at_hand(&self) -> Option<History> {
         History::load(&self.history).ok().flatten()
     }
 
-    /// The lines that a pattern of the `regex` crate matches in, by path and line; at most `limit` (and whether there are
-    /// more). Only files that may have one are read.
+    /// Returns the lines that a pattern of the `regex` crate matches, by path and line; at most
+    /// `limit`, and whether there are more. Reads only files that may match.
     ///
     /// # Errors
     /// [`BadPattern`].

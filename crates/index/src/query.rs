@@ -1,8 +1,9 @@
-//! Asking: what the words of a query find, ranked, each result with its reasons.
+//! Search: files, passages and definitions that match a query, ranked, with the reasons of each
+//! result.
 //!
-//! [`Corpus`] is what ranking has to know of an index, however that is kept; [`Memory`] keeps one in memory. A
-//! [`Searcher`] answers a [`Query`], with [`History`](crate::history::History) if there is one. How files are ranked,
-//! and what that reaches, is told in `docs/search.md`.
+//! [`Corpus`] is the interface of an index for ranking; [`Memory`] is an index in memory. A
+//! [`Searcher`] answers a [`Query`], with [`History`](crate::history::History) if there is one.
+//! `docs/search.md` describes the ranking and its measured quality.
 
 mod clean;
 mod corpus;

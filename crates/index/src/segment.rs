@@ -1,12 +1,12 @@
-//! Immutable parts of an index.
+//! Segments: immutable files that an index consists of.
 //!
-//! A segment holds what is known of some files in one mapped file: fixed records of files, chunks and symbols, and
-//! dictionaries from terms, trigrams, names and paths to lists of them. The same path may be in several segments: the
-//! newest counts, and the others are dead there. Statistics are taken over what lives, so that it doesn't matter how
-//! files are spread over segments.
+//! A segment holds the analyses of some files in one mapped file: fixed records of files, chunks
+//! and symbols, and dictionaries from terms, trigrams, names and paths to lists of them. The same
+//! path may be in several segments: the newest counts, and the others are dead. Statistics cover
+//! living files only, so that it doesn't matter how files are spread over segments.
 //!
-//! Everything that is read is checked against the mapped length: a damaged file gives wrong answers at worst, until its
-//! checksums are looked at ([`Segment::verify`]), and is then made anew.
+//! Every read is checked against the mapped length: a damaged file gives wrong answers at worst,
+//! until its checksums are verified ([`Segment::verify`]), and is then rebuilt.
 
 mod blocks;
 mod build;

@@ -1,6 +1,7 @@
-//! What an index has at one moment: segments, and what lives in each.
+//! The state of an index at one moment: segments, and the living files in each.
 //!
-//! Files, chunks and symbols have numbers that count through all segments. They are of this snapshot alone.
+//! Files, chunks and symbols have numbers that count through all segments. They are valid for this
+//! snapshot only.
 
 mod corpus;
 
@@ -8,19 +9,19 @@ use std::sync::Arc;
 
 use journeyman_protocol::RelPath;
 
-use crate::bits::Bits;
-use crate::facts::Stamp;
+use crate::bit_set::BitSet;
+use crate::analysis::Stamp;
 use crate::query::full_name;
 use crate::segment::{FileRecord, Id, Segment, SymbolRecord, Words};
 
-/// A segment with what lives in it.
+/// A segment and its living files.
 #[derive(Debug, Clone)]
 pub(crate) struct Living {
     pub(crate) segment: Arc<Segment>,
-    /// Files that are gone, or are newer elsewhere.
-    pub(crate) dead: Bits,
-    /// Their chunks.
-    pub(crate) dead_chunks: Bits,
+    /// Files that are deleted, or have a newer version elsewhere.
+    pub(crate) dead: BitSet,
+    /// The chunks of dead files.
+    pub(crate) dead_chunks: BitSet,
     /// Newer stamps of files whose content is the same, by file, sorted.
     pub(crate) restamped: Vec<(Id, Stamp)>,
     pub(crate) totals: Totals,
@@ -29,22 +30,22 @@ pub(crate) struct Living {
     first_symbol: u32,
 }
 
-/// Sums over what lives.
+/// Sums over living files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Totals {
-    /// Files.
+    /// Number of files.
     pub files: u64,
     /// Bytes of files that were read.
     pub bytes: u64,
-    /// Chunks.
+    /// Number of chunks.
     pub chunks: u64,
-    /// Terms in chunks, with repetitions.
+    /// Number of terms in chunks, with repetitions.
     pub chunk_terms: u64,
-    /// Terms in paths, with repetitions.
+    /// Number of terms in paths, with repetitions.
     pub path_terms: u64,
-    /// Terms in symbols' names, with repetitions.
+    /// Number of terms in symbols' names, with repetitions.
     pub symbol_terms: u64,
-    /// Symbols.
+    /// Number of symbols.
     pub symbols: u64,
 }
 
@@ -59,7 +60,7 @@ impl Totals {
         self.symbols = with(self.symbols, other.symbols);
     }
 
-    /// The totals of one file, which has this many bytes by its newest stamp.
+    /// Returns the totals of one file, which has this many bytes by its newest stamp.
     fn of(segment: &Segment, number: Id, file: &FileRecord, size: u64) -> Self {
         let length = |which, document| u64::from(segment.lengths(which).get(document));
         Self {
@@ -75,7 +76,7 @@ impl Totals {
 }
 
 impl Living {
-    /// A new segment, in which everything lives.
+    /// Creates a segment without dead files.
     pub(crate) fn new(segment: Arc<Segment>) -> Self {
         let mut totals = Totals::default();
         for file in 0..segment.files() {
@@ -83,17 +84,17 @@ impl Living {
                 totals.each(Totals::of(&segment, file, &record, record.stamp.size), u64::wrapping_add);
             }
         }
-        Self::known(segment, Bits::default(), Vec::new(), totals)
+        Self::known(segment, BitSet::default(), Vec::new(), totals)
     }
 
-    /// One of which it is on record what lives.
+    /// Creates a segment from a manifest's row.
     pub(crate) fn known(
         segment: Arc<Segment>,
-        dead: Bits,
+        dead: BitSet,
         mut restamped: Vec<(Id, Stamp)>,
         totals: Totals,
     ) -> Self {
-        let mut dead_chunks = Bits::default();
+        let mut dead_chunks = BitSet::default();
         for file in dead.iter() {
             segment.chunks_of(file).for_each(|chunk| dead_chunks.insert(chunk));
         }
@@ -101,7 +102,7 @@ impl Living {
         Self { segment, dead, dead_chunks, restamped, totals, first_file: 0, first_chunk: 0, first_symbol: 0 }
     }
 
-    /// Lets a file be dead.
+    /// Marks a file as dead.
     pub(crate) fn bury(&mut self, file: Id) {
         let Some(record) = self.segment.file(file).filter(|_| !self.dead.contains(file)) else { return };
         self.dead.insert(file);
@@ -111,9 +112,10 @@ impl Living {
         self.restamped.retain(|(one, _)| *one != file);
     }
 
-    /// Notes that a file's content is the same under a new stamp.
+    /// Records that a file's content is the same under a new stamp.
     pub(crate) fn restamp(&mut self, file: Id, stamp: Stamp) {
-        // A file that was listed while it was being written may have another size than what was read of it.
+        // A file that was listed while it was being written may have another size than its read
+        // content.
         if let Some(record) = self.segment.file(file) {
             let before = self.stamp(file, &record).size;
             self.totals.bytes = self.totals.bytes.wrapping_sub(before).wrapping_add(stamp.size);
@@ -128,7 +130,7 @@ impl Living {
         }
     }
 
-    /// A file's stamp as it was last seen.
+    /// Returns a file's newest stamp.
     pub(crate) fn stamp(&self, file: Id, record: &FileRecord) -> Stamp {
         let found = self.restamped.binary_search_by_key(&file, |(file, _)| *file);
         found.ok().and_then(|at| self.restamped.get(at)).map_or(record.stamp, |(_, stamp)| *stamp)
@@ -145,12 +147,12 @@ impl Living {
     }
 }
 
-/// What an index has at one moment.
+/// The state of an index at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     living: Vec<Living>,
     totals: Totals,
-    /// Not all files were looked at yet.
+    /// True if some files haven't been indexed yet.
     pub(crate) partial: bool,
 }
 
@@ -160,58 +162,59 @@ pub struct FileView<'a> {
     living: &'a Living,
     /// Its number in the segment.
     own: Id,
-    /// What is on record of it.
+    /// Its record.
     pub record: FileRecord,
 }
 
 impl<'a> FileView<'a> {
-    /// Its path.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> Option<RelPath> {
         RelPath::parse(self.path_bytes()).ok()
     }
 
-    /// Its path, as bytes.
+    /// Returns the bytes of its path.
     #[must_use]
     pub fn path_bytes(&self) -> &'a [u8] {
         self.living.segment.path_of(&self.record)
     }
 
-    /// The segment it is in.
+    /// Returns its segment.
     #[must_use]
     pub fn segment(&self) -> &'a Segment {
         &self.living.segment
     }
 
-    /// Names of what one of its symbols lies in or belongs to, from the outside in, with dots between.
+    /// Returns the names of the enclosing symbols of one of its symbols, from the outside in,
+    /// joined by dots.
     #[must_use]
     pub fn scope(&self, symbol: &SymbolRecord) -> String {
         self.living.segment.scope(self.own, symbol)
     }
 
-    /// The number of its first chunk in the snapshot.
+    /// Returns the number of its first chunk in the snapshot.
     #[must_use]
     pub fn first_chunk(&self) -> Id {
         self.living.first_chunk.saturating_add(self.record.first_chunk)
     }
 
-    /// The number of its first symbol in the snapshot.
+    /// Returns the number of its first symbol in the snapshot.
     #[must_use]
     pub fn first_symbol(&self) -> Id {
         self.living.first_symbol.saturating_add(self.record.first_symbol)
     }
 }
 
-/// Where a chunk is.
+/// The position of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkView {
-    /// The number of its file in the snapshot.
+    /// Number of its file in the snapshot.
     pub file: Id,
-    /// Its first line, counted from 1.
+    /// The first line, 1-based.
     pub first_line: u32,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u32,
-    /// Its terms, with repetitions.
+    /// Number of terms, with repetitions.
     pub length: u32,
 }
 
@@ -229,7 +232,7 @@ impl Snapshot {
         Self { living, totals, partial }
     }
 
-    /// Bytes of the index's parts, by name, for those who wonder where they go.
+    /// Returns the bytes of the index's parts, by name, for diagnostics.
     #[must_use]
     pub fn sizes(&self) -> std::collections::BTreeMap<String, u64> {
         let mut sizes = std::collections::BTreeMap::new();
@@ -243,25 +246,25 @@ impl Snapshot {
         &self.living
     }
 
-    /// Sums over what lives.
+    /// Returns the sums over living files.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Whether there are files that weren't looked at yet.
+    /// Returns true if some files haven't been indexed yet.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.partial
     }
 
-    /// One more than the greatest number of a file.
+    /// Returns one more than the greatest number of a file.
     #[must_use]
     pub fn file_numbers(&self) -> u32 {
         self.living.last().map_or(0, |last| last.first_file.saturating_add(last.segment.files()))
     }
 
-    /// One more than the greatest number of a chunk.
+    /// Returns one more than the greatest number of a chunk.
     #[must_use]
     pub fn chunk_numbers(&self) -> u32 {
         self.living.last().map_or(0, |last| last.first_chunk.saturating_add(last.segment.chunks()))
@@ -273,20 +276,20 @@ impl Snapshot {
         Some((one, number - first(one)))
     }
 
-    /// A file, dead or alive.
+    /// Returns a file, dead or alive.
     #[must_use]
     pub fn file(&self, number: Id) -> Option<FileView<'_>> {
         let (living, own) = self.at(number, |one| one.first_file)?;
         Some(FileView { living, own, record: living.segment.file(own)? })
     }
 
-    /// A file's path, dead or alive.
+    /// Returns a file's path, dead or alive.
     #[must_use]
     pub fn path_of(&self, file: Id) -> Option<RelPath> {
         self.file(file)?.path()
     }
 
-    /// The symbol that a line stands in, with what that lies in.
+    /// Returns the path of the symbol around a line, with its enclosing symbols.
     #[must_use]
     pub fn symbol_at(&self, file: Id, line: u32) -> Option<String> {
         let file = self.file(file)?;
@@ -295,17 +298,17 @@ impl Snapshot {
         Some(full_name(&file.scope(&symbol), &symbol.name))
     }
 
-    /// The living file at a path.
+    /// Returns the living file at a path.
     #[must_use]
     pub fn find(&self, path: &RelPath) -> Option<Id> {
-        // The newest are last.
+        // The newest versions are last.
         self.living.iter().rev().find_map(|one| {
             let file = one.segment.find(path).filter(|file| !one.dead.contains(*file))?;
             Some(one.first_file + file)
         })
     }
 
-    /// Visits every living file.
+    /// Calls `visit` with every living file.
     pub fn files(&self) -> impl Iterator<Item = (Id, FileView<'_>)> {
         self.living.iter().flat_map(|living| {
             living
@@ -314,7 +317,7 @@ impl Snapshot {
         })
     }
 
-    /// A chunk, dead or alive.
+    /// Returns a chunk, dead or alive.
     #[must_use]
     pub fn chunk(&self, number: Id) -> Option<ChunkView> {
         let (living, own) = self.at(number, |one| one.first_chunk)?;
@@ -327,7 +330,7 @@ impl Snapshot {
         })
     }
 
-    /// A symbol, dead or alive, with the number of its file in the snapshot.
+    /// Returns a symbol, dead or alive, with the number of its file in the snapshot.
     #[must_use]
     pub fn symbol(&self, number: Id) -> Option<(Id, SymbolRecord)> {
         let (living, own) = self.at(number, |one| one.first_symbol)?;
@@ -335,14 +338,14 @@ impl Snapshot {
         Some((living.number_of(living.segment.file_of_symbol(own)), record))
     }
 
-    /// The file that has a symbol, and which one of that file's it is.
+    /// Returns the file of a symbol, and the symbol's number in that file.
     pub(crate) fn place_of_symbol(&self, number: Id) -> Option<(Id, u32)> {
         let (living, own) = self.at(number, |one| one.first_symbol)?;
         let file = living.segment.file_of_symbol(own);
         Some((living.number_of(file), own.checked_sub(living.segment.file(file)?.first_symbol)?))
     }
 
-    /// Visits the living symbols with a name, whatever its case.
+    /// Calls `visit` with the living symbols of a name, whatever its case.
     pub fn defined(&self, name: &str, mut visit: impl FnMut(Id)) {
         for one in &self.living {
             one.segment.defined(name, |symbol| {
@@ -353,7 +356,7 @@ impl Snapshot {
         }
     }
 
-    /// Visits the living places that use a name: the file and the line, counted from 1.
+    /// Calls `visit` with the living references to a name: the file and the line, 1-based.
     pub fn used(&self, name: &str, mut visit: impl FnMut(Id, u32)) {
         for one in &self.living {
             one.segment.used(name, |found| {
@@ -364,7 +367,7 @@ impl Snapshot {
         }
     }
 
-    /// Visits the living chunks that have a term, and how often.
+    /// Calls `visit` with the living chunks that have a term, and its number of occurrences.
     pub fn chunks_with(&self, term: &str, mut visit: impl FnMut(Id, u32)) {
         for one in &self.living {
             let all_live = one.dead_chunks.is_empty();

@@ -1,4 +1,4 @@
-//! Where files come from: a work tree, as ignore rules let it be seen.
+//! Sources of files: a work tree, filtered by ignore rules.
 
 mod rules;
 mod walk;
@@ -21,95 +21,96 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use self::walk::{Walk, Wanted};
 
 use crate::IndexError;
-use crate::analyse::MAX_BYTES;
-use crate::facts::Stamp;
+use crate::analyser::MAX_BYTES;
+use crate::analysis::Stamp;
 
-/// Files that are listed at most: what a tree of a million files costs is bounded, and said.
+/// Maximum number of listed files, which bounds the cost of a huge tree.
 pub const MAX_FILES: usize = 1_000_000;
-/// Directories that are named at most: no system watches as many.
+/// Maximum number of listed directories: no system watches as many.
 pub const MAX_DIRECTORIES: usize = 1_000_000;
-/// Files that are fetched before they are read, at first and after one for which the disk is waited for. Where all are in memory, no
-/// more are.
+/// Number of files that are prefetched at first, and after each read that waited for the disk. None
+/// are once all reads are served from memory.
 const FETCHED: usize = 64;
-/// The project's own list of what the index leaves out, in the form of `.gitignore`.
+/// A project's own ignore file for the index, in the form of `.gitignore`.
 pub const IGNORE_FILE: &str = ".journeymanignore";
 
-/// A file that is there.
+/// A listed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Where.
+    /// Path of the file.
     pub path: RelPath,
-    /// By what a change is noticed.
+    /// Metadata by which a change is noticed.
     pub stamp: Stamp,
 }
 
-/// What was found in a tree.
+/// Result of listing a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Listing {
     /// Its files, by path.
     pub files: Vec<Listed>,
     /// There are more than [`MAX_FILES`].
     pub cut: bool,
-    /// Directories that couldn't be read.
+    /// Number of directories that couldn't be read.
     pub unreadable: usize,
 }
 
-/// What a file has, as far as it is read.
+/// Content of a file.
 #[derive(Debug)]
 pub enum Bytes {
-    /// All of it.
+    /// The whole content.
     Whole(Vec<u8>),
-    /// It is longer than is read.
+    /// The file is longer than [`MAX_BYTES`].
     TooLong,
 }
 
-/// Where files come from.
+/// A source of files.
 pub trait Source: Sync {
-    /// All files that aren't ignored.
+    /// Lists all files that aren't ignored.
     ///
     /// # Errors
-    /// [`IndexError::Io`] where there is no tree at all.
+    /// [`IndexError::Io`] where the root can't be read.
     fn list(&self) -> Result<Listing, IndexError>;
 
-    /// A file's stamp as it is now; `None` where it isn't there, is no plain file, or is ignored.
+    /// Returns a file's current stamp; `None` where it doesn't exist, isn't a regular file, or is
+    /// ignored.
     fn stamp(&self, path: &RelPath) -> Option<Stamp>;
 
-    /// A file's content.
+    /// Reads a file.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn read(&self, path: &RelPath) -> std::io::Result<Bytes>;
 
-    /// Says that a file will be read soon: its content may be fetched in the meantime. Nothing has to come of it.
+    /// Announces that a file will be read soon, so that its content may be prefetched.
     fn soon(&self, path: &RelPath) {
         let _ = path;
     }
 }
 
-/// A directory with files in it.
+/// A work tree.
 #[derive(Debug, Clone)]
 pub struct WorkTree {
     root: PathBuf,
     threads: usize,
-    /// For so many files it is worth having them fetched before they are read: the disk was waited for lately.
+    /// Number of files that are still prefetched; reset when a read waits for the disk.
     fetched: Arc<AtomicUsize>,
 }
 
 impl WorkTree {
-    /// The tree beneath a directory, walked by so many threads.
+    /// Creates the tree beneath a directory, walked by a number of threads.
     #[must_use]
     pub fn new(root: &Path, threads: usize) -> Self {
         let fetched = Arc::new(AtomicUsize::new(FETCHED));
         Self { root: root.to_owned(), threads: threads.max(1), fetched }
     }
 
-    /// Where it is.
+    /// Returns the root directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The directories that ignore rules let be seen, with the root: at most [`MAX_DIRECTORIES`].
+    /// Returns the directories that aren't ignored, with the root: at most [`MAX_DIRECTORIES`].
     #[must_use]
     pub fn directories(&self) -> Vec<PathBuf> {
         let Ok(walk) = Walk::new(&self.root) else { return Vec::new() };
@@ -168,13 +169,13 @@ impl Source for WorkTree {
             _ => return Ok(Bytes::TooLong),
         };
         let mut bytes = vec![0; size];
-        // What is in memory is all there at once.
+        // A read from memory returns the whole content at once.
         let there = preadv2(&file, &mut [IoSliceMut::new(&mut bytes)], 0, ReadWriteFlags::NOWAIT);
         match there {
             Ok(read) if read > 0 && read == bytes.len() => return Ok(Bytes::Whole(bytes)),
-            // A part of it, or nothing, is in memory.
+            // At most a part of the content is in memory.
             Ok(1..) | Err(Errno::AGAIN) => self.fetched.store(FETCHED, Ordering::Relaxed),
-            // It is said to be empty, or this file system doesn't tell what is in memory.
+            // The file seems empty, or this file system doesn't tell whether content is in memory.
             Ok(0) | Err(_) => {}
         }
         bytes.clear();
@@ -189,7 +190,7 @@ impl Source for WorkTree {
             return;
         }
         if let Ok((file, _)) = self.open(path) {
-            // A wish, about a file that is opened anew when it is read: a refusal is as good.
+            // Advice for a file that is opened again to be read, so errors don't matter.
             let (from, length) = (0, NonZero::new(MAX_BYTES as u64));
             rustix::fs::fadvise(file, from, length, Advice::WillNeed).unwrap_or_default();
         }

@@ -1,9 +1,10 @@
-//! An index on the disk: segments in a directory, a list of them, and how both follow the files.
+//! An index on disk: a directory of segments with a manifest, updated as files change.
 //!
-//! One process at a time writes, by a lock on a file; any number read. A writer adds segments, replaces the list by
-//! renaming, and then removes segments that it doesn't name any more: whoever still has them mapped keeps them. So a
-//! crash at any instant leaves the index as it was before or as it is afterwards, with some files too many at worst, which
-//! the next writer removes.
+//! One process at a time writes, which a file lock ensures; any number read. A writer adds
+//! segments, replaces the manifest by a rename, and then removes segments that the new manifest
+//! doesn't name: readers that have them mapped keep them. So a crash at any instant leaves the
+//! index as it was before or after the update, with at most some extra files, which the next writer
+//! removes.
 
 mod manifest;
 mod refresh;
@@ -22,17 +23,17 @@ use crate::snapshot::{Living, Snapshot};
 use manifest::Manifest;
 pub use refresh::{Options, Progress, Report};
 
-/// Beginning of the names of segments' files.
+/// Prefix of the names of segment files.
 pub(crate) const SEGMENT: &str = "segment-";
 const LOCK: &str = "lock";
-/// So many segments of about one size become one.
+/// Number of segments of about one size that are merged into one.
 const FAN: usize = 8;
-/// The same where somebody waits. Each segment costs every query a look for each of its words.
+/// The same while a caller waits. Each segment costs every query a look-up for each of its words.
 const MANY_SEGMENTS: usize = 24;
-/// Segments of at least so many bytes aren't merged with others: that would take seconds, for a few of them that a query looks
-/// into less.
+/// Maximum bytes of a segment that is merged with others: larger ones would take seconds and speed
+/// queries up little.
 const LARGEST: u64 = 32 << 20;
-/// Bytes up to which segments count as of one size, the smallest.
+/// Bytes up to which segments count as the smallest size class.
 const SMALLEST: u64 = 64 << 10;
 
 /// An index in a directory.
@@ -40,9 +41,9 @@ const SMALLEST: u64 = 64 << 10;
 pub struct Index {
     directory: PathBuf,
     now: Mutex<State>,
-    /// Why what was there couldn't be used.
-    found_damaged: Option<String>,
-    /// What is kept out of it.
+    /// The reason why an earlier index couldn't be used.
+    damage_report: Option<String>,
+    /// The secrets that are kept out of the index.
     redactor: Arc<Redactor>,
 }
 
@@ -59,8 +60,9 @@ struct Lock {
 }
 
 impl Index {
-    /// Opens the index in a directory, which is made if need be. One that is damaged, or that another version wrote, is
-    /// dropped: [`Index::found_damaged`] says so, and the next refresh makes it anew.
+    /// Opens the index in a directory, which is created if need be. A damaged index, or one of
+    /// another version, is dropped: [`Index::damage_report`] tells so, and the next refresh
+    /// rebuilds it.
     ///
     /// # Errors
     /// [`IndexError::Io`].
@@ -69,13 +71,13 @@ impl Index {
         let mut index = Self {
             directory: directory.to_owned(),
             now: Mutex::default(),
-            found_damaged: None,
+            damage_report: None,
             redactor: Arc::default(),
         };
         match Manifest::read(directory) {
             Ok(manifest) => index.show(&manifest),
             Err(error @ IndexError::Damaged { .. }) => {
-                index.found_damaged = Some(error.to_string());
+                index.damage_report = Some(error.to_string());
                 Manifest::forget(directory)?;
             }
             Err(error) => return Err(error),
@@ -83,38 +85,38 @@ impl Index {
         Ok(index)
     }
 
-    /// Whether there is one in a directory.
+    /// Returns true if a directory has an index.
     #[must_use]
     pub fn is_in(directory: &Path) -> bool {
         Manifest::is_in(directory)
     }
 
-    /// The same, of which what this redactor knows for secrets is kept out, besides what has the shape of one. It holds
-    /// for what is read from now on.
+    /// Returns the index with a redactor, whose secrets are kept out besides texts with the shape
+    /// of a secret. It applies to files read from now on.
     #[must_use]
     pub fn redacting(self, redactor: Arc<Redactor>) -> Self {
         Self { redactor, ..self }
     }
 
-    /// What is kept out of it.
+    /// Returns the redactor of the index.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// Why what was there when it was opened couldn't be used.
+    /// Returns the reason why the index found by `open` couldn't be used.
     #[must_use]
-    pub fn found_damaged(&self) -> Option<&str> {
-        self.found_damaged.as_deref()
+    pub fn damage_report(&self) -> Option<&str> {
+        self.damage_report.as_deref()
     }
 
-    /// Where it is.
+    /// Returns the directory of the index.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// What it has now. A later refresh doesn't change what was given out.
+    /// Returns the current snapshot. A later refresh doesn't change it.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.state().snapshot)
@@ -129,7 +131,7 @@ impl Index {
         *self.state() = State { generation: manifest.generation, snapshot };
     }
 
-    /// Looks whether another process wrote since, and shows what it wrote.
+    /// Loads the state that another process has written since, if any.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -141,10 +143,11 @@ impl Index {
         Ok(())
     }
 
-    /// Reads all of it and compares the checksums; what is damaged is forgotten, so that the next refresh makes it anew.
+    /// Reads the whole index and compares the checksums; damaged parts are dropped, so that the
+    /// next refresh rebuilds them.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`] where it was.
+    /// [`IndexError::Damaged`] where a part was damaged.
     pub fn verify(&self) -> Result<(), IndexError> {
         let snapshot = self.snapshot();
         for living in snapshot.living() {
@@ -157,7 +160,7 @@ impl Index {
         Ok(())
     }
 
-    /// Forgets everything.
+    /// Removes everything from the index.
     ///
     /// # Errors
     /// [`IndexError::Io`].
@@ -181,7 +184,7 @@ impl Index {
         }
     }
 
-    /// A name that no segment has.
+    /// Returns an unused name for a segment.
     fn fresh(&self, manifest: &Manifest) -> PathBuf {
         let mut number = manifest.generation.wrapping_mul(1 << 16);
         loop {
@@ -207,7 +210,7 @@ impl Index {
         Ok(())
     }
 
-    /// Writes the list and shows what it says.
+    /// Writes the manifest and shows the new state.
     fn publish(&self, manifest: &mut Manifest) -> Result<(), IndexError> {
         manifest.generation += 1;
         manifest.write(&self.directory)?;
@@ -215,7 +218,7 @@ impl Index {
         Ok(())
     }
 
-    /// Makes one segment of several where there are many, or where much of one is dead; removes what isn't listed.
+    /// Merges segments where there are many, or where much of one is dead; removes unlisted ones.
     fn put_in_order(&self, manifest: &mut Manifest, when: When) -> Result<(), IndexError> {
         let mut changed = false;
         while let Some(chosen) = choose(&manifest.segments, when) {
@@ -247,16 +250,16 @@ impl Index {
     }
 }
 
-/// When segments are put in order.
+/// The occasion of merging segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Somebody waits: only what is small, and only where there is too much of it.
+    /// A caller waits: only small segments are merged, and only where there are too many.
     Waited,
-    /// Nobody does.
+    /// No caller waits.
     AtLeisure,
 }
 
-/// Which segments should become one, if any should.
+/// Returns the segments that should be merged, if any.
 fn choose(segments: &[Living], when: When) -> Option<Vec<usize>> {
     let half_dead =
         |living: &Living| living.totals.files == 0 || u64::from(living.dead.len()) > living.totals.files;

@@ -1,13 +1,13 @@
-//! Texts one after the other, known by number: one piece of memory instead of one for each.
+//! Lists of texts in one allocation, numbered.
 
 use std::hash::BuildHasher as _;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Bytes of a text, for which room is made before its length is known.
+/// Estimated bytes of a text, for reserving room.
 const USUAL: usize = 8;
 
-/// Texts, numbered in the order in which they came.
+/// Texts, numbered in the order of their addition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Texts {
     text: String,
@@ -15,19 +15,19 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// How many there are.
+    /// Returns the number of texts.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// A text by its number.
+    /// Returns a text by its number.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&str> {
         let number = number as usize;
@@ -36,7 +36,7 @@ impl Texts {
         self.text.get(start as usize..end as usize)
     }
 
-    /// All of them, in the order of their numbers.
+    /// Returns all texts, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let mut start = 0;
         self.ends.iter().map(move |end| {
@@ -46,7 +46,7 @@ impl Texts {
         })
     }
 
-    /// Adds one. Of more than four gigabytes of them the last are empty.
+    /// Adds a text. Beyond four gigabytes in all, texts are empty.
     pub fn push(&mut self, text: &str) {
         if u32::try_from(self.text.len() + text.len()).is_ok() {
             self.text.push_str(text);
@@ -54,7 +54,7 @@ impl Texts {
         self.ends.push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
     }
 
-    /// About how many bytes of memory they take.
+    /// Returns the approximate memory use in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.text.len() + self.ends.len() * size_of::<u32>()
@@ -65,24 +65,25 @@ impl<T: AsRef<str>> FromIterator<T> for Texts {
     fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
         let all = all.into_iter();
         let (count, _) = all.size_hint();
-        // Most are words.
+        // Most texts are words.
         let mut texts = Self { text: String::with_capacity(count * USUAL), ends: Vec::with_capacity(count) };
         all.for_each(|text| texts.push(text.as_ref()));
         texts
     }
 }
 
-/// Numbers for texts, in the order in which they come, each text once.
+/// Numbers for texts, in the order of their addition, each text once.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
-    /// Numbers, and half of the texts' hashes: they tell texts apart without a look at them, and are there when the table grows.
+    /// Numbers, and half of the texts' hashes: these distinguish texts without reading them, and
+    /// are reused when the table grows.
     table: HashTable<(u32, u32)>,
     hasher: DefaultHashBuilder,
     texts: Texts,
 }
 
 impl Interner {
-    /// A text's number. That of a new one is how many there were.
+    /// Returns a text's number. A new text gets the next one.
     pub(crate) fn number(&mut self, text: &str) -> u32 {
         #[allow(clippy::cast_possible_truncation)]
         let half = self.hasher.hash_one(text) as u32;
@@ -97,23 +98,23 @@ impl Interner {
         number
     }
 
-    /// The texts, by number.
+    /// Returns the texts, by number.
     pub(crate) fn texts(&self) -> &Texts {
         &self.texts
     }
 
-    /// The texts, by number, when no more come.
+    /// Returns the texts, by number, and drops the table.
     pub(crate) fn into_texts(self) -> Texts {
         self.texts
     }
 
-    /// About how many bytes of memory it holds.
+    /// Returns the approximate memory use in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.texts.weight() + self.table.capacity() * size_of::<(u32, u32)>()
     }
 }
 
-/// A table looks at both ends of a hash.
+/// Extends half a hash, because a table uses both ends of a hash.
 fn whole(half: u32) -> u64 {
     u64::from(half).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

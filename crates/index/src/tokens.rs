@@ -1,9 +1,10 @@
-//! Words of code and prose, as they are indexed and searched.
+//! Terms of code and prose, for indexing and searching.
 //!
-//! A word of letters, digits and underscores gives the lower-case, stemmed parts of its camelCase or snake_case, and
-//! itself whole, in lower case and unstemmed, where it has two parts or more. English function words and single letters
-//! give nothing: a query that is prose would look at half of every file for them. Text that is written without spaces
-//! (Chinese, Japanese, Thai and the like) gives pairs of neighbouring characters.
+//! A word of letters, digits and underscores becomes the lower-case, stemmed parts of its camelCase
+//! or snake_case, and the whole word in lower case, unstemmed, where it has two parts or more.
+//! English function words and single letters have no terms: with them, prose queries would match
+//! half of every file. Text without spaces between words (Chinese, Japanese, Thai and the like)
+//! becomes pairs of neighbouring characters.
 //!
 //! ```
 //! use journeyman_index::tokens::Tokenizer;
@@ -17,20 +18,20 @@ mod cache;
 mod split;
 mod stop;
 
-use crate::facts::{Count, Terms};
+use crate::analysis::{Count, Terms};
 use crate::texts::Texts;
 use cache::{Cache, Word};
 
 pub use stop::is_stop_word;
 
-/// Bytes of a word. What is longer is encoded data, which nobody searches for by its words.
+/// Maximum bytes of a word. Longer ones are encoded data, which nobody searches for by words.
 pub const MAX_WORD: usize = 128;
-/// Words that are read of one file: a megabyte of prose has 200,000. What has more is data.
+/// Maximum words read of one file: a megabyte of prose has 200,000. Files with more are data.
 pub const MAX_WORDS: u32 = 1_000_000;
-/// Words that are looked up together. More gains nothing: so many reads of memory a core has under way at once.
+/// Number of words that are looked up together, about as many as a core has memory reads in flight.
 const TOGETHER: usize = 16;
 
-/// Takes text apart, and counts terms. One a thread: it remembers what words it met give.
+/// Splits text into terms and counts them. Used by one thread: it caches the terms of words.
 ///
 /// For a file: [`Tokenizer::begin`], then for each document [`Tokenizer::add`] and [`Tokenizer::document`], and at the
 /// end [`Tokenizer::terms`].
@@ -38,18 +39,18 @@ const TOGETHER: usize = 16;
 pub struct Tokenizer {
     cache: Cache,
     tally: Tally,
-    /// How many words may yet be read of the file.
+    /// Number of words that may still be read of the file.
     words_left: u32,
 }
 
-/// How often terms stand in a document.
+/// Occurrences of terms in a document.
 #[derive(Debug, Default)]
 struct Tally {
-    /// By the cache's number of a term: its number in the file and 1, or 0.
+    /// By the cache's number of a term: its number in the file plus 1, or 0.
     local: Vec<u32>,
     /// The file's terms, by the cache's numbers.
     file: Vec<u32>,
-    /// By the file's number of a term: how often it stands in the document.
+    /// By the file's number of a term: its occurrences in the document.
     times: Vec<u32>,
     /// The document's terms, by the file's numbers.
     document: Vec<u32>,
@@ -62,7 +63,7 @@ impl Default for Tokenizer {
 }
 
 impl Tokenizer {
-    /// One that knows no word yet.
+    /// Creates a tokenizer with an empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self { cache: Cache::new(), tally: Tally::default(), words_left: MAX_WORDS }
@@ -104,7 +105,8 @@ impl Tokenizer {
         }
     }
 
-    /// Ends the document: its terms by the file's numbers, each once, in order. The next one begins.
+    /// Ends the document and returns its terms by the file's numbers, each once, in order. The next
+    /// document begins.
     pub fn document(&mut self) -> Vec<Count> {
         let Tally { times, document, .. } = &mut self.tally;
         document.sort_unstable();
@@ -117,7 +119,7 @@ impl Tokenizer {
         counts
     }
 
-    /// The file's terms, by number.
+    /// Returns the file's terms, by number.
     #[must_use]
     pub fn terms(&self) -> Terms {
         let own = self.tally.file.clone();
@@ -125,7 +127,7 @@ impl Tokenizer {
         Terms::remembered(texts, self.cache.memory(), own)
     }
 
-    /// Shows each term of a text, in the order of the text, as often as it stands there.
+    /// Calls `emit` with each term of a text, in text order, once for each occurrence.
     pub fn each(&mut self, text: &str, emit: &mut dyn FnMut(&str)) {
         self.begin();
         let Self { cache, words_left, .. } = self;
@@ -135,7 +137,7 @@ impl Tokenizer {
     }
 }
 
-/// Shows each word's terms.
+/// Calls `each` with the terms of each word.
 fn show(cache: &mut Cache, text: &str, left: &mut u32, each: &mut impl FnMut(&[u32], &Texts)) {
     let (mut words, mut count) = ([Word::default(); TOGETHER], 0);
     split::words(text, left, &mut |start, end| {

@@ -1,16 +1,18 @@
-//! Vectors of chunks, for those who turn them on.
+//! Vectors of chunks, an optional ranking signal.
 //!
-//! An [`Embedder`] turns texts into vectors: [`Model2Vec`] by a table of tokens on this machine, others by asking a
-//! server (they live above this crate, which opens no connection). [`Vectors`] keeps one model's vectors in immutable
-//! mapped files, keyed by the text of a chunk, follows a [`Snapshot`](crate::Snapshot) and embeds only what it doesn't
-//! have. A [`View`] holds them against a query's vector: every one, exactly. What that adds to the ranking is a signal
-//! that counts nothing until somebody gives it a weight; `docs/vectors.md` tells how, and what was measured.
+//! An [`Embedder`] turns texts into vectors: `Model2Vec` by a table of tokens on this machine (the
+//! feature `local-embeddings`), others by asking a server (they live above this crate, which opens no connection). [`Vectors`]
+//! stores one model's vectors in immutable mapped files, keyed by the text of a chunk, follows a
+//! [`Snapshot`](crate::Snapshot) and embeds only new texts. A [`View`] compares every vector with a
+//! query's, exactly. The similarity is a ranking signal of weight zero until somebody sets a
+//! weight; `docs/vectors.md` tells how, with measurements.
 //!
-//! Nothing here waits in a query's way: following runs when the index is made, and a query without a vector is
-//! answered without.
+//! Nothing here delays a query: vectors are made when the index is updated, and a query whose
+//! vector isn't ready is answered without.
 
 mod dot;
 mod follow;
+#[cfg(feature = "local-embeddings")]
 mod model2vec;
 mod part;
 mod quantise;
@@ -22,39 +24,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 pub use follow::{Options, Progress, Report};
+#[cfg(feature = "local-embeddings")]
 pub use model2vec::{Model2Vec, ModelFault};
 pub use quantise::{Quantised, quantise};
 pub use store::{Stats, Vectors};
 pub use vectorer::Vectorer;
 pub use view::{Similar, View};
 
-/// Dimensions that a vector may have: the largest known models have 4,096.
+/// Maximum dimensions of a vector: the largest known models have 4,096.
 pub const MAX_DIMENSIONS: usize = 8_192;
-/// Chunks that have a vector, at most. All of them are compared with each query.
+/// Maximum chunks with a vector. All of them are compared with each query.
 pub const MAX_VECTORS: usize = 1 << 20;
-/// Bytes of a text that are embedded: five chunks of an ordinary length, and more than most models read.
+/// Maximum bytes of an embedded text: five ordinary chunks, and more than most models read.
 pub const MAX_TEXT: usize = 8 << 10;
 
-/// What a text is embedded for. Some models want to be told.
+/// The purpose of an embedding, which some models distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be found.
+    /// A document that will be searched.
     Document,
-    /// To find.
+    /// A query.
     Query,
 }
 
-/// How long somebody waits.
+/// A deadline with cancellation.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience<'a> {
     /// Set to stop early.
     pub stop: &'a AtomicBool,
-    /// When it is too late.
+    /// The deadline.
     pub until: Option<Instant>,
 }
 
 impl Patience<'_> {
-    /// Whether to go on.
+    /// Checks that neither has happened.
     ///
     /// # Errors
     /// [`EmbedError::Stopped`], [`EmbedError::TooLate`].
@@ -69,34 +72,34 @@ impl Patience<'_> {
     }
 }
 
-/// Why there are no vectors of some texts.
+/// An error of embedding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbedError {
-    /// Somebody asked to stop.
+    /// Stopped by the caller.
     #[error("stopped")]
     Stopped,
-    /// It took too long.
+    /// The deadline has passed.
     #[error("the embedding model didn't answer in time")]
     TooLate,
-    /// A vector has another length than those that are kept.
+    /// A vector has another length than the stored ones.
     #[error(
         "«{model}» gives vectors of {got} numbers where those kept have {expected}: it isn't the model that it was; `jm index --rebuild` makes all anew"
     )]
     Dimensions {
         /// The model.
         model: String,
-        /// How many numbers a vector should have.
+        /// The expected number of dimensions.
         expected: usize,
-        /// How many it has.
+        /// The actual number.
         got: usize,
     },
-    /// A vector isn't one.
+    /// A vector with invalid numbers.
     #[error("«{model}» gave no usable vector: {what}")]
     Unusable {
         /// The model.
         model: String,
-        /// What is wrong with it.
+        /// A description of the fault.
         what: String,
     },
     /// The model couldn't be asked, or refused.
@@ -104,31 +107,33 @@ pub enum EmbedError {
     Failed {
         /// The model.
         model: String,
-        /// What was said, and what can be done.
+        /// The message, and what can be done.
         what: String,
     },
 }
 
 /// Turns texts into vectors.
 pub trait Embedder: Send + Sync {
-    /// Its name, for people.
+    /// Returns its display name.
     fn name(&self) -> &str;
 
-    /// What its vectors are of: those of two embedders may be compared if and only if this is the same.
+    /// Returns the identity of its vectors: those of two embedders are comparable if and only if it
+    /// is the same.
     fn identity(&self) -> [u8; 32];
 
-    /// How many numbers a vector has; `None` where the first answer will tell.
+    /// Returns the number of dimensions; `None` if only the first answer tells.
     fn dimensions(&self) -> Option<usize>;
 
-    /// How many texts it likes to be given at once, 1 or more.
+    /// Returns the preferred number of texts in a batch, 1 or more.
     fn batch(&self) -> usize;
 
-    /// How many threads may ask it at the same time, 1 or more.
+    /// Returns the maximum number of threads that may call it at once, 1 or more.
     fn concurrency(&self) -> usize {
         1
     }
 
-    /// A vector of each text, in order, all of one length. A text in which nothing is known gives zeros.
+    /// Returns a vector for each text, in order, all of one length. A text without any known token
+    /// gives zeros.
     ///
     /// # Errors
     /// [`EmbedError`]; then there is no vector of any of them.
@@ -140,7 +145,7 @@ pub trait Embedder: Send + Sync {
     ) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
-/// Checks what an embedder gave, however it came by it.
+/// Checks the vectors of an embedder.
 ///
 /// # Errors
 /// [`EmbedError::Unusable`], [`EmbedError::Dimensions`].
@@ -169,7 +174,7 @@ pub fn checked(
     Ok(vectors)
 }
 
-/// The beginning of a text that is embedded.
+/// Returns the part of a text that is embedded.
 #[must_use]
 pub fn beginning(text: &str) -> &str {
     let mut end = text.len().min(MAX_TEXT);

@@ -1,10 +1,11 @@
-//! Following the files as they change.
+//! Updating the index as files change.
 //!
-//! [`follow`] watches the directories that ignore rules let be seen, one by one, so that a build directory's thousands
-//! cost nothing. What changed is gathered until it is quiet for a moment and brought up to date file by file; where very
-//! much changed at once, where ignore rules or directories did, and where the system says that it lost count, all files
-//! are looked at. That is also what is done now and then where nothing can be watched: on file systems that don't tell
-//! what others change, and where the system watches no more directories.
+//! [`follow`] watches every directory that isn't ignored, so that a build directory's thousands
+//! cost nothing. Changes are collected until there are none for a moment, and then updated file by
+//! file; after very many changes at once, changes of ignore rules or directories, and lost events,
+//! the whole tree is scanned. The tree is scanned periodically where watching isn't possible: on
+//! file systems that don't report others' changes, and where the system's limit of watches is
+//! reached.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
@@ -22,27 +23,28 @@ use crate::source::{IGNORE_FILE, WorkTree};
 use crate::store::{Options, Report};
 use crate::{IndexError, Project};
 
-/// So long nothing may happen before what did is brought up to date: editors write a file in several steps.
+/// Time without events before the changes are indexed: editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(50);
-/// So long it may go on happening meanwhile.
+/// Maximum time that changes are collected.
 const MOST_GATHERED: Duration = Duration::from_millis(500);
-/// More files than this at once are a branch that was switched: one look at all files costs less.
+/// Number of changed files from which on a scan of the tree costs less: a branch was switched.
 const MANY: usize = 500;
-/// Events that wait to be looked at. More is what [`MANY`] is about.
+/// Maximum queued events. More would exceed [`MANY`] changes anyway.
 const WAITING: usize = 10_000;
-/// How often is looked whether it should end.
+/// Interval of checks for the end.
 const LOOK: Duration = Duration::from_millis(100);
-/// Before another process's writing is looked at again.
+/// Wait before a retry while another process writes the index.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Without watching, all files are looked at so often, or so many times the time that this takes.
+/// Interval of scans without watching; or so many times the duration of a scan, if that is longer.
 const POLL: Duration = Duration::from_secs(2);
 const REST: u32 = 20;
-/// Times that new directories are looked for while they keep coming.
+/// Maximum scans for new directories while they keep appearing.
 const ROUNDS: usize = 4;
-/// After so long a time of quiet small segments are merged.
+/// Time without changes after which small segments are merged.
 const LEISURE: Duration = Duration::from_secs(5);
 
-/// File systems on which others' changes aren't told: NFS, SMB, CIFS, 9P, FUSE, and folders shared with a virtual machine.
+/// File systems that don't report others' changes: NFS, SMB, CIFS, 9P, FUSE, and folders shared
+/// with a virtual machine.
 const REMOTE: [(u32, &str); 7] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
@@ -53,25 +55,25 @@ const REMOTE: [(u32, &str); 7] = [
     (0x786f_4256, "a virtual machine's shared folder"),
 ];
 
-/// What is told while files are followed.
+/// An event of following the files.
 #[derive(Debug)]
 pub enum Told<'a> {
-    /// So many directories are watched.
+    /// Number of watched directories.
     Watching(usize),
-    /// None are, for this reason: all files are looked at now and then.
+    /// No directory is watched, for this reason: the tree is scanned periodically.
     Polling(&'a str),
-    /// Some files were brought up to date.
+    /// Some files were updated.
     Updated(&'a [RelPath], Report),
-    /// All files were looked at, for this reason.
+    /// The tree was scanned, for this reason.
     Refreshed(&'a str, Report),
-    /// It couldn't be done; it is tried again.
+    /// An update failed; it is retried.
     Failed(IndexError),
 }
 
-/// Follows a project's files until it is told to stop: first all are looked at, then what changes.
+/// Follows a project's files until it is stopped: a scan of the tree first, then changes.
 ///
 /// # Errors
-/// [`IndexError`] where the first look fails. Later failures are told, and tried again.
+/// [`IndexError`] where the first scan fails. Later failures are reported, and retried.
 pub fn follow(
     project: &Project,
     options: Options<'_>,
@@ -111,11 +113,11 @@ pub fn follow(
         if due.is_none() && left.is_empty() {
             if quiet_since.elapsed() > LEISURE {
                 if tidied {
-                    // Whoever asked meanwhile mapped memory again.
-                    project.index().rest();
+                    // Queries in the meantime mapped memory again.
+                    project.index().release_memory();
                 } else {
-                    // What can't be put in order now can be later.
-                    project.index().tidy().ok();
+                    // Segments that can't be merged now can be later.
+                    project.index().merge_small_segments().ok();
                 }
                 (quiet_since, tidied) = (Instant::now(), true);
             }
@@ -157,15 +159,15 @@ pub fn follow(
     Ok(())
 }
 
-/// What was gathered.
+/// Collected changes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Gathered {
     files: BTreeSet<RelPath>,
-    /// Why all files are to be looked at.
+    /// The reason for a scan of the tree, if any.
     all: Option<String>,
 }
 
-/// Where events come in: bounded, and it says when some were lost.
+/// The entry of events: bounded, with a flag for lost ones.
 #[derive(Clone)]
 struct Inbox {
     events: SyncSender<notify::Result<Event>>,
@@ -179,25 +181,25 @@ impl Inbox {
     }
 
     fn take(&self, event: notify::Result<Event>) {
-        // Whoever reads the tree, a refresh among them, opens every file: that changes nothing, and as many such
-        // events as there are files would push out those that count.
+        // Reading the tree, as a refresh does, opens every file: such events change nothing, and
+        // their number would push out others.
         if event.as_ref().is_ok_and(|event| matches!(event.kind, EventKind::Access(_))) {
             return;
         }
-        // What doesn't fit isn't needed: everything is looked at.
+        // Events that don't fit aren't needed: the whole tree is scanned.
         if self.events.try_send(event).is_err() {
             self.lost.store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// The directories that are watched.
+/// The watched directories.
 struct Watch {
     tree: WorkTree,
     root: PathBuf,
     watcher: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
-    /// Why none are.
+    /// The reason why no directory is watched.
     polls: String,
 }
 
@@ -225,12 +227,12 @@ impl Watch {
         }
     }
 
-    /// Watches the directories that there are now; gives how many are new.
+    /// Watches the current directories; returns the number of new ones.
     fn spread(&mut self) -> usize {
         let Some(watcher) = &mut self.watcher else { return 0 };
         let there: BTreeSet<PathBuf> = self.tree.directories().into_iter().collect();
         for gone in self.watched.difference(&there) {
-            // The watch of one that was removed went with it.
+            // The watch of a removed directory is gone with it.
             watcher.unwatch(gone).ok();
         }
         self.watched.retain(|directory| there.contains(directory));
@@ -253,14 +255,14 @@ impl Watch {
                     self.watched.clear();
                     return 0;
                 }
-                // It is gone again, or nobody may look into it: then it has no files either.
+                // The directory is gone again, or unreadable: then it has no files either.
                 Err(_) => {}
             }
         }
         new
     }
 
-    /// Looks at all files, with directories that came meanwhile watched before their files are looked at.
+    /// Scans the tree; directories that appeared meanwhile are watched before their files are read.
     fn look_at_all(&mut self, project: &Project, options: Options<'_>) -> Result<Report, IndexError> {
         self.spread();
         let mut report = project.refresh(options)?;
@@ -276,12 +278,12 @@ impl Watch {
         Ok(report)
     }
 
-    /// Gathers what happens until it is quiet for a moment.
+    /// Collects changes until there are none for a moment.
     fn gather(&mut self, events: &Receiver<notify::Result<Event>>, inbox: &Inbox) -> Gathered {
         let mut gathered = Gathered::default();
         let mut wait = LOOK;
         let mut end = None;
-        // Until nothing comes for a while, or nothing can.
+        // Until no event comes for a while, or none can.
         while let Ok(event) = events.recv_timeout(wait) {
             let before = (gathered.files.len(), gathered.all.is_some());
             self.sort(event, &mut gathered);
@@ -299,7 +301,7 @@ impl Watch {
         gathered
     }
 
-    /// What an event is about.
+    /// Sorts an event into the collected changes.
     fn sort(&self, event: notify::Result<Event>, gathered: &mut Gathered) {
         let event = match event {
             Ok(event) => event,
@@ -323,7 +325,7 @@ impl Watch {
             let is_directory = || path.symlink_metadata().is_ok_and(|found| found.is_dir());
             let came_or_went = matches!(event.kind, EventKind::Create(_) | EventKind::Remove(_))
                 || matches!(event.kind, EventKind::Modify(notify::event::ModifyKind::Name(_)));
-            // A directory's other changes are its files', and told as theirs.
+            // A directory's other changes are those of its files, and reported as theirs.
             let known = self.watched.contains(path);
             if came_or_went && (known || is_directory()) {
                 gathered.all.get_or_insert_with(|| "directories changed".to_owned());
@@ -334,11 +336,11 @@ impl Watch {
     }
 }
 
-/// The kind of a file system that doesn't tell what others change on it.
+/// Returns the kind of a file system that doesn't report others' changes.
 #[cfg(target_os = "linux")]
 fn remote(root: &Path) -> Option<&'static str> {
     let kind = rustix::fs::statfs(root).ok()?.f_type;
-    // The kernel's numbers have 32 bits, whatever type they come in.
+    // The kernel's numbers have 32 bits, whatever their type here.
     let kind = u32::try_from(kind & 0xffff_ffff).ok()?;
     REMOTE.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
 }
@@ -357,7 +359,7 @@ mod tests {
     fn watch(root: &Path) -> (Watch, Inbox, Receiver<notify::Result<Event>>) {
         let (inbox, events) = Inbox::new();
         let (elsewhere, _) = Inbox::new();
-        // Events of the test alone come in.
+        // Only events of the test come in.
         (Watch::new(&WorkTree::new(root, 1), elsewhere), inbox, events)
     }
 
@@ -410,7 +412,7 @@ mod tests {
             inbox.take(made(&place.path().join(format!("f{nth}"))));
         }
         let mut all = None;
-        // What was waiting comes in several gatherings where the machine is slow.
+        // Queued events come in several rounds where the machine is slow.
         while all.is_none() {
             all = watch.gather(&events, &inbox).all;
         }

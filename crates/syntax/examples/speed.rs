@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use journeyman_syntax::facts::{facts, read};
+use journeyman_syntax::analysis::{analyse, analyse_tree};
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::parse;
@@ -81,7 +81,7 @@ fn one(path: &Path, sums: &mut BTreeMap<Language, Sum>) {
         return;
     }
     let start = now();
-    let Ok(all) = read(language, &text) else {
+    let Ok(all) = analyse(language, &text) else {
         sum.refused += 1;
         return;
     };
@@ -99,7 +99,7 @@ fn one(path: &Path, sums: &mut BTreeMap<Language, Sum>) {
     let symbols = outline(&tree, &text);
     sum.outlining += now() - start;
     let start = now();
-    let again = facts(&tree, &text);
+    let again = analyse_tree(&tree, &text);
     sum.walking += now() - start;
     assert_eq!(
         (symbols.len(), again.symbols.len()),

@@ -1,4 +1,4 @@
-//! What is said of a symbol: where that stands, and its first sentence without the signs that make it a comment.
+//! Doc comments of symbols: their positions, and their first sentences without comment signs.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,38 +7,38 @@ use tree_sitter::Node;
 
 use crate::language::Language;
 use crate::outline::Symbol;
-use crate::walk::Leading;
+use crate::walk::LeadingNode;
 
-/// Bytes of a sentence: it is shown on a line or two.
+/// Maximum bytes of a sentence, which is shown on a line or two.
 const MAX_DOC: usize = 240;
-/// Bytes of comments that are looked at for it.
+/// Maximum bytes of comments that are searched for the sentence.
 const MAX_LOOKED_AT: usize = 4096;
 
-/// The first sentence of the comments before a definition, or in Python of the text that its body begins with.
-pub(crate) fn of(language: Language, before: &[Leading], body: Option<Node<'_>>, text: &str) -> String {
+/// Returns the first sentence of the comments before a definition, or of Python's docstring.
+pub(crate) fn summary(language: Language, before: &[LeadingNode], body: Option<Node<'_>>, text: &str) -> String {
     let inside = (language == Language::Python).then(|| docstring(body?, text)).flatten();
     if let Some(inside) = inside {
-        return sentence(inside);
+        return first_sentence(inside);
     }
     let comments = || before.iter().filter(|leading| leading.comment);
-    let written = |leading: &Leading| text.get(leading.start..leading.end).unwrap_or_default();
-    // Of several, the one that is a doc comment counts alone.
+    let written = |leading: &LeadingNode| text.get(leading.start..leading.end).unwrap_or_default();
+    // If one of several comments is a doc comment, it alone counts.
     if let Some(doc) = comments().rfind(|leading| written(leading).starts_with("/**")) {
-        return sentence(written(doc));
+        return first_sentence(written(doc));
     }
     match (comments().next(), comments().next_back()) {
         (Some(first), Some(last)) => {
             let whole = text.get(first.start..last.end).unwrap_or_default();
-            sentence(whole.get(..whole.floor_char_boundary(MAX_LOOKED_AT)).unwrap_or(whole))
+            first_sentence(whole.get(..whole.floor_char_boundary(MAX_LOOKED_AT)).unwrap_or(whole))
         }
         _ => String::new(),
     }
 }
 
-/// Where something is said of a definition: all of its comments, or in Python the text that its body begins with.
-pub(crate) fn place(
+/// Returns the range of a definition's comments, or of Python's docstring.
+pub(crate) fn doc_range(
     language: Language,
-    before: &[Leading],
+    before: &[LeadingNode],
     body: Option<Node<'_>>,
     text: &str,
 ) -> Option<Range<usize>> {
@@ -49,17 +49,17 @@ pub(crate) fn place(
     }
     let comments = || before.iter().filter(|leading| leading.comment);
     let range = comments().next()?.start..comments().next_back()?.end;
-    // Many grammars take the line break in.
+    // Many grammars include the line break.
     let len = text.get(range.clone())?.trim_end().len();
     Some(range.start..range.start + len)
 }
 
-/// The text that a body begins with.
+/// Returns the docstring that a body begins with.
 fn docstring<'t>(body: Node<'_>, text: &'t str) -> Option<&'t str> {
     text.get(string(body)?.byte_range())
 }
 
-/// The string that a body, or a whole text, begins with.
+/// Returns the string that a body, or a whole text, begins with.
 fn string(body: Node<'_>) -> Option<Node<'_>> {
     let mut first = body.named_child(0)?;
     if first.kind() == "expression_statement" {
@@ -68,11 +68,12 @@ fn string(body: Node<'_>) -> Option<Node<'_>> {
     (first.kind() == "string").then_some(first)
 }
 
-/// Where something is said of a whole text: Python's docstring, Rust's `//!`, or a comment at the top that is nobody else's.
-pub(crate) fn of_text(
+/// Returns the range of a file's own documentation: Python's docstring, Rust's `//!`, or a comment
+/// at the top that belongs to no symbol.
+pub(crate) fn file_doc_range(
     language: Language,
     root: Node<'_>,
-    leading: &[Leading],
+    leading: &[LeadingNode],
     symbols: &[Symbol],
     text: &str,
 ) -> Option<Range<usize>> {
@@ -82,7 +83,7 @@ pub(crate) fn of_text(
     let comments = || leading.iter().take_while(|leading| leading.comment);
     let first = comments().next()?;
     let taken = symbols.first().is_some_and(|symbol| symbol.full.start <= first.start);
-    let blank = |leading: &Leading, before: usize| {
+    let blank = |leading: &LeadingNode, before: usize| {
         text.get(before..leading.start).is_some_and(|between| between.trim().is_empty())
     };
     if taken || !blank(first, 0) {
@@ -100,19 +101,19 @@ pub(crate) fn of_text(
     Some(first.start..end)
 }
 
-/// The first sentence of a comment or a string with all its signs.
-pub(crate) fn sentence(written: &str) -> String {
+/// Returns the first sentence of a comment or a string that still has its signs.
+pub(crate) fn first_sentence(written: &str) -> String {
     let mut out = String::new();
     let looked_at = written.get(..written.floor_char_boundary(MAX_LOOKED_AT)).unwrap_or(written);
     for line in looked_at.lines() {
-        let line = bare(line);
+        let line = without_signs(line);
         let line =
             line.strip_prefix("@brief").or_else(|| line.strip_prefix("\\brief")).unwrap_or(line).trim();
         if is_directive(line) {
             continue;
         }
-        if line.is_empty() || is_tag(line) {
-            if out.is_empty() && !is_tag(line) {
+        if line.is_empty() || begins_parameter_list(line) {
+            if out.is_empty() && !begins_parameter_list(line) {
                 continue;
             }
             break;
@@ -120,16 +121,16 @@ pub(crate) fn sentence(written: &str) -> String {
         if !line.chars().any(char::is_alphanumeric) {
             continue;
         }
-        if add(&mut out, line) {
+        if append_sentence(&mut out, line) {
             break;
         }
     }
     out
 }
 
-/// Adds words up to the end of a sentence; whether it ended.
-fn add(out: &mut String, line: &str) -> bool {
-    for word in untagged(line).split_whitespace() {
+/// Appends words up to the end of a sentence; returns true if the sentence ended.
+fn append_sentence(out: &mut String, line: &str) -> bool {
+    for word in without_tags(line).split_whitespace() {
         if out.len() + word.len() + 1 > MAX_DOC {
             if out.is_empty() {
                 out.push_str(word.get(..word.floor_char_boundary(MAX_DOC)).unwrap_or_default());
@@ -151,8 +152,8 @@ fn add(out: &mut String, line: &str) -> bool {
     false
 }
 
-/// A line without tags of HTML and XML.
-fn untagged(line: &str) -> Cow<'_, str> {
+/// Removes HTML and XML tags from a line.
+fn without_tags(line: &str) -> Cow<'_, str> {
     if !line.contains('<') {
         return Cow::Borrowed(line);
     }
@@ -173,8 +174,8 @@ fn untagged(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A line of a comment or a string without what makes it one.
-fn bare(line: &str) -> &str {
+/// Removes comment or string signs from a line.
+fn without_signs(line: &str) -> &str {
     let mut line = line.trim();
     for start in [
         "r\"\"\"", "\"\"\"", "'''", "///", "//!", "/**", "/*!", "<!--", "--[[", "//", "/*", "---", "--",
@@ -196,7 +197,7 @@ fn bare(line: &str) -> &str {
     line.trim_matches(|c: char| c.is_whitespace() || c == '"')
 }
 
-/// A line that programs read.
+/// Returns true for a line that tools read, such as a linter directive.
 fn is_directive(line: &str) -> bool {
     [
         "go:",
@@ -217,8 +218,8 @@ fn is_directive(line: &str) -> bool {
     .any(|start| line.starts_with(start))
 }
 
-/// A line from which on parameters and the like are described one by one.
-fn is_tag(line: &str) -> bool {
+/// Returns true for the line that begins a list of parameters and the like.
+fn begins_parameter_list(line: &str) -> bool {
     let sign = line
         .strip_prefix(['@', ':', '\\'])
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));

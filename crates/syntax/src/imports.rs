@@ -1,7 +1,7 @@
-//! What a file brings in from elsewhere, as it is written: imports, includes, modules, linked files.
+//! Imports of a file as written: imports, includes, modules, linked files.
 //!
-//! Only what is written out counts: a path that is put together when the program runs is nobody's to know. What an import
-//! means, which file or package, is for others to find out: here is no file system.
+//! Only literal paths count; a path that is computed at run time is unknown. This module has no
+//! file system: the index finds the file or package that an import means.
 
 mod markup;
 pub(crate) use markup::local_file;
@@ -13,29 +13,30 @@ use tree_sitter::Node;
 
 use crate::language::Language;
 
-/// Imports of one file: what has more is generated.
+/// Maximum imports of one file. Files with more are generated.
 pub const MAX_IMPORTS: usize = 20_000;
-/// Bytes of what an import names.
+/// Maximum bytes of an import's target.
 const MAX_TARGET: usize = 1_000;
-/// Names that one import lists.
+/// Maximum names listed by one import.
 const MAX_NAMES: usize = 2_000;
 
-/// Something that a file brings in from elsewhere, as it is written.
+/// An import as written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Import {
-    /// What is named: a path of modules, a file, a package. Its form is the language's.
+    /// The imported path of modules, file or package, in the form of the language.
     pub target: String,
-    /// The names that are brought in, where they are listed; `*` for all.
+    /// The imported names, where they are listed; `*` for all.
     pub names: Vec<String>,
-    /// The line, counted from 1.
+    /// The line, 1-based.
     pub line: u32,
-    /// Steps upwards from the file's own place that a relative import begins with (Python's dots less one, `super`).
+    /// Number of directories or modules that a relative import goes up (Python's dots less one,
+    /// `super`).
     pub up: u32,
-    /// It is relative to the file's own place.
+    /// True if the import is relative to the file's own position.
     pub relative: bool,
 }
 
-/// Whether a node of the kind may bring something in.
+/// Returns true if a node of this kind may be an import.
 pub(crate) fn may_import(language: Language, kind: &str) -> bool {
     let kinds: &[&str] = match language {
         Language::Rust => &["use_declaration", "mod_item", "extern_crate_declaration", "macro_invocation"],
@@ -65,22 +66,22 @@ pub(crate) fn may_import(language: Language, kind: &str) -> bool {
     kinds.contains(&kind)
 }
 
-/// Where imports are put.
-pub(crate) struct Into<'a> {
+/// Collects the imports of a text.
+pub(crate) struct ImportCollector<'a> {
     text: &'a str,
     out: &'a mut Vec<Import>,
 }
 
-impl<'a> Into<'a> {
-    fn of(&self, node: Node<'_>) -> &'a str {
+impl<'a> ImportCollector<'a> {
+    fn text_of(&self, node: Node<'_>) -> &'a str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
-    fn field(&self, node: Node<'_>, name: &str) -> &'a str {
-        node.child_by_field_name(name).map_or("", |child| self.of(child))
+    fn field_text(&self, node: Node<'_>, name: &str) -> &'a str {
+        node.child_by_field_name(name).map_or("", |child| self.text_of(child))
     }
 
-    /// Adds one, unless there are too many or it names nothing.
+    /// Adds an import, unless there are too many or its target is empty.
     fn add(&mut self, node: Node<'_>, mut import: Import) {
         let nothing = import.target.is_empty() && !import.relative;
         if nothing || import.target.len() > MAX_TARGET || self.out.len() >= MAX_IMPORTS {
@@ -91,18 +92,18 @@ impl<'a> Into<'a> {
         self.out.push(import);
     }
 
-    /// Adds a file that is named from where the importing one lies.
-    fn file(&mut self, node: Node<'_>, target: &str) {
+    /// Adds a file whose path is relative to the importing file.
+    fn add_file(&mut self, node: Node<'_>, target: &str) {
         self.add(node, Import { target: target.to_owned(), relative: true, ..Import::default() });
     }
 
-    /// Adds a package, a module or a file that is looked for in known places.
-    fn known(&mut self, node: Node<'_>, target: &str, names: Vec<String>) {
+    /// Adds a package, a module or a file that is searched for in known directories.
+    fn add_package(&mut self, node: Node<'_>, target: &str, names: Vec<String>) {
         self.add(node, Import { target: target.to_owned(), names, ..Import::default() });
     }
 }
 
-/// Adds what a node brings in, if it does.
+/// Adds the imports of a node, if it has any.
 pub(crate) fn collect(
     language: Language,
     node: Node<'_>,
@@ -110,7 +111,7 @@ pub(crate) fn collect(
     text: &str,
     out: &mut Vec<Import>,
 ) {
-    let mut into = Into { text, out };
+    let mut into = ImportCollector { text, out };
     match language {
         Language::Rust => rust::collect(node, ancestors, &mut into),
         Language::Python => script::python(node, &mut into),
@@ -132,8 +133,9 @@ pub(crate) fn collect(
     }
 }
 
-/// The content of a literal without what opens and closes it, if it is written out: one line, nothing put in.
-fn literal(written: &str) -> Option<&str> {
+/// Returns the content of a string literal without its quotes, if it is one line without
+/// interpolation.
+fn string_literal(written: &str) -> Option<&str> {
     let quote = written.chars().next().filter(|quote| matches!(quote, '"' | '\'' | '`'))?;
     let inner = written.strip_prefix(quote)?.strip_suffix(quote)?;
     let plain =
@@ -141,7 +143,7 @@ fn literal(written: &str) -> Option<&str> {
     plain.then_some(inner)
 }
 
-/// Words without the blanks and comments between them: `a . b` is `a.b`.
-fn joined(written: &str) -> String {
+/// Joins words without the blanks and comments between them: `a . b` is `a.b`.
+fn without_blanks(written: &str) -> String {
     written.split_whitespace().collect()
 }

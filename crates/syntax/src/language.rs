@@ -1,36 +1,39 @@
-//! The languages that are understood, one row each.
+//! The supported languages, one row each.
 
 use std::path::Path;
 
-/// Of a file's beginning, bytes that are looked at to tell its language.
+/// Bytes at a file's beginning that are searched for its language.
 const LOOKED_AT: usize = 4096;
 
-/// How a language's grammar is had.
+/// A function that returns a language's grammar.
 pub(crate) type Grammar = fn() -> tree_sitter::Language;
 
-/// What is known of a language.
+/// A row of the language table.
 struct Row {
     language: Language,
     name: &'static str,
-    /// Endings of file names, without the dot, in lower case.
+    /// Extensions of file names, without the dot, in lower case.
     extensions: &'static [&'static str],
-    /// Whole names of files.
+    /// Programs of a first line `#!…`, without their version.
     files: &'static [&'static str],
     /// Programs that a first line `#!…` names, without their version.
     programs: &'static [&'static str],
     grammar: Option<Grammar>,
-    /// What a file of the language defines: a query of tree-sitter, as [`crate::outline`] reads it.
+    /// The cargo feature of its grammar; empty for languages that are read without one.
+    feature: &'static str,
+    /// The definitions of the language: a tree-sitter query, in the form that [`crate::outline`]
+    /// describes.
     outline: &'static str,
 }
 
-/// Makes the enum and the table. A language is a row here, a query file and a feature.
+/// Defines the enum and the table. A language is a row here, a query file and a feature.
 macro_rules! languages {
     (
         $($variant:ident, $name:literal, $feature:literal, $grammar:expr, $extensions:expr, $files:expr, $programs:expr;)*
         --- without a grammar:
         $($plain:ident, $plain_name:literal, $plain_extensions:expr, $plain_files:expr;)*
     ) => {
-        /// A language that is understood.
+        /// A supported language.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Language {
@@ -45,7 +48,7 @@ macro_rules! languages {
         }
 
         impl Language {
-            /// All of them.
+            /// All languages.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)* $(Self::$plain,)*];
         }
 
@@ -65,6 +68,7 @@ macro_rules! languages {
                     None
                 }
             },
+            feature: $feature,
             outline: include_str!(concat!("queries/", $feature, ".scm")),
         },)* $(Row {
             language: Language::$plain,
@@ -73,6 +77,7 @@ macro_rules! languages {
             files: &$plain_files,
             programs: &[],
             grammar: None,
+            feature: "",
             outline: "",
         },)*];
     };
@@ -113,16 +118,23 @@ impl Language {
         ROWS.iter().find(|row| row.language == self)
     }
 
-    /// Its name: lower case, without signs.
+    /// Returns its name: lower case, letters only.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().map_or("", |row| row.name)
     }
 
-    /// Whether its grammar was built in: each is a feature of this crate. Never for those that are read without one.
+    /// Returns true if its grammar is built in: each is a cargo feature. False for languages that are
+    /// read without one.
     #[must_use]
     pub fn is_built_in(self) -> bool {
         self.grammar().is_some()
+    }
+
+    /// Returns true if the language has a grammar that this build lacks.
+    #[must_use]
+    pub fn lacks_grammar(self) -> bool {
+        self.row().is_some_and(|row| row.grammar.is_none() && !row.feature.is_empty())
     }
 
     pub(crate) fn grammar(self) -> Option<Grammar> {
@@ -133,9 +145,9 @@ impl Language {
         self.row().map_or("", |row| row.outline)
     }
 
-    /// The language of a name, as it is written after a fence's backticks.
+    /// Returns the language of a name as written after a code fence.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let name = match name.as_str() {
             "golang" => "go",
@@ -149,9 +161,9 @@ impl Language {
         ROWS.iter().find(named).map(|row| row.language)
     }
 
-    /// The language that a file's name tells.
+    /// Returns the language of a file name.
     #[must_use]
-    pub fn of_path(path: &str) -> Option<Self> {
+    pub fn from_path(path: &str) -> Option<Self> {
         let path = Path::new(path);
         let file = path.file_name()?.to_str()?;
         if let Some(row) = ROWS.iter().find(|row| row.files.contains(&file)) {
@@ -161,22 +173,23 @@ impl Language {
         ROWS.iter().find(|row| row.extensions.contains(&extension.as_str())).map(|row| row.language)
     }
 
-    /// The language of a file, by its name, or else by how it begins. A `.h` is C++ where it says so.
+    /// Returns the language of a file, by its name, or else by its first lines. A `.h` is C++ if its
+    /// text says so.
     #[must_use]
     pub fn detect(path: &str, text: &str) -> Option<Self> {
         let head = text.get(..text.floor_char_boundary(LOOKED_AT)).unwrap_or(text);
         let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
-        match (Self::of_path(path), extension) {
+        match (Self::from_path(path), extension) {
             (Some(language), _) => Some(language),
             (None, Some("h")) => Some(header(head)),
-            // Another ending says that it is something else.
+            // Another extension means another format.
             (None, Some(extension)) if !extension.chars().all(|c| c.is_ascii_digit()) => None,
-            (None, _) => by_content(head),
+            (None, _) => from_content(head),
         }
     }
 }
 
-/// Whether a header is C's or C++'s.
+/// Tells headers of C and C++ apart.
 fn header(head: &str) -> Language {
     let cpp = head.lines().map(str::trim_start).any(|line| {
         ["class ", "namespace ", "template", "using ", "public:", "private:", "protected:", "constexpr "]
@@ -187,8 +200,8 @@ fn header(head: &str) -> Language {
     if cpp { Language::Cpp } else { Language::C }
 }
 
-/// By the program of a first line `#!…`, or a declaration that opens a document.
-fn by_content(head: &str) -> Option<Language> {
+/// Returns the language by the program of a first line `#!…`, or by a document's declaration.
+fn from_content(head: &str) -> Option<Language> {
     let line = head.lines().next()?.trim_start_matches('\u{feff}');
     if let Some(command) = line.strip_prefix("#!") {
         let mut words = command.split_ascii_whitespace().filter(|word| !word.starts_with('-'));

@@ -1,7 +1,8 @@
-//! What a text defines: its symbols with their names, places and parents.
+//! Symbols that a text defines, with their names, positions and parents.
 //!
-//! Each language's definitions are named by a query in `queries/`: the capture that is called like a [`Kind`] is the
-//! definition, `@name` its name, and `@parent` the type that it belongs to where that doesn't enclose it.
+//! A query in `queries/` describes the definitions of each language: the capture named like a
+//! [`SymbolKind`] is the definition, `@name` its name, and `@parent` the type that it belongs to where
+//! that type doesn't enclose it.
 //!
 //! ```
 //! use journeyman_syntax::{language::Language, outline::outline, parse::parse};
@@ -23,31 +24,32 @@ use tree_sitter::Node;
 
 use crate::language::Language;
 use crate::parse::Tree;
-use crate::sections::Said;
-use crate::walk::{Found, Leading, Wanted};
+use crate::sections::DocPosition;
+use crate::walk::{Definition, LeadingNode, WalkScope};
 use crate::{doc, visibility, walk};
 
-/// Symbols of one text: what has more is generated.
+/// Maximum symbols of one text. Texts with more are generated.
 pub const MAX_SYMBOLS: usize = 50_000;
-/// Bytes of a signature: it is shown on a line or two.
+/// Maximum bytes of a signature, which is shown on a line or two.
 pub const MAX_SIGNATURE: usize = 240;
-/// Bytes of a name. Longer ones are keys and selectors that nobody refers to.
+/// Maximum bytes of a name. Longer ones are keys and selectors that nobody refers to.
 const MAX_NAME: usize = 200;
-/// Bytes of a definition before its name that are read for who may use it.
+/// Maximum bytes between a definition's beginning and its name that are searched for visibility
+/// keywords.
 const MAX_BEFORE_NAME: usize = 2_000;
 
-/// The member of JavaScript's `module` that a file gives to others.
+/// The member of JavaScript's `module` that holds a file's exports.
 const EXPORTS: &str = "exports";
 
-/// What a symbol is.
+/// The kind of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Kind {
-    /// A function that belongs to no type.
+pub enum SymbolKind {
+    /// A function outside of any type.
     Function,
-    /// A function that belongs to a type.
+    /// A function of a type.
     Method,
-    /// A method that makes a value.
+    /// A method that creates a value of its type.
     Constructor,
     /// A class, a record or an object.
     Class,
@@ -55,25 +57,25 @@ pub enum Kind {
     Struct,
     /// An enumeration.
     Enum,
-    /// One of an enumeration's values.
+    /// A value of an enumeration.
     Variant,
     /// An interface or a protocol.
     Interface,
     /// A trait.
     Trait,
-    /// What is implemented for a type: the name is the type's.
+    /// An implementation for a type, which gives it its name.
     Impl,
     /// A module or a namespace.
     Module,
-    /// A name for a type.
+    /// A type alias.
     Type,
     /// A constant.
     Constant,
-    /// A variable of the whole text.
+    /// A variable at file level.
     Variable,
     /// A field of a type.
     Field,
-    /// A property with code of its own.
+    /// A property with accessors.
     Property,
     /// A macro.
     Macro,
@@ -89,7 +91,7 @@ pub enum Kind {
     Heading,
 }
 
-impl Kind {
+impl SymbolKind {
     const NAMES: &[(&str, Self)] = &[
         ("function", Self::Function),
         ("method", Self::Method),
@@ -115,75 +117,76 @@ impl Kind {
         ("heading", Self::Heading),
     ];
 
-    /// Its name, in lower case.
+    /// Returns the name of the kind, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
-    pub(crate) fn of(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
-    /// Whether what is defined in it belongs to it.
+    /// Returns true if definitions inside belong to it.
     pub(crate) fn is_type(self) -> bool {
         matches!(self, Self::Class | Self::Struct | Self::Enum | Self::Interface | Self::Trait | Self::Impl)
     }
 
-    /// Whether names that are defined in it are seen from outside at all.
-    pub(crate) fn hides(self) -> bool {
+    /// Returns true if definitions inside can't be used from outside.
+    pub(crate) fn hides_definitions(self) -> bool {
         matches!(self, Self::Function | Self::Method | Self::Constructor)
     }
 }
 
-/// Who may use a symbol, as far as its own text tells.
+/// The visibility of a symbol, as far as its own file tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum Visibility {
-    /// The language says nothing, or it wasn't looked for.
+    /// The language has no visibility, or it wasn't determined.
     #[default]
     Unknown = 0,
-    /// Everybody.
+    /// Visible everywhere.
     Public = 1,
-    /// The package, the crate, the module, or those that derive from it.
+    /// Visible in the package, the crate, the module, or subclasses.
     Restricted = 2,
-    /// The file or the type.
+    /// Visible in the file or the type.
     Private = 3,
 }
 
 /// A definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
-    /// What it is.
-    pub kind: Kind,
-    /// Its name as it is written, without quotes.
+    /// The kind of the symbol.
+    pub kind: SymbolKind,
+    /// The name as written, without quotes.
     pub name: String,
-    /// Names of what it lies in or belongs to, from the outside in.
+    /// Names of the enclosing or owning symbols, from the outside in.
     pub parents: Vec<String>,
-    /// Its bytes, with its doc comment, attributes, decorators and `export`, without the line break after it.
+    /// Bytes of the definition with its doc comment, attributes, decorators and `export`, without
+    /// the line break after it.
     pub full: Range<usize>,
-    /// Its bytes without the comments and attributes that stand before it.
+    /// Bytes of the definition without the comments and attributes before it.
     pub definition: Range<usize>,
-    /// The bytes of its name.
+    /// Bytes of the name.
     pub name_range: Range<usize>,
-    /// The 1-based lines of `full`, up to the first line after it.
+    /// Lines of `full`, 1-based and half-open.
     pub lines: Range<u32>,
-    /// The 1-based line of its name.
+    /// Line of the name, 1-based.
     pub name_line: u32,
-    /// Its beginning up to its body, on one line.
+    /// Beginning of the definition up to its body, on one line.
     pub signature: String,
-    /// Its comment's first sentence, or nothing.
+    /// First sentence of the doc comment, or empty.
     pub doc: String,
-    /// Who may use it.
+    /// The visibility of the symbol.
     pub visibility: Visibility,
-    /// It lies in a function.
+    /// True if the symbol is defined inside a function.
     pub local: bool,
-    /// Where in the outline the symbol is that it lies in.
+    /// Position of the enclosing symbol in the outline.
     pub inside: Option<usize>,
 }
 
 impl Symbol {
-    /// Names of its parents and its own, with dots between them.
+    /// Returns the names of the parents and its own name, joined by dots.
     #[must_use]
     pub fn path(&self) -> String {
         let mut path = self.parents.join(".");
@@ -194,36 +197,38 @@ impl Symbol {
     }
 }
 
-/// What a language's query is faulty in, for tests.
+/// Checks a language's query, for tests.
 ///
 /// # Errors
-/// The fault in words.
+/// A description of the fault.
 #[doc(hidden)]
 pub fn check_query(language: Language) -> Result<(), String> {
     walk::check(language)
 }
 
-/// A text's symbols, in the order of the text, outer ones before inner ones. What of a broken text parses is there.
+/// Returns the symbols of a text in text order, outer ones before inner ones. Of a text with
+/// errors, the parts that parse are included.
 #[must_use]
 pub fn outline(tree: &Tree, text: &str) -> Vec<Symbol> {
-    walk::walk(tree.language(), tree.root(), text, Wanted::Symbols)
-        .map(|walked| symbols(tree.language(), walked.found, &walked.leading, &walked.marks, text).0)
+    walk::walk(tree.language(), tree.root(), text, WalkScope::Symbols)
+        .map(|walked| build_symbols(tree.language(), walked.found, &walked.leading, &walked.markers, text).0)
         .unwrap_or_default()
 }
 
-/// What a walk found, put in order, and where something is said of it.
-pub(crate) fn symbols(
+/// Builds the symbols in text order from the definitions of a walk, and the positions of their doc
+/// comments.
+pub(crate) fn build_symbols(
     language: Language,
-    mut found: Vec<Found<'_>>,
-    leading: &[Leading],
-    marks: &[Node<'_>],
+    mut found: Vec<Definition<'_>>,
+    leading: &[LeadingNode],
+    markers: &[Node<'_>],
     text: &str,
-) -> (Vec<Symbol>, Vec<Said>) {
+) -> (Vec<Symbol>, Vec<DocPosition>) {
     found.sort_by_key(|found| {
         (found.node.start_byte(), std::cmp::Reverse(found.node.end_byte()), found.pattern)
     });
     found.dedup_by_key(|found| (found.node.id(), found.name.id()));
-    let mut reader = Reader {
+    let mut reader = SymbolBuilder {
         language,
         text,
         starts: line_starts(text),
@@ -234,10 +239,11 @@ pub(crate) fn symbols(
     let mut open: Vec<(usize, usize)> = Vec::new();
     for one in &found {
         let (end, node) = (one.node.end_byte(), one.node.id());
-        // Several names of one declaration don't lie in one another, and a struct doesn't lie in what `typedef` calls it.
+        // Several names of one declaration aren't nested, and a struct isn't nested in its
+        // `typedef`.
         while open.last().and_then(|(at, other)| Some((reader.symbols.get(*at)?, *other))).is_some_and(
             |(outer, other)| {
-                let typedef = outer.kind == Kind::Type && one.kind.is_type();
+                let typedef = outer.kind == SymbolKind::Type && one.kind.is_type();
                 outer.definition.end < end || other == node || typedef
             },
         ) {
@@ -249,22 +255,22 @@ pub(crate) fn symbols(
         }
     }
     let (mut symbols, said) = (reader.symbols, reader.said);
-    visibility::apply(language, marks, text, &mut symbols);
+    visibility::apply(language, markers, text, &mut symbols);
     (symbols, said)
 }
 
-/// What makes symbols of what was found.
-struct Reader<'a> {
+/// Builds symbols from definitions.
+struct SymbolBuilder<'a> {
     language: Language,
     text: &'a str,
-    /// Where lines begin.
+    /// Byte offsets of line starts.
     starts: Vec<usize>,
-    leading: &'a [Leading],
+    leading: &'a [LeadingNode],
     symbols: Vec<Symbol>,
-    said: Vec<Said>,
+    said: Vec<DocPosition>,
 }
 
-impl Reader<'_> {
+impl SymbolBuilder<'_> {
     fn line(&self, at: usize) -> u32 {
         u32::try_from(self.starts.partition_point(|start| *start <= at)).unwrap_or(u32::MAX)
     }
@@ -274,31 +280,31 @@ impl Reader<'_> {
         line.checked_sub(1).and_then(|line| self.starts.get(line)).copied().unwrap_or_default()
     }
 
-    /// Whether only blanks stand before a place in its line.
+    /// Returns true if only blanks stand before a position in its line.
     fn opens_line(&self, at: usize) -> bool {
         let line = self.text.get(self.line_start(at)..at).unwrap_or_default();
         line.trim_start_matches('\u{feff}').trim_start().is_empty()
     }
 
-    fn symbol(&mut self, found: &Found<'_>, inside: Option<usize>) -> Option<Symbol> {
+    fn symbol(&mut self, found: &Definition<'_>, inside: Option<usize>) -> Option<Symbol> {
         let text = self.text;
         let outer = inside.and_then(|at| self.symbols.get(at));
         let written = text.get(found.name.byte_range())?;
-        let name_range = inner_name(self.language, written, found.name.start_byte());
+        let name_range = unqualified_name(self.language, written, found.name.start_byte());
         let name = text.get(name_range.clone())?;
         if name.is_empty() || name.len() > MAX_NAME || name.contains('\n') {
             return None;
         }
         let whole = found.whole;
-        let definition = trimmed(text, whole.start_byte()..closed(whole, text));
+        let definition = trim_range(text, whole.start_byte()..end_with_sign(whole, text));
         let near = text.floor_char_boundary(name_range.start.min(definition.start + MAX_BEFORE_NAME));
         let before_name = text.get(definition.start..near).unwrap_or_default();
-        let reaches = reaches_out(self.language, before_name, outer);
+        let reaches = is_exposed(self.language, before_name, outer);
         let mut parents: Vec<String> = outer
             .map(|outer| {
                 let mut parents = outer.parents.clone();
-                // A method puts what it puts on `this` into its type.
-                if !reaches || (outer.kind == Kind::Function && outer.name != EXPORTS) {
+                // A method that assigns to `this` defines a member of its type.
+                if !reaches || (outer.kind == SymbolKind::Function && outer.name != EXPORTS) {
                     parents.push(outer.name.clone());
                 }
                 parents
@@ -314,20 +320,20 @@ impl Reader<'_> {
             );
         }
         let belongs = outer.is_some_and(|outer| outer.kind.is_type()) || scoped;
-        let kind = if found.kind == Kind::Function && belongs { Kind::Method } else { found.kind };
-        let kind = refined(self.language, kind, before_name, name);
+        let kind = if found.kind == SymbolKind::Function && belongs { SymbolKind::Method } else { found.kind };
+        let kind = refine_kind(self.language, kind, before_name, name);
         if is_macro_use(self.language, found.node, name, outer) {
             return None;
         }
-        let body = body(found.node);
-        let (first, comments) = self.before(definition.start);
-        let said = doc::place(self.language, comments, body, text);
+        let body = body_of(found.node);
+        let (first, comments) = self.leading_before(definition.start);
+        let said = doc::doc_range(self.language, comments, body, text);
         let said =
-            said.map(|range| Said { symbol: Some(self.symbols.len()), line: self.line(range.start), range });
+            said.map(|range| DocPosition { symbol: Some(self.symbols.len()), line: self.line(range.start), range });
         let own = if reaches {
             Visibility::Public
         } else {
-            visibility::of(self.language, kind, before_name, name, outer)
+            visibility::visibility_of(self.language, kind, before_name, name, outer)
         };
         let symbol = Symbol {
             kind,
@@ -335,10 +341,10 @@ impl Reader<'_> {
             parents,
             lines: self.line(first)..self.line(definition.end.saturating_sub(1).max(first)).saturating_add(1),
             name_line: self.line(name_range.start),
-            signature: signature(body, whole, text),
-            doc: doc::of(self.language, comments, body, text),
+            signature: signature_of(body, whole, text),
+            doc: doc::summary(self.language, comments, body, text),
             visibility: own,
-            local: outer.is_some_and(|outer| outer.local || outer.kind.hides() && !reaches),
+            local: outer.is_some_and(|outer| outer.local || outer.kind.hides_definitions() && !reaches),
             full: first..definition.end,
             definition,
             name_range,
@@ -348,8 +354,8 @@ impl Reader<'_> {
         Some(symbol)
     }
 
-    /// Where the comments and attributes begin that stand right before a place, and all of them.
-    fn before(&self, place: usize) -> (usize, &[Leading]) {
+    /// Returns the start and all of the comments and attributes that stand right before a position.
+    fn leading_before(&self, place: usize) -> (usize, &[LeadingNode]) {
         let text = self.text;
         let end = self.leading.partition_point(|leading| leading.start < place);
         let (mut first, mut at) = (place, end);
@@ -359,14 +365,15 @@ impl Reader<'_> {
                 break;
             }
             let between = text.get(before.end..first).unwrap_or_default();
-            // A comment's node may have its line break in it.
+            // A comment's node may include its line break.
             let ends = text.get(before.start..before.end).is_some_and(|own| own.ends_with('\n'));
             let shebang = before.start == 0 && text.starts_with("#!");
             let breaks = between.matches('\n').count() + usize::from(ends);
             if shebang || breaks > 1 || !between.trim().is_empty() || !self.opens_line(before.start) {
                 break;
             }
-            // Where columns say what belongs together, a comment that lies deeper belongs to what is before it.
+            // In languages with significant indentation, a deeper comment belongs to what precedes
+            // it.
             if matches!(self.language, Language::Python | Language::Yaml)
                 && before.column != *column.get_or_insert_with(|| place - self.line_start(place))
             {
@@ -379,34 +386,35 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a function that stands in another one is seen from outside all the same: in JavaScript what is put on `this`,
-/// or on anything within what a module exports (`module.exports = function (Posts) { Posts.create = … }`).
-fn reaches_out(language: Language, before_name: &str, outer: Option<&Symbol>) -> bool {
+/// Returns true if a function inside another one is visible from outside: in JavaScript a member of
+/// `this`, or any member within the exports of a module (`module.exports = function (Posts) {
+/// Posts.create = … }`).
+fn is_exposed(language: Language, before_name: &str, outer: Option<&Symbol>) -> bool {
     let script = matches!(language, Language::JavaScript | Language::TypeScript | Language::Tsx);
-    let Some(outer) = outer.filter(|outer| script && outer.kind.hides()) else { return false };
+    let Some(outer) = outer.filter(|outer| script && outer.kind.hides_definitions()) else { return false };
     let member = before_name.trim_end().ends_with('.') && !before_name.contains(['{', '\n']);
     member && (before_name.starts_with("this.") || (outer.name == EXPORTS && outer.parents.is_empty()))
 }
 
-/// What a kind is by the words before the name, or by the name: constants among variables, and Kotlin's interfaces and
-/// enumerations, which are classes to its grammar.
-fn refined(language: Language, kind: Kind, before_name: &str, name: &str) -> Kind {
+/// Refines a kind by the keywords before the name, or by the name: constants among variables, and
+/// Kotlin's interfaces and enumerations, which its grammar calls classes.
+fn refine_kind(language: Language, kind: SymbolKind, before_name: &str, name: &str) -> SymbolKind {
     let word = |wanted: &str| {
         before_name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').any(|word| word == wanted)
     };
-    if kind == Kind::Class && language == Language::Kotlin {
+    if kind == SymbolKind::Class && language == Language::Kotlin {
         return if word("interface") {
-            Kind::Interface
+            SymbolKind::Interface
         } else if word("enum") {
-            Kind::Enum
+            SymbolKind::Enum
         } else {
             kind
         };
     }
-    if !matches!(kind, Kind::Variable | Kind::Field) {
+    if !matches!(kind, SymbolKind::Variable | SymbolKind::Field) {
         return kind;
     }
-    let loud = is_loud(name);
+    let loud = is_upper_case(name);
     let constant = match language {
         Language::Python => loud,
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
@@ -416,32 +424,33 @@ fn refined(language: Language, kind: Kind, before_name: &str, name: &str) -> Kin
         Language::Kotlin => word("const"),
         Language::CSharp => word("const") || (word("static") && word("readonly")),
         Language::C | Language::Cpp => word("constexpr") || (word("const") && !before_name.contains('*')),
-        Language::Swift => word("let") && (kind == Kind::Variable || word("static")),
+        Language::Swift => word("let") && (kind == SymbolKind::Variable || word("static")),
         Language::Scala => word("val") && name.starts_with(char::is_uppercase),
         Language::Bash => word("readonly") || word("-r") || word("-rx") || word("-xr"),
         _ => false,
     };
-    if constant { Kind::Constant } else { kind }
+    if constant { SymbolKind::Constant } else { kind }
 }
 
-/// Whether a name is written without small letters.
-fn is_loud(name: &str) -> bool {
+/// Returns true if a name has no lower-case letters.
+fn is_upper_case(name: &str) -> bool {
     name.len() > 1
         && name.starts_with(|c: char| c.is_uppercase() || c == '_')
         && name.chars().all(|c| c.is_uppercase() || c.is_numeric() || c == '_')
         && name.contains(char::is_uppercase)
 }
 
-/// Whether a declaration of C++ without a type, which only a constructor is, is the use of a macro: `MOCK_METHOD(…);`.
+/// Returns true if a C++ declaration without a type, which only a constructor may be, is a macro
+/// call: `MOCK_METHOD(…);`.
 fn is_macro_use(language: Language, node: Node<'_>, name: &str, outer: Option<&Symbol>) -> bool {
     language == Language::Cpp
         && node.kind() == "declaration"
-        && is_loud(name)
+        && is_upper_case(name)
         && node.child_by_field_name("type").is_none()
         && outer.is_none_or(|outer| outer.name != name)
 }
 
-/// `n::A::` of `n::A<x::T>::`.
+/// Returns `n::A::` for `n::A<x::T>::`.
 fn without_arguments(scope: &str) -> String {
     let mut depth = 0_usize;
     let kept = scope.chars().filter(|c| {
@@ -455,10 +464,10 @@ fn without_arguments(scope: &str) -> String {
     kept.collect()
 }
 
-/// A name without its quotes, what it is scoped by, and in C++ what its template is given.
-fn inner_name(language: Language, written: &str, at: usize) -> Range<usize> {
+/// Returns the range of a name without its quotes, its scope, and the template arguments of C++.
+fn unqualified_name(language: Language, written: &str, at: usize) -> Range<usize> {
     let quotes: &[char] = match language {
-        // A symbol's colon.
+        // The colon of a Ruby symbol.
         Language::Ruby => &['"', '\'', '`', ':'],
         // A heading's text may have blanks around it.
         Language::Html => &['"', '\'', ' ', '\n', '\r', '\t'],
@@ -467,15 +476,16 @@ fn inner_name(language: Language, written: &str, at: usize) -> Range<usize> {
     let bare = written.trim_matches(quotes);
     let lead = written.len() - written.trim_start_matches(quotes).len();
     if language == Language::Cpp {
-        let (first, last) = name_of_cpp(bare);
+        let (first, last) = cpp_name(bare);
         return at + lead + first..at + lead + last;
     }
     let last = bare.rfind("::").map_or(0, |scope| scope + 2);
     at + lead + last..at + lead + bare.len()
 }
 
-/// `f` of `n::A<x::T>::f<U>`, and an operator whole: `operator int` of `A::operator int() const`.
-fn name_of_cpp(written: &str) -> (usize, usize) {
+/// Finds `f` in `n::A<x::T>::f<U>`; an operator is kept whole: `operator int` of `A::operator int()
+/// const`.
+fn cpp_name(written: &str) -> (usize, usize) {
     let (mut depth, mut first) = (0_usize, 0);
     for (at, byte) in written.bytes().enumerate() {
         let rest = written.get(at..).unwrap_or_default();
@@ -514,7 +524,7 @@ fn line_starts(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// What adds only words to the one definition in it.
+/// Node kinds that only add keywords to the one definition inside.
 const WRAPPERS: [&str; 14] = [
     "ambient_declaration",
     "assignment_expression",
@@ -532,9 +542,9 @@ const WRAPPERS: [&str; 14] = [
     "variable_declaration",
 ];
 
-/// The node with `export`, `template<…>`, decorators and the like around it.
+/// Returns the node together with its `export`, `template<…>`, decorators and the like.
 #[must_use]
-pub fn wrapped(node: Node<'_>) -> Node<'_> {
+pub fn with_wrappers(node: Node<'_>) -> Node<'_> {
     let mut whole = node;
     while let Some(parent) = whole.parent().filter(|parent| is_wrapper(*parent, whole)) {
         whole = parent;
@@ -542,7 +552,7 @@ pub fn wrapped(node: Node<'_>) -> Node<'_> {
     whole
 }
 
-/// Whether a node adds only words to the one definition in it.
+/// Returns true if a node only adds keywords to the one definition inside.
 pub(crate) fn is_wrapper(parent: Node<'_>, inner: Node<'_>) -> bool {
     let alone = || {
         let mut cursor = parent.walk();
@@ -551,19 +561,19 @@ pub(crate) fn is_wrapper(parent: Node<'_>, inner: Node<'_>) -> bool {
     WRAPPERS.contains(&parent.kind()) && alone()
 }
 
-/// Where a node ends with the sign that closes it, if that stands right after it.
-fn closed(node: Node<'_>, text: &str) -> usize {
+/// Returns the end of a node, including a closing sign right after it.
+fn end_with_sign(node: Node<'_>, text: &str) -> usize {
     let end = node.end_byte();
     end + usize::from(text.as_bytes().get(end) == Some(&b';'))
 }
 
-/// A range without blanks at its end: some grammars take the line break in.
-fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+/// Returns a range without trailing blanks: some grammars include the line break.
+fn trim_range(text: &str, range: Range<usize>) -> Range<usize> {
     let len = text.get(range.clone()).unwrap_or_default().trim_end().len();
     range.start..range.start + len
 }
 
-/// Whether a node is a comment.
+/// Returns true if a node is a comment.
 #[must_use]
 pub fn is_comment(node: Node<'_>) -> bool {
     is_comment_kind(node.kind())
@@ -573,7 +583,7 @@ pub(crate) fn is_comment_kind(kind: &str) -> bool {
     kind.contains("comment")
 }
 
-/// Whether a node says something about the definition that follows it.
+/// Returns true if a node is an attribute of the definition that follows it.
 #[must_use]
 pub fn is_attribute(node: Node<'_>) -> bool {
     is_attribute_kind(node.kind())
@@ -591,8 +601,8 @@ pub(crate) fn is_attribute_kind(kind: &str) -> bool {
     )
 }
 
-/// The part of a definition that its signature doesn't show.
-fn body(node: Node<'_>) -> Option<Node<'_>> {
+/// Returns the part of a definition that its signature omits.
+fn body_of(node: Node<'_>) -> Option<Node<'_>> {
     node.child_by_field_name("body").or_else(|| {
         let mut cursor = node.walk();
         node.named_children(&mut cursor).find(|child| {
@@ -603,8 +613,8 @@ fn body(node: Node<'_>) -> Option<Node<'_>> {
     })
 }
 
-/// A definition's beginning, up to its body, on one line.
-fn signature(body: Option<Node<'_>>, whole: Node<'_>, text: &str) -> String {
+/// Returns a definition's beginning, up to its body, on one line.
+fn signature_of(body: Option<Node<'_>>, whole: Node<'_>, text: &str) -> String {
     let end = body.map_or(whole.end_byte(), |body| body.start_byte());
     let own = text.get(whole.start_byte()..end).unwrap_or_default();
     let own = if body.is_none() { own.lines().next().unwrap_or_default() } else { own };

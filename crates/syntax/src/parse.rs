@@ -1,55 +1,57 @@
 //! Parsing any text in any of the languages, within bounds.
 //!
-//! The grammars are C that runs in our process on texts that anybody may have written. So each gets a text only in
-//! whole characters, at most [`MAX_BYTES`] of it, and may look at it and work on it only so often: bounds in operations, not in time,
-//! so that the same text always comes to the same.
+//! The grammars are C code that runs in this process on untrusted texts. A grammar is given whole
+//! characters only, at most [`MAX_BYTES`] of text, and a bounded number of reads and parser steps.
+//! The bounds count operations, not time, so that the same text always has the same result.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use tree_sitter::{InputEdit, Node, ParseOptions, ParseState, Parser, Point};
+use tree_sitter::{InputEdit, ParseOptions, ParseState, Parser, Point};
 
-use crate::hostile;
 use crate::language::Language;
-use crate::memory::{self, Scope};
+use crate::scanner_faults;
 
-/// Longer texts are not parsed: source that people write is far shorter.
+/// Maximum bytes of a text that is parsed. Hand-written source is far shorter.
 pub const MAX_BYTES: usize = 8 << 20;
-/// A tree in which nodes lie deeper than this isn't looked at: whoever walks trees may recur to this depth.
+/// Maximum depth of a syntax tree. Code that walks trees may recurse to this depth.
 pub const MAX_DEPTH: usize = 400;
-/// Brackets in one another that a text may have to be parsed at all. Well above what [`MAX_DEPTH`] lets through, for
-/// brackets in strings and comments count too; and well below what makes a parser's recovery slow.
+/// Maximum bracket nesting of a text that is parsed. It is well above what [`MAX_DEPTH`] allows,
+/// because brackets in strings and comments count too, and well below what makes a parser's error
+/// recovery slow.
 const MAX_BRACKETS: usize = 1_000;
-/// Looks that the parser takes at whether to go on (one in a hundred of its steps): some in all, and for each
-/// [`BYTES_A_LOOK`] bytes one. Ordinary source takes one in thirty bytes or more; what takes this many makes the
-/// parser try many readings at once.
-const LOOKS: usize = 2_000;
-const BYTES_A_LOOK: usize = 4;
-/// Bytes that the parser is given at once, but for the rest of a character.
+/// Maximum calls of the parser's progress callback (one per hundred parser steps): a fixed number,
+/// and one more for each [`BYTES_PER_PROGRESS_CALL`] bytes. Ordinary source takes one call per
+/// thirty bytes or more; a text that reaches the maximum makes the parser follow many readings at
+/// once.
+const MIN_PROGRESS_CALLS: usize = 2_000;
+const BYTES_PER_PROGRESS_CALL: usize = 4;
+/// Bytes that the parser is given at once, except for the rest of a character.
 const CHUNK: usize = 1024;
-/// How often it may ask for each chunk on the average. Looking ahead for the end of something that has none, again and again, is work that
-/// grows with the square of the length.
-const READS: usize = 40;
+/// Maximum average number of reads of each chunk. Scanning ahead for a missing end again and again
+/// is work that grows with the square of the length.
+const READS_PER_CHUNK: usize = 40;
 
-/// Why a text wasn't parsed.
+/// A reason why a text wasn't parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unparsed {
+pub enum ParseError {
     /// The language's grammar isn't built in.
     NoGrammar,
-    /// It is longer than [`MAX_BYTES`].
+    /// The text is longer than [`MAX_BYTES`].
     TooLong,
-    /// Its parts lie in one another deeper than [`MAX_DEPTH`].
+    /// The text's nodes or brackets are nested deeper than [`MAX_DEPTH`].
     TooDeep,
-    /// It would take too long, most likely because it isn't what its name says.
+    /// Parsing would take too long, most likely because the text isn't in the language of its file
+    /// name.
     TooMuchWork,
-    /// It has something that the grammar's own code isn't trusted with.
-    Untrusted,
+    /// The text has a construct that the grammar's C scanner handles unsafely.
+    UnsafeForScanner,
 }
 
-/// A text's syntax tree.
+/// The syntax tree of a text.
 #[derive(Debug, Clone)]
 pub struct Tree {
     language: Language,
@@ -57,19 +59,19 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The language it was read in.
+    /// Returns the language that the text was parsed as.
     #[must_use]
     pub fn language(&self) -> Language {
         self.language
     }
 
-    /// The node of the whole text.
+    /// Returns the root node.
     #[must_use]
     pub fn root(&self) -> tree_sitter::Node<'_> {
         self.tree.root_node()
     }
 
-    /// Whether a part of the text isn't what the language expects.
+    /// Returns true if a part of the text isn't valid in the language.
     #[must_use]
     pub fn has_error(&self) -> bool {
         self.root().has_error()
@@ -77,80 +79,62 @@ impl Tree {
 }
 
 thread_local! {
-    /// A parser of each language that a thread has met: they keep their stacks from text to text, and nothing else.
+    /// One parser for each language that a thread has parsed. A parser keeps its stacks from text
+    /// to text, and nothing else.
     static PARSERS: RefCell<BTreeMap<Language, Parser>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// The text's syntax tree. The same text always gives the same; time is linear in its length, within the bounds.
+/// Parses a text. The same text always has the same result; time is linear in its length, within
+/// the bounds.
 ///
 /// # Errors
-/// [`Unparsed`] where there is no grammar, or a bound was passed.
-pub fn parse(language: Language, text: &str) -> Result<Tree, Unparsed> {
-    admit(language, text)?;
-    let tree = run(language, &without_marks(language, text), None)?;
-    shallow(&tree)?;
+/// [`ParseError`] if there is no grammar, or the text exceeds a bound.
+pub fn parse(language: Language, text: &str) -> Result<Tree, ParseError> {
+    let tree = parse_at_any_depth(language, text)?;
+    check_depth(&tree.tree)?;
+    Ok(tree)
+}
+
+/// Parses a text for a caller that bounds the depth itself.
+///
+/// # Errors
+/// As [`parse`], except for the depth.
+pub(crate) fn parse_at_any_depth(language: Language, text: &str) -> Result<Tree, ParseError> {
+    check_bounds(language, text)?;
+    let tree = parse_on_thread(language, &blank_block_macros(language, text), None)?;
     Ok(Tree { language, tree })
 }
 
-/// Shows the tree of a text to `look`, which may go to any depth, and throws it away: faster than [`parse`] and dropping what it
-/// gives.
-///
-/// # Errors
-/// As [`parse`], but for the depth.
-pub(crate) fn looked_at<R>(
-    language: Language,
-    text: &str,
-    look: impl for<'tree> FnOnce(Node<'tree>) -> R,
-) -> Result<R, Unparsed> {
-    admit(language, text)?;
-    let grammar = language.grammar().ok_or(Unparsed::NoGrammar)?();
-    let text = without_marks(language, text);
-    memory::prepare();
-    let Some(scope) = Scope::enter() else {
-        return run(language, &text, None).map(|tree| look(tree.root_node()));
-    };
-    let tree = scope.within(|| {
-        // A parser of its own: what one keeps from text to text wouldn't outlive the scope.
-        let mut parser = Parser::new();
-        parser.set_language(&grammar).map_err(|_| Unparsed::NoGrammar)?;
-        within_bounds(&mut parser, &text, None)
-    })?;
-    let looked = look(tree.root_node());
-    if scope.is_whole() {
-        std::mem::forget(tree);
-    }
-    Ok(looked)
-}
-
-/// The tree of a text that was made from another one by a change in one place; what lies outside is taken over from
-/// the old tree.
+/// Parses a text that differs in one place from the text of an older tree; the unchanged parts are
+/// reused.
 ///
 /// # Errors
 /// As [`parse`].
-pub fn reparse(old: &Tree, before: &str, text: &str) -> Result<Tree, Unparsed> {
-    admit(old.language, text)?;
-    let (before, text) = (&*without_marks(old.language, before), &*without_marks(old.language, text));
-    let head = common(before.as_bytes().iter(), text.as_bytes().iter());
+pub fn reparse(old: &Tree, before: &str, text: &str) -> Result<Tree, ParseError> {
+    check_bounds(old.language, text)?;
+    let (before, text) = (&*blank_block_macros(old.language, before), &*blank_block_macros(old.language, text));
+    let head = common_len(before.as_bytes().iter(), text.as_bytes().iter());
     let room = before.len().min(text.len()) - head;
-    let tail = common(before.as_bytes().iter().rev(), text.as_bytes().iter().rev()).min(room);
+    let tail = common_len(before.as_bytes().iter().rev(), text.as_bytes().iter().rev()).min(room);
     let (old_end, new_end) = (before.len() - tail, text.len() - tail);
     let mut edited = old.tree.clone();
     edited.edit(&InputEdit {
         start_byte: head,
         old_end_byte: old_end,
         new_end_byte: new_end,
-        start_position: point(before, head),
-        old_end_position: point(before, old_end),
-        new_end_position: point(text, new_end),
+        start_position: point_at(before, head),
+        old_end_position: point_at(before, old_end),
+        new_end_position: point_at(text, new_end),
     });
-    let tree = run(old.language, text, Some(&edited))?;
-    shallow(&tree)?;
+    let tree = parse_on_thread(old.language, text, Some(&edited))?;
+    check_depth(&tree)?;
     Ok(Tree { language: old.language, tree })
 }
 
-/// A text of C or C++ with blanks for macros that stand alone in a line and open or close something: `FMT_BEGIN_NAMESPACE`,
-/// `__END_DECLS`. To the grammar such a name is the beginning of what follows it, and a class behind it none.
-fn without_marks(language: Language, text: &str) -> Cow<'_, str> {
+/// Blanks out macros of C and C++ that stand alone on a line and open or close a block:
+/// `FMT_BEGIN_NAMESPACE`, `__END_DECLS`. The grammar would read such a name as the beginning of the
+/// declaration that follows.
+fn blank_block_macros(language: Language, text: &str) -> Cow<'_, str> {
     let marked =
         matches!(language, Language::C | Language::Cpp) && (text.contains("BEGIN") || text.contains("END"));
     if !marked {
@@ -158,11 +142,12 @@ fn without_marks(language: Language, text: &str) -> Cow<'_, str> {
     }
     let mut out: Option<String> = None;
     let mut at = 0;
-    // Only a line after which the grammar expects something new: not one of an expression or of a list.
+    // Only lines after which a new declaration may begin, not the inside of an expression or a
+    // list.
     let mut fresh = true;
     for line in text.split_inclusive('\n') {
         let word = line.trim();
-        if fresh && is_mark(word) {
+        if fresh && is_block_macro(word) {
             let start = at + (line.len() - line.trim_start().len());
             let own = out.get_or_insert_with(|| text.to_owned());
             own.replace_range(start..start + word.len(), &" ".repeat(word.len()));
@@ -176,84 +161,84 @@ fn without_marks(language: Language, text: &str) -> Cow<'_, str> {
     out.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// `A_BEGIN`, `BEGIN_A`, `A_END_B` in capitals.
-fn is_mark(word: &str) -> bool {
+/// Returns true for `A_BEGIN`, `BEGIN_A`, `A_END_B` in capitals.
+fn is_block_macro(word: &str) -> bool {
     word.len() > 5
         && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
         && word.split('_').any(|part| matches!(part, "BEGIN" | "END"))
         && word.contains('_')
 }
 
-fn common<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {
+fn common_len<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {
     one.zip(other).take_while(|(one, other)| one == other).count()
 }
 
-fn point(text: &str, at: usize) -> Point {
+fn point_at(text: &str, at: usize) -> Point {
     let before = text.as_bytes().get(..at).unwrap_or_default();
     let row = before.iter().filter(|byte| **byte == b'\n').count();
     let column = before.iter().rev().take_while(|byte| **byte != b'\n').count();
     Point { row, column }
 }
 
-/// Whether a text may be given to the grammar at all.
-fn admit(language: Language, text: &str) -> Result<(), Unparsed> {
+/// Checks that a text is within the bounds for its language's grammar.
+fn check_bounds(language: Language, text: &str) -> Result<(), ParseError> {
     if text.len() > MAX_BYTES {
-        return Err(Unparsed::TooLong);
+        return Err(ParseError::TooLong);
     }
-    // Most texts have too few to lie too deep; how deep exactly, only few languages' scanners have to be asked about.
-    let most = depth_at_most(text);
+    // Most texts have too few brackets to be too deep; only few languages' scanners need the exact
+    // depth.
+    let most = bracket_depth_bound(text);
     let exact = most > MAX_BRACKETS || matches!(language, Language::Bash | Language::Ruby);
-    let deepest = if exact { deepest(text) } else { most };
-    if deepest > MAX_BRACKETS {
-        return Err(Unparsed::TooDeep);
+    let depth = if exact { max_bracket_depth(text) } else { most };
+    if depth > MAX_BRACKETS {
+        return Err(ParseError::TooDeep);
     }
-    if hostile::is_trusted(language, text, deepest) { Ok(()) } else { Err(Unparsed::Untrusted) }
+    if scanner_faults::is_safe(language, text, depth) { Ok(()) } else { Err(ParseError::UnsafeForScanner) }
 }
 
-/// What brackets don't lie deeper in one another than: counted by stretches, in each as if all that open came first. Many times as
-/// quick as [`deepest`].
-fn depth_at_most(text: &str) -> usize {
-    const STRETCH: usize = 4 << 10;
+/// Returns an upper bound of the bracket depth: in each block of bytes all opening brackets count
+/// as if they came first. Many times as fast as [`max_bracket_depth`].
+fn bracket_depth_bound(text: &str) -> usize {
+    const BLOCK: usize = 4 << 10;
     let (mut depth, mut most) = (0_usize, 0);
-    for stretch in text.as_bytes().chunks(STRETCH) {
-        let opening = stretch.iter().filter(|byte| matches!(byte, b'(' | b'[' | b'{')).count();
-        let closing = stretch.iter().filter(|byte| matches!(byte, b')' | b']' | b'}')).count();
+    for block in text.as_bytes().chunks(BLOCK) {
+        let opening = block.iter().filter(|byte| matches!(byte, b'(' | b'[' | b'{')).count();
+        let closing = block.iter().filter(|byte| matches!(byte, b')' | b']' | b'}')).count();
         most = most.max(depth + opening);
-        // Where all close before any opens, what opens is left.
+        // Where all brackets close before any opens, the opened ones remain.
         depth = (depth + opening).saturating_sub(closing).max(opening);
     }
     most
 }
 
-/// How deep brackets lie in one another, whatever they are.
-fn deepest(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
+/// Returns the maximum bracket depth, whatever the kinds of brackets.
+fn max_bracket_depth(text: &str) -> usize {
+    let (mut depth, mut max) = (0_usize, 0);
     for byte in text.bytes() {
         match byte {
             b'(' | b'[' | b'{' => depth += 1,
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             _ => continue,
         }
-        deepest = deepest.max(depth);
+        max = max.max(depth);
     }
-    deepest
+    max
 }
 
-fn run(
+fn parse_on_thread(
     language: Language,
     text: &str,
     old: Option<&tree_sitter::Tree>,
-) -> Result<tree_sitter::Tree, Unparsed> {
-    let grammar = language.grammar().ok_or(Unparsed::NoGrammar)?;
-    memory::prepare();
+) -> Result<tree_sitter::Tree, ParseError> {
+    let grammar = language.grammar().ok_or(ParseError::NoGrammar)?;
     PARSERS.with(|parsers| {
-        // Nothing here calls back into itself.
-        let mut parsers = parsers.try_borrow_mut().map_err(|_| Unparsed::TooMuchWork)?;
+        // The parser calls back only into code that doesn't borrow the parsers.
+        let mut parsers = parsers.try_borrow_mut().map_err(|_| ParseError::TooMuchWork)?;
         let parser = parsers.entry(language).or_default();
         if parser.language().is_none() {
-            parser.set_language(&grammar()).map_err(|_| Unparsed::NoGrammar)?;
+            parser.set_language(&grammar()).map_err(|_| ParseError::NoGrammar)?;
         }
-        let tree = within_bounds(parser, text, old);
+        let tree = parse_within_bounds(parser, text, old);
         if tree.is_err() {
             parser.reset();
         }
@@ -261,50 +246,51 @@ fn run(
     })
 }
 
-/// Parses with no more work than a text of this length may make.
-fn within_bounds(
+/// Parses with no more work than a text of this length is allowed.
+fn parse_within_bounds(
     parser: &mut Parser,
     text: &str,
     old: Option<&tree_sitter::Tree>,
-) -> Result<tree_sitter::Tree, Unparsed> {
-    let most = LOOKS + text.len() / BYTES_A_LOOK;
+) -> Result<tree_sitter::Tree, ParseError> {
+    let most = MIN_PROGRESS_CALLS + text.len() / BYTES_PER_PROGRESS_CALL;
     let mut looks = 0;
     let mut look = |_: &ParseState| {
         looks += 1;
         if looks > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut look);
-    let mut reads = READS * (2 + text.len() / CHUNK);
+    let mut reads = READS_PER_CHUNK * (2 + text.len() / CHUNK);
     let mut ended = false;
     let mut read = |at: usize, _: Point| {
         reads = reads.saturating_sub(1);
-        // The text seems to end where the patience does, with a line break, and what comes of that isn't looked at.
+        // When the reads are used up, the text seems to end with a line break; the tree is then
+        // discarded.
         match (reads, std::mem::replace(&mut ended, reads == 0)) {
             (0, false) => &b"\n"[..],
             (0, true) => &[],
-            _ => chunk(text, at),
+            _ => chunk_at(text, at),
         }
     };
     let tree = parser.parse_with_options(&mut read, old, Some(options));
-    tree.filter(|_| reads > 0).ok_or(Unparsed::TooMuchWork)
+    tree.filter(|_| reads > 0).ok_or(ParseError::TooMuchWork)
 }
 
-/// The bytes from `at` that the parser is given at once. Never a part of a character: the parser asks again for the
-/// rest, and takes it without a look at whether it got any.
-fn chunk(text: &str, at: usize) -> &[u8] {
+/// Returns the bytes from `at` that the parser is given at once. Never a part of a character: the
+/// parser would ask for the rest and use it without checking that there is any.
+fn chunk_at(text: &str, at: usize) -> &[u8] {
     let end = text.ceil_char_boundary(at - at % CHUNK + CHUNK);
     text.as_bytes().get(at..end).unwrap_or_default()
 }
 
-/// Whether nobody who walks the tree has to go deeper than [`MAX_DEPTH`].
-fn shallow(tree: &tree_sitter::Tree) -> Result<(), Unparsed> {
+/// Checks that the tree is no deeper than [`MAX_DEPTH`].
+fn check_depth(tree: &tree_sitter::Tree) -> Result<(), ParseError> {
     let mut cursor = tree.walk();
     let mut depth = 0_usize;
     loop {
         if cursor.goto_first_child() {
             depth += 1;
             if depth > MAX_DEPTH {
-                return Err(Unparsed::TooDeep);
+                return Err(ParseError::TooDeep);
             }
             continue;
         }
@@ -329,7 +315,7 @@ mod tests {
             let text: String = (0..length)
                 .map(|_| {
                     random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    // More that opens in some rounds, and more that closes in others.
+                    // More brackets open in some rounds, and more close in others.
                     let open = 20 + round % 7 * 4;
                     match random >> 25 {
                         sign if sign < open => '(',
@@ -338,11 +324,11 @@ mod tests {
                     }
                 })
                 .collect();
-            assert!(depth_at_most(&text) >= deepest(&text), "round {round}");
+            assert!(bracket_depth_bound(&text) >= max_bracket_depth(&text), "round {round}");
         }
-        // As deep as its stretches are wide, however long it is.
+        // As deep as one of its blocks is wide, however long it is.
         let calls = "call(first[1], {second})\n".repeat(100_000);
-        assert_eq!(deepest(&calls), 2);
-        assert!(depth_at_most(&calls) <= MAX_BRACKETS, "{}", depth_at_most(&calls));
+        assert_eq!(max_bracket_depth(&calls), 2);
+        assert!(bracket_depth_bound(&calls) <= MAX_BRACKETS, "{}", bracket_depth_bound(&calls));
     }
 }

@@ -1,48 +1,48 @@
-//! Names that a text uses, and where.
+//! Names that a text uses, and their positions.
 //!
-//! Calls, types, members, elements of JSX, decorators, macros: every name but those of definitions themselves. Variables
-//! and parameters of functions are among them: whether a name means something that is defined elsewhere shows only
-//! where that is known.
+//! Calls, types, members, JSX elements, decorators, macros: every name except those of definitions.
+//! Local variables and parameters are included: only the index knows whether a name is defined
+//! elsewhere.
 
 use std::ops::Range;
 
 use crate::outline::Symbol;
-use crate::walk::Name;
+use crate::walk::NameNode;
 
-/// Names of one text: what has more is generated.
+/// Maximum references of one text. Texts with more are generated.
 pub const MAX_REFERENCES: usize = 500_000;
-/// Bytes of a name: nobody writes a longer one.
+/// Maximum bytes of a name. Nobody writes longer ones.
 const MAX_NAME: usize = 200;
 
-/// A name that is used.
+/// A use of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reference {
-    /// Where in the text it begins, in bytes.
+    /// Byte offset of its beginning.
     pub start: u32,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u16,
-    /// The line, counted from 1.
+    /// The line, 1-based.
     pub line: u32,
-    /// Which symbol of the outline it stands in, the innermost one.
+    /// Position in the outline of the innermost symbol around it.
     pub inside: Option<u32>,
 }
 
 impl Reference {
-    /// Where in the text it is.
+    /// Returns its byte range.
     #[must_use]
     pub fn range(&self) -> Range<usize> {
         self.start as usize..self.start as usize + usize::from(self.len)
     }
 
-    /// The name. Empty where the text isn't the one that it was found in.
+    /// Returns the name; empty if `text` isn't the text that it was found in.
     #[must_use]
     pub fn name<'t>(&self, text: &'t str) -> &'t str {
         text.get(self.range()).unwrap_or_default()
     }
 }
 
-/// Names that are used, of all that there are in the order of the text.
-pub(crate) fn used(names: &[Name], symbols: &[Symbol], text: &str) -> Vec<Reference> {
+/// Returns the references among all names of a text, in text order.
+pub(crate) fn references_of(names: &[NameNode], symbols: &[Symbol], text: &str) -> Vec<Reference> {
     let mut defined: Vec<(usize, usize)> =
         symbols.iter().map(|symbol| (symbol.name_range.start, symbol.name_range.end)).collect();
     defined.sort_unstable();
@@ -61,7 +61,7 @@ pub(crate) fn used(names: &[Name], symbols: &[Symbol], text: &str) -> Vec<Refere
         close(&mut open, symbols, start);
         let own = defined.peek().is_some_and(|(first, last)| *first <= start && end <= *last);
         let len = end.saturating_sub(start);
-        if own || len == 0 || len > MAX_NAME || !worth_it(text.as_bytes().get(start..end)) {
+        if own || len == 0 || len > MAX_NAME || !is_reference(text.as_bytes().get(start..end)) {
             continue;
         }
         references.push(Reference {
@@ -81,8 +81,9 @@ fn close(open: &mut Vec<u32>, symbols: &[Symbol], at: usize) {
     }
 }
 
-/// Not what some grammars take for a name: `self` and its like, `_`, or something with blanks in it.
-fn worth_it(name: Option<&[u8]>) -> bool {
+/// Returns false for nodes that some grammars take for names: `self` and the like, `_`, or text
+/// with blanks.
+fn is_reference(name: Option<&[u8]>) -> bool {
     !matches!(name, None | Some(b"_" | b"self" | b"this" | b"super" | b"cls" | b"it"))
         && name.is_some_and(|name| !name.iter().any(u8::is_ascii_whitespace))
 }

@@ -1,7 +1,8 @@
-//! Documents: their parts under headings, the names in these that look like code, and the files that they link to.
+//! Documents: their sections, the names in these that look like code, and the files that they link
+//! to.
 //!
-//! Markdown, reStructuredText and AsciiDoc are read line by line, without a grammar: a heading is told by a line and the
-//! one after it, whatever stands between.
+//! Markdown, reStructuredText and AsciiDoc are read line by line, without a grammar: a heading is
+//! recognised by a line and the one after it.
 
 mod asciidoc;
 mod comments;
@@ -11,57 +12,58 @@ mod rst;
 
 use std::ops::Range;
 
-use crate::facts::Facts;
+use crate::analysis::SyntaxAnalysis;
 use crate::imports::{Import, MAX_IMPORTS, local_file};
 use crate::language::Language;
-use crate::outline::{Kind, MAX_SIGNATURE, Symbol, Visibility};
+use crate::outline::{SymbolKind, MAX_SIGNATURE, Symbol, Visibility};
 
-pub(crate) use comments::{Said, read as of_comments};
+pub(crate) use comments::{DocPosition, read as of_comments};
 
-/// Sections of one document: what has more is generated.
+/// Maximum sections of one document. Documents with more are generated.
 pub const MAX_SECTIONS: usize = 20_000;
-/// Names in one section.
+/// Maximum mentions of one section.
 pub const MAX_MENTIONS: usize = 200;
-/// Bytes of a line that are looked at for names and links: longer ones aren't written by people.
+/// Maximum bytes of a line that are searched for names and links. Nobody writes longer lines.
 const MAX_LINE: usize = 4_000;
-/// Bytes of a heading.
+/// Maximum bytes of a heading.
 const MAX_HEADING: usize = 300;
 
-/// A part of a document under its heading, or what a comment says of a symbol.
+/// A section of a document under its heading, or the doc comment of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Section {
-    /// The heading's words; of a comment, the path of the symbol that it is about, or nothing for the whole file's.
+    /// The heading's text; for a comment, the path of the documented symbol, or empty for the
+    /// file's own comment.
     pub heading: String,
-    /// 1 is the outermost.
+    /// Level of the heading; 1 is the outermost.
     pub level: u8,
-    /// Its first line, counted from 1.
+    /// The first line, 1-based.
     pub first_line: u32,
-    /// How many lines it has, with what lies in it.
+    /// Number of lines, with subsections.
     pub lines: u32,
-    /// Names that look like code, in its heading and its own words, not in those of the sections in it. Those of several
-    /// parts have dots between them, whatever the text has.
+    /// Names that look like code, in the heading and in the section's own text, without its
+    /// subsections. The parts of a qualified name are joined by dots, whatever the text has.
     pub mentions: Vec<String>,
 }
 
-/// A heading where it stands.
+/// A heading and its position.
 struct Heading {
     level: u8,
-    /// The bytes of its words.
+    /// Byte range of its text.
     words: Range<usize>,
-    /// Where its first line begins, which may be a line above its words.
+    /// Byte offset of its first line, which may be an overline.
     start: usize,
-    /// The line of `start`, counted from 0.
+    /// Line of `start`, 0-based.
     line: usize,
-    /// The line of its words, counted from 0.
+    /// Line of its text, 0-based.
     words_line: usize,
 }
 
 /// A line of a document.
 #[derive(Clone, Copy)]
 struct Line<'t> {
-    /// Where it begins.
+    /// Byte offset of its beginning.
     start: usize,
-    /// Its text without the break.
+    /// Its text without the line break.
     text: &'t str,
 }
 
@@ -76,18 +78,18 @@ fn lines(text: &str) -> Vec<Line<'_>> {
         .collect()
 }
 
-/// What a format's reader found.
-struct Outline {
+/// Result of reading a document format.
+struct Headings {
     headings: Vec<Heading>,
-    /// Lines that are code, by their number.
+    /// For each line, true if it is code.
     code: Vec<bool>,
 }
 
-/// What a document or a text of SQL tells. Nothing for languages that have a grammar.
-pub(crate) fn read(language: Language, text: &str) -> Option<Facts> {
+/// Analyses a document or a text of SQL; `None` for languages with a grammar.
+pub(crate) fn analyse(language: Language, text: &str) -> Option<SyntaxAnalysis> {
     let lines = match language {
         Language::Markdown | Language::Rst | Language::AsciiDoc => lines(text),
-        Language::Sql => return Some(crate::sql::read(text)),
+        Language::Sql => return Some(crate::sql::analyse(text)),
         _ => return None,
     };
     let outline = match language {
@@ -95,20 +97,20 @@ pub(crate) fn read(language: Language, text: &str) -> Option<Facts> {
         Language::AsciiDoc => asciidoc::read(&lines),
         _ => markdown::read(&lines),
     };
-    let (sections, symbols) = parts(text, &lines, &outline);
+    let (sections, symbols) = sections_and_symbols(text, &lines, &outline);
     let imports = links(language, &lines, &outline.code);
-    Some(Facts { sections, symbols, imports, ..Facts::default() })
+    Some(SyntaxAnalysis { sections, symbols, imports, ..SyntaxAnalysis::default() })
 }
 
-/// Sections and the same as symbols.
-fn parts(text: &str, lines: &[Line<'_>], outline: &Outline) -> (Vec<Section>, Vec<Symbol>) {
+/// Returns the sections, and the same as symbols.
+fn sections_and_symbols(text: &str, lines: &[Line<'_>], outline: &Headings) -> (Vec<Section>, Vec<Symbol>) {
     let headings = &outline.headings;
     let mut sections = Vec::with_capacity(headings.len() + 1);
     let mut symbols: Vec<Symbol> = Vec::with_capacity(headings.len());
     let number = |line: usize| u32::try_from(line).unwrap_or(u32::MAX);
     let first = headings.first().map_or(lines.len(), |heading| heading.line);
-    let own = |from: usize, to: usize| mentions::of(lines, &outline.code, from..to);
-    // What stands before the first heading.
+    let own = |from: usize, to: usize| mentions::find_mentions(lines, &outline.code, from..to);
+    // The text before the first heading.
     if lines.iter().take(first).any(|line| !line.text.trim().is_empty()) {
         sections.push(Section {
             heading: String::new(),
@@ -119,7 +121,7 @@ fn parts(text: &str, lines: &[Line<'_>], outline: &Outline) -> (Vec<Section>, Ve
         });
     }
     let mut open: Vec<(u8, usize)> = Vec::new();
-    let ends = ends(headings, lines.len());
+    let ends = section_ends(headings, lines.len());
     for (at, heading) in headings.iter().enumerate() {
         let (Some(words), Some(end)) = (text.get(heading.words.clone()), ends.get(at).copied()) else {
             continue;
@@ -142,7 +144,7 @@ fn parts(text: &str, lines: &[Line<'_>], outline: &Outline) -> (Vec<Section>, Ve
             ..heading.start + text.get(heading.start..end_byte).unwrap_or_default().trim_end().len();
         open.push((heading.level, symbols.len()));
         symbols.push(Symbol {
-            kind: Kind::Heading,
+            kind: SymbolKind::Heading,
             name: words.to_owned(),
             parents: outer
                 .map(|outer| outer.parents.iter().chain([&outer.name]).cloned().collect())
@@ -163,8 +165,8 @@ fn parts(text: &str, lines: &[Line<'_>], outline: &Outline) -> (Vec<Section>, Ve
     (sections, symbols)
 }
 
-/// Where each section ends: the line of the next heading that is no deeper.
-fn ends(headings: &[Heading], last: usize) -> Vec<usize> {
+/// Returns the end of each section: the line of the next heading that is no deeper.
+fn section_ends(headings: &[Heading], last: usize) -> Vec<usize> {
     let mut ends = vec![last; headings.len()];
     let mut open: Vec<usize> = Vec::new();
     for (at, heading) in headings.iter().enumerate() {
@@ -182,7 +184,7 @@ fn ends(headings: &[Heading], last: usize) -> Vec<usize> {
     ends
 }
 
-impl Outline {
+impl Headings {
     fn new(lines: usize) -> Self {
         Self { headings: Vec::new(), code: vec![false; lines] }
     }
@@ -193,7 +195,7 @@ impl Outline {
         }
     }
 
-    /// Adds a heading whose words are a part of a line.
+    /// Adds a heading whose text is a part of a line.
     fn add(&mut self, level: usize, lines: &[Line<'_>], first: usize, words_line: usize, words: &str) {
         let (Some(line), Some(top)) = (lines.get(words_line), lines.get(first)) else { return };
         let words = words.get(..words.floor_char_boundary(MAX_HEADING)).unwrap_or(words).trim();
@@ -210,7 +212,7 @@ impl Outline {
     }
 }
 
-/// Files that a document links to or takes in.
+/// Returns the files that a document links to or includes.
 fn links(language: Language, lines: &[Line<'_>], code: &[bool]) -> Vec<Import> {
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {

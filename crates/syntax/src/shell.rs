@@ -1,11 +1,13 @@
-//! What a shell command consists of: its grammar (bash's, which reads what POSIX shells read) by tree-sitter, and from
-//! its tree a form of our own, with quotes taken away and with what can't be known before it runs marked as such.
+//! Parsing of shell commands: tree-sitter's grammar of bash, which also reads POSIX shells, and a
+//! form of our own made from its tree, without quotes and with everything unknown before the run
+//! marked as such.
 //!
-//! A parser that recovers from errors may take a text for something else than a shell does, and the shell that
-//! will run it may be bash or a plain POSIX one. So every token of the tree is held against the text: words are read
-//! once more here by the shell's own rules, and between two tokens there may be nothing but blanks. Whatever doesn't
-//! fit, an error of the grammar, what this form has no place for, and what shells read differently in a way that
-//! matters makes the [`Script`] [`unclear`](Script::unclear), and says why.
+//! A parser that recovers from errors may read a text differently than a shell does, and the shell
+//! that will run it may be bash or a plain POSIX one. So every token of the tree is checked against
+//! the text: words are read once more by the shell's own rules, and between two tokens only blanks
+//! are allowed. Errors of the grammar, constructs that this form can't hold, and constructs on
+//! which shells differ in a way that matters make the [`Script`] [`unclear`](Script::unclear), with
+//! the reason.
 //!
 //! ```
 //! use journeyman_syntax::shell::{Statement, parse};
@@ -28,47 +30,49 @@ mod grammar;
 mod plain;
 mod scan;
 
-/// Longer texts are not parsed: no command that anybody reads is that long.
+/// Maximum bytes of a text that is parsed. Nobody reads a longer command.
 pub const MAX_BYTES: usize = 32 * 1024;
-/// How deep statements and substitutions may lie in one another. People's commands stay below ten.
+/// Maximum nesting of statements and substitutions. Hand-written commands stay below ten.
 const MAX_DEPTH: usize = 60;
-/// Signs of pipelines in one text. The grammar's work on them grows with their square where the last one is cut off.
+/// Maximum pipeline operators in one text. The grammar's work grows with their square where the
+/// last one is cut off.
 const MAX_PIPES: usize = 400;
 
-/// A text taken apart.
+/// A parsed shell command or script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Script {
-    /// What it runs, in order; not all of it when it is unclear.
+    /// The statements in order; incomplete if the script is unclear.
     pub statements: Vec<Statement>,
-    /// Why that is not all there is to it, if so.
+    /// The reason why the statements may not be all that the script runs.
     pub unclear: Option<Unclear>,
-    /// Names of the variables that `$((…))` in it computes with. bash takes their values for arithmetic too, in which
-    /// a subscript runs commands: it is no more than this text only where these are numbers.
+    /// Names of the variables that `$((…))` computes with. bash evaluates their values as
+    /// arithmetic too, where a subscript can run commands: the script runs no more than its text
+    /// only if these are numbers.
     pub computed: Vec<String>,
-    /// How much work the parser had, in its own units; for tests of how that grows.
+    /// Work of the parser, in progress calls; for tests of its growth.
     pub steps: usize,
 }
 
-/// Why a text isn't understood.
+/// A reason why a text isn't understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unclear {
-    /// It is longer than [`MAX_BYTES`].
+    /// The text is longer than [`MAX_BYTES`].
     Long,
-    /// The grammar has no reading of it, or too many.
+    /// The grammar has no reading of the text, or too many.
     Grammar,
     /// The grammar's reading isn't the shell's.
     Reading,
-    /// A character that isn't seen, or looks like another.
+    /// A character that is invisible or looks like another.
     Character(char),
-    /// Its parts lie in one another too deep.
+    /// Its parts are nested too deeply.
     Depth,
-    /// It has something that shells read differently.
+    /// A construct on which shells differ.
     Dialect(&'static str),
-    /// It has something that isn't taken apart.
+    /// A construct that isn't analysed.
     Form(&'static str),
     /// A quote isn't closed.
     Quote,
-    /// There is nothing in it.
+    /// An empty text.
     Empty,
 }
 
@@ -93,20 +97,20 @@ impl fmt::Display for Unclear {
     }
 }
 
-/// A command, or several under one roof.
+/// A simple command, a pipeline, or a compound command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Statement {
-    /// A program with its arguments; or assignments or redirections alone.
+    /// A program with its arguments; or only assignments or redirections.
     Simple(Simple),
-    /// Commands of which each reads what the one before it writes.
+    /// Commands, each of which reads the output of the one before it.
     Pipeline(Vec<Statement>),
     /// A subshell, a group, a loop, a condition.
     Compound(Compound),
-    /// A function is given a name.
+    /// A function definition.
     Function {
-        /// The name.
+        /// The name of the function.
         name: String,
-        /// What runs when it is called.
+        /// The statements that run when it is called.
         body: Vec<Statement>,
     },
 }
@@ -114,15 +118,15 @@ pub enum Statement {
 /// A program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Simple {
-    /// What stands before the program; for the whole shell where there is no program.
+    /// Assignments before the program; for the whole shell where there is no program.
     pub assignments: Vec<Assignment>,
     /// The program and its arguments.
     pub words: Vec<Word>,
-    /// Where its input comes from and its output goes.
+    /// Redirections of its input and output.
     pub redirects: Vec<Redirect>,
 }
 
-/// What a [`Compound`] is.
+/// The kind of a [`Compound`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompoundKind {
     /// `( … )`
@@ -139,38 +143,38 @@ pub enum CompoundKind {
     Case,
 }
 
-/// Statements under one roof.
+/// A compound command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compound {
-    /// What it is.
+    /// The kind of the compound.
     pub kind: CompoundKind,
     /// The variable of a `for`.
     pub variable: Option<String>,
-    /// What a `for` goes through; what a `case` looks at, and its patterns.
+    /// The items of a `for`; the subject of a `case`, and its patterns.
     pub words: Vec<Word>,
     /// Conditions and bodies, in order.
     pub body: Vec<Statement>,
-    /// Where the input of all comes from and the output of all goes.
+    /// Redirections of the input and output of the whole.
     pub redirects: Vec<Redirect>,
 }
 
-/// `name=value`
+/// An assignment `name=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The variable.
     pub name: String,
-    /// Its value.
+    /// The assigned value.
     pub value: Word,
 }
 
-/// What a [`Redirect`] does.
+/// The kind of a [`Redirect`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectKind {
     /// `<`: reads a file.
     Input,
     /// `>`, `>>`, `>|`, `&>`, `&>>`: writes a file.
     Output,
-    /// `<&`, `>&`: another name for a descriptor; a file where the target isn't a number or `-`.
+    /// `<&`, `>&`: duplicates a descriptor; a file where the target isn't a number or `-`.
     Duplicate,
     /// `<<`: reads the text that follows.
     Document,
@@ -178,50 +182,50 @@ pub enum RedirectKind {
     Text,
 }
 
-/// Where input comes from or output goes.
+/// A redirection of input or output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirect {
-    /// What it does.
+    /// The kind of the redirection.
     pub kind: RedirectKind,
     /// The file, the descriptor or the text.
     pub target: Word,
 }
 
-/// One word.
+/// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Word {
-    /// What it is, quotes and escapes taken away; where it isn't known before it runs, how it is written.
+    /// Its text without quotes and escapes; as written where it isn't known before the run.
     pub text: String,
-    /// Whether it is known: no variable, substitution or pattern in it.
+    /// True if the text is known: it has no variable, substitution or pattern.
     pub known: bool,
-    /// Whether it is exactly one word however it turns out: what isn't known of it is quoted.
+    /// True if it is exactly one word whatever its unknown parts stand for: they are quoted.
     pub single: bool,
-    /// Whether it may fall apart at blanks, or into none: an unquoted `$x` or substitution, `$@` and `"$@"`. A pattern
-    /// becomes several words too, but each begins as the pattern does.
+    /// True if it may be split at blanks, or vanish: an unquoted `$x` or substitution, `$@` and
+    /// `"$@"`. A pattern becomes several words too, but each begins as the pattern does.
     pub splits: bool,
-    /// Whether some shells read it differently: `$'…'`, and braces, which are expanded here.
+    /// True if some shells read it differently: `$'…'`, and braces, which are expanded here.
     pub dialect: bool,
-    /// Of a word that isn't known, what it is known to begin with.
+    /// For an unknown word, its known beginning.
     pub start: String,
-    /// What its substitutions run.
+    /// Statements that its substitutions run.
     pub inner: Vec<Statement>,
 }
 
 impl Word {
-    /// A word that is known.
+    /// Creates a known word.
     #[must_use]
     pub fn of(text: impl Into<String>) -> Self {
         Self { text: text.into(), known: true, single: true, ..Self::default() }
     }
 
-    /// A word that isn't known before it runs.
+    /// Creates a word that isn't known before the run.
     #[must_use]
     pub fn unknown(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 }
 
-/// Takes a command or a script apart. Total for any text, in time linear in its length.
+/// Parses a command or a script. Total for any text, in time linear in its length.
 #[must_use]
 pub fn parse(text: &str) -> Script {
     if text.len() > MAX_BYTES {
@@ -230,14 +234,14 @@ pub fn parse(text: &str) -> Script {
     if text.bytes().filter(|byte| *byte == b'|').count() > MAX_PIPES {
         return Script { unclear: Some(Unclear::Grammar), ..Script::default() };
     }
-    if !grammar::has_plain_documents(text) {
+    if !grammar::has_plain_delimiters(text) {
         return Script { unclear: Some(Unclear::Form("a here-document")), ..Script::default() };
     }
-    plain::script(text).unwrap_or_else(|| by_grammar(text))
+    plain::script(text).unwrap_or_else(|| parse_by_grammar(text))
 }
 
-/// The form of a text by the grammar, for any text within the bounds of [`parse`].
-fn by_grammar(text: &str) -> Script {
+/// Parses any text within the bounds of [`parse`] by the grammar.
+fn parse_by_grammar(text: &str) -> Script {
     let mut steps = 0;
     let Some(tree) = grammar::tree(text, &mut steps) else {
         return Script { unclear: Some(Unclear::Grammar), steps, ..Script::default() };

@@ -1,22 +1,23 @@
-//! SQL without a grammar: what is created, and the names that are used.
+//! SQL without a grammar: created objects, and names that are used.
 //!
-//! There are as many dialects as there are servers. They agree on words, quotes and comments, and that is all that is
-//! read: `CREATE`, the kind of thing, its name, the columns of a table, and where the statement ends.
+//! There are as many dialects as there are servers. They agree on words, quotes and comments, and
+//! only that is read: `CREATE`, the kind of object, its name, the columns of a table, and the end
+//! of the statement.
 
 use std::ops::Range;
 
 use crate::doc;
-use crate::facts::Facts;
-use crate::outline::{Kind, MAX_SIGNATURE, MAX_SYMBOLS, Symbol, Visibility};
+use crate::analysis::SyntaxAnalysis;
+use crate::outline::{SymbolKind, MAX_SIGNATURE, MAX_SYMBOLS, Symbol, Visibility};
 use crate::references::MAX_REFERENCES;
-use crate::walk::Name;
+use crate::walk::NameNode;
 
-/// Bytes of a name.
+/// Maximum bytes of a name.
 const MAX_NAME: usize = 200;
-/// Words between `CREATE` and the name that may be passed over.
+/// Maximum words that may stand between `CREATE` and the name.
 const MAX_WORDS: usize = 12;
 
-/// Words that a column's definition doesn't begin with.
+/// Words that can't begin a column definition.
 const CONSTRAINTS: &[&str] = &[
     "primary",
     "foreign",
@@ -32,7 +33,7 @@ const CONSTRAINTS: &[&str] = &[
     "spatial",
 ];
 
-/// Words that aren't names, of all dialects the usual ones. A name that is spelled so isn't found.
+/// Common reserved words of all dialects. A name that is spelled like one isn't found.
 const WORDS: &[&str] = &[
     "add",
     "after",
@@ -224,7 +225,7 @@ enum Sort {
     /// A name in quotes of some kind.
     Quoted,
     Sign(u8),
-    /// Comments that follow one another, and strings.
+    /// Consecutive comments, and strings.
     Comment,
     Other,
 }
@@ -237,15 +238,15 @@ struct Token {
     row: u32,
 }
 
-/// What a text creates, and the names that it uses.
-pub(crate) fn read(text: &str) -> Facts {
+/// Returns the objects that a text creates, and the names that it uses.
+pub(crate) fn analyse(text: &str) -> SyntaxAnalysis {
     let tokens = tokens(text);
-    let mut reader = Reader { text, tokens: &tokens, at: 0, symbols: Vec::new() };
+    let mut reader = StatementReader { text, tokens: &tokens, at: 0, symbols: Vec::new() };
     while reader.at < tokens.len() {
         reader.statement();
     }
     let symbols = reader.symbols;
-    let names: Vec<Name> = tokens
+    let names: Vec<NameNode> = tokens
         .iter()
         .filter(|token| match token.sort {
             Sort::Word => !WORDS.contains(&word(text, token).as_str()),
@@ -255,18 +256,18 @@ pub(crate) fn read(text: &str) -> Facts {
         .map(|token| {
             let quoted = usize::from(token.sort == Sort::Quoted);
             let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-            Name { start: small(token.start + quoted), end: small(token.end - quoted), row: token.row }
+            NameNode { start: small(token.start + quoted), end: small(token.end - quoted), row: token.row }
         })
         .collect();
-    let references = crate::references::used(&names, &symbols, text);
-    Facts { symbols, references, ..Facts::default() }
+    let references = crate::references::references_of(&names, &symbols, text);
+    SyntaxAnalysis { symbols, references, ..SyntaxAnalysis::default() }
 }
 
 fn word(text: &str, token: &Token) -> String {
     text.get(token.start..token.end).unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Takes a text apart. Every token ends beyond where it begins.
+/// Splits a text into tokens. Every token ends after its beginning.
 fn tokens(text: &str) -> Vec<Token> {
     let bytes = text.as_bytes();
     let mut tokens = Vec::new();
@@ -292,9 +293,9 @@ fn tokens(text: &str) -> Vec<Token> {
                     None => (Sort::Sign(byte), at + 1),
                 }
             }
-            b'$' if dollar(rest).is_some() => {
-                let tag = dollar(rest).unwrap_or_default();
-                // What is quoted so is code: only its quotes are passed over.
+            b'$' if dollar_tag(rest).is_some() => {
+                let tag = dollar_tag(rest).unwrap_or_default();
+                // The content of such a quote is code: only its quotes are skipped.
                 (Sort::Other, at + tag.len())
             }
             b if b.is_ascii_alphabetic() || b == b'_' || b >= 0x80 => {
@@ -308,9 +309,9 @@ fn tokens(text: &str) -> Vec<Token> {
             }
             b => (Sort::Sign(b), at + 1),
         };
-        row += u32::try_from(breaks(bytes, counted, at)).unwrap_or_default();
+        row += u32::try_from(count_line_breaks(bytes, counted, at)).unwrap_or_default();
         counted = at;
-        // A quote that is opened and not closed has no end of its own.
+        // An unclosed quote has no end of its own.
         let sort = if sort == Sort::Quoted && end - at < 3 { Sort::Other } else { sort };
         tokens.push(Token { sort, start: at, end, row });
         at = end;
@@ -318,11 +319,11 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-fn breaks(bytes: &[u8], from: usize, to: usize) -> usize {
+fn count_line_breaks(bytes: &[u8], from: usize, to: usize) -> usize {
     bytes.get(from..to).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Where a quote closes: a doubled one is a part of what is quoted.
+/// Returns the position of the closing quote: a doubled one is a part of the content.
 fn closing(rest: &str, quote: char) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -335,21 +336,21 @@ fn closing(rest: &str, quote: char) -> Option<usize> {
     }
 }
 
-/// `$tag$`.
-fn dollar(rest: &str) -> Option<&str> {
+/// Returns the tag of `$tag$`.
+fn dollar_tag(rest: &str) -> Option<&str> {
     let inner = rest.strip_prefix('$')?;
     let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
     inner.get(end..)?.starts_with('$').then(|| rest.get(..end + 2)).flatten()
 }
 
-struct Reader<'a> {
+struct StatementReader<'a> {
     text: &'a str,
     tokens: &'a [Token],
     at: usize,
     symbols: Vec<Symbol>,
 }
 
-impl Reader<'_> {
+impl StatementReader<'_> {
     fn token(&self, at: usize) -> Option<&Token> {
         self.tokens.get(at)
     }
@@ -365,17 +366,17 @@ impl Reader<'_> {
         self.token(at).is_some_and(|token| token.sort == Sort::Sign(sign))
     }
 
-    /// One statement, up to its semicolon.
+    /// Reads one statement, up to its semicolon.
     fn statement(&mut self) {
         let first = self.at;
         if self.word(first) == "create"
             && let Some((kind, named)) = self.kind(first)
             && let Some((name_at, name, name_range)) = self.name(named)
         {
-            let last = self.end(name_at + 1, kind == Kind::Function);
+            let last = self.end(name_at + 1, kind == SymbolKind::Function);
             let symbol = self.symbols.len();
             self.add(kind, first..last, name_at, name, name_range, None);
-            if kind == Kind::Table && self.sign(name_at + 1, b'(') && self.symbols.len() > symbol {
+            if kind == SymbolKind::Table && self.sign(name_at + 1, b'(') && self.symbols.len() > symbol {
                 self.columns(name_at + 2, last, symbol);
             }
             self.at = last.max(first + 1);
@@ -384,18 +385,18 @@ impl Reader<'_> {
         self.at = first + 1;
     }
 
-    /// What is created, and where its name is looked for.
-    fn kind(&self, create: usize) -> Option<(Kind, usize)> {
+    /// Returns the kind of the created object, and the position where its name is searched.
+    fn kind(&self, create: usize) -> Option<(SymbolKind, usize)> {
         for at in create + 1..create + 1 + MAX_WORDS {
             let kind = match self.word(at).as_str() {
-                "table" | "view" => Kind::Table,
+                "table" | "view" => SymbolKind::Table,
                 "function" | "procedure" | "proc" | "trigger" | "aggregate" | "event" | "macro" => {
-                    Kind::Function
+                    SymbolKind::Function
                 }
-                "type" | "domain" => Kind::Type,
-                "schema" | "database" | "package" => Kind::Module,
-                "sequence" => Kind::Variable,
-                "index" => Kind::Key,
+                "type" | "domain" => SymbolKind::Type,
+                "schema" | "database" | "package" => SymbolKind::Module,
+                "sequence" => SymbolKind::Variable,
+                "index" => SymbolKind::Key,
                 _ => match self.token(at)?.sort {
                     Sort::Sign(b';' | b'(' | b')') => return None,
                     _ => continue,
@@ -411,7 +412,7 @@ impl Reader<'_> {
         None
     }
 
-    /// A name, maybe with what it lies in: the last part, and where that is.
+    /// Returns the last part of a possibly qualified name, and its position.
     fn name(&self, at: usize) -> Option<(usize, String, Range<usize>)> {
         let mut last = at;
         while self.sign(last + 1, b'.') {
@@ -428,7 +429,8 @@ impl Reader<'_> {
             .then(|| (last, name.to_owned(), range))
     }
 
-    /// The token after a statement's last one. A procedure goes on to the end of its outermost block.
+    /// Returns the position after a statement's last token. A procedure ends with its outermost
+    /// block.
     fn end(&self, from: usize, procedure: bool) -> usize {
         let (mut depth, mut blocks, mut dollars) = (0_usize, 0_usize, 0_usize);
         let mut at = from;
@@ -466,7 +468,7 @@ impl Reader<'_> {
         before.is_empty() || before.ends_with('\n')
     }
 
-    /// The columns of a table, between the brackets.
+    /// Reads the columns of a table, between the brackets.
     fn columns(&mut self, from: usize, last: usize, table: usize) {
         let (mut depth, mut fresh) = (1_usize, true);
         for at in from..last {
@@ -490,14 +492,14 @@ impl Reader<'_> {
             {
                 let end =
                     (at..last).find(|end| self.sign(*end, b',') || self.sign(*end, b')')).unwrap_or(last);
-                self.add(Kind::Field, at..end, own, name, range, Some(table));
+                self.add(SymbolKind::Field, at..end, own, name, range, Some(table));
             }
         }
     }
 
     fn add(
         &mut self,
-        kind: Kind,
+        kind: SymbolKind,
         tokens: Range<usize>,
         name_at: usize,
         name: String,
@@ -520,13 +522,13 @@ impl Reader<'_> {
             .checked_sub(1)
             .and_then(|before| self.token(before))
             .filter(|before| before.sort == Sort::Comment && inside.is_none())
-            .filter(|before| breaks(self.text.as_bytes(), before.end, first.start) <= 1);
+            .filter(|before| count_line_breaks(self.text.as_bytes(), before.end, first.start) <= 1);
         let start = comment.map_or(first.start, |comment| comment.start);
         let signature = self.text.get(first.start..last.end).unwrap_or_default();
         let signature = signature.split(['(', '\n', ';']).next().unwrap_or_default();
         let signature = signature.get(..signature.floor_char_boundary(MAX_SIGNATURE)).unwrap_or_default();
         let before = |to: usize, row: u32, from: usize| {
-            row + u32::try_from(breaks(self.text.as_bytes(), from, to)).unwrap_or_default() + 1
+            row + u32::try_from(count_line_breaks(self.text.as_bytes(), from, to)).unwrap_or_default() + 1
         };
         let outer = inside.and_then(|at| self.symbols.get(at));
         let first_line = comment.map_or(first.row, |comment| comment.row) + 1;
@@ -542,7 +544,7 @@ impl Reader<'_> {
             signature: signature.trim().to_owned(),
             doc: comment
                 .and_then(|comment| self.text.get(comment.start..comment.end))
-                .map(doc::sentence)
+                .map(doc::first_sentence)
                 .unwrap_or_default(),
             visibility: Visibility::Public,
             local: false,

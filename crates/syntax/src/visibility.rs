@@ -1,41 +1,42 @@
-//! Who may use a symbol, as far as its own file tells.
+//! Visibility of symbols, as far as their own file tells.
 //!
-//! Most languages say it in words before the name, so that is where it is read, on broken text as well. A few say it with a
-//! sign in the name (Go, Python), or once for all that follows (C++, Ruby) or apart from the definition (`export { a }`).
+//! Most languages have keywords before the name, which are read as text, so that they are found in
+//! broken code as well. A few use the form of the name (Go, Python), a section for all that follows
+//! (C++, Ruby), or a statement apart from the definition (`export { a }`).
 
 use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
 use crate::language::Language;
-use crate::outline::{Kind, Symbol, Visibility};
+use crate::outline::{SymbolKind, Symbol, Visibility};
 
 use Visibility::{Private, Public, Restricted, Unknown};
 
-/// Definitions before a mark that may be named by it.
+/// Maximum definitions before a marker that it may name.
 const MAX_BACK: usize = 1_000;
-/// Bytes before a place that are looked at for the beginning of its line.
+/// Maximum bytes before a position that are searched for the beginning of its line.
 const MAX_LINE_BEFORE: usize = 200;
 
-/// Who may use it, by the words before its name, the name and what it lies in.
-pub(crate) fn of(
+/// Returns the visibility by the keywords before the name, the name and the enclosing symbol.
+pub(crate) fn visibility_of(
     language: Language,
-    kind: Kind,
+    kind: SymbolKind,
     before_name: &str,
     name: &str,
     outer: Option<&Symbol>,
 ) -> Visibility {
-    if outer.is_some_and(|outer| outer.local || outer.kind.hides()) {
+    if outer.is_some_and(|outer| outer.local || outer.kind.hides_definitions()) {
         return Private;
     }
-    // Values of an enumeration, and what an interface asks for, are seen wherever that is.
+    // Enum values and interface members are as visible as their type.
     let inherited = outer
         .filter(|outer| {
-            let asked_for = matches!(outer.kind, Kind::Interface | Kind::Trait);
-            kind == Kind::Variant || asked_for || (language == Language::Rust && outer.kind == Kind::Variant)
+            let asked_for = matches!(outer.kind, SymbolKind::Interface | SymbolKind::Trait);
+            kind == SymbolKind::Variant || asked_for || (language == Language::Rust && outer.kind == SymbolKind::Variant)
         })
         .map(|outer| outer.visibility);
-    let said = said(before_name);
+    let said = by_keyword(before_name);
     match language {
         Language::Rust => rust(kind, before_name, outer).or(inherited).unwrap_or(Private),
         Language::Python => python(name),
@@ -46,7 +47,7 @@ pub(crate) fn of(
         Language::Java => said.or(inherited).unwrap_or(Restricted),
         Language::CSharp => {
             let silent = if outer.is_some_and(|outer| outer.kind.is_type()) { Private } else { Restricted };
-            said.or(inherited).unwrap_or(if kind == Kind::Module { Public } else { silent })
+            said.or(inherited).unwrap_or(if kind == SymbolKind::Module { Public } else { silent })
         }
         Language::Kotlin | Language::Scala | Language::Php => said.or(inherited).unwrap_or(Public),
         Language::Swift => said.or(inherited).unwrap_or(Restricted),
@@ -57,11 +58,11 @@ pub(crate) fn of(
             }
             let exported = before_name.starts_with("export")
                 || ["exports.", "module."].iter().any(|start| before_name.starts_with(start))
-                || outer.is_some_and(|outer| outer.kind == Kind::Module && outer.visibility == Public);
+                || outer.is_some_and(|outer| outer.kind == SymbolKind::Module && outer.visibility == Public);
             if exported { Public } else { Private }
         }
         Language::C | Language::Cpp => {
-            let hidden = words(before_name).any(|word| word == "static")
+            let hidden = keywords(before_name).any(|word| word == "static")
                 && outer.is_none_or(|outer| !outer.kind.is_type());
             if hidden { Private } else { Public }
         }
@@ -77,8 +78,9 @@ pub(crate) fn of(
     }
 }
 
-/// Words of a definition's beginning that lie in no brackets: not what annotations are given.
-fn words(before_name: &str) -> impl Iterator<Item = &str> {
+/// Returns the keywords at a definition's beginning outside of brackets, so without the arguments
+/// of annotations.
+fn keywords(before_name: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     before_name
         .split_inclusive(|c: char| !c.is_alphanumeric() && c != '_')
@@ -94,9 +96,10 @@ fn words(before_name: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// By a word that most languages share. The strictest counts: `protected internal`, `private(set)`.
-fn said(before_name: &str) -> Option<Visibility> {
-    words(before_name)
+/// Returns the visibility by a keyword common to most languages. The strictest counts: `protected
+/// internal`, `private(set)`.
+fn by_keyword(before_name: &str) -> Option<Visibility> {
+    keywords(before_name)
         .filter_map(|word| match word {
             "public" | "open" | "export" => Some(Public),
             "protected" | "internal" | "package" => Some(Restricted),
@@ -106,7 +109,7 @@ fn said(before_name: &str) -> Option<Visibility> {
         .next()
 }
 
-fn rust(kind: Kind, before_name: &str, outer: Option<&Symbol>) -> Option<Visibility> {
+fn rust(kind: SymbolKind, before_name: &str, outer: Option<&Symbol>) -> Option<Visibility> {
     let word = before_name.trim_start();
     if let Some(rest) = word.strip_prefix("pub") {
         if rest.starts_with('(') {
@@ -116,12 +119,12 @@ fn rust(kind: Kind, before_name: &str, outer: Option<&Symbol>) -> Option<Visibil
             return Some(Public);
         }
     }
-    // What a trait asks for is as public as the trait.
+    // A trait's items are as public as the trait.
     let of_trait = outer.is_some_and(|outer| {
-        outer.kind == Kind::Impl && (outer.signature.contains(" for ") || outer.signature.ends_with(" for"))
+        outer.kind == SymbolKind::Impl && (outer.signature.contains(" for ") || outer.signature.ends_with(" for"))
     });
     match kind {
-        Kind::Impl => Some(Unknown),
+        SymbolKind::Impl => Some(Unknown),
         _ if of_trait => Some(Public),
         _ => None,
     }
@@ -132,8 +135,8 @@ fn python(name: &str) -> Visibility {
     if name.starts_with('_') && !special { Private } else { Public }
 }
 
-/// Whether a node says who may use others than what it stands at.
-pub(crate) fn is_mark(language: Language, node: Node<'_>, text: &str) -> bool {
+/// Returns true if a node sets the visibility of other symbols.
+pub(crate) fn is_marker(language: Language, node: Node<'_>, text: &str) -> bool {
     match language {
         Language::Ruby => {
             let written = text.get(node.byte_range()).unwrap_or_default();
@@ -143,7 +146,7 @@ pub(crate) fn is_mark(language: Language, node: Node<'_>, text: &str) -> bool {
     }
 }
 
-/// The word that a mark of Ruby begins with, and what it says.
+/// Returns the visibility that a marker of Ruby begins with, and the rest of its text.
 fn ruby_word(written: &str) -> Option<(Visibility, &str)> {
     let word = written.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
     let said = match word {
@@ -155,28 +158,28 @@ fn ruby_word(written: &str) -> Option<(Visibility, &str)> {
     Some((said, written.get(word.len()..).unwrap_or_default().trim_start_matches('(').trim()))
 }
 
-/// Who may use what the marks speak of.
-pub(crate) fn apply(language: Language, marks: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
+/// Applies the markers to the symbols.
+pub(crate) fn apply(language: Language, markers: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
     match language {
-        Language::Cpp | Language::Ruby => by_place(language, marks, text, symbols),
-        Language::JavaScript | Language::TypeScript | Language::Tsx => exported(marks, text, symbols),
+        Language::Cpp | Language::Ruby => apply_sections(language, markers, text, symbols),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => apply_exports(markers, text, symbols),
         _ => {}
     }
 }
 
-/// A type whose end hasn't come yet, and who may use what is defined in it from here on.
-struct Open {
+/// An enclosing type, and the visibility of its members from here on.
+struct OpenType {
     symbol: usize,
     end: usize,
     now: Visibility,
 }
 
-/// Marks that hold for what follows them in the same type.
-fn by_place(language: Language, marks: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
-    let mut open: Vec<Open> = Vec::new();
-    // What the file itself says, outside of any type.
+/// Applies markers that hold for the following members of the same type.
+fn apply_sections(language: Language, markers: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
+    let mut open: Vec<OpenType> = Vec::new();
+    // The visibility of symbols outside of any type.
     let mut outside = Public;
-    let mut marks = marks.iter().peekable();
+    let mut markers = markers.iter().peekable();
     for at in 0..symbols.len() {
         let Some((start, end, kind, inside)) = symbols
             .get(at)
@@ -184,10 +187,10 @@ fn by_place(language: Language, marks: &[Node<'_>], text: &str, symbols: &mut [S
         else {
             return;
         };
-        while let Some(mark) = marks.next_if(|mark| mark.start_byte() < start) {
-            open.retain(|one| one.end > mark.start_byte());
+        while let Some(marker) = markers.next_if(|marker| marker.start_byte() < start) {
+            open.retain(|one| one.end > marker.start_byte());
             let (before, inside) = (at, open.last().map(|one| one.symbol));
-            if let Some(said) = says(language, *mark, text, symbols, before, inside) {
+            if let Some(said) = apply_marker(language, *marker, text, symbols, before, inside) {
                 match open.last_mut() {
                     Some(last) => last.now = said,
                     None => outside = said,
@@ -200,42 +203,44 @@ fn by_place(language: Language, marks: &[Node<'_>], text: &str, symbols: &mut [S
             None if language == Language::Ruby && inside.is_none() => Some(outside),
             None => None,
         };
-        let taking = kind != Kind::Variant && (language == Language::Cpp || kind == Kind::Method);
+        let taking = kind != SymbolKind::Variant && (language == Language::Cpp || kind == SymbolKind::Method);
         if let (Some(symbol), Some(own), true) = (symbols.get_mut(at), own, taking) {
             symbol.visibility = own;
         }
-        if kind.is_type() || kind == Kind::Module {
-            let now = if language == Language::Cpp && kind == Kind::Class { Private } else { Public };
-            open.push(Open { symbol: at, end, now });
+        if kind.is_type() || kind == SymbolKind::Module {
+            let now = if language == Language::Cpp && kind == SymbolKind::Class { Private } else { Public };
+            open.push(OpenType { symbol: at, end, now });
         }
     }
-    // Marks after the last definition name what came before them; those around one speak of it.
-    for mark in marks {
-        open.retain(|one| one.end > mark.start_byte());
-        says(language, *mark, text, symbols, symbols.len(), open.last().map(|one| one.symbol));
+    // Markers after the last definition name earlier symbols; those around a definition apply to
+    // it.
+    for marker in markers {
+        open.retain(|one| one.end > marker.start_byte());
+        apply_marker(language, *marker, text, symbols, symbols.len(), open.last().map(|one| one.symbol));
     }
     if language == Language::Ruby {
-        around(text, symbols);
+        apply_wrapping(text, symbols);
     }
 }
 
-/// What a mark says of all that follows; or else what it says of the symbols that it names is written down.
-fn says(
+/// Returns the visibility that a marker sets for all that follows, or applies it to the symbols
+/// that it names.
+fn apply_marker(
     language: Language,
-    mark: Node<'_>,
+    marker: Node<'_>,
     text: &str,
     symbols: &mut [Symbol],
     before: usize,
     inside: Option<usize>,
 ) -> Option<Visibility> {
-    let written = text.get(mark.byte_range()).unwrap_or_default();
+    let written = text.get(marker.byte_range()).unwrap_or_default();
     if language == Language::Cpp {
-        return said(written);
+        return by_keyword(written);
     }
     let (said, rest) = ruby_word(written)?;
     if rest.is_empty() {
-        // A name alone in its line, not one of a call's.
-        let alone = mark.kind() == "identifier" && is_alone(text, mark);
+        // Only a name alone in its line, not one of a call.
+        let alone = marker.kind() == "identifier" && is_alone(text, marker);
         return alone.then_some(said);
     }
     let names: BTreeSet<&str> = rest
@@ -260,7 +265,8 @@ fn is_alone(text: &str, node: Node<'_>) -> bool {
         && (after.is_empty() || after.starts_with(['\n', '#']))
 }
 
-/// What stands before a place in its line, without blanks around it. Nothing where that is far more than a word.
+/// Returns the text before a position in its line, trimmed; `None` if that is far more than a
+/// keyword.
 fn line_before(text: &str, at: usize) -> Option<&str> {
     let start = text.ceil_char_boundary(at.saturating_sub(MAX_LINE_BEFORE));
     let near = text.get(start..at)?;
@@ -268,9 +274,9 @@ fn line_before(text: &str, at: usize) -> Option<&str> {
     line.or_else(|| (start == 0).then_some(near)).map(str::trim)
 }
 
-/// `private def a`.
-fn around(text: &str, symbols: &mut [Symbol]) {
-    for symbol in symbols.iter_mut().filter(|symbol| symbol.kind == Kind::Method) {
+/// Applies `private def a`.
+fn apply_wrapping(text: &str, symbols: &mut [Symbol]) {
+    for symbol in symbols.iter_mut().filter(|symbol| symbol.kind == SymbolKind::Method) {
         let line = line_before(text, symbol.definition.start).unwrap_or_default();
         if let Some((said, "")) = ruby_word(line) {
             symbol.visibility = said;
@@ -278,14 +284,14 @@ fn around(text: &str, symbols: &mut [Symbol]) {
     }
 }
 
-/// Names that are exported apart from their definition; and nothing is private in a text that exports nothing that way:
+/// Applies exports apart from their definitions. In a text without any, nothing is private, because
 /// it isn't a module.
-fn exported(marks: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
-    let names: BTreeSet<&str> = marks
+fn apply_exports(markers: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
+    let names: BTreeSet<&str> = markers
         .iter()
-        .map(|mark| {
-            let written = text.get(mark.byte_range()).unwrap_or_default();
-            let whole = match mark.kind() {
+        .map(|marker| {
+            let written = text.get(marker.byte_range()).unwrap_or_default();
+            let whole = match marker.kind() {
                 "export_statement" => {
                     let rest = written.strip_prefix("export").unwrap_or_default().trim_start();
                     rest.strip_prefix("default").or_else(|| rest.strip_prefix('=')).unwrap_or_default()
@@ -297,7 +303,7 @@ fn exported(marks: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
         .collect();
     for symbol in symbols.iter_mut().filter(|symbol| symbol.inside.is_none() && symbol.visibility == Private)
     {
-        if marks.is_empty() {
+        if markers.is_empty() {
             symbol.visibility = Unknown;
         } else if names.contains(symbol.name.as_str()) {
             symbol.visibility = Public;

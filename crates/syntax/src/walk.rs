@@ -1,148 +1,135 @@
-//! One way through a tree for all that is asked of it.
+//! A single walk of a syntax tree for everything that is extracted from it.
 //!
-//! Walking a tree costs a good part of what parsing it cost, and so does a query that is run over all of it. So there is
-//! one walk: a table says for each kind of node what it may be, and the language's query is only run on single nodes,
-//! those that one of its patterns begins with.
+//! Walking a tree costs a good part of what parsing costs, and so does running a query over all of
+//! it. So there is one walk: a table has the flags of each kind of node, and the language's query
+//! is only matched against nodes that one of its patterns begins with.
 
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use tree_sitter::Node;
+use tree_sitter::{Node, QueryCursor};
 
 use crate::imports::{self, Import};
 use crate::language::Language;
-use crate::outline::{Kind, MAX_SYMBOLS, is_attribute_kind, is_comment_kind};
+use crate::outline::{MAX_SYMBOLS, SymbolKind, is_attribute_kind, is_comment_kind};
 use crate::parse::MAX_DEPTH;
-use crate::pattern::{Matcher, Patterns, Role};
+use crate::query::{OutlineQuery, Role};
 use crate::references::MAX_REFERENCES;
 
-/// A pattern of the outline's query may begin with it.
+/// A pattern of the outline query may begin with it.
 const DEFINITION: u8 = 1;
-/// A name.
+/// It may be an import.
 const NAME: u8 = 1 << 1;
-/// It may bring something in.
+/// A comment, or an attribute of the following definition.
 const IMPORT: u8 = 1 << 2;
-/// A comment, or an attribute of what follows.
+/// Its children aren't visited.
 const LEADING: u8 = 1 << 3;
-/// Nothing in it is looked at.
-const CLOSED: u8 = 1 << 4;
-/// It may say who may use others than what it stands at.
-const MARK: u8 = 1 << 5;
+/// It may set the visibility of other symbols.
+const OPAQUE: u8 = 1 << 4;
+/// It is transparent: its children count as children of its parent (`#if`, `extern "C"`).
+const MARKER: u8 = 1 << 5;
 /// What lies in it counts as lying in what is around it: `#if`, `extern "C"`.
-const THIN: u8 = 1 << 6;
+const TRANSPARENT: u8 = 1 << 6;
 
-/// The kind of nodes that hold what doesn't parse, in every grammar.
+/// The kind of nodes for text that doesn't parse, in every grammar.
 const ERROR: u16 = u16::MAX;
 
-/// What is asked of a walk.
+/// The parts that a walk collects.
 #[derive(Clone, Copy)]
-pub(crate) enum Wanted {
-    /// What is defined.
+pub(crate) enum WalkScope {
+    /// Definitions only.
     Symbols,
     /// Names that are used and what is brought in as well.
     All,
 }
 
-/// A definition as the query finds it.
-pub(crate) struct Found<'tree> {
-    pub(crate) kind: Kind,
+/// A definition that the query found.
+pub(crate) struct Definition<'tree> {
+    pub(crate) kind: SymbolKind,
     pub(crate) node: Node<'tree>,
     pub(crate) name: Node<'tree>,
     pub(crate) parent: Option<Node<'tree>>,
-    /// The node with what adds only words to it.
+    /// The node with wrappers that only add keywords.
     pub(crate) whole: Node<'tree>,
     /// Which pattern of the query found it: the first one counts.
     pub(crate) pattern: usize,
 }
 
 /// A comment or an attribute.
-pub(crate) struct Leading {
+pub(crate) struct LeadingNode {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) column: usize,
     pub(crate) comment: bool,
 }
 
-/// A name where it stands.
-pub(crate) struct Name {
+/// A name and its position.
+pub(crate) struct NameNode {
     pub(crate) start: u32,
     pub(crate) end: u32,
     pub(crate) row: u32,
 }
 
-/// What a walk found, each in the order of the text.
+/// Results of a walk, each in text order.
 #[derive(Default)]
-pub(crate) struct Walked<'tree> {
-    pub(crate) found: Vec<Found<'tree>>,
-    pub(crate) leading: Vec<Leading>,
-    pub(crate) names: Vec<Name>,
+pub(crate) struct WalkResult<'tree> {
+    pub(crate) found: Vec<Definition<'tree>>,
+    pub(crate) leading: Vec<LeadingNode>,
+    pub(crate) names: Vec<NameNode>,
     pub(crate) imports: Vec<Import>,
-    /// Nodes that may say who may use others.
-    pub(crate) marks: Vec<Node<'tree>>,
+    /// Nodes that may set the visibility of other symbols.
+    pub(crate) markers: Vec<Node<'tree>>,
 }
 
-/// What a walk has to know of a language.
-struct Table {
+/// Everything that a walk needs to know of a language.
+struct LanguageTable {
     /// By a kind's number.
     flags: Vec<u8>,
-    query: Patterns,
-    /// By a kind's number, the patterns that begin with it.
-    patterns: BTreeMap<u16, Vec<usize>>,
+    query: OutlineQuery,
 }
 
-/// Tables, by the language's place among all.
-static TABLES: [OnceLock<Option<Table>>; Language::ALL.len()] =
+/// Tables, in the order of [`Language::ALL`].
+static TABLES: [OnceLock<Option<LanguageTable>>; Language::ALL.len()] =
     [const { OnceLock::new() }; Language::ALL.len()];
 
-fn table(language: Language) -> Option<&'static Table> {
+fn table(language: Language) -> Option<&'static LanguageTable> {
     let place = TABLES.get(language as usize)?;
-    place.get_or_init(|| Table::new(language).ok()).as_ref()
+    place.get_or_init(|| LanguageTable::new(language).ok()).as_ref()
 }
 
-/// What a language's query is faulty in, by tree-sitter's judgement too: that knows what a grammar can't give.
+/// Checks a language's query.
 pub(crate) fn check(language: Language) -> Result<(), String> {
-    let Some(grammar) = language.grammar() else { return Ok(()) };
-    crate::memory::prepare();
-    let query = tree_sitter::Query::new(&grammar(), language.outline_query());
-    query.map_err(|error| error.to_string())?;
-    Table::new(language).map(drop)
+    if language.grammar().is_none() { Ok(()) } else { LanguageTable::new(language).map(drop) }
 }
 
-impl Table {
+impl LanguageTable {
     fn new(language: Language) -> Result<Self, String> {
         let grammar = language.grammar().ok_or("no grammar")?();
-        let query = Patterns::read(&grammar, language.outline_query())?;
-        let kinds = || 0..u16::try_from(grammar.node_kind_count()).unwrap_or(u16::MAX);
-        let mut patterns: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
-        for (number, pattern) in query.all().iter().enumerate() {
-            let kind = pattern.kind().ok_or("a pattern begins with any kind")?;
-            patterns.entry(kind).or_default().push(number);
-        }
-        let flags = kinds()
+        let query = OutlineQuery::compile(&grammar, language.outline_query())?;
+        let kinds = 0..u16::try_from(grammar.node_kind_count()).unwrap_or(u16::MAX);
+        let flags = kinds
             .map(|id| {
                 if !grammar.node_kind_is_named(id) {
-                    return CLOSED;
+                    return OPAQUE;
                 }
                 let kind = grammar.node_kind_for_id(id).unwrap_or_default();
-                flags(language, kind) | if patterns.contains_key(&id) { DEFINITION } else { 0 }
+                flags(language, kind) | if query.patterns_of(id).is_empty() { 0 } else { DEFINITION }
             })
             .collect();
-        Ok(Self { flags, query, patterns })
+        Ok(Self { flags, query })
     }
 
     fn flags(&self, kind: u16) -> u8 {
         self.flags.get(usize::from(kind)).copied().unwrap_or_default()
     }
 
-    /// Whether what lies in these nodes is where the pattern looks for it.
+    /// Returns true if a pattern allows a node with these ancestors.
     fn fits(&self, pattern: usize, ancestors: &[Node<'_>]) -> bool {
-        let Some(pattern) = self.query.pattern(pattern) else { return false };
-        let places = &pattern.places;
+        let places = self.query.places(pattern);
         places.is_empty()
             || places.iter().any(|path| {
                 let mut around =
-                    ancestors.iter().rev().map(Node::kind_id).filter(|kind| self.flags(*kind) & THIN == 0);
-                // Where a text is broken, what is around something isn't told: the outermost kind may be missing.
+                    ancestors.iter().rev().map(Node::kind_id).filter(|kind| self.flags(*kind) & TRANSPARENT == 0);
+                // In broken code the outermost ancestor may be missing.
                 let broken = |nth: usize, kind: u16| nth + 1 == path.len() && kind == ERROR;
                 path.iter().rev().enumerate().all(|(nth, kinds)| {
                     around.next().is_some_and(|kind| kinds.contains(&kind) || broken(nth, kind))
@@ -151,12 +138,12 @@ impl Table {
     }
 }
 
-/// What a kind of node may be, but for definitions.
+/// Returns the flags of a kind of node, except for definitions.
 fn flags(language: Language, kind: &str) -> u8 {
     let name = kind.ends_with("identifier") || kind.ends_with("identifier_pattern");
     let unnamed = matches!(
         kind,
-        // Labels and operators; and what only holds a name.
+        // Labels and operators; and nodes that only wrap a name.
         "statement_identifier"
             | "operator_identifier"
             | "qualified_identifier"
@@ -178,14 +165,14 @@ fn flags(language: Language, kind: &str) -> u8 {
     };
     let mut flags = if (name && !unnamed) || other { NAME } else { 0 };
     if is_comment_kind(kind) {
-        flags |= LEADING | CLOSED;
+        flags |= LEADING | OPAQUE;
     } else if is_attribute_kind(kind) {
         flags |= LEADING;
     }
     if imports::may_import(language, kind) {
         flags |= IMPORT;
     }
-    let marks = match language {
+    let markers = match language {
         Language::Cpp => kind == "access_specifier",
         Language::Ruby => matches!(kind, "identifier" | "call"),
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
@@ -193,38 +180,37 @@ fn flags(language: Language, kind: &str) -> u8 {
         }
         _ => false,
     };
-    if marks {
-        flags |= MARK;
+    if markers {
+        flags |= MARKER;
     }
     if ["preproc_if", "preproc_el", "linkage_specification"].iter().any(|thin| kind.starts_with(thin)) {
-        flags |= THIN;
+        flags |= TRANSPARENT;
     }
     flags
 }
 
-/// Walks a tree. Nothing where parts lie in one another deeper than [`MAX_DEPTH`].
+/// Walks a tree; `None` if it is deeper than [`MAX_DEPTH`].
 pub(crate) fn walk<'tree>(
     language: Language,
     root: Node<'tree>,
     text: &str,
-    wanted: Wanted,
-) -> Option<Walked<'tree>> {
+    wanted: WalkScope,
+) -> Option<WalkResult<'tree>> {
     let table = table(language)?;
     let looked_at = match wanted {
-        Wanted::Symbols => !(NAME | IMPORT),
-        Wanted::All => !0,
+        WalkScope::Symbols => !(NAME | IMPORT),
+        WalkScope::All => !0,
     };
-    let matcher = Matcher::new(root);
-    let mut walk = Walk { language, table, text, matcher, walked: Walked::default() };
+    let mut walk = Walk { language, table, text, cursor: OutlineQuery::cursor(), walked: WalkResult::default() };
     let mut ancestors: Vec<Node<'tree>> = Vec::new();
     let mut cursor = root.walk();
     loop {
         let node = cursor.node();
         let flags = table.flags(node.kind_id()) & looked_at;
-        if flags & !(THIN | CLOSED) != 0 {
+        if flags & !(TRANSPARENT | OPAQUE) != 0 {
             walk.node(node, flags, &ancestors);
         }
-        if flags & CLOSED == 0 && cursor.goto_first_child() {
+        if flags & OPAQUE == 0 && cursor.goto_first_child() {
             ancestors.push(node);
             if ancestors.len() > MAX_DEPTH {
                 return None;
@@ -242,17 +228,17 @@ pub(crate) fn walk<'tree>(
 
 struct Walk<'a, 'tree> {
     language: Language,
-    table: &'a Table,
+    table: &'a LanguageTable,
     text: &'a str,
-    matcher: Matcher<'tree>,
-    walked: Walked<'tree>,
+    cursor: QueryCursor,
+    walked: WalkResult<'tree>,
 }
 
 impl<'tree> Walk<'_, 'tree> {
     fn node(&mut self, node: Node<'tree>, flags: u8, ancestors: &[Node<'tree>]) {
         if flags & NAME != 0 && self.walked.names.len() < MAX_REFERENCES {
             let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-            self.walked.names.push(Name {
+            self.walked.names.push(NameNode {
                 start: small(node.start_byte()),
                 end: small(node.end_byte()),
                 row: small(node.start_position().row),
@@ -264,35 +250,37 @@ impl<'tree> Walk<'_, 'tree> {
         if flags & IMPORT != 0 {
             imports::collect(self.language, node, ancestors, self.text, &mut self.walked.imports);
         }
-        // Some attributes have others in them.
+        // Some attributes contain others.
         let nested = || self.walked.leading.last().is_some_and(|last| node.start_byte() < last.end);
         if flags & LEADING != 0 && !nested() {
-            self.walked.leading.push(Leading {
+            self.walked.leading.push(LeadingNode {
                 start: node.start_byte(),
                 end: node.end_byte(),
                 column: node.start_position().column,
-                comment: flags & CLOSED != 0,
+                comment: flags & OPAQUE != 0,
             });
         }
-        if flags & MARK != 0 && crate::visibility::is_mark(self.language, node, self.text) {
-            self.walked.marks.push(node);
+        if flags & MARKER != 0 && crate::visibility::is_marker(self.language, node, self.text) {
+            self.walked.markers.push(node);
         }
     }
 
     fn definition(&mut self, node: Node<'tree>, ancestors: &[Node<'tree>]) {
-        let Self { table, text, matcher, walked: Walked { found: all, .. }, .. } = self;
-        let Some(patterns) = table.patterns.get(&node.kind_id()) else { return };
-        let mut fitting = patterns.iter().copied().filter(|number| table.fits(*number, ancestors)).peekable();
-        if fitting.peek().is_none() {
+        let Self { table, text, cursor, walked: WalkResult { found: all, .. }, .. } = self;
+        let query = &table.query;
+        if !query.patterns_of(node.kind_id()).iter().any(|pattern| table.fits(*pattern, ancestors)) {
             return;
         }
-        table.query.matches(fitting, node, text, matcher, &mut |pattern, captured| {
+        query.matches(cursor, node, text, |pattern, captures| {
+            if !table.fits(pattern, ancestors) {
+                return;
+            }
             let (mut definition, mut name, mut parent) = (None, None, None);
-            for (role, node) in captured {
-                match role {
-                    Role::Name => name = name.or(Some(*node)),
-                    Role::Parent => parent = parent.or(Some(*node)),
-                    Role::Definition(kind) => definition = Some((*kind, *node)),
+            for capture in captures {
+                match query.role(capture) {
+                    Role::Name => name = name.or(Some(capture.node)),
+                    Role::Parent => parent = parent.or(Some(capture.node)),
+                    Role::Definition(kind) => definition = Some((kind, capture.node)),
                     Role::Other => {}
                 }
             }
@@ -300,13 +288,13 @@ impl<'tree> Walk<'_, 'tree> {
                 && all.len() < MAX_SYMBOLS
             {
                 let whole = if found == node { whole(node, ancestors) } else { found };
-                all.push(Found { kind, node: found, name, parent, whole, pattern });
+                all.push(Definition { kind, node: found, name, parent, whole, pattern });
             }
         });
     }
 }
 
-/// The node with what of its ancestors adds only words to it.
+/// Returns the node with those ancestors that only add keywords.
 fn whole<'tree>(node: Node<'tree>, ancestors: &[Node<'tree>]) -> Node<'tree> {
     let mut whole = node;
     for parent in ancestors.iter().rev() {

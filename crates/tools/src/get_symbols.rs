@@ -5,7 +5,7 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_index::Snapshot;
-use journeyman_index::facts::Content;
+use journeyman_index::analysis::Content;
 use journeyman_index::query::{Corpus as _, SymbolEntry, definitions, full_name};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::StatKind;

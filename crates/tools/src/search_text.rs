@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
-use journeyman_index::facts::Content;
+use journeyman_index::analysis::Content;
 use journeyman_index::pattern::{candidates, literal};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::{ListOptions, StatKind, WorkspaceError};

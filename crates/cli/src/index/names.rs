@@ -6,7 +6,7 @@ use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{Docs, Place, is_document};
-use journeyman_index::facts::Content;
+use journeyman_index::analysis::Content;
 use journeyman_index::query::{Corpus as _, SymbolEntry};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;

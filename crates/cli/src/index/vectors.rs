@@ -30,7 +30,7 @@ pub(super) fn held(environment: &Environment, project: &Project) -> Result<Optio
     let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
     let Some(model) = vectorer(&config, environment, redactor)? else { return Ok(None) };
     let vectors = Vectors::open(project.index().directory(), &*model.embedder).context("the vectors")?;
-    if let Some(why) = vectors.found_damaged() {
+    if let Some(why) = vectors.damage_report() {
         tell!("note: {why}");
     }
     Ok(Some(Held { model, vectors }))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use journeyman_syntax::Node;
-use journeyman_syntax::outline::{Kind, is_attribute, is_comment, outline};
+use journeyman_syntax::outline::{SymbolKind, is_attribute, is_comment, outline};
 use journeyman_syntax::parse::Tree;
 
 use super::remark::{self, Remark};
@@ -31,7 +31,7 @@ const OPEN_LISTS: [&str; 8] = [
 pub(super) struct Side<'t> {
     pub(super) text: &'t str,
     /// What is defined where: the name of each symbol by the bytes of its definition.
-    labels: BTreeMap<(usize, usize), (Kind, String)>,
+    labels: BTreeMap<(usize, usize), (SymbolKind, String)>,
     /// The other text, whose remarks aren't any.
     own_remarks: &'t str,
 }
@@ -42,7 +42,7 @@ impl<'t> Side<'t> {
             .into_iter()
             .map(|symbol| {
                 let name = match symbol.kind {
-                    Kind::Impl => symbol.signature,
+                    SymbolKind::Impl => symbol.signature,
                     _ => {
                         symbol.parents.last().map_or_else(String::new, |parent| format!("{parent}."))
                             + &symbol.name
@@ -196,7 +196,7 @@ fn label(side: &Side<'_>, node: Node<'_>) -> (Option<String>, bool) {
         side.labels.get(&(range.start, next.end_byte()))
     });
     if let Some((kind, name)) = own {
-        let definition = !matches!(kind, Kind::Variable | Kind::Constant | Kind::Key);
+        let definition = !matches!(kind, SymbolKind::Variable | SymbolKind::Constant | SymbolKind::Key);
         return (Some(name.clone()), definition);
     }
     let mut inner = node;

@@ -1,4 +1,4 @@
-//! Which sections of the files that a query found have it.
+//! Search for sections in the files that a query found.
 
 use journeyman_protocol::RelPath;
 
@@ -8,37 +8,38 @@ use crate::segment::Id;
 use crate::snapshot::Snapshot;
 use crate::tokens::Tokenizer;
 
-/// Sections of one file that are shown.
+/// Maximum sections of one file in an answer.
 const OF_A_FILE: usize = 3;
-/// A section that has less than this much of its file's best one isn't shown.
+/// Minimum share of a section's score in that of its file's best one.
 const LEAST: f32 = 0.5;
-/// How often a heading's words count.
+/// Weight of the words of a heading.
 const HEADING_TIMES: u32 = 3;
-/// Where a word's count begins to matter little, as in BM25.
+/// BM25's saturation of a word's count.
 const K1: f32 = 1.2;
-/// Words of a section above which it is long: its words count less.
+/// Number of words above which a section is long: its words count less.
 const LONG: f32 = 400.0;
 
-/// Why a section was found.
+/// The reason why a section was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Why {
-    /// It names the symbol that was asked for.
+    /// The section mentions the symbol in question.
     Names,
-    /// It has the query's words: how much, comparable within an answer only.
+    /// The section has words of the query: the score, comparable within an answer only.
     Words(f32),
 }
 
-/// A section that was found.
+/// A section in an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Where it is.
+    /// The section.
     pub place: Place,
-    /// Why.
+    /// The reason why it was found.
     pub why: Why,
 }
 
-/// Sections that a query finds, the best first: those that name the symbol, if it is one, and then those that have the
-/// most of its words, of documents among the `files` that were found. `read` gives a file's text.
+/// Returns the sections that match a query, the best first: those that mention the symbol, if the
+/// query is one, and then those with the most of its words, of documents among the `files` found.
+/// `read` returns a file's text.
 #[must_use]
 pub fn find(
     snapshot: &Snapshot,
@@ -59,7 +60,7 @@ pub fn find(
     let mut tokenizer = Tokenizer::new();
     let mut by_words: Vec<(f32, Place)> = Vec::new();
     let documents = files.iter().filter(|hit| super::is_document(snapshot, hit.file));
-    // Better files come first, so more of them than are shown add nothing.
+    // Better files come first, so more of them than the answer holds add nothing.
     for hit in documents.take(limit) {
         let text = RelPath::parse(&hit.path).ok().and_then(|path| read(&path)).unwrap_or_default();
         by_words.extend(of_file(&mut docs, hit.file, &text, hit.score, query, &mut tokenizer));
@@ -74,7 +75,7 @@ pub fn find(
     found
 }
 
-/// The best sections of a file, each with its share of the file's score.
+/// Returns the best sections of a file, each with its share of the file's score.
 fn of_file(
     docs: &mut Docs<'_>,
     file: Id,
@@ -88,7 +89,7 @@ fn of_file(
     tokenizer.begin();
     let mut counted = Vec::with_capacity(sections.len());
     for (at, place) in sections.iter().enumerate() {
-        // Its own words, not those of the sections in it.
+        // The section's own words, without its subsections.
         let first = place.first_line.saturating_sub(1) as usize;
         let next =
             sections.get(at + 1).map_or(lines.len(), |next| next.first_line.saturating_sub(1) as usize);
@@ -105,7 +106,7 @@ fn of_file(
         let text = terms.get(term)?;
         query.terms.iter().find(|asked| asked.text == text).map(|asked| asked.weight)
     };
-    // How many of the file's sections have a word: what all have tells none apart.
+    // The number of the file's sections with a word: a word that all have distinguishes none.
     let mut having = vec![0_u32; terms.len()];
     for count in counted.iter().flatten() {
         if let Some(having) = having.get_mut(count.term as usize) {

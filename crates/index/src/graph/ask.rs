@@ -1,38 +1,39 @@
-//! Questions to the graph. All answers are in the same order whatever was indexed when: by distance, then by path.
+//! Queries of the graph. Results have the same order whatever the order of indexing: by distance,
+//! then by path.
 
 use super::{Edge, Graph};
 
-/// Files of an answer, at most: nobody reads more, and what reaches more reaches everything.
+/// Maximum files of a result: nobody reads more, and a change that reaches more reaches everything.
 pub const MAX_REACHED: usize = 20_000;
-/// Steps in a graph: a longer way than this is the same as none.
+/// Maximum distance in a graph.
 pub(super) const MAX_STEPS: u32 = 1_000;
-/// Files near one that count as such: what is near to everything isn't near to anything.
+/// Maximum files near a file: beyond that, being near says nothing.
 const MAX_NEAR: usize = 200;
-/// Steps at which a file is near.
+/// Maximum distance of a near file.
 const NEAR: u32 = 2;
 
-/// Visits where one can go from a file.
+/// Calls a function with the neighbours of a file.
 type Next<'a> = dyn Fn(u32, &mut dyn FnMut(u32)) + 'a;
 
-/// Which way edges are gone.
+/// The direction of a traversal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// To what a file depends on.
+    /// To a file's dependencies.
     Dependencies,
-    /// To what depends on it.
+    /// To a file's dependents.
     Dependents,
-    /// Both.
+    /// In both directions.
     Both,
 }
 
-/// A file that was come to.
+/// A file in a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
     /// The file.
     pub file: u32,
-    /// How many steps it is away.
+    /// Its distance in steps.
     pub distance: u32,
-    /// The file before it on the way, one step nearer.
+    /// The previous file on the way, one step nearer.
     pub from: u32,
     /// Its number among the trails.
     pub(super) trail: u32,
@@ -42,32 +43,32 @@ pub struct Reached {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Trail {
     pub(super) file: u32,
-    /// The number of the step before it; none where the way begins.
+    /// Number of the previous step; `None` at the beginning of the way.
     pub(super) from: Option<u32>,
-    /// How many there are before it.
+    /// Number of steps before it.
     pub(super) distance: u32,
 }
 
-/// What was reached, the nearest first, without where it began.
+/// Result of a traversal, the nearest files first, without the start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reach {
     /// By distance, then by path.
     pub files: Vec<Reached>,
     /// There are more than [`MAX_REACHED`].
     pub cut: bool,
-    /// Symbols were too many to be followed: it is told by files alone.
+    /// There were too many symbols to follow: the result is by files alone.
     pub by_files: bool,
-    /// The ways on which files were come to.
+    /// The ways to the files.
     pub(super) trails: Vec<Trail>,
 }
 
 impl Reach {
-    /// The way to a file, from where it began on, both ends with it.
+    /// Returns the way to a file, from its beginning on, both ends included.
     #[must_use]
     pub fn way(&self, file: u32) -> Vec<u32> {
         let Some(found) = self.files.iter().find(|found| found.file == file) else { return vec![file] };
         let trail = |at: u32| self.trails.get(at as usize);
-        // A step stands behind the one before it.
+        // A step comes after its previous one.
         let before = |step: &&Trail| trail(step.from?);
         let mut way: Vec<u32> =
             std::iter::successors(trail(found.trail), before).map(|step| step.file).collect();
@@ -76,17 +77,17 @@ impl Reach {
     }
 }
 
-/// Files that depend on each other in a circle.
+/// Files that depend on each other in a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cycle {
-    /// All of them, by path.
+    /// The files, by path.
     pub files: Vec<u32>,
-    /// A shortest way round from the first of them, which stands at the end again.
+    /// A shortest cycle through the first of them, which is repeated at the end.
     pub round: Vec<u32>,
 }
 
 impl Graph {
-    /// The files at most `depth` steps away.
+    /// Returns the files at most `depth` steps away.
     #[must_use]
     pub fn neighbours(&self, starts: &[u32], direction: Direction, depth: u32) -> Reach {
         self.reach(starts, depth, &|file, visit| {
@@ -99,8 +100,8 @@ impl Graph {
         })
     }
 
-    /// The files that depend on some, at most `depth` steps away, file by file. That a file is declared to be a part of
-    /// another one doesn't count. [`Graph::impact`] leaves out those that only seem to.
+    /// Returns the files that depend on some, at most `depth` steps away, file by file.
+    /// Declarations of parts don't count. [`Graph::impact`] is more precise.
     #[must_use]
     pub fn depending(&self, on: &[u32], depth: u32) -> Reach {
         self.reach(on, depth, &|file, visit| {
@@ -108,7 +109,8 @@ impl Graph {
         })
     }
 
-    /// The test files among some and what they affect, the nearest first: what is to be run after a change.
+    /// Returns the test files among some and their dependents, the nearest first: the tests to run
+    /// after a change.
     #[must_use]
     pub fn tests(&self, changed: &[u32], affected: &Reach) -> Vec<u32> {
         let is_test =
@@ -120,7 +122,7 @@ impl Graph {
     }
 
     fn reach(&self, starts: &[u32], depth: u32, next: &Next<'_>) -> Reach {
-        let mut seen = crate::bits::Bits::default();
+        let mut seen = crate::bit_set::BitSet::default();
         let mut level: Vec<u32> =
             starts.iter().copied().filter(|start| self.node(*start).is_some()).collect();
         level.sort_unstable();
@@ -162,7 +164,8 @@ impl Graph {
         reach
     }
 
-    /// A shortest way from a file to one that it depends on, both with it; the first by path of several.
+    /// Returns a shortest way from a file to one of its dependencies, both included; the first by
+    /// path of several.
     #[must_use]
     pub fn way(&self, from: u32, to: u32) -> Option<Vec<u32>> {
         if from == to {
@@ -172,7 +175,8 @@ impl Graph {
         Some(reach)
     }
 
-    /// A breadth-first search that ends at its aim, without a bound on files: it keeps a number for each.
+    /// A breadth-first search that ends at its target, without a limit of files: it keeps a number
+    /// for each.
     fn search(&self, from: u32, to: u32, counts: &dyn Fn(&Edge) -> bool) -> Option<Vec<u32>> {
         const UNSEEN: u32 = u32::MAX;
         let mut before = vec![UNSEEN; self.len()];
@@ -208,8 +212,8 @@ impl Graph {
         None
     }
 
-    /// Files that import each other in a circle, the largest circles first. Parts that a file declares don't count, and
-    /// neither do names: within a package they go to and fro.
+    /// Returns import cycles, the largest first. Declarations of parts don't count, and neither do
+    /// names: within a package they go in both directions.
     #[must_use]
     pub fn cycles(&self) -> Vec<Cycle> {
         let mut circles: Vec<Vec<u32>> =
@@ -224,16 +228,16 @@ impl Graph {
         circles.into_iter().filter_map(round).collect()
     }
 
-    /// The files near one, by their numbers in the snapshot, with how many steps they are away: what
-    /// [`query::Context`](crate::query::Context) takes. The nearest ones, and of equally near ones those that are bound
-    /// more closely.
+    /// Returns the files near one, by their numbers in the snapshot, with their distance: the input
+    /// of [`query::Context`](crate::query::Context). The nearest come first, and among equally near
+    /// ones the strongest dependencies.
     #[must_use]
     pub fn near(&self, file: u32) -> Vec<(u32, u32)> {
         let near = self.nearby(file).into_iter();
         near.filter_map(|(file, steps)| Some((self.node(file)?.file, steps))).collect()
     }
 
-    /// The same by their numbers here.
+    /// Does the same with the graph's numbers.
     #[must_use]
     pub fn nearby(&self, file: u32) -> Vec<(u32, u32)> {
         let reach = self.neighbours(&[file], Direction::Both, NEAR);
@@ -256,14 +260,14 @@ fn imports(edge: &Edge) -> bool {
     edge.line > 0 && !edge.part
 }
 
-/// Tarjan's strongly connected components, with a stack of our own: a graph may be one long chain.
+/// Tarjan's strongly connected components, with an explicit stack: a graph may be one long chain.
 struct Circles<'a> {
     graph: &'a Graph,
-    /// When each file was come to, counted from 1.
+    /// The order in which files were visited, counted from 1.
     order: Vec<u32>,
     low: Vec<u32>,
     open: Vec<u32>,
-    is_open: crate::bits::Bits,
+    is_open: crate::bit_set::BitSet,
     count: u32,
     found: Vec<Vec<u32>>,
 }
@@ -276,7 +280,7 @@ impl<'a> Circles<'a> {
             order: vec![0; files],
             low: vec![0; files],
             open: Vec::new(),
-            is_open: crate::bits::Bits::default(),
+            is_open: crate::bit_set::BitSet::default(),
             count: 0,
             found: Vec::new(),
         };

@@ -1,8 +1,9 @@
-//! Following a snapshot: what is known of unchanged files stays, the rest is resolved again.
+//! Updating the graph to a snapshot: results of unchanged files are kept, the rest is resolved
+//! again.
 //!
-//! A file's imports are resolved again where it changed, where a file came or went at a place that was looked at, and
-//! where settings of its language changed. Its names are looked up again where it changed, where its imports lead
-//! elsewhere, and where another set of files defines one of them.
+//! A file's imports are resolved again if it changed, if a file appeared or disappeared at a path
+//! that was looked up, or if settings of its language changed. Its names are looked up again if it
+//! changed, if its imports lead elsewhere, or if another set of files defines one of them.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,76 +16,78 @@ use super::names::{self, Row, Used};
 use super::paths::Tree;
 use super::resolve::{Key, Meant, Settings, resolve, touched};
 use super::{Edge, Node};
-use crate::bits::Bits;
-use crate::facts::Content;
+use crate::bit_set::BitSet;
+use crate::analysis::Content;
 use crate::segment::{Id, Segment, Words, uses};
 use crate::snapshot::{FileView, Snapshot};
 
-/// Files of settings that are read: a repository of more packages has somebody's packages in it.
+/// Maximum settings files: a repository with more packages contains third-party ones.
 const MAX_SETTINGS: usize = 20_000;
-/// Files of one segment from which on reading all its names at once costs less than one after the other.
+/// Number of files of one segment from which on reading all its names at once costs less than one
+/// after the other.
 const MANY: usize = 24;
-/// Items that one thread does sooner than several, and how many of more are done at once.
+/// Number of items from which on several threads are faster, and the size of their batches.
 const ALONE: usize = 512;
 const PIECE: usize = 128;
-/// Threads at most: somebody may be at work beside it.
+/// Maximum threads: other work may be going on.
 const MAX_THREADS: usize = 4;
-/// No number of a file.
+/// Marker for no file.
 const NONE: u32 = u32::MAX;
 
-/// What a text of the project says, by its path; nothing where it can't be read.
+/// A function that returns a text of the project by its path; `None` where it can't be read.
 pub(super) type Read<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// What was found of one file.
+/// The resolution of one file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FoundFile {
     /// By target.
     pub(super) edges: Vec<Edge>,
     pub(super) packages: Vec<u32>,
-    /// Numbers of the names that it lists where it imports files, sorted.
+    /// Numbers of the names in its import lists, sorted.
     pub(super) brought: Vec<u64>,
-    /// Places that were looked at, sorted.
+    /// Keys of the places that were looked up, sorted.
     pub(super) looked: Vec<u32>,
 }
 
-/// What was found of all files.
+/// The resolution of all files.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// By path.
     pub(super) nodes: Vec<Node>,
-    /// In their order.
+    /// In the order of the files.
     pub(super) files: Vec<FoundFile>,
     pub(super) packages: Vec<Box<str>>,
-    /// Empty where nothing changed.
+    /// Empty if nothing changed.
     pub(super) rows: Vec<Row>,
     pub(super) done: Done,
 }
 
-/// What following took.
+/// The work of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Done {
-    /// Files whose imports were resolved.
+    /// Number of files whose imports were resolved.
     pub resolved: usize,
-    /// Files whose names were looked up.
+    /// Number of files whose names were looked up.
     pub linked: usize,
-    /// Files that are new, changed or gone since the graph was kept.
+    /// Number of files that are new, changed or deleted since the graph was saved.
     pub changed: usize,
 }
 
-/// A place that was looked at, as it is kept: a few files are resolved in vain for it.
+/// Shortens a place's key for storage; collisions only cause needless resolutions.
 fn place(key: Key) -> u32 {
     ((key.0 ^ key.0 >> 32) & 0x00ff_ffff) as u32
 }
 
-/// The files of a snapshot, by path. Those whose path isn't text can't be imported by name and are left out.
+/// Returns the files of a snapshot, by path. Files with a path that isn't text can't be imported by
+/// name and are left out.
 fn nodes(snapshot: &Snapshot) -> Vec<Node> {
     let node = |(file, view): (Id, FileView<'_>)| {
         let record = view.record;
         let mut mark = Mark::default();
         mark.iter_mut().zip(record.hash).for_each(|(to, byte)| *to = byte);
-        // What wasn't read has no hash.
+        // A file that wasn't read has no hash.
         mark[0] ^= record.content as u8;
-        // A first look at it knows no names yet.
+        // A partial index doesn't have its names yet.
         mark[1] ^= u8::from(record.shallow);
         Some(Node {
             path: std::str::from_utf8(view.path_bytes()).ok()?.into(),
@@ -99,7 +102,8 @@ fn nodes(snapshot: &Snapshot) -> Vec<Node> {
     nodes
 }
 
-/// The graph of a snapshot, by what is kept of an earlier one; nothing where more files than `most` changed since.
+/// Returns the graph of a snapshot, based on an earlier one; `None` if more files than `most`
+/// changed since.
 pub(super) fn follow(
     snapshot: &Snapshot,
     kept: Option<&Kept>,
@@ -125,15 +129,15 @@ pub(super) fn follow(
     Some(Found { nodes, files, packages, rows, done })
 }
 
-/// What differs between what is kept and what is there now.
+/// The differences between the saved graph and the snapshot.
 struct Change {
-    /// By a file's number now: what it was, if it is the same.
+    /// By a file's number now: its earlier number, if it is the same.
     same: Vec<u32>,
-    /// By a file's number then: what it is now, if it is the same.
+    /// By a file's earlier number: its number now, if it is the same.
     now: Vec<u32>,
-    /// Files that came or went.
+    /// Files that appeared or disappeared.
     moved: Vec<String>,
-    /// Of settings, those that differ.
+    /// Settings files that differ.
     concerned: HashSet<Language>,
     count: usize,
 }
@@ -187,12 +191,12 @@ impl Change {
     }
 }
 
-/// What a file's imports mean, before anything is numbered.
+/// The meaning of a file's imports, before packages are numbered.
 struct Resolved {
     /// By target.
     imports: Vec<Edge>,
     packages: BTreeSet<String>,
-    /// As in [`FoundFile`].
+    /// See [`FoundFile`].
     brought: Vec<u64>,
     looked: Vec<u32>,
 }
@@ -202,7 +206,7 @@ struct Work<'a> {
     kept: Option<&'a Kept>,
     nodes: &'a [Node],
     change: &'a Change,
-    /// Packages' numbers, and their names by number.
+    /// Numbers of packages, and their names by number.
     packages: HashMap<String, u32>,
     names: Vec<Box<str>>,
 }
@@ -218,14 +222,14 @@ impl Work<'_> {
         number
     }
 
-    /// What is known of a file, with the numbers of today. Targets that are gone are left out.
+    /// Returns the resolution of a file with current numbers. Deleted targets are left out.
     fn known(&mut self, node: usize) -> FoundFile {
         let (Some(kept), Some(was)) = (self.kept, self.change.same.get(node)) else {
             return FoundFile::default();
         };
         let Some(old) = kept.files.get(*was as usize) else { return FoundFile::default() };
         let now = |edge: &Edge| {
-            // A file that changed keeps its place among the others.
+            // A changed file keeps its position among the others.
             let path = &kept.files.get(edge.to as usize)?.path;
             let to = match self.change.now.get(edge.to as usize) {
                 Some(now) if *now != NONE => *now,
@@ -241,19 +245,19 @@ impl Work<'_> {
             .map(|name| &**name)
             .collect();
         let packages = packages.into_iter().map(|name| self.package(name)).collect();
-        // Only what is kept anew needs them.
+        // Only a new save needs them.
         let looked = if self.change.count == 0 { Vec::new() } else { kept.looked(old) };
         FoundFile { edges, packages, brought: old.brought.to_vec(), looked }
     }
 
-    /// Files in the order in which a snapshot has them: what lies beside each other is read together.
+    /// Returns files in the order of the snapshot: neighbours are read together.
     fn in_order(&self, mut files: Vec<u32>) -> Vec<u32> {
         files.sort_unstable_by_key(|node| self.nodes.get(*node as usize).map(|node| node.file));
         files
     }
 
-    /// Resolves what has to be, and says whose imports lead elsewhere now.
-    fn resolve_again(&mut self, files: &mut [FoundFile], read: &Read<'_>, done: &mut Done) -> Bits {
+    /// Resolves files where needed, and returns those whose imports lead elsewhere now.
+    fn resolve_again(&mut self, files: &mut [FoundFile], read: &Read<'_>, done: &mut Done) -> BitSet {
         let places: HashSet<u32> =
             self.change.moved.iter().flat_map(|path| touched(path)).map(place).collect();
         let needs = |node: &usize| {
@@ -265,7 +269,7 @@ impl Work<'_> {
         };
         let again: Vec<u32> = (0..self.nodes.len()).filter(needs).map(|node| node as u32).collect();
         done.resolved = again.len();
-        let mut moved = Bits::default();
+        let mut moved = BitSet::default();
         if again.is_empty() {
             return moved;
         }
@@ -288,7 +292,7 @@ impl Work<'_> {
         moved
     }
 
-    /// What a file's imports mean.
+    /// Resolves a file's imports.
     fn resolved(&self, number: u32, tree: &Tree<'_>, settings: &Settings) -> Option<Resolved> {
         let node = self.nodes.get(number as usize)?;
         let (view, language) = (self.snapshot.file(node.file)?, node.language?);
@@ -298,7 +302,7 @@ impl Work<'_> {
         let mut packages = BTreeSet::new();
         let mut brought = Vec::new();
         for (import, meant) in imports.iter().zip(edges.meant) {
-            // `mod x;` says that a file is a part of this one, and not yet that this one needs it.
+            // `mod x;` declares a file as a part of this one, not yet as a dependency.
             let part = language == Language::Rust
                 && import.relative
                 && import.up == 0
@@ -327,7 +331,7 @@ impl Work<'_> {
         Some(Resolved { imports, packages, brought, looked })
     }
 
-    /// What the settings say of the languages that are to be resolved.
+    /// Reads the settings for the languages that are to be resolved.
     fn settings(&self, again: &[u32], read: &Read<'_>) -> Settings {
         let languages: HashSet<Language> =
             again.iter().filter_map(|node| self.nodes.get(*node as usize)?.language).collect();
@@ -341,7 +345,7 @@ impl Work<'_> {
         settings
     }
 
-    /// Which file defines which name now.
+    /// Returns the definers of all names.
     fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         if let Some(kept) = self.kept {
@@ -372,8 +376,8 @@ impl Work<'_> {
         names::definitions(symbols.filter_map(|symbol| view.segment().symbol(symbol)))
     }
 
-    /// Looks up again what names mean.
-    fn link_again(&self, files: &mut [FoundFile], rows: &[Row], moved: Bits, done: &mut Done) {
+    /// Looks up the meaning of names again.
+    fn link_again(&self, files: &mut [FoundFile], rows: &[Row], moved: BitSet, done: &mut Done) {
         let mut again = moved;
         for node in (0..self.nodes.len()).filter(|node| !self.change.is_same(*node)) {
             again.insert(node as u32);
@@ -387,7 +391,7 @@ impl Work<'_> {
         let mut by_segment = Names::default();
         let mut from = 0;
         while let Some(first) = again.get(from).and_then(|node| self.view(*node)) {
-            // Those of one segment stand together.
+            // Files of one segment are consecutive.
             let rest = again.get(from..).unwrap_or_default();
             let same = |node: &&u32| {
                 self.view(**node).is_some_and(|view| std::ptr::eq(view.segment(), first.segment()))
@@ -408,7 +412,7 @@ impl Work<'_> {
         }
     }
 
-    /// A file's edges with what the names say that it uses.
+    /// Combines a file's imports with the names that it uses.
     fn linked(&self, node: u32, files: &[FoundFile], names: &Names, rows: &[Row]) -> Option<Vec<Edge>> {
         let (view, file) = (self.view(node)?, files.get(node as usize)?);
         let imports: Vec<u32> = imported(&file.edges).collect();
@@ -422,11 +426,12 @@ impl Work<'_> {
         self.snapshot.file(self.nodes.get(node as usize)?.file)
     }
 
-    /// The names that other files define now than were kept.
+    /// Returns the names with other definers than in the saved graph.
     fn other_names(&self, rows: &[Row]) -> HashSet<u64> {
         let mut names = HashSet::new();
         let Some(kept) = self.kept else { return names };
-        // A file's definitions by its path: what it had and has no more, what it has and hadn't. One that is of
+        // A file's definitions by its path: those it had and has no more, and new ones. A file that
+        // changed its family of languages has nothing in common with its former self.
         // another family now had and has nothing in common.
         let mut had: HashMap<(&str, u8), HashSet<u64>> = HashMap::new();
         for (name, file) in kept.rows() {
@@ -448,7 +453,7 @@ impl Work<'_> {
     }
 
     /// Adds the files that use one of some names.
-    fn users_of(&self, wanted: &HashSet<u64>, users: &mut Bits) {
+    fn users_of(&self, wanted: &HashSet<u64>, users: &mut BitSet) {
         if wanted.is_empty() {
             return;
         }
@@ -470,12 +475,12 @@ impl Work<'_> {
     }
 }
 
-/// The files that are imported.
+/// Returns the imported files.
 fn imported(edges: &[Edge]) -> impl Iterator<Item = u32> {
     edges.iter().filter(|edge| edge.line > 0).map(|edge| edge.to)
 }
 
-/// Imports with what names say; both by target.
+/// Merges imports with dependencies by names; both by target.
 fn joined(imports: &[Edge], links: &[Edge]) -> Vec<Edge> {
     let mut all: Vec<Edge> = imports.iter().map(|edge| Edge { names: 0, ..*edge }).collect();
     for link in links {
@@ -491,7 +496,7 @@ fn joined(imports: &[Edge], links: &[Edge]) -> Vec<Edge> {
     all
 }
 
-/// Puts packages into the order of their names, and leaves out those that nobody needs any more.
+/// Sorts packages by name, and drops unused ones.
 fn sorted_packages(names: Vec<Box<str>>, files: &mut [FoundFile]) -> Vec<Box<str>> {
     let needed: HashSet<u32> = files.iter().flat_map(|file| &file.packages).copied().collect();
     let mut order: Vec<u32> = (0..names.len() as u32).filter(|name| needed.contains(name)).collect();
@@ -511,10 +516,11 @@ fn sorted_packages(names: Vec<Box<str>>, files: &mut [FoundFile]) -> Vec<Box<str
     order.into_iter().filter_map(|name| names.get(name as usize).cloned()).collect()
 }
 
-/// What the names that files of a segment use are defined by.
+/// Definitions of the names that the files of a segment use.
 #[derive(Default)]
 struct Names {
-    /// By a name's place in the segment's dictionary, where all were read at once; nothing of one that nobody defines.
+    /// By a name's position in the segment's dictionary, where all were read at once; `None` for a
+    /// name without definitions.
     all: Vec<Option<Used>>,
 }
 
@@ -534,7 +540,7 @@ impl Names {
         }
     }
 
-    /// The names that a file uses and somebody defines.
+    /// Returns the names that a file uses and another one defines.
     fn used(&self, view: &FileView<'_>, rows: &[Row]) -> Vec<Used> {
         let (places, _) = view.segment().details(&view.record);
         let words = view.segment().words(Words::Used);
@@ -546,8 +552,8 @@ impl Names {
     }
 }
 
-/// Does something with all items, piece by piece, on several threads where there are many; what comes of it is in the items'
-/// order.
+/// Processes all items in batches, on several threads where there are many; the results are in the
+/// items' order.
 fn shared_out<T: Sync, R: Send>(items: &[T], each: impl Fn(&[T]) -> R + Sync) -> Vec<R> {
     if items.len() < ALONE {
         return vec![each(items)];

@@ -1,11 +1,11 @@
-//! Files that are gone, put back into a graph: who needed them.
+//! Deleted files, put back into a graph to find their dependents.
 //!
-//! An import that meant one of them means nothing now, or something else. So imports that may have meant one are resolved
-//! again as if it were still there; and where its text is at hand, whoever uses a name of it that nothing defines any more
-//! needed it too.
+//! An import of a deleted file now means nothing, or something else. So imports that may have meant
+//! one are resolved again as if it still existed; and where its text is known, files that use a
+//! name of it that nothing defines any more are dependents too.
 
 use hashbrown::HashMap;
-use journeyman_syntax::facts;
+use journeyman_syntax::analysis;
 use journeyman_syntax::language::Language;
 
 use super::names::{Role, role};
@@ -14,25 +14,25 @@ use super::resolve::{Meant, Settings, last, parent, resolve};
 use super::units::Units;
 use super::{Edge, Graph, Node, WHOLE, names};
 use crate::Snapshot;
-use crate::facts::Flags;
+use crate::analysis::Flags;
 
-/// Files that are put back, at most.
+/// Maximum deleted files that are put back.
 const MAX_GONE: usize = 2_000;
-/// Files of settings that are read, as when a graph is made.
+/// Maximum settings files, as for building a graph.
 const MAX_SETTINGS: usize = 20_000;
 
-/// A file that is gone.
+/// A deleted file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Gone {
-    /// Where it was.
+    /// Its path.
     pub path: String,
-    /// What was in it, if that is known.
+    /// Its text, if known.
     pub text: Option<String>,
 }
 
 impl Graph {
-    /// The same graph with files that are gone: with who needed them, and without what they needed. Numbers of files are
-    /// others in it. Those that are there again are left out.
+    /// Returns the graph with deleted files: with their dependents, and without their dependencies.
+    /// Files have other numbers in it. Files that exist again are left out.
     #[must_use]
     pub fn with_gone(
         &self,
@@ -90,13 +90,13 @@ fn lost(gone: &Gone) -> Node {
         // No snapshot has it.
         file: u32::MAX,
         mark: Default::default(),
-        language: Language::of_path(&gone.path),
+        language: Language::from_path(&gone.path),
         flags: Flags::default(),
     }
 }
 
 struct Lost<'a> {
-    /// All files, with those that are gone.
+    /// All files, with the deleted ones.
     nodes: &'a [Node],
     snapshot: &'a Snapshot,
     gone: &'a [&'a Gone],
@@ -107,9 +107,9 @@ impl Lost<'_> {
         self.nodes.binary_search_by(|node| (*node.path).cmp(path)).ok().map(|at| at as u32)
     }
 
-    /// Who imported them.
+    /// Finds the files that imported them.
     fn imports(&self, read: &dyn Fn(&str) -> Option<String>) -> Vec<(u32, Edge)> {
-        // By the words that an import of one has to have.
+        // By the words that an import of one must contain.
         let mut words: Vec<String> = Vec::new();
         for gone in self.gone {
             let name = last(&gone.path);
@@ -131,7 +131,8 @@ impl Lost<'_> {
             let may_mean = imports.iter().any(|import| {
                 let target = import.target.to_lowercase();
                 let has = |text: &str| words.iter().any(|word| text.contains(word.as_str()));
-                // What is named by its place alone (`from . import x`) has no words, or not its own.
+                // A module named by its position alone (`from . import x`) has no words, or not its
+                // own.
                 at_root
                     || import.relative
                     || has(&target)
@@ -167,19 +168,19 @@ impl Lost<'_> {
         settings
     }
 
-    /// Who uses names of theirs that nothing defines any more.
+    /// Finds the files that use names of theirs that nothing defines any more.
     fn users(&self) -> Vec<(u32, Edge)> {
         let mut by_file: HashMap<u32, u32> = HashMap::with_capacity(self.nodes.len());
         by_file.extend((0..).zip(self.nodes).map(|(number, node)| (node.file, number)));
         let mut found = Vec::new();
         for gone in self.gone {
-            let language = Language::of_path(&gone.path);
+            let language = Language::from_path(&gone.path);
             let (Some(to), Some(text), Some(family)) =
                 (self.number(&gone.path), &gone.text, names::family(language))
             else {
                 continue;
             };
-            let Some(facts) = language.and_then(|language| facts::read(language, text).ok()) else {
+            let Some(facts) = language.and_then(|language| analysis::analyse(language, text).ok()) else {
                 continue;
             };
             let mut own: Vec<&str> = facts

@@ -1,11 +1,13 @@
-//! What a change may matter for: from symbol to symbol, by the names that are used.
+//! The impact of a change, followed from symbol to symbol by the names that are used.
 //!
-//! A file that uses a changed function in one of its own hands the change on to those who use that one, and to nobody who
-//! uses something else of it. So what is followed are places: the symbols that a change reaches, and of a file in which names
-//! tell nothing, the file. Nothing is type-checked, and it errs on the side of more (`docs/graph.md` has the rules).
+//! A change propagates from a function to the functions that use it, not to users of other symbols
+//! of the same file. So the analysis follows places: the symbols that a change reaches, and whole
+//! files where names say nothing. Nothing is type-checked, and the result errs on the side of more
+//! (`docs/graph.md` has the rules).
 //!
-//! A library's `lib.rs`, a package's `__init__.py`, an `index.ts` imports everything, and everybody imports it. What only imports
-//! a file, and uses nothing of it itself, hands that on to those who use one of its names, and to nobody else.
+//! A library's `lib.rs`, a package's `__init__.py`, an `index.ts` imports everything, and every
+//! file imports it. A change passes through a file that only re-exports it, without using it, to
+//! the users of its names only.
 
 mod part;
 mod seen;
@@ -15,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use hashbrown::{HashMap, HashSet};
-use journeyman_syntax::outline::Kind;
+use journeyman_syntax::outline::SymbolKind;
 
 use super::Graph;
 use super::ask::{MAX_REACHED, MAX_STEPS, Reach, Reached, Trail};
@@ -30,12 +32,12 @@ const MAX_WORK: usize = 20_000_000;
 /// The family of C and C++, where what one file defines another one declares.
 const C: u8 = 6;
 
-/// What changes.
+/// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// The file, by its number in the graph.
+    /// Number of the file in the graph.
     pub file: u32,
-    /// What of it; all where nothing is given.
+    /// The changed part; `None` for the whole file.
     pub part: Option<Part>,
 }
 
@@ -45,22 +47,22 @@ impl From<u32> for Changed {
     }
 }
 
-/// Where a change is felt.
+/// A place that a change reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum At {
-    /// Everything that the file has.
+    /// The whole file.
     File,
-    /// What is done when it is loaded.
+    /// Code that runs when the file is loaded.
     Top,
-    /// A symbol of it, by its number there.
+    /// A symbol of the file, by its number.
     Symbol(u32),
-    /// A type, of which something that belongs to it is another one now.
+    /// A type, one of whose members has changed.
     Type(u32),
-    /// It imports what changed.
+    /// An import of the changed symbol.
     Import,
 }
 
-/// A place to go on from, and how it was come to.
+/// A place to continue from, and the way to it.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     file: u32,
@@ -69,20 +71,20 @@ struct Place {
     trail: u32,
 }
 
-/// A name that is looked for.
+/// A name whose users are searched.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     name: &'a str,
     role: Role,
     /// The file that defines it.
     file: u32,
-    /// Where it stands there, if it still does.
+    /// Its position there, if it still exists.
     trail: u32,
 }
 
 impl Graph {
-    /// The files that a change may matter for, at most `depth` steps away. That a file is declared to be a part of
-    /// another one doesn't count.
+    /// Returns the files that a change may affect, at most `depth` steps away. Declarations of
+    /// parts don't count.
     #[must_use]
     pub fn impact(&self, snapshot: &Snapshot, changed: &[Changed], depth: u32) -> Reach {
         let files = || changed.iter().map(|changed| changed.file).collect::<Vec<_>>();
@@ -96,13 +98,13 @@ struct Follow<'a> {
     graph: &'a Graph,
     known: Known<'a>,
     depth: u32,
-    /// The least steps to a place.
+    /// The minimum distance of each place.
     best: HashMap<(u32, At), u32>,
-    /// Places to go on from, by their steps.
+    /// Places to continue from, by their distance.
     left: BTreeMap<u32, Vec<Place>>,
     trails: Vec<Trail>,
     found: HashMap<u32, Reached>,
-    /// Files of which those were told who have it by nothing that is named.
+    /// Files whose unnamed users were already followed.
     opened: HashSet<u32>,
     work: usize,
 }
@@ -122,7 +124,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// What is reached; nothing where that would take too long.
+    /// Follows the changes; `None` if that would take too long.
     fn from(mut self, changed: &[Changed]) -> Option<Reach> {
         let mut changed: Vec<&Changed> =
             changed.iter().filter(|changed| self.graph.node(changed.file).is_some()).collect();
@@ -149,7 +151,7 @@ impl<'a> Follow<'a> {
                         return None;
                     }
                 }
-                // Within a file no step is made.
+                // Within a file the distance stays the same.
                 places = self.left.remove(&distance).unwrap_or_default();
             }
             if self.found.len() > MAX_REACHED {
@@ -194,7 +196,8 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// The names that a line brings in; none if it does something else, or brings in what it doesn't name.
+    /// Returns the names that a line imports; none if it isn't an import, or imports something
+    /// unlisted.
     fn imported_by(&mut self, file: u32, line: u32) -> Vec<String> {
         let (imports, ends) = (self.known.imports(file), self.known.ends(file));
         let here = imports.iter().zip(&*ends).filter(|(import, end)| import.line <= line && line <= **end);
@@ -202,8 +205,8 @@ impl<'a> Follow<'a> {
         if names.iter().any(|name| name == ALL || name == UNNAMED) { Vec::new() } else { names }
     }
 
-    /// Goes on from a name that means something else in a file from now on: to where it is used there, also by another name,
-    /// and to whom the file hands it on.
+    /// Continues from a name whose meaning changes in a file: to its uses there, also under an
+    /// alias, and to the users to whom the file re-exports it.
     fn brought(&mut self, wanted: Wanted<'_>) {
         let seen = self.known.seen(wanted.file);
         self.uses(wanted);
@@ -224,7 +227,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Goes to a place of a file that sees another one's names; `seen` tells by what.
+    /// Continues to the uses of another file's names in a file; `seen` tells how they are visible.
     fn step(&mut self, file: u32, at: At, from: u32, seen: Option<&Seen>) {
         let Some(before) = self.trails.get(from as usize).map(|trail| trail.file) else { return };
         let known = self.distance(from);
@@ -242,7 +245,7 @@ impl<'a> Follow<'a> {
         self.put(Place { file, at, trail }, distance);
     }
 
-    /// How many steps a place is away.
+    /// Returns the distance of a place.
     fn distance(&self, trail: u32) -> u32 {
         self.trails.get(trail as usize).map_or(0, |trail| trail.distance)
     }
@@ -269,11 +272,11 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Goes on from all of a file.
+    /// Continues from a whole file.
     fn whole(&mut self, file: u32, trail: u32) {
         let graph = self.graph;
         let Some(symbols) = self.known.symbols(file).filter(|symbols| symbols.has_own()) else {
-            // Names tell nothing of it.
+            // Names say nothing about it.
             for edge in graph.back(file).iter().filter(|edge| edge.depends()) {
                 self.step(edge.to, At::File, trail, None);
             }
@@ -281,7 +284,7 @@ impl<'a> Follow<'a> {
         };
         let behind = self.distance(trail) > 0;
         for edge in graph.importers(file) {
-            // What a changed file hands on may have changed with it.
+            // Names that a changed file re-exports may have changed with it.
             if edge.names > 0 || !self.known.wants_another(edge.to, file, behind) {
                 self.step(edge.to, At::Import, trail, None);
             }
@@ -295,7 +298,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Goes on from what a changed file hands on: that may be other things now.
+    /// Continues from the names that a changed file re-exports: their meaning may have changed.
     fn hand_on(&mut self, file: u32, trail: u32) {
         let graph = self.graph;
         if self.known.brings_all(file) {
@@ -313,7 +316,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Goes on from what a file does when it is loaded: to those who import it for that.
+    /// Continues from a file's load-time code: to the files that import it for that.
     fn loaded(&mut self, file: u32, trail: u32) {
         let graph = self.graph;
         self.open(file, trail);
@@ -325,7 +328,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Goes on to those who have a file by nothing that is named.
+    /// Continues to the files that use a file without naming anything of it.
     fn open(&mut self, file: u32, trail: u32) {
         if !self.opened.insert(file) {
             return;
@@ -339,7 +342,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Goes on from a symbol: to those who use it, and to what it is a part of.
+    /// Continues from a symbol: to its users, and to its enclosing symbols.
     fn symbol(&mut self, symbols: &Symbols, own: u32, place: Place) {
         let Place { file, at, trail } = place;
         let Some(symbol) = symbols.get(own) else { return };
@@ -355,15 +358,17 @@ impl<'a> Follow<'a> {
                 self.step(file, At::Symbol(member), trail, None);
             }
         }
-        if symbol.kind == Kind::Impl {
+        if symbol.kind == SymbolKind::Impl {
             self.owner(file, None, &symbol.name, trail);
         } else if let Some((at, name)) = symbols.owner(own) {
-            // Who has a value of a type needn't know where that is: by whoever made it the change comes to them.
+            // Code with a value of a type needn't know where the type is: the change comes to it
+            // from the value's creator.
             self.owner(file, at, name, trail);
         }
     }
 
-    /// Goes on to where the header that a file includes declares what it defines: by that everybody else has it.
+    /// Continues to the declarations in an included header: other files see the definitions by
+    /// those.
     fn declared(&mut self, file: u32, name: &str, trail: u32) {
         let definers = self.known.named(name).definers.clone();
         let included = |definer: &u32| self.graph.edge(file, *definer).is_some_and(|edge| edge.line > 0);
@@ -375,7 +380,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Goes on to the type that something belongs to.
+    /// Continues to the type of a member.
     fn owner(&mut self, file: u32, own: Option<u32>, name: &str, trail: u32) {
         if let Some(own) = own {
             self.step(file, At::Type(own), trail, None);
@@ -398,7 +403,7 @@ impl<'a> Follow<'a> {
         };
         let (meant, strangers): (Vec<u32>, Vec<u32>) =
             meant.into_iter().partition(|definer| self.graph.units.are_one(file, *definer));
-        // What is added to somebody else's type has who knows of the addition.
+        // Additions to another file's type are used by files that know of the addition.
         if !strangers.is_empty() {
             self.uses(Wanted { name, role: Role::Own, file, trail });
         }
@@ -410,7 +415,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Goes on to those who use a name.
+    /// Continues to the users of a name.
     fn uses(&mut self, wanted: Wanted<'_>) {
         let Wanted { name, role, file, .. } = wanted;
         let (named, seen) = (self.known.named(name), self.known.seen(file));
@@ -423,7 +428,7 @@ impl<'a> Follow<'a> {
                 if is_another || self.known.family(*user) != family {
                     continue;
                 }
-                // By a member's name alone nothing comes in.
+                // A member's name alone doesn't lead from outside.
                 let handed_on = seen.by(*user).flatten().is_some();
                 if role == Role::Member && handed_on && !others.is_empty() && !self.known.brings_all(*user) {
                     continue;
@@ -436,7 +441,8 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Goes on to where a file uses a name, and says whether it does so elsewhere than where it imports it.
+    /// Continues to the uses of a name in a file, and returns true if there are any besides
+    /// imports.
     fn used_in(&mut self, wanted: Wanted<'_>, user: u32, lines: &[u32], seen: &Rc<Seen>) -> bool {
         let Some(symbols) = self.known.symbols(user) else {
             self.step(user, At::File, wanted.trail, Some(seen));
@@ -468,7 +474,7 @@ impl<'a> Follow<'a> {
         is_used
     }
 
-    /// Goes on to those who use a name by another one that a file gives to it while it hands it on.
+    /// Continues to the users of a name under an alias that a file re-exports it by.
     fn used_renamed(&mut self, wanted: Wanted<'_>, seen: &Rc<Seen>) {
         let aliases = self.known.aliases(wanted.file);
         for (hub, alias) in aliases.get(wanted.name).into_iter().flatten() {
@@ -479,7 +485,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// The same within the file that gives the name.
+    /// Does the same within the file that defines the alias.
     fn used_renamed_in(&mut self, wanted: Wanted<'_>, file: u32, seen: &Rc<Seen>) {
         let renamed = self.known.renamed(file);
         for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {

@@ -1,7 +1,8 @@
-//! The graph's file: what was found of each file, so that only what changed is looked at again.
+//! The graph's file: the resolution of each file, so that only changed files are resolved again.
 //!
-//! `JMGRAPH`, a version, the BLAKE3 of what follows; then the files by path with their edges, packages and the places
-//! that were looked at, the packages' names, and which file defines which name. It is replaced as a whole.
+//! `JMGRAPH`, a version, the BLAKE3 hash of the rest; then the files by path with their edges,
+//! packages and looked-up places, the packages' names, and the definers of names. It is replaced as
+//! a whole.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -17,24 +18,24 @@ use super::{Edge, follow::Found};
 use crate::IndexError;
 use crate::segment::{Cursor, map, put, put_bytes, version};
 
-/// What the file begins with. The version of what is found stands behind it.
+/// The magic bytes. The version follows them.
 const MAGIC: &[u8; 8] = b"JMGRAPH\x01";
 const SUM: usize = 32;
-/// Counted up with each change of what is found: how imports are resolved, which names count.
+/// Incremented with each change of the results: how imports are resolved, which names count.
 const RULES: u64 = 2 + 1;
-/// Bytes of a row: a name's number and a file's.
+/// Bytes of a row: the numbers of a name and a file.
 const ROW: usize = 12;
-/// Bytes of a file's mark.
+/// Bytes of a file's identity.
 pub(super) const MARK: usize = 16;
 pub(super) const NAME: &str = "graph";
 const NEW: &str = "graph.new";
-/// Locked by who writes.
+/// Locked by the writing process.
 const LOCK: &str = "graph.lock";
 
-/// What tells whether a file is the same.
+/// Identity of a file's content.
 pub(super) type Mark = [u8; MARK];
 
-/// What was found the last time that it was kept.
+/// The graph as last saved.
 #[derive(Debug)]
 pub(super) struct Kept {
     map: Arc<Mmap>,
@@ -47,18 +48,18 @@ pub(super) struct Kept {
 pub(super) struct KeptFile {
     pub(super) path: Box<str>,
     pub(super) mark: Mark,
-    /// Of languages; 0 for none.
+    /// Numbers of languages; 0 for none.
     pub(super) family: u8,
-    /// To files by their place here.
+    /// To files by their position here.
     pub(super) edges: Box<[Edge]>,
     pub(super) packages: Box<[u32]>,
     pub(super) brought: Box<[u64]>,
-    /// Where the places lie that were looked at.
+    /// Position of the keys of looked-up places.
     looked: Range<usize>,
 }
 
 impl Kept {
-    /// What is kept in a directory; nothing where there is nothing that can be used.
+    /// Loads the graph in a directory; `None` where there is no usable one.
     pub(super) fn load(directory: &Path) -> Option<Self> {
         let map = Arc::new(map(&File::open(directory.join(NAME)).ok()?).ok()?);
         let rest = map.strip_prefix(MAGIC)?;
@@ -96,7 +97,7 @@ impl Kept {
         Some(Self { files, packages, rows, map })
     }
 
-    /// The places that a file's imports were looked for in, sorted.
+    /// Returns the sorted keys of the places in which a file's imports were looked up.
     pub(super) fn looked(&self, file: &KeptFile) -> Vec<u32> {
         let mut cursor = Cursor::new(self.map.get(file.looked.clone()).unwrap_or_default());
         let (mut places, mut last) = (Vec::new(), 0_u32);
@@ -107,7 +108,7 @@ impl Kept {
         places
     }
 
-    /// Which file defines which name, sorted.
+    /// Returns the sorted definers of names.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
         let bytes = self.map.get(self.rows.clone()).unwrap_or_default();
         bytes.chunks_exact(ROW).map(|row| {
@@ -116,7 +117,7 @@ impl Kept {
         })
     }
 
-    /// Keeps what was found in a directory, whole or not at all. Where another process is at it, that is left to it.
+    /// Saves the graph in a directory, atomically. Does nothing where another process is saving.
     ///
     /// # Errors
     /// [`IndexError::Io`].
@@ -129,7 +130,8 @@ impl Kept {
         }
         let body = body(found);
         let path = directory.join(NEW);
-        // Without waiting for the disk: what a power failure leaves of it fails its checksum, and is made anew.
+        // Without waiting for the disk: after a power failure a broken file fails its checksum, and
+        // is rebuilt.
         let write = || {
             let mut file = File::create(&path)?;
             file.write_all(MAGIC)?;

@@ -1,54 +1,56 @@
-//! Which names make files depend on each other: what is defined where, and who may mean it.
+//! Dependencies by names: the definitions of names, and the files that may mean them.
 //!
-//! A name is a number here. A file's names that it uses and doesn't define itself are looked for among what others of
-//! its family of languages define: in what it imports; else, where a folder is a package or names are everybody's, in
-//! its folder; else, for tests of Python, among pytest's fixtures; else in the whole project, if one file alone defines it
-//! and the name is brought in by an import, or is one that nobody else would give.
+//! A name is a number here. The names that a file uses and doesn't define are looked up among the
+//! definitions of other files of its family of languages: in the files that it imports; otherwise,
+//! where a folder is a package or names are global, in its folder; otherwise, for tests of Python,
+//! among pytest's fixtures; otherwise in the whole project, if a single file defines the name and
+//! an import brings it in, or it is distinctive.
 
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::Kind;
+use journeyman_syntax::outline::SymbolKind;
 
 use super::resolve::{last, parent};
 use super::{Edge, Node};
-use crate::facts::Visibility;
+use crate::analysis::Visibility;
 use crate::segment::SymbolRecord;
 
-/// A name that more files define tells nothing.
+/// Maximum definers of a name: beyond that it says nothing.
 pub(super) const MAX_DEFINERS: usize = 64;
-/// What one name weighs, divided by the files that can be meant by it.
+/// Weight of a name, divided by the number of its possible definers.
 pub const WHOLE: u32 = 256;
-/// The same where the file isn't imported and only the name says so.
+/// The same if the file isn't imported.
 const ALONE: u32 = WHOLE / 2;
-/// Other files that one depends on by names, the heaviest: what uses more is a list of everything.
+/// Maximum dependencies of a file by names, the heaviest: a file with more is a list of everything.
 const MAX_LINKS: usize = 400;
-/// Letters of a name of one word that nobody else would give by chance.
+/// Minimum letters of a distinctive name of one word.
 const LONG: usize = 10;
-/// Letters of a name that counts at all: shorter ones are variables.
+/// Minimum letters of a name that counts: shorter ones are variables.
 const SHORT: usize = 3;
 
-/// What pytest calls the file whose fixtures all tests beside and beneath it have.
+/// Name of the file with pytest's fixtures for all tests beside and beneath it.
 const FIXTURES: &str = "conftest.py";
 
-/// Where a name is defined: the name's number, of which the lowest bit says that it may stand alone, and the file.
+/// A definition: the name's number, whose lowest bit tells that it may be used without its type,
+/// and the file.
 pub(super) type Row = (u64, u32);
 
-/// A name that is used: its number, and where the rows of its definitions begin.
+/// A used name: its number, and the start of its definitions' rows.
 pub(super) type Used = (u64, u32);
 
-/// Where a name's definitions are; nothing where nobody defines it, or so many do that it tells nothing.
+/// Finds a name's definitions; `None` where there are none, or too many to say anything.
 pub(super) fn used(name: u64, rows: &[Row]) -> Option<Used> {
     let from = rows.partition_point(|row| row.0 & !1 < name);
     let here = |at: usize| rows.get(at).is_some_and(|row| row.0 & !1 == name);
     (here(from) && !here(from + MAX_DEFINERS)).then_some((name, u32::try_from(from).ok()?))
 }
 
-/// FNV-1a of 64 bits without the lowest one. Two names of one number make one edge too many.
+/// FNV-1a of 64 bits without the lowest one. A collision only adds an edge.
 pub(super) fn number(name: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     name.iter().fold(0xcbf2_9ce4_8422_2325, step) & !1
 }
 
-/// Languages whose files can use each other's names.
+/// A family of languages whose files can use each other's names.
 pub(super) fn family(language: Option<Language>) -> Option<u8> {
     Some(match language? {
         Language::Rust => 1,
@@ -67,7 +69,7 @@ pub(super) fn family(language: Option<Language>) -> Option<u8> {
     })
 }
 
-/// Whether files of one folder see each other's names without an import.
+/// Returns true if the files of one folder see each other's names without an import.
 fn shares_folder(language: Option<Language>) -> bool {
     !matches!(
         language,
@@ -77,7 +79,7 @@ fn shares_folder(language: Option<Language>) -> bool {
     )
 }
 
-/// Whether pytest gives a file's fixtures to the tests of a folder.
+/// Returns true if pytest offers a file's fixtures to the tests of a folder.
 fn gives_to(path: &str, folder: &str) -> bool {
     let outer = parent(path);
     last(path) == FIXTURES
@@ -85,73 +87,73 @@ fn gives_to(path: &str, folder: &str) -> bool {
             || folder.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
-/// What a file's definitions are looked for by, each name once, sorted.
+/// Returns the keys of a file's definitions, each name once, sorted.
 pub(super) fn definitions(symbols: impl Iterator<Item = SymbolRecord>) -> Vec<u64> {
     let mut names: Vec<u64> = symbols.filter_map(|symbol| defined(&symbol)).collect();
-    // Of one name, that which may stand alone is the later one: it stays.
+    // Of one name, the definition that may be used without its type comes later: it stays.
     names.sort_unstable_by_key(|name| std::cmp::Reverse(*name));
     names.dedup_by_key(|name| *name & !1);
     names.reverse();
     names
 }
 
-/// What a name is to those who use it.
+/// The role of a name for its users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
-    /// They have it by something else.
+    /// A member: users get it from something else.
     Member,
-    /// A type that has members here.
+    /// A type with members here.
     Extended,
-    /// They come in by it.
+    /// An entry: users import it by name.
     Own,
 }
 
-/// What is so called; nothing where others can't name it.
-pub(super) fn role(kind: Kind) -> Option<Role> {
+/// Returns the role of a kind; `None` if other files can't use it by name.
+pub(super) fn role(kind: SymbolKind) -> Option<Role> {
     match kind {
-        Kind::Impl => Some(Role::Extended),
-        Kind::Function | Kind::Constant | Kind::Macro | Kind::Variable | Kind::Module => Some(Role::Own),
+        SymbolKind::Impl => Some(Role::Extended),
+        SymbolKind::Function | SymbolKind::Constant | SymbolKind::Macro | SymbolKind::Variable | SymbolKind::Module => Some(Role::Own),
         _ if is_type(kind) => Some(Role::Own),
-        Kind::Method | Kind::Constructor | Kind::Variant | Kind::Field | Kind::Property => Some(Role::Member),
+        SymbolKind::Method | SymbolKind::Constructor | SymbolKind::Variant | SymbolKind::Field | SymbolKind::Property => Some(Role::Member),
         _ => None,
     }
 }
 
-/// Whether it has members.
-pub(super) fn is_type(kind: Kind) -> bool {
+/// Returns true for kinds with members.
+pub(super) fn is_type(kind: SymbolKind) -> bool {
     matches!(
         kind,
-        Kind::Class | Kind::Struct | Kind::Enum | Kind::Interface | Kind::Trait | Kind::Type | Kind::Impl
+        SymbolKind::Class | SymbolKind::Struct | SymbolKind::Enum | SymbolKind::Interface | SymbolKind::Trait | SymbolKind::Type | SymbolKind::Impl
     )
 }
 
-/// Whether a name is one that counts.
+/// Returns true for names that count.
 pub(super) fn is_name(name: &str) -> bool {
     name.len() >= SHORT
 }
 
-/// Whether others can mean a definition by its name.
+/// Returns true if other files can use a definition by its name.
 pub(super) fn counts(symbol: &SymbolRecord) -> bool {
     defined(symbol).is_some()
 }
 
-/// What a definition is looked for by; nothing where nobody elsewhere can mean it.
+/// Returns the key of a definition; `None` if no other file can use it.
 fn defined(symbol: &SymbolRecord) -> Option<u64> {
     let name = symbol.name.as_str();
     if symbol.local || !is_name(name) {
         return None;
     }
     let lone = match role(symbol.kind)? {
-        Role::Own if symbol.kind != Kind::Module => is_rare(name),
-        // They belong to a type, and many types have one of the name.
-        Role::Member if !matches!(symbol.kind, Kind::Field | Kind::Property) => false,
+        Role::Own if symbol.kind != SymbolKind::Module => is_rare(name),
+        // A member: many types have one of the same name.
+        Role::Member if !matches!(symbol.kind, SymbolKind::Field | SymbolKind::Property) => false,
         _ => return None,
     };
     let lone = lone && matches!(symbol.visibility, Visibility::Public | Visibility::Unknown);
     Some(number(name.as_bytes()) | u64::from(lone))
 }
 
-/// Of two words or more, or long.
+/// Returns true for names of two words or more, or long ones.
 fn is_rare(name: &str) -> bool {
     let inner = name.trim_matches('_');
     inner.len() >= LONG
@@ -161,13 +163,13 @@ fn is_rare(name: &str) -> bool {
         })
 }
 
-/// What a file brings in: the files that it imports and the names that are listed there, both sorted.
+/// The imports of a file: the imported files and the listed names, both sorted.
 pub(super) struct Brought<'a> {
     pub(super) files: &'a [u32],
     pub(super) names: &'a [u64],
 }
 
-/// The files that one depends on by the names it uses, by number.
+/// Returns a file's dependencies by the names that it uses, by number.
 pub(super) fn links(
     own: u32,
     used: &[Used],

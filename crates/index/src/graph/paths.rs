@@ -1,24 +1,24 @@
-//! The paths of a snapshot, for resolving: made when something is to be resolved, and dropped afterwards.
+//! The paths of a snapshot, for resolving: built when needed, and dropped afterwards.
 
 use hashbrown::{HashMap, HashSet};
 
 use super::resolve::{Paths, last, parent};
 
-/// Paths in their order, found by their parts.
+/// Sorted paths, and look-ups by their parts.
 pub(super) struct Tree<'a> {
     paths: HashMap<&'a str, u32>,
-    /// All folders that any file lies beneath, but for the root.
+    /// All folders that contain files at any depth, except the root.
     around: HashSet<&'a str>,
-    /// By folder, the files right in it.
+    /// By folder, its own files.
     folders: HashMap<&'a str, Vec<&'a str>>,
-    /// By a file's name, the files.
+    /// By file name, the files.
     names: HashMap<&'a str, Vec<&'a str>>,
     /// By a folder's name, the folders.
     folder_names: HashMap<&'a str, Vec<&'a str>>,
 }
 
 impl<'a> Tree<'a> {
-    /// Paths that are sorted, each once: they are numbered in this order.
+    /// Sorted unique paths, numbered in this order.
     pub(super) fn new(paths: impl Iterator<Item = &'a str>) -> Self {
         let mut tree = Self {
             paths: HashMap::new(),
@@ -45,7 +45,7 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// A path's number.
+    /// Returns a path's number.
     pub(super) fn number(&self, path: &str) -> Option<u32> {
         self.paths.get(path).copied()
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::super::resolve::Known;
     use super::*;
 
-    /// Visits paths.
+    /// Calls `visit` with paths.
     type Visit<'a> = &'a dyn Fn(&mut dyn FnMut(&str));
 
     #[test]

@@ -1,17 +1,18 @@
-//! How much hangs on each file: PageRank (Page, Brin, Motwani, Winograd 1999) over the weighted edges.
+//! Importance of files: PageRank (Page, Brin, Motwani, Winograd 1999) over the weighted edges.
 
 use super::{Graph, WHOLE};
 
-/// How much of a file's weight goes on to what it depends on.
+/// The damping factor: the share of a file's weight that goes on to its dependencies.
 const DAMPING: f64 = 0.85;
-/// Rounds: by then the order of the first hundreds doesn't change any more.
+/// Number of iterations: by then the order of the first hundreds is stable.
 const ROUNDS: usize = 25;
-/// What tests and documents give on: they use much that nothing hangs on.
+/// Factor for the weight that tests and documents pass on: few files depend on them.
 const ASIDE: f64 = 0.2;
 
 impl Graph {
-    /// A weight for each file, which make 1 together: how much of the others comes to it. Where some are asked for, with
-    /// how much each counts, it is told from there. Sums run in the order of paths, so the same files always weigh the same.
+    /// Returns the weight of each file; all weights add up to 1. With start files and their
+    /// weights, importance is relative to those. Sums run in path order, so the same files always
+    /// have the same weights.
     #[must_use]
     pub fn ranks(&self, asked: &[(u32, f64)]) -> Vec<f64> {
         let files = self.len();
@@ -60,7 +61,7 @@ impl Graph {
     }
 }
 
-/// Many names say more than few, but not as many times more.
+/// Many names say more than few, but not proportionally.
 fn strength(edge: &super::Edge) -> f64 {
     (f64::from(edge.weight()) / f64::from(WHOLE)).sqrt()
 }

@@ -1,19 +1,19 @@
-//! Which files of the project an import means.
+//! Resolving imports to files of the project.
 //!
-//! Pure: it is told which paths there are ([`Paths`]) and what the project's own configuration says of names
-//! ([`Settings`]), and looks at nothing else. Each language has its rule; where that leaves open what is meant (where headers
-//! are looked for, which folder is a source root), the only file that fits is taken, or the nearest of several.
+//! Pure: the input is the set of paths ([`Paths`]) and the project's own settings ([`Settings`]).
+//! Each language has its rule; where that leaves the meaning open (search paths of headers, source
+//! roots), the only fitting file is taken, or the nearest of several.
 //!
-//! Every place that was looked at comes back as a [`Key`], found or not. So when a file comes or goes, only the files
-//! with one of its [`touched`] keys have to be resolved again; and when a file of settings changes, those of
-//! the languages that it speaks of ([`Settings::concerns`]).
+//! Every place that was looked up is returned as a [`Key`], found or not. So when a file appears or
+//! disappears, only the files with one of its [`touched`] keys have to be resolved again; and when
+//! a settings file changes, those of the languages that it concerns ([`Settings::concerns`]).
 //!
 //! ```
 //! use journeyman_index::graph::resolve::{Known, Meant, Settings, resolve};
-//! use journeyman_syntax::{facts::read, language::Language};
+//! use journeyman_syntax::{analysis::analyse, language::Language};
 //!
 //! let paths = Known::new(["app/main.py", "app/shop.py"]);
-//! let facts = read(Language::Python, "from .shop import Shop\nimport requests\n").unwrap();
+//! let facts = analyse(Language::Python, "from .shop import Shop\nimport requests\n").unwrap();
 //! let edges = resolve("app/main.py", Language::Python, &facts.imports, &paths, &Settings::default());
 //! assert_eq!(edges.meant[0], Meant::Files(vec!["app/shop.py".to_owned()]));
 //! assert_eq!(edges.meant[1], Meant::Package("requests".to_owned()));
@@ -38,36 +38,36 @@ use journeyman_syntax::language::Language;
 pub use known::{Key, Known, Paths, touched};
 pub use settings::Settings;
 
-/// Files that one import may mean: a package of more isn't understood by listing them.
+/// Maximum files of one import: listing a larger package doesn't help anybody.
 const MAX_FILES: usize = 200;
-/// Bytes of a path that is looked for.
+/// Maximum bytes of a path that is looked up.
 const MAX_PATH: usize = 4096;
-/// Places that one file's imports are looked for in. What asks for more was made to.
+/// Maximum places in which one file's imports are looked up. Only hostile input needs more.
 const MAX_LOOKS: usize = 200_000;
 
-/// What an import means.
+/// The meaning of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Meant {
-    /// Files of the project, in their order: several where a package or several modules are meant.
+    /// Files of the project, in their order: several for a package or several modules.
     Files(Vec<String>),
-    /// A package that isn't a part of the project, by its name.
+    /// A third-party package, by its name.
     Package(String),
-    /// Nothing that was found.
+    /// Nothing was found.
     #[default]
     Nothing,
 }
 
-/// What a file's imports mean.
+/// The resolution of a file's imports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Edges {
-    /// What each import means, in their order.
+    /// The meaning of each import, in their order.
     pub meant: Vec<Meant>,
-    /// Where was looked, sorted, each once.
+    /// Keys of the places that were looked up, sorted and unique.
     pub looked: Vec<Key>,
 }
 
 impl Edges {
-    /// All files that are meant, in their order, each once.
+    /// Returns all files that are meant, in their order, each once.
     #[must_use]
     pub fn files(&self) -> Vec<&str> {
         let files = self.meant.iter().flat_map(|meant| match meant {
@@ -78,7 +78,7 @@ impl Edges {
     }
 }
 
-/// What the imports of the file at `path` mean. Never the file itself.
+/// Resolves the imports of the file at `path`. The result never has the file itself.
 #[must_use]
 pub fn resolve(
     path: &str,
@@ -106,22 +106,22 @@ pub fn resolve(
     Edges { meant, looked }
 }
 
-/// The folder of a path, without a slash at its end; empty for the root.
+/// Returns the folder of a path, without a trailing slash; empty for the root.
 pub(super) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 pub(super) fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// A path from a folder, with its `.` and `..` taken out. Nothing where it leaves the project.
+/// Joins a path to a folder, and removes `.` and `..`. `None` if it leaves the project.
 fn join(folder: &str, relative: &str) -> Option<String> {
     if folder.len() + relative.len() > MAX_PATH {
         return None;
     }
-    // Most have nothing to be taken out; folders of the project never have.
+    // Most need no removal; folders of the project never do.
     let plain = |path: &str| !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
     if plain(relative) && (folder.is_empty() || plain(folder)) {
         let slash = if folder.is_empty() { "" } else { "/" };
@@ -140,7 +140,7 @@ fn join(folder: &str, relative: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The folder itself and those around it, from the inside out, the root last.
+/// Returns the folder and its ancestors, from the inside out, the root last.
 fn around(folder: &str) -> impl Iterator<Item = &str> {
     let mut next = Some(folder);
     std::iter::from_fn(move || {
@@ -150,14 +150,14 @@ fn around(folder: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// One file's look around.
+/// The resolution of one file in progress.
 struct Look<'a> {
     path: &'a str,
     folder: &'a str,
     paths: &'a dyn Paths,
     settings: &'a Settings,
     looked: HashSet<Key>,
-    /// Folders that Python's absolute imports may begin at, once they were looked for.
+    /// Possible roots of Python's absolute imports, once they were determined.
     roots: Option<Rc<[String]>>,
 }
 
@@ -187,7 +187,7 @@ impl Look<'_> {
         true
     }
 
-    /// The path, if there is such a file.
+    /// Returns the path, if there is such a file.
     fn file(&mut self, path: String) -> Option<String> {
         let there = !path.is_empty()
             && path.len() <= MAX_PATH
@@ -197,7 +197,8 @@ impl Look<'_> {
         there.then_some(path)
     }
 
-    /// Whether anything lies in a folder. What is looked for in one where nothing does has one key for all of it.
+    /// Returns true if a folder has files at any depth. All look-ups in an empty folder share one
+    /// key.
     fn any_beneath(&mut self, folder: &str) -> bool {
         self.paths.any_beneath(folder) || {
             self.note(Key::beneath(folder));
@@ -205,12 +206,12 @@ impl Look<'_> {
         }
     }
 
-    /// The first of some files that is there, from a folder.
+    /// Returns the first existing file of some, relative to a folder.
     fn first<'s>(&mut self, folder: &str, files: impl IntoIterator<Item = &'s str>) -> Option<String> {
         files.into_iter().find_map(|file| join(folder, file).and_then(|path| self.file(path)))
     }
 
-    /// Files right in a folder whose names end in one of these ways.
+    /// Returns a folder's own files with one of these endings.
     fn inside(&mut self, folder: &str, endings: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         if self.note(Key::folder(folder)) {
@@ -223,7 +224,7 @@ impl Look<'_> {
         found
     }
 
-    /// Files whose path ends so, the whole of a part at least.
+    /// Returns the files whose path ends with these whole parts.
     fn ending(&mut self, end: &str) -> Vec<String> {
         let mut found = Vec::new();
         let end = end.trim_start_matches('/');
@@ -237,7 +238,7 @@ impl Look<'_> {
         found
     }
 
-    /// Folders with files in them whose path ends so.
+    /// Returns the folders with files whose path ends with these parts.
     fn folders(&mut self, end: &str) -> Vec<String> {
         let mut found = Vec::new();
         if !end.is_empty() && self.note(Key::folder_name(last(end))) {
@@ -250,7 +251,7 @@ impl Look<'_> {
         found
     }
 
-    /// Of several files the nearest: those that have most folders in common with the importing one.
+    /// Returns the nearest of several files: those that share most folders with the importing one.
     fn nearest(&self, files: Vec<String>) -> Vec<String> {
         let common = |file: &String| {
             self.folder
@@ -268,12 +269,12 @@ fn ends_with_parts(path: &str, end: &str) -> bool {
     path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
-/// What was found, if anything was.
+/// Returns the files as a meaning, if there are any.
 fn found(files: Vec<String>) -> Option<Meant> {
     (!files.is_empty()).then_some(Meant::Files(files))
 }
 
-/// What was found, or else the package.
+/// Returns the files as a meaning, or else the package.
 fn or_package(files: Vec<String>, package: &str) -> Meant {
     match found(files) {
         Some(meant) => meant,

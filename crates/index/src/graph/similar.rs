@@ -1,18 +1,18 @@
-//! Paths that somebody may have meant who named one that isn't there.
+//! Suggestions for a path that doesn't exist.
 
 use super::Graph;
 use super::resolve::last;
 
-/// Paths that are told.
+/// Maximum suggestions.
 const MAX_TOLD: usize = 3;
-/// Letters that a name may differ in.
+/// Maximum edit distance of names.
 const MAX_DIFFERENCE: usize = 2;
-/// Longer names aren't compared letter by letter.
+/// Maximum length of names that are compared letter by letter.
 const MAX_NAME: usize = 100;
 
 impl Graph {
-    /// The paths that are likest to one that isn't there, the likest first: those with its end, with its name
-    /// somewhere else, with a name like its own.
+    /// Returns the paths most similar to a missing one, the most similar first: those with its end,
+    /// with its name in another folder, with a similar name.
     #[must_use]
     pub fn similar(&self, path: &str) -> Vec<&str> {
         let name = last(path).to_lowercase();
@@ -40,7 +40,7 @@ impl Graph {
     }
 }
 
-/// How many letters have to be put in, taken out or replaced, where that are few.
+/// Returns the edit distance, if it is small.
 fn distance(one: &str, other: &str) -> Option<usize> {
     if one.len() > MAX_NAME || one.len().abs_diff(other.len()) > MAX_DIFFERENCE {
         return None;

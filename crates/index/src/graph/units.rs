@@ -1,19 +1,19 @@
-//! What is built by itself: crates, packages and modules, and which of them can know of which.
+//! Units of code: crates, packages and modules, and which of them can use each other.
 //!
-//! A name that one file alone defines ties whoever uses it to that file, wherever it is. Of two crates of which none imports
-//! the other, by any number of steps, that is chance.
+//! A name that a single file defines connects its users to that file, wherever it is. Between two
+//! crates of which none imports the other, directly or indirectly, that is chance.
 
 use hashbrown::HashMap;
 
 use super::names::family;
 use super::resolve::{last, parent};
 use super::{Edge, Node};
-use crate::bits::Bits;
+use crate::bit_set::BitSet;
 
-/// Units that are told apart: more are somebody's packages, or tests of a package manager.
+/// Maximum units: more are third-party packages, or a package manager's tests.
 const MAX_UNITS: usize = 5_000;
 
-/// The family of languages whose units have such a file at their root.
+/// The family of languages of units with such a file at their root.
 fn root(name: &str) -> Option<u8> {
     use journeyman_syntax::language::Language;
     let language = match name {
@@ -33,7 +33,7 @@ pub(super) struct Units {
     count: usize,
 }
 
-/// No unit: what belongs to none may be anybody's.
+/// Marker for no unit: such files may belong to any.
 const NONE: u32 = u32::MAX;
 
 impl Units {
@@ -65,15 +65,15 @@ impl Units {
         self.of.get(file as usize).copied().unwrap_or(NONE)
     }
 
-    /// Whether two files belong to one unit, as far as is known.
+    /// Returns true if two files are in one unit, as far as is known.
     pub(super) fn are_one(&self, one: u32, other: u32) -> bool {
         let (one, other) = (self.unit(one), self.unit(other));
         one == other || one == NONE || other == NONE
     }
 
-    /// Leaves out what only names say of files whose units can't know of each other.
+    /// Drops dependencies by names alone between files whose units can't use each other.
     pub(super) fn part_strangers(&self, edges: &mut [Box<[Edge]>]) {
-        let mut knows = vec![Bits::default(); self.count];
+        let mut knows = vec![BitSet::default(); self.count];
         for (from, edges) in (0..).zip(edges.iter()) {
             for edge in edges.iter().filter(|edge| edge.line > 0) {
                 let to = self.unit(edge.to);
@@ -82,7 +82,7 @@ impl Units {
                 }
             }
         }
-        let all: Vec<Bits> = (0..self.count as u32).map(|unit| everything(unit, &knows)).collect();
+        let all: Vec<BitSet> = (0..self.count as u32).map(|unit| everything(unit, &knows)).collect();
         for (from, edges) in (0..).zip(edges) {
             let Some(knows) = all.get(self.unit(from) as usize) else { continue };
             let strange = |edge: &Edge| {
@@ -96,12 +96,12 @@ impl Units {
     }
 }
 
-/// A unit and those that it can know of.
-fn everything(unit: u32, knows: &[Bits]) -> Bits {
-    let (mut all, mut left) = (Bits::default(), vec![unit]);
+/// A unit and the units that it can use.
+fn everything(unit: u32, knows: &[BitSet]) -> BitSet {
+    let (mut all, mut left) = (BitSet::default(), vec![unit]);
     all.insert(unit);
     while let Some(here) = left.pop() {
-        for to in knows.get(here as usize).into_iter().flat_map(Bits::iter) {
+        for to in knows.get(here as usize).into_iter().flat_map(BitSet::iter) {
             if !all.contains(to) {
                 all.insert(to);
                 left.push(to);

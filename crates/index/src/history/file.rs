@@ -1,7 +1,7 @@
-//! The history's file: what was read of git, checksummed.
+//! The file format of a history, with a checksum.
 //!
-//! `JMHISTORY`, a version and the BLAKE3 of what follows; then the revision, the paths, and the commits. Numbers are
-//! little-endian, and before each text stands how many bytes it has.
+//! `JMHISTORY`, a version and the BLAKE3 hash of the rest; then the revision, the paths, and the
+//! commits. Numbers are little-endian, and each text is preceded by its length in bytes.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -10,18 +10,18 @@ use std::path::Path;
 use super::{Commit, History};
 use crate::IndexError;
 
-/// What the file begins with: its name and the format's version.
+/// The magic bytes: the format's name and version.
 const MAGIC: &[u8; 10] = b"JMHISTORY\x02";
 const SUM: usize = 32;
-/// Bytes of a file: [`super::MAX_COMMITS`] messages and file lists at their bounds.
+/// Maximum bytes of a file: [`super::MAX_COMMITS`] messages and file lists at their bounds.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 impl History {
-    /// Reads the file; `None` where there is none.
+    /// Loads the file; `None` where there is none.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`] for anything but what [`History::save`] wrote, other versions with it: it is to be read
-    /// anew. [`IndexError::Io`].
+    /// [`IndexError::Damaged`] for any content other than [`History::save`] wrote, including other
+    /// versions: the history has to be read from git again. [`IndexError::Io`].
     pub fn load(file: &Path) -> Result<Option<Self>, IndexError> {
         let found = match fs::metadata(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -40,7 +40,7 @@ impl History {
         parse(body).map(Some).ok_or_else(|| IndexError::damaged(file, "its parts don't fit together"))
     }
 
-    /// Writes the file, whole or not at all.
+    /// Saves the file, atomically.
     ///
     /// # Errors
     /// [`IndexError::Io`].
@@ -58,7 +58,7 @@ impl History {
             number(&mut body, commit.files.len());
             commit.files.iter().for_each(|file| body.extend_from_slice(&file.to_le_bytes()));
         }
-        // Two processes may write at once: each its own, and the last one stays.
+        // Two processes may write at once: each writes its own file, and the last rename wins.
         let part = file.with_extension(format!("part-{}", std::process::id()));
         let write = || -> std::io::Result<()> {
             let mut out = fs::File::create(&part)?;
@@ -69,7 +69,7 @@ impl History {
             fs::rename(&part, file)
         };
         write().map_err(|error| {
-            // The first error is the one to tell.
+            // The first error is reported.
             fs::remove_file(&part).ok();
             IndexError::io("writing", file)(error)
         })

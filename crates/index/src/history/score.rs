@@ -1,4 +1,4 @@
-//! The words of messages, and what they say for files.
+//! Scoring files by the words of commit messages.
 
 use std::collections::HashMap;
 
@@ -8,26 +8,26 @@ use crate::tokens::Tokenizer;
 
 /// Length normalisation of BM25.
 const LENGTHS: f32 = 0.75;
-/// Messages that count for a query.
+/// Maximum messages that count for a query.
 const BEST: usize = 80;
-/// How much a commit of many files counts for each: by that power of their number.
+/// Exponent of the number of files by which a commit's score is divided.
 const SPREAD: f32 = 0.7;
-/// After how many commits one counts a third.
+/// Number of commits after which a commit counts a third.
 const AGE: f32 = 2_500.0;
 
 /// The words of all messages.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     by_term: HashMap<Box<str>, Vec<(u32, u32)>>,
-    /// By commit: terms of its message; 0 for one that doesn't count.
+    /// By commit: number of terms of its message; 0 if it doesn't count.
     lengths: Vec<u32>,
-    /// By path: terms of all its messages.
+    /// By path: number of terms of all its messages.
     pooled: Vec<u32>,
-    /// Source files of each commit.
+    /// Number of source files of each commit.
     files: Vec<Vec<u32>>,
 }
 
-/// What commits say for each path, by the path's number.
+/// Scores by the path's number.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryScores {
     pub(crate) full: Vec<f32>,
@@ -82,7 +82,7 @@ impl Words {
         HistoryScores { full, title, pool: self.pool(terms, paths) }
     }
 
-    /// The best messages, each shared out among its files.
+    /// Scores the best messages, each divided among its files.
     fn nearest(&self, terms: &[Term], weight: impl Fn(&Term) -> f32, paths: usize) -> Vec<f32> {
         let counting = self.files.iter().filter(|files| !files.is_empty()).count();
         let average = average(&self.lengths, counting);
@@ -120,7 +120,7 @@ impl Words {
         shared
     }
 
-    /// BM25 with all messages of a file as one document.
+    /// Scores by BM25 with all messages of a file as one document.
     fn pool(&self, terms: &[Term], paths: usize) -> Vec<f32> {
         let counting = self.pooled.iter().filter(|length| **length > 0).count();
         let average = average(&self.pooled, counting);

@@ -1,56 +1,57 @@
-//! What a query asks for: its words with their weights, and the files, lines and names that it mentions.
+//! Parsing a query: its terms with their weights, and the files, lines and names that it mentions.
 //!
-//! Issues come with much that isn't the question: comments of the template, check lists, headings that every issue has,
-//! links. The study that the ranking follows measured what is left out here and how much the first line counts.
+//! Issues contain much that isn't the question: comments of the template, check lists, headings
+//! that every issue has, links. The experiments behind the ranking measured which parts to leave
+//! out and the weight of the first line.
 
 use crate::tokens::{Tokenizer, is_stop_word};
 
-/// Bytes of a query that are read: a long issue with a log, several times over.
+/// Maximum bytes of a query: a long issue with a log, several times over.
 pub const MAX_QUERY: usize = 64 * 1024;
-/// Distinct terms of a query that are looked for: those of the greatest weight, earlier ones first.
+/// Maximum distinct terms of a query: those of the greatest weight, earlier ones first.
 pub const MAX_TERMS: usize = 512;
-/// Mentions of each sort that are followed.
+/// Maximum mentions of each sort.
 const MAX_MENTIONS: usize = 64;
-/// How much more a word of the first line counts.
+/// Factor for words of the first line.
 const TITLE_WEIGHT: f32 = 6.0;
 
-/// A term that is looked for.
+/// A search term.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
-    /// As [`Tokenizer`] gives it.
+    /// The term, as [`Tokenizer`] returns it.
     pub text: String,
-    /// How much it counts: 1 + ln of how often it stands there, and six times that in the first line.
+    /// Its weight: 1 + ln of its number of occurrences, and six times that in the first line.
     pub weight: f32,
-    /// How much it counts where only the first line does; 0 where it isn't in it.
+    /// Its weight where only the first line counts; 0 if it isn't in that line.
     pub title_weight: f32,
 }
 
-/// A place that the text names.
+/// A file, and maybe a line, mentioned in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// As it is written, with `/` between its parts.
+    /// The path as written, with `/` between its parts.
     pub path: String,
-    /// The line, if one is named.
+    /// The line, if one is mentioned.
     pub line: Option<u32>,
 }
 
-/// A query, understood.
+/// A parsed query.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Query {
-    /// What is looked for, in the order of the text.
+    /// Search terms, in text order.
     pub terms: Vec<Term>,
-    /// Paths and names of files, as they are written.
+    /// Mentioned paths and file names, as written.
     pub places: Vec<Place>,
-    /// Names with dots, colons or backslashes between their parts, which may be modules: the parts.
+    /// The parts of names joined by dots, colons or backslashes, which may be modules.
     pub modules: Vec<Vec<String>>,
     /// Names that look like code.
     pub names: Vec<String>,
-    /// The whole query is this one name.
+    /// The name, if the whole query is a single name.
     pub symbol: Option<String>,
 }
 
 impl Query {
-    /// Understands a text.
+    /// Parses a text.
     #[must_use]
     pub fn new(text: &str, tokenizer: &mut Tokenizer) -> Self {
         let text = text.get(..text.floor_char_boundary(MAX_QUERY)).unwrap_or_default();
@@ -64,7 +65,7 @@ impl Query {
         query
     }
 
-    /// Whether it asks for nothing.
+    /// Returns true if the query has nothing to search for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty() && self.places.is_empty() && self.symbol.is_none()
@@ -121,7 +122,8 @@ impl Query {
     }
 }
 
-/// `path:12`, `path:12:3`, `path#L12`, `path(12)` without the bracket, as a path and a line.
+/// Splits `path:12`, `path:12:3`, `path#L12`, and `path(12)` without its last bracket, into a path
+/// and a line.
 fn place_and_line(piece: &str) -> (&str, Option<u32>) {
     let digits = |text: &str| text.parse::<u32>().ok().filter(|line| *line > 0);
     if let Some((path, anchor)) = piece.rsplit_once("#L") {
@@ -145,7 +147,7 @@ fn is_word(text: &str) -> bool {
         && text.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$')
 }
 
-/// Whether a word is written as only code writes words: with capitals inside, or underscores.
+/// Returns true if a word is spelled as only code is: with inner capitals, or underscores.
 fn looks_like_code(word: &str) -> bool {
     let inner = word.trim_matches('_');
     inner.contains('_')
@@ -153,7 +155,7 @@ fn looks_like_code(word: &str) -> bool {
         || inner.chars().skip(1).any(char::is_uppercase) && inner.chars().any(char::is_lowercase)
 }
 
-/// Whether a text is one name, perhaps with what it belongs to.
+/// Returns true if a text is one name, perhaps qualified.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 200
@@ -168,7 +170,7 @@ fn is_word_and_some(text: &str) -> bool {
     !text.is_empty() && is_word(text)
 }
 
-/// The text without what isn't the question.
+/// Returns the text without the parts that aren't the question.
 fn clean(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
@@ -195,20 +197,20 @@ fn clean(text: &str) -> String {
     cleaned
 }
 
-/// A row of a check list.
+/// Returns true for an item of a check list.
 fn is_check(line: &str) -> bool {
     let line = line.trim_start().trim_start_matches(['-', '*', '+']).trim_start();
     ["[ ]", "[x]", "[X]"].iter().any(|check| line.starts_with(check))
 }
 
-/// A line at a commit's end that says who, not what.
+/// Returns true for a trailer at a commit message's end, which names people, not topics.
 pub(crate) fn is_trailer(line: &str) -> bool {
     ["Signed-off-by:", "Co-authored-by:", "Reviewed-by:", "Acked-by:", "Change-Id:", "Cc:"]
         .iter()
         .any(|trailer| line.starts_with(trailer))
 }
 
-/// Words that headings of issue templates are made of, sorted.
+/// Words of the headings of issue templates, sorted.
 const TEMPLATE: [&str; 51] = [
     "actual",
     "additional",
@@ -263,7 +265,7 @@ const TEMPLATE: [&str; 51] = [
     "versions",
 ];
 
-/// A heading that every issue of a template has.
+/// Returns true for a heading that every issue of a template has.
 fn is_template_heading(line: &str) -> bool {
     let line = line.trim();
     let bold = line.strip_prefix("**").and_then(|line| line.trim_end_matches(':').strip_suffix("**"));

@@ -1,118 +1,118 @@
-//! What ranking has to know of an index.
+//! The interface of an index for ranking.
 
 use std::ops::Range;
 
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::Kind;
+use journeyman_syntax::outline::SymbolKind;
 
 use super::signals::is_component;
-use crate::facts::{Content, Flags, Visibility};
+use crate::analysis::{Content, Flags, Visibility};
 
-/// What documents are made of.
+/// A set of documents in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// Stretches of lines; documents are chunks.
+    /// Text; the documents are chunks.
     Chunk,
-    /// Words of paths; documents are files.
+    /// Words of paths; the documents are files.
     Path,
-    /// Words of the names that files define; documents are files.
+    /// Words of the names that files define; the documents are files.
     Symbol,
 }
 
-/// What a field has in all, of what is alive.
+/// Totals of a field over living documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Documents, also those without a term.
+    /// Number of documents, also those without a term.
     pub documents: u64,
-    /// Terms in all, each as often as it stands there.
+    /// Number of terms, with repetitions.
     pub length: u64,
 }
 
-/// A file.
+/// A file of the corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileEntry<'a> {
     /// Its path.
     pub path: &'a [u8],
-    /// What it is.
+    /// Its content type.
     pub content: Content,
-    /// What it is for.
+    /// Its purpose.
     pub flags: Flags,
-    /// Its language, if it is one that is understood.
+    /// Its language, if it is a supported one.
     pub language: Option<Language>,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u32,
 }
 
-/// A chunk.
+/// A chunk of the corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkEntry {
-    /// Its file.
+    /// Number of its file.
     pub file: u32,
-    /// Its first line, counted from 1.
+    /// The first line, 1-based.
     pub first_line: u32,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u32,
 }
 
-/// A definition.
+/// A symbol of the corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SymbolEntry<'a> {
-    /// Its file.
+    /// Number of its file.
     pub file: u32,
-    /// Its name as it is written.
+    /// Its name as written.
     pub name: &'a str,
-    /// What it is.
-    pub kind: Kind,
-    /// Names of what it lies in, from the outside in, with dots between.
+    /// Its kind.
+    pub kind: SymbolKind,
+    /// Names of the enclosing symbols, from the outside in, joined by dots.
     pub scope: &'a str,
-    /// Its first line with its comment, counted from 1.
+    /// Its first line with its comment, 1-based.
     pub first_line: u32,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u32,
-    /// The line that its name stands in.
+    /// The line of its name.
     pub name_line: u32,
     /// Its beginning up to its body, on one line.
     pub signature: &'a str,
-    /// Who may use it.
+    /// Its visibility.
     pub visibility: Visibility,
-    /// It lies in a function.
+    /// True if it is defined inside a function.
     pub local: bool,
 }
 
 impl SymbolEntry<'_> {
-    /// Whether it lies in what is named so, the innermost last; anything lies in nothing.
+    /// Returns true if the innermost enclosing symbols have these names; true for an empty scope.
     #[must_use]
     pub fn is_in(&self, scope: &str) -> bool {
         within(scope, self.scope)
     }
 }
 
-/// A name with what it lies in.
+/// Returns a name qualified by its scope.
 #[must_use]
 pub fn full_name(scope: &str, name: &str) -> String {
     if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
 }
 
-/// Whether what lies in `scope` is asked for by `asked`.
+/// Returns true if `scope` ends with the scope that was asked for.
 pub(crate) fn within(asked: &str, scope: &str) -> bool {
     asked.is_empty()
         || scope == asked
         || scope.strip_suffix(asked).is_some_and(|before| before.ends_with('.'))
 }
 
-/// Which names are looked for. All are in lower case.
+/// A condition on names. All are in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Like<'a> {
-    /// Names that begin so.
+    /// Names that begin with a prefix.
     Prefix(&'a str),
-    /// Names that have these characters in this order, whatever stands between.
+    /// Names that contain these characters in this order.
     Subsequence(&'a str),
-    /// Names that one inserted, deleted or replaced character is the difference to.
+    /// Names with at most one character inserted, deleted or replaced.
     Typo(&'a str),
 }
 
 impl Like<'_> {
-    /// Whether a name in lower case is like this one.
+    /// Returns true if a name in lower case meets the condition.
     #[must_use]
     pub fn fits(self, name: &str) -> bool {
         match self {
@@ -123,13 +123,13 @@ impl Like<'_> {
     }
 }
 
-/// Whether the characters of one stand in the other in their order.
+/// Returns true if the characters of one text occur in the other in their order.
 fn is_subsequence(wanted: &str, name: &str) -> bool {
     let mut rest = name.chars();
     wanted.chars().all(|character| rest.any(|other| other == character))
 }
 
-/// Whether one character inserted, deleted or replaced is the difference, or none is.
+/// Returns true if two texts differ in at most one inserted, deleted or replaced character.
 fn is_one_off(one: &str, other: &str) -> bool {
     // A character has four bytes at most.
     if one.len().abs_diff(other.len()) > 4 {
@@ -149,43 +149,43 @@ fn is_one_off(one: &str, other: &str) -> bool {
     }
 }
 
-/// A file that is in use, and what ranking asks of all of them.
+/// A living file, with the data that ranking needs of every file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LivingFile {
     /// Its number.
     pub file: u32,
     /// Its chunks.
     pub chunks: Range<u32>,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
 }
 
-/// That a document has a term.
+/// An occurrence of a term in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Posting {
-    /// The document.
+    /// Number of the document.
     pub document: u32,
-    /// How often it has the term.
+    /// Occurrences of the term in it.
     pub times: u32,
-    /// How many terms it has, each as often as it stands there.
+    /// Length of the document in terms, with repetitions.
     pub length: u32,
 }
 
-/// Where a corpus keeps which documents have a term: numbers that it alone understands.
+/// Positions of a term's posting lists in a corpus: numbers with a meaning for that corpus only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lists(pub(crate) Vec<[u32; 3]>);
 
-/// What of a file counts for ranking.
+/// Properties of a file that matter for ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Purpose {
-    /// What it is for.
+    /// Its purpose.
     pub flags: Flags,
-    /// Its language is one that is understood, or it is a component of a page.
+    /// True if its language is a supported one, or it is a component of a page.
     pub is_code: bool,
 }
 
 impl Purpose {
-    /// A file's.
+    /// Returns the properties of a file.
     #[must_use]
     pub fn of(file: &FileEntry<'_>) -> Self {
         Self { flags: file.flags, is_code: file.language.is_some() || is_component(file.path) }
@@ -194,73 +194,75 @@ impl Purpose {
 
 /// An index, as ranking sees it.
 ///
-/// Files and chunks have numbers beneath [`Corpus::file_bound`] and [`Corpus::chunk_bound`]; not each need be in use.
-/// Only what is alive is shown and counted, so that what is found doesn't depend on what was there before. In which
-/// order postings and symbols are visited doesn't matter.
+/// Files and chunks have numbers below [`Corpus::file_bound`] and [`Corpus::chunk_bound`]; some may
+/// be unused. Only living documents are shown and counted, so that results don't depend on earlier
+/// states. The order in which postings and symbols are visited doesn't matter.
 pub trait Corpus: Sync {
-    /// One more than the greatest number of a file.
+    /// Returns one more than the greatest number of a file.
     fn file_bound(&self) -> u32;
 
-    /// One more than the greatest number of a chunk.
+    /// Returns one more than the greatest number of a chunk.
     fn chunk_bound(&self) -> u32;
 
-    /// What a field has in all.
+    /// Returns the totals of a field.
     fn totals(&self, field: Field) -> Totals;
 
-    /// Where it is kept which documents have a term: what is asked with it is answered without looking for the term again.
+    /// Looks up a term once; the result gives access to its posting lists.
     fn find(&self, field: Field, term: &str) -> Lists;
 
-    /// How many documents have a term.
+    /// Returns the number of documents that have a term.
     fn documents_with(&self, field: Field, lists: &Lists) -> u64;
 
-    /// Documents in stretches that several threads can go through, a stretch each: together all of them, in order.
+    /// Returns consecutive ranges of documents that together are all of them, for several threads.
     fn parts(&self, field: Field) -> Vec<Range<u32>>;
 
-    /// Visits the documents of one or more such stretches that have a term, many at once, with all that scoring has to know of
-    /// each. Documents that aren't in use may be among them.
+    /// Calls `visit` with postings of a term in one or more of these ranges, many at once. Unused
+    /// documents may be among them.
     fn each(&self, field: Field, lists: &Lists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting]));
 
-    /// Visits the files that are in use, in rising order.
+    /// Calls `visit` with the living files, in ascending order.
     fn each_file(&self, visit: &mut dyn FnMut(LivingFile));
 
-    /// The chunks of a file that is in use; none of others.
+    /// Returns the chunks of a living file; none for others.
     fn chunks_of(&self, file: u32) -> Range<u32>;
 
-    /// What a file is for; `None` for a number that isn't in use. [`Corpus::file`], in less time.
+    /// Returns the properties of a file, faster than [`Corpus::file`]; `None` for an unused number.
     fn purpose(&self, file: u32) -> Option<Purpose> {
         self.file(file).as_ref().map(Purpose::of)
     }
 
-    /// A file; `None` for a number that isn't in use.
+    /// Returns a file; `None` for an unused number.
     fn file(&self, file: u32) -> Option<FileEntry<'_>>;
 
-    /// A chunk; `None` for a number that isn't in use.
+    /// Returns a chunk; `None` for an unused number.
     fn chunk(&self, chunk: u32) -> Option<ChunkEntry>;
 
-    /// The number of the file at a path.
+    /// Returns the number of the file at a path.
     fn file_at(&self, path: &[u8]) -> Option<u32>;
 
-    /// Visits the files whose last path component, in ASCII lower case, is `name` in ASCII lower case.
+    /// Calls `visit` with the files whose last path component is `name`, compared in ASCII lower
+    /// case.
     fn files_called(&self, name: &[u8], visit: &mut dyn FnMut(u32));
 
-    /// Visits the symbols whose name in lower case is `name`: each one's file and its number.
+    /// Calls `visit` with the symbols whose name in lower case is `name`: the numbers of file and
+    /// symbol.
     fn called(&self, name: &str, visit: &mut dyn FnMut(u32, u32));
 
-    /// Shows a symbol, if it is in use.
+    /// Calls `show` with a symbol, if it is living.
     fn symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>));
 
-    /// Shows all of those.
+    /// Calls `visit` with all symbols of a name in lower case.
     fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let mut symbols = Vec::new();
         self.called(name, &mut |_, symbol| symbols.push(symbol));
         symbols.into_iter().for_each(|symbol| self.symbol(symbol, visit));
     }
 
-    /// Visits names of symbols, in lower case, that are like one. At most `limit`: the first ones in the order of their
-    /// bytes. A name may be visited twice.
+    /// Calls `visit` with names of symbols, in lower case, that meet a condition. At most `limit`,
+    /// in byte order. A name may be visited twice.
     fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str));
 
-    /// Visits a file's symbols in the order of their first lines.
+    /// Calls `visit` with a file's symbols in the order of their first lines.
     fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>));
 }
 

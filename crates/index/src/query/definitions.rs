@@ -1,36 +1,38 @@
-//! A query that is one name: where it is defined.
+//! Search for the definitions of a name.
 
 use std::collections::BTreeSet;
 
-use journeyman_syntax::outline::Kind;
+use journeyman_syntax::outline::SymbolKind;
 
 use super::corpus::{Corpus, Like, SymbolEntry};
 use super::signals::is_source;
 
-/// Names that begin so, or are one letter off, which are looked at: the first ones of all.
+/// Maximum names that have the prefix, or are one letter off: the first ones of all.
 const MAX_NAMES: usize = 400;
-/// Names that merely have the letters in order, and how many of these are looked at, the tightest ones: most are noise.
+/// Maximum names that only contain the letters in order, and how many of these are examined, the
+/// tightest ones: most are noise.
 const MAX_LOOSE: usize = 5_000;
 const MAX_TIGHT: usize = 100;
-/// Definitions that are looked at for each way of being alike, if no more are asked for. A name that everything has (`new`,
-/// `main`) has thousands in a large tree; then those in files that define what is named before it come first, and source
-/// before tests.
+/// Maximum definitions that are examined for each kind of match, if no more are asked for. A common
+/// name (`new`, `main`) has thousands in a large tree; those in files that define its qualifier
+/// come first, and source before tests.
 const MAX_LOOKED_AT: usize = 256;
-/// Of so many letters one may stand by itself, neither at the beginning of a part nor right after the one before.
+/// One of this many letters may be isolated: neither at the beginning of a part nor right after the
+/// previous letter.
 const LETTERS_A_STRAY: usize = 4;
-/// Characters of a name and of what is asked that are compared letter by letter.
+/// Maximum characters of a name and of a query that are compared letter by letter.
 const MAX_COMPARED: usize = 100;
-/// Shorter names are like everything.
+/// Minimum length of a name for fuzzy matches: shorter names resemble everything.
 const LEAST_FUZZY: usize = 3;
 
-/// How a name is like the one that was asked for, the best first.
+/// The quality of a match with the wanted name, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Match {
-    /// Letter by letter.
+    /// The same name.
     Exact,
-    /// But for capitals.
+    /// The same name, except for upper and lower case.
     Case,
-    /// It begins so.
+    /// The name begins with the wanted one.
     Prefix,
     /// The letters are beginnings of its parts, of the first one and further ones: `gun`, `getname` of `getUserName`.
     Hump,
@@ -64,21 +66,22 @@ pub struct Definition {
     pub file: u32,
     /// Its name, and what it lies in.
     pub name: String,
-    /// Names of what it lies in, with dots between.
+    /// Names of the enclosing symbols, joined by dots.
     pub scope: String,
-    /// What it is.
-    pub kind: Kind,
-    /// Its first line with its comment, counted from 1.
+    /// Its kind.
+    pub kind: SymbolKind,
+    /// Its first line, 1-based.
     pub first_line: u32,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u32,
-    /// The line that its name stands in.
+    /// The line of its name.
     pub name_line: u32,
     /// Its beginning, on one line.
     pub signature: String,
 }
 
-/// Definitions of a name, the best first: `Type.name` and the like find what lies in such a type.
+/// Returns the definitions of a name, the best first; `Type.name` and the like find members of such
+/// a type.
 pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) -> Vec<Definition> {
     let asked = asked.trim_end_matches("()").replace("::", ".").replace('#', ".");
     let (scope, name) = asked.rsplit_once('.').unwrap_or(("", &asked));
@@ -94,20 +97,20 @@ pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) ->
     found.into_iter().map(|(_, definition)| definition).collect()
 }
 
-/// Gathers definitions of a name.
+/// Collects definitions of a name.
 struct Finder<'a, C: ?Sized> {
     corpus: &'a C,
-    /// What is named before it.
+    /// The qualifier before the name.
     scope: &'a str,
     name: &'a str,
-    /// Definitions that are looked at for each way of being alike.
+    /// Maximum definitions that are examined for each kind of match.
     budget: usize,
-    /// What each is sorted by, and the definition.
+    /// The sort key of each definition, and the definition.
     found: Vec<(Key, Definition)>,
 }
 
 impl<C: Corpus + ?Sized> Finder<'_, C> {
-    /// Names that are like it, one way after the other.
+    /// Collects names that are similar, one kind of match after the other.
     fn fuzzy(&mut self, folded: &str, limit: usize) {
         let corpus = self.corpus;
         let names = |like: Like<'_>, seen: &mut BTreeSet<String>| {
@@ -123,7 +126,7 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
         let mut seen = BTreeSet::from([folded.to_owned()]);
         let beginning = names(Like::Prefix(folded), &mut seen);
         self.take(beginning.iter().map(String::as_str), Some(Match::Prefix));
-        // What else is like it comes after them.
+        // Other similar names come after them.
         if self.scope.is_empty() && self.found.len() >= limit {
             return;
         }
@@ -145,7 +148,7 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
         });
     }
 
-    /// Looks at the definitions of some names, in lower case, as far as the budget goes.
+    /// Examines the definitions of some names, in lower case, within the maximum.
     fn take<'n>(&mut self, names: impl Iterator<Item = &'n str>, fuzzy: Option<Match>) {
         let mut left = self.budget;
         for name in names {
@@ -164,7 +167,7 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
         }
     }
 
-    /// Leaves `count` of some definitions, each a file and a symbol: those that would come first by what is known of their files.
+    /// Keeps the `count` best definitions, each a file and a symbol, judged by their files.
     fn most_wanted(&self, called: &mut Vec<(u32, u32)>, count: usize) {
         let outer = self.scope.rsplit('.').next().unwrap_or_default().to_lowercase();
         let mut outer_files = BTreeSet::new();
@@ -175,7 +178,7 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
         }
         let corpus = self.corpus;
         let path = |file: u32| corpus.file(file).map(|entry| entry.path);
-        // A path is looked up where all else is the same alone.
+        // A path is only looked up to break ties.
         let mut keyed: Vec<_> = called
             .iter()
             .map(|(file, symbol)| {
@@ -219,7 +222,7 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
     }
 }
 
-/// By what definitions are sorted; in each, the lesser one comes first.
+/// The sort key of definitions; in each field, the lesser one comes first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     outside: bool,
@@ -233,10 +236,10 @@ struct Key {
     line: u32,
 }
 
-fn is_minor(kind: Kind) -> bool {
+fn is_minor(kind: SymbolKind) -> bool {
     matches!(
         kind,
-        Kind::Impl | Kind::Field | Kind::Variable | Kind::Key | Kind::Table | Kind::Element | Kind::Rule
+        SymbolKind::Impl | SymbolKind::Field | SymbolKind::Variable | SymbolKind::Key | SymbolKind::Table | SymbolKind::Element | SymbolKind::Rule
     )
 }
 
@@ -254,12 +257,12 @@ fn definition(symbol: &SymbolEntry<'_>, matched: Match) -> Definition {
     }
 }
 
-/// Names that have the letters in order, in lower case, the tightest ones.
+/// Returns the names that contain the letters in order, in lower case, the tightest ones.
 fn in_order<C: Corpus + ?Sized>(corpus: &C, folded: &str, seen: &BTreeSet<String>) -> Vec<String> {
     let mut names: Vec<(usize, usize, String)> = Vec::new();
     corpus.names_like(Like::Subsequence(folded), MAX_LOOSE, &mut |other| {
         if !seen.contains(other) {
-            // Capitals aren't known here, so how often the letters are interrupted has to do.
+            // Upper case isn't known here, so the number of gaps decides.
             let interrupted = fewest(folded, other, |_| false).unwrap_or(usize::MAX);
             names.push((interrupted, other.len(), other.to_owned()));
         }
@@ -269,14 +272,14 @@ fn in_order<C: Corpus + ?Sized>(corpus: &C, folded: &str, seen: &BTreeSet<String
     names.into_iter().map(|(_, _, name)| name).collect()
 }
 
-/// How letters lie in a name that has them in order.
+/// The positions of letters in a name that contains them in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Humps {
-    /// They are beginnings of its parts, of the first one and others.
+    /// Beginnings of its parts, of the first one and others.
     Parts,
-    /// So many stand by themselves, and few enough to be meant.
+    /// This many letters are isolated, few enough to be meant.
     Strays(usize),
-    /// They are somewhere, or not there at all.
+    /// Anywhere, or not all there.
     Noise,
 }
 
@@ -291,7 +294,7 @@ fn humps(asked: &str, name: &str) -> Humps {
     }
 }
 
-/// Which of a name's characters begin a part of it.
+/// Returns, for each character of a name, whether it begins a part.
 fn starts(name: &str) -> Vec<bool> {
     let mut before = None;
     let starts = name.chars().map(|character| {
@@ -308,15 +311,16 @@ fn starts(name: &str) -> Vec<bool> {
     starts.collect()
 }
 
-/// How few of the letters stand by themselves where they are looked for in their order: not where a part starts, and not
-/// right after the letter before. Nothing where the name doesn't have them.
+/// Returns the minimum number of isolated letters when the letters are matched in order: neither
+/// where a part starts, nor right after the previous letter. `None` where the name doesn't contain
+/// them.
 fn fewest(asked: &str, name: &str, starts: impl Fn(usize) -> bool) -> Option<usize> {
     let name: Vec<char> = name.chars().take(MAX_COMPARED).collect();
-    // For each of the name's characters: the fewest with the letter so far at it.
+    // For each of the name's characters: the minimum with the letter so far at it.
     let mut row: Vec<Option<usize>> = vec![None; name.len()];
     for (nth, letter) in asked.chars().take(MAX_COMPARED).enumerate() {
         let mut next = vec![None; name.len()];
-        // The fewest with the letter before anywhere before here, and right before here.
+        // The minimum with the previous letter anywhere before, and right before.
         let mut before = (nth == 0).then_some(0);
         let mut adjacent: Option<usize> = None;
         for (at, character) in name.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! An index in memory: for tests, and for trees that nobody asks twice.
+//! An index in memory: for tests, and for trees that are searched once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -7,25 +7,25 @@ use std::sync::Arc;
 use super::corpus::{
     ChunkEntry, Corpus, Field, FileEntry, Like, Lists, LivingFile, Posting, SymbolEntry, Totals,
 };
-use crate::facts::{Count, FileFacts, SymbolFact};
+use crate::analysis::{Count, FileAnalysis, IndexedSymbol};
 
-/// What is known of some files, in memory. Files keep the order in which they were added.
+/// An index of some files in memory. Files keep the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Memory {
-    files: Vec<Arc<FileFacts>>,
+    files: Vec<Arc<FileAnalysis>>,
     chunks: Vec<ChunkEntry>,
     terms: HashMap<Box<str>, u32>,
     chunk_field: Postings,
     path_field: Postings,
     symbol_field: Postings,
     paths: HashMap<Box<[u8]>, u32>,
-    /// Each symbol's file, and which of its symbols it is.
+    /// File and position of each symbol.
     symbols: Vec<(u32, u32)>,
     names: BTreeMap<String, Vec<u32>>,
     basenames: HashMap<Box<[u8]>, Vec<u32>>,
 }
 
-/// One field's.
+/// The postings of one field.
 #[derive(Debug, Default)]
 struct Postings {
     by_term: HashMap<u32, Vec<(u32, u32)>>,
@@ -48,14 +48,14 @@ impl Postings {
 }
 
 impl Memory {
-    /// One without files.
+    /// Creates an empty index.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds a file. A path is added once.
-    pub fn add(&mut self, facts: impl Into<Arc<FileFacts>>) {
+    pub fn add(&mut self, facts: impl Into<Arc<FileAnalysis>>) {
         let facts = facts.into();
         let file = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         let mut numbers = Vec::with_capacity(facts.terms.len());
@@ -102,7 +102,7 @@ fn basename(path: &[u8]) -> Box<[u8]> {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_ascii_lowercase().into()
 }
 
-fn entry(file: u32, symbol: &SymbolFact) -> SymbolEntry<'_> {
+fn entry(file: u32, symbol: &IndexedSymbol) -> SymbolEntry<'_> {
     SymbolEntry {
         file,
         name: &symbol.name,
@@ -154,7 +154,7 @@ impl Corpus for Memory {
 
     fn file(&self, file: u32) -> Option<FileEntry<'_>> {
         let facts = self.files.get(file as usize)?;
-        let FileFacts { path, content, flags, language, lines, .. } = &**facts;
+        let FileAnalysis { path, content, flags, language, lines, .. } = &**facts;
         let path = path.as_bytes();
         Some(FileEntry { path, content: *content, flags: *flags, language: *language, lines: *lines })
     }
@@ -209,7 +209,7 @@ impl Corpus for Memory {
 
     fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let Some(facts) = self.files.get(file as usize) else { return };
-        let mut symbols: Vec<&SymbolFact> = facts.symbols.iter().collect();
+        let mut symbols: Vec<&IndexedSymbol> = facts.symbols.iter().collect();
         symbols.sort_by_key(|symbol| symbol.first_line);
         symbols.into_iter().for_each(|symbol| visit(entry(file, symbol)));
     }

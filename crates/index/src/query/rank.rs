@@ -1,4 +1,4 @@
-//! One score from many signals, and what is shown of a file that has it.
+//! Combining signals into one score, and choosing the passages of a file.
 
 use super::clean::{Place, Query};
 use super::corpus::{Corpus, Purpose, SymbolEntry, full_name};
@@ -7,18 +7,19 @@ use super::signals::{Signal, Signals, is_source, meant};
 use crate::history::History;
 use crate::vectors::Similar;
 
-/// Files of an answer, at most.
+/// Maximum files of an answer.
 pub const MAX_LIMIT: usize = 1_000;
-/// Passages that are shown of a file.
+/// Maximum passages of a file.
 const PASSAGES: usize = 3;
-/// A chunk that has less than this much of the file's best one isn't shown.
+/// Minimum share of a passage's score in that of the file's best one.
 const LEAST_PASSAGE: f32 = 0.5;
-/// What is left of the score of a file that people don't change for the query's sake, if the query doesn't name it.
+/// Factor for files that people rarely change for a query's sake, if the query doesn't mention
+/// them.
 const ASIDE: f32 = 0.6;
 
-/// What each signal counts, scaled to 0 to 1 over the source files. The first seven are the study's
-/// signals, with its weights where others weren't better on all of its public rows (`docs/search.md`). Vectors count what is
-/// asked for.
+/// Returns the weight of a signal, which is scaled to 0 to 1 over the source files. The first seven
+/// are the signals of published experiments, with their weights where others weren't better on all
+/// public data sets (`docs/search.md`). Vectors have the weight that the caller asks for.
 fn weight(signal: Signal, vectors: f32) -> f32 {
     match signal {
         Signal::Text => 1.0,
@@ -33,82 +34,83 @@ fn weight(signal: Signal, vectors: f32) -> f32 {
     }
 }
 
-/// What is known besides the query.
+/// Context of a query.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Context<'a> {
-    /// Files near the one that is being looked at, by how many steps: 1 or 2.
+    /// Files near the current one, with their distance: 1 or 2 steps.
     pub near: &'a [(u32, u32)],
-    /// Chunks whose vectors are like the query's, and what that counts; the words of the best source file count 1.
+    /// Chunks with vectors similar to the query's, and their weight; the words of the best source
+    /// file have weight 1.
     pub vectors: Option<(&'a Similar, f32)>,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
-    /// Definitions of the name, where the query is one.
+    /// Definitions of the name, where the query is a name.
     pub definitions: Vec<Definition>,
     /// Files, the best first.
     pub files: Vec<FileHit>,
 }
 
-/// A file that was found.
+/// A file in a search result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileHit {
-    /// Its number.
+    /// Number of the file.
     pub file: u32,
     /// Its path.
     pub path: Vec<u8>,
-    /// What speaks for it in all, and is comparable within an answer only.
+    /// Its score, comparable within an answer only.
     pub score: f32,
-    /// Its reasons, the strongest first.
+    /// The reasons, the strongest first.
     pub why: Vec<Reason>,
-    /// Where in it, the best first. Empty where only its path or its history speak for it.
+    /// Its passages, the best first. Empty where only its path or its history match.
     pub passages: Vec<Passage>,
 }
 
-/// What a signal adds.
+/// The contribution of a signal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reason {
-    /// Which signal.
+    /// The signal.
     pub signal: Signal,
-    /// How strong it is, compared with the source file where it is strongest.
+    /// Its strength, relative to the source file where it is strongest.
     pub strength: f32,
-    /// Its part of the score, which all make 1 together.
+    /// Its share of the score; all shares add up to 1.
     pub share: f32,
 }
 
-/// A part of a file that was found.
+/// A passage of a file that matches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passage {
-    /// Its first line, counted from 1.
+    /// The first line, 1-based.
     pub first_line: u32,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u32,
-    /// The symbol that it is in, or whose greater part it is, with what that lies in.
+    /// The qualified name of the symbol around it, or of the one that it mostly consists of.
     pub symbol: Option<String>,
-    /// What the words in it are worth; 0 where the query names the line.
+    /// The score of its words; 0 where the query mentions the line.
     pub score: f32,
 }
 
-/// Answers queries. One keeps its arrays for the next query.
+/// Answers queries. Reuses its arrays for the next query.
 #[derive(Debug, Default)]
 pub struct Searcher {
     signals: Signals,
     totals: Vec<(u32, f32)>,
-    /// Each file's score.
+    /// The score of each file.
     sums: Vec<f32>,
-    /// What vectors count this time.
+    /// The weight of vectors for this query.
     vectors: f32,
 }
 
 impl Searcher {
-    /// One without arrays yet.
+    /// Creates a searcher without arrays.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What a query finds: at most `limit` files, and as many definitions.
+    /// Answers a query with at most `limit` files, and as many definitions.
     pub fn search<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
@@ -133,7 +135,8 @@ impl Searcher {
         Answer { definitions: asked.map(|name| definitions(corpus, name, limit)).unwrap_or_default(), files }
     }
 
-    /// Every signal of every file that has any, for those who weigh them: in the order of [`Signal::ALL`], not scaled.
+    /// Returns every signal of every file that has any, for experiments with weights: in the order
+    /// of [`Signal::ALL`], not scaled.
     pub fn raw<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
@@ -145,10 +148,11 @@ impl Searcher {
         files.map(|file| (file, self.signals.files.each_ref().map(|scores| scores.get(file)))).collect()
     }
 
-    /// By signal, the greatest score that a source file has; of any file, where no source file has one.
+    /// Returns, by signal, the greatest score of a source file; of any file, where no source file
+    /// has one.
     ///
-    /// The least one isn't taken off, as the study does: ranks of its rows are as good without, and a word that all files
-    /// have would find none of them.
+    /// Unlike in the experiments, the least score isn't subtracted: ranks are as good without, and
+    /// otherwise a word in all files would find none of them.
     fn scales(&self) -> [f32; Signal::ALL.len()] {
         let Signals { files, purposes, .. } = &self.signals;
         files.each_ref().map(|scores| {
@@ -221,7 +225,8 @@ impl Searcher {
         Some(FileHit { file, path, score, why, passages: Vec::new() })
     }
 
-    /// Finds where in each file: lines that the query names, then the chunks with the most of its words.
+    /// Finds passages in each file: lines that the query mentions, then the chunks with the most of
+    /// its words.
     fn passages<C: Corpus + ?Sized>(&self, corpus: &C, query: &Query, files: &mut [FileHit]) {
         let mut places: Vec<(u32, usize)> =
             files.iter().enumerate().map(|(place, hit)| (hit.file, place)).collect();
@@ -236,7 +241,7 @@ impl Searcher {
             let scores = self.signals.chunks.of(own.clone());
             list.extend(own.zip(scores.iter().copied()).filter(|(_, score)| *score > 0.0));
         }
-        // Where no word is found, what is like the query is shown.
+        // Where no word matches, chunks with similar vectors are shown.
         for (file, chunk, score) in self.signals.similar.iter().filter(|_| self.vectors > 0.0) {
             let wordless = self.signals.files.first().is_none_or(|text| text.get(*file) == 0.0);
             if let Some(list) = place_of(*file).filter(|_| wordless).and_then(|place| chunks.get_mut(place)) {
@@ -277,7 +282,8 @@ fn scaled(score: f32, most: f32) -> f32 {
     if most > 0.0 { (score / most).max(0.0) } else { 0.0 }
 }
 
-/// Says which symbol each passage is in: the smallest one that holds it, or the one that most of its lines are of.
+/// Names the symbol of each passage: the smallest one that contains it, or the one with most of its
+/// lines.
 fn name_passages<C: Corpus + ?Sized>(corpus: &C, hit: &mut FileHit) {
     // By passage: lines in common, lines of the symbol, its name.
     let mut best: Vec<Option<(u32, u32, String)>> = vec![None; hit.passages.len()];

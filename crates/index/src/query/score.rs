@@ -1,27 +1,28 @@
-//! Sums of scores over many documents, in arrays that are used again for the next query.
+//! Sums of scores over many documents, in arrays that are reused for the next query.
 
 use std::ops::Range;
 
 use super::clean::Term;
 use super::corpus::{Corpus, Field, Lists, Posting};
 
-/// BM25's saturation, as the study has it.
+/// BM25's saturation, from published experiments.
 pub(crate) const K1: f32 = 1.2;
-/// Postings of a field that are read for one query. Beyond that the terms that add the least for each document that has them
-/// are left out. A tree of 20 MB has few queries with so many; of a kernel's size, they are one and a half for each chunk,
-/// and with such a bound the public rows are ranked as well (`docs/search.md`).
+/// Maximum postings of a field that are read for one query. Beyond that, the terms with the least
+/// contribution per posting are left out. Few queries of a 20 MB tree reach it; in a tree of the
+/// size of a kernel it is one and a half per chunk, and public data sets are ranked as well with it
+/// (`docs/search.md`).
 const MAX_POSTINGS: u64 = 1_500_000;
-/// Postings from which threads are quicker than one.
+/// Number of postings from which on threads are faster.
 const WORTH_THREADS: u64 = 200_000;
 
-/// A score a document.
+/// A score for each document.
 #[derive(Debug, Default)]
 pub(crate) struct Scores {
     values: Vec<f32>,
 }
 
 impl Scores {
-    /// Forgets all, for documents beneath `bound`.
+    /// Resets all scores, for documents below `bound`.
     pub(crate) fn reset(&mut self, bound: u32) {
         self.values.clear();
         self.values.resize(bound as usize, 0.0);
@@ -34,7 +35,7 @@ impl Scores {
         }
     }
 
-    /// Makes a document's score at least this.
+    /// Raises a document's score to at least this.
     pub(crate) fn raise(&mut self, document: u32, score: f32) {
         if let Some(value) = self.values.get_mut(document as usize) {
             *value = value.max(score);
@@ -46,19 +47,19 @@ impl Scores {
         self.values.get(document as usize).copied().unwrap_or(0.0)
     }
 
-    /// The scores of documents that follow each other.
+    /// Returns the scores of consecutive documents.
     #[inline]
     pub(crate) fn of(&self, documents: Range<u32>) -> &[f32] {
         self.values.get(documents.start as usize..documents.end as usize).unwrap_or_default()
     }
 
-    /// Every document's score.
+    /// Returns every document's score.
     pub(crate) fn all(&self) -> &[f32] {
         &self.values
     }
 }
 
-/// How much a term tells that `with` of `all` documents have.
+/// Returns the inverse document frequency of a term that `with` of `all` documents have.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn idf(with: u64, all: u64) -> f32 {
     let (with, all) = (with as f64, (all as f64).max(with as f64));
@@ -121,17 +122,17 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
     });
 }
 
-/// A term's lists.
+/// A term's posting lists.
 struct Wanted {
     lists: Lists,
-    /// How many documents have it.
+    /// Number of documents that have the term.
     with: u64,
-    /// What it may add to a document's score.
+    /// Upper bound of its contribution to a document's score.
     weight: f32,
 }
 
-/// Those of some terms, in their order, that add the most for each document that is looked at, so that no more than `most` are.
-/// The best one is among them, whatever it costs.
+/// Returns those terms, in their order, with the greatest contribution per posting, so that at most
+/// `most` postings are read. The best one is always among them.
 #[allow(clippy::cast_precision_loss)]
 fn worthwhile(mut terms: Vec<Wanted>, most: u64) -> Vec<Wanted> {
     if terms.iter().map(|term| term.with).sum::<u64>() <= most {

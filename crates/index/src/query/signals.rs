@@ -1,4 +1,4 @@
-//! What speaks for a file, one signal after the other.
+//! The ranking signals of a file.
 
 use super::clean::{Place, Query};
 use super::corpus::{Corpus, Field, FileEntry, Purpose};
@@ -7,50 +7,50 @@ use super::score::{Scores, bm25};
 use crate::history::History;
 use crate::vectors::Similar;
 
-/// Length normalisation of BM25, by field, as the study has it.
+/// Length normalisation of BM25, by field, from published experiments.
 const CHUNK_LENGTHS: f32 = 0.75;
 const PATH_LENGTHS: f32 = 0.3;
 const SYMBOL_LENGTHS: f32 = 0.4;
-/// What a file's second and third chunk add of theirs.
+/// Weights of a file's second and third best chunk.
 const FURTHER_CHUNKS: [f32; 2] = [1.0 / 2.0, 1.0 / 3.0];
-/// Files of one name that a mention may mean.
+/// Maximum files of one name that a mention may mean.
 const MAX_NAMESAKES: usize = 2_000;
-/// Endings that a module's file may have.
+/// Possible endings of a module's file.
 const MODULE_ENDINGS: [&str; 18] = [
     "py", "rs", "java", "kt", "go", "rb", "php", "ts", "tsx", "js", "jsx", "mjs", "vue", "scala", "swift",
     "cs", "cpp", "c",
 ];
 /// Endings of components' names.
 const COMPONENTS: [&[u8]; 3] = [b".vue", b".svelte", b".astro"];
-/// Files that stand for the directory they are in.
+/// Names of files that stand for their directory.
 const MODULE_FILES: [&str; 5] = ["__init__.py", "mod.rs", "index.js", "index.ts", "lib.rs"];
 
-/// What speaks for a file.
+/// A ranking signal of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Signal {
     /// Its three best chunks have the query's words.
     Text,
-    /// Words of its path.
+    /// Its path has the query's words.
     Path,
-    /// Words of the names that it defines.
+    /// Names that it defines have the query's words.
     Symbols,
-    /// The query names it, or a module that it is.
+    /// The query mentions it, or its module.
     Mention,
-    /// Commits whose messages are like the query changed it.
+    /// Commits with messages similar to the query changed it.
     History,
-    /// Commits whose messages are like the query's first line changed it.
+    /// Commits with messages similar to the query's first line changed it.
     HistoryTitle,
-    /// All messages of its commits together are like the query.
+    /// All messages of its commits together are similar to the query.
     HistoryPool,
-    /// It is near the file that is being looked at.
+    /// It is near the current file in the dependency graph.
     Near,
-    /// The vectors of its three best chunks are like the query's.
+    /// The vectors of its three best chunks are similar to the query's.
     Vectors,
 }
 
 impl Signal {
-    /// All of them.
+    /// All signals.
     pub const ALL: [Self; 9] = [
         Self::Text,
         Self::Path,
@@ -63,7 +63,7 @@ impl Signal {
         Self::Vectors,
     ];
 
-    /// Its name, in lower case.
+    /// Returns its name, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -80,19 +80,19 @@ impl Signal {
     }
 }
 
-/// The greater one and the lesser one.
+/// Returns the greater and the lesser number.
 #[inline]
 fn sorted(one: f32, other: f32) -> (f32, f32) {
     (if one > other { one } else { other }, if one > other { other } else { one })
 }
 
-/// Whether a file is what people write to make the program: what signals are scaled by.
+/// Returns true for source that makes the program: signals are scaled by these files.
 pub(crate) fn is_source(file: Purpose) -> bool {
     let flags = file.flags;
     file.is_code && !flags.test && !flags.doc && !flags.vendored && !flags.generated
 }
 
-/// Whether a file is a component of a page: code in a document, which no language of ours is.
+/// Returns true for a component of a page: code in a document, which isn't a supported language.
 pub(crate) fn is_component(path: &[u8]) -> bool {
     COMPONENTS.iter().any(|ending| path.ends_with(ending))
 }
@@ -102,9 +102,9 @@ pub(crate) fn is_component(path: &[u8]) -> bool {
 pub(crate) struct Signals {
     pub(crate) chunks: Scores,
     pub(crate) files: [Scores; Signal::ALL.len()],
-    /// What each file is for; nothing for numbers that aren't in use.
+    /// The purpose of each file; `None` for unused numbers.
     pub(crate) purposes: Vec<Option<Purpose>>,
-    /// Chunks that are like the query by their vectors, with their files: by file, the best first.
+    /// Chunks with vectors similar to the query's, with their files: by file, the best first.
     pub(crate) similar: Vec<(u32, u32, f32)>,
 }
 
@@ -124,7 +124,7 @@ impl Signals {
         }
     }
 
-    /// Asks all of them.
+    /// Computes all signals.
     pub(crate) fn gather<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
@@ -182,7 +182,7 @@ impl Signals {
                 *purpose = Some(living.purpose);
             }
             let [mut first, mut second, mut third] = [0.0; 3];
-            // Without branches, which nobody could foretell here.
+            // Without branches, which a processor couldn't predict here.
             for score in chunks.of(living.chunks) {
                 let (best, rest) = sorted(first, *score);
                 let (next, rest) = sorted(second, rest);
@@ -222,7 +222,8 @@ impl Signals {
     }
 }
 
-/// The files that a path means, as far as it goes: those that share the most of its end, each with how sure that is.
+/// Returns the files that a path may mean: those that share the most components at its end, each
+/// with a certainty.
 pub(crate) fn meant<C: Corpus + ?Sized>(corpus: &C, path: &str) -> Vec<(u32, f32)> {
     let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let mut found: Vec<(u32, usize)> = Vec::new();
@@ -243,13 +244,13 @@ pub(crate) fn meant<C: Corpus + ?Sized>(corpus: &C, path: &str) -> Vec<(u32, f32
     found.into_iter().map(|(file, _)| (file, score)).collect()
 }
 
-/// How many components at the end two paths share, in whatever case.
+/// Returns the number of components at the end that two paths share, in any case.
 fn common_end(path: &[u8], other: &str) -> usize {
     let (ours, theirs) = (path.rsplit(|byte| *byte == b'/'), other.as_bytes().rsplit(|byte| *byte == b'/'));
     ours.zip(theirs).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
 }
 
-/// The files that a module is, by the longest beginning of its parts that is one.
+/// Returns the files of a module, by the longest beginning of its parts that has any.
 fn modules<C: Corpus + ?Sized>(corpus: &C, parts: &[String]) -> Vec<(u32, f32)> {
     for end in (2..=parts.len()).rev() {
         let Some((last, before)) = parts.get(..end).and_then(<[String]>::split_last) else { continue };
@@ -292,8 +293,8 @@ mod tests {
     fn components_are_source() {
         let entry = |path: &'static str, test| FileEntry {
             path: path.as_bytes(),
-            content: crate::facts::Content::Text,
-            flags: crate::facts::Flags { test, ..crate::facts::Flags::default() },
+            content: crate::analysis::Content::Text,
+            flags: crate::analysis::Flags { test, ..crate::analysis::Flags::default() },
             language: None,
             lines: 1,
         };

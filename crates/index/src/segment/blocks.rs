@@ -1,11 +1,11 @@
 //! A list that grows without being copied.
 
-/// Items of a block, at most: some tens of kilobytes, which an allocator keeps at hand.
+/// Maximum items of a block: some tens of kilobytes, which an allocator reuses.
 const MOST: usize = 1 << 13;
-/// Items of the first block.
+/// Number of items of the first block.
 const FIRST: usize = 1 << 6;
 
-/// Items one after the other, in blocks that stay where they are.
+/// A list in blocks that stay where they are.
 #[derive(Debug)]
 pub(super) struct Blocks<T> {
     blocks: Vec<Vec<T>>,
@@ -45,7 +45,7 @@ impl<T: Copy> Blocks<T> {
         }
     }
 
-    /// Shows every item, in order.
+    /// Calls `show` with every item, in order.
     pub(super) fn each(&self, mut show: impl FnMut(T)) {
         for block in &self.blocks {
             block.iter().for_each(|item| show(*item));

@@ -1,4 +1,4 @@
-//! Making a segment of what was found in files.
+//! Building a segment from analyses of files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,17 +11,17 @@ use super::invert::{In, MAX_FILES, Posting, Sorted, trigrams};
 use super::layout::{FileRecord, Parts, Span, SymbolRecord, Words};
 use super::write::Contents;
 use crate::IndexError;
-use crate::facts::{Count, FileFacts, Import, Section, Terms};
+use crate::analysis::{Count, FileAnalysis, Import, Section, Terms};
 use crate::texts::Interner;
 
-/// Gathers files for a segment.
+/// Collects files for a segment.
 ///
-/// What is found is only written down in the order of the files, a number for each word, and is put in order by word at the
-/// end: nothing is looked for in memory that isn't near, but each file's words once.
+/// Data is collected in the order of the files, with a number for each word, and sorted by word at
+/// the end: only each file's words are looked up in memory that isn't near, once each.
 #[derive(Debug, Default)]
 pub struct Builder {
     files: Vec<FileRecord>,
-    /// All but the files' records, which aren't complete before the end.
+    /// The parts, without the files' records, which are complete only at the end.
     parts: Parts,
     data: DataWriter,
     /// The names that each file uses, by number.
@@ -29,7 +29,7 @@ pub struct Builder {
     /// Each file's imports and sections.
     rest: Vec<Vec<u8>>,
     terms: Interner,
-    /// By a memory's numbers of terms, those here and 1, or 0; and which memory.
+    /// By a cache's number of a term: its number here plus 1, or 0; and the identity of the cache.
     remembered: (u64, Vec<u32>),
     in_chunks: Blocks<Posting>,
     in_paths: Blocks<Posting>,
@@ -46,25 +46,25 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty one.
+    /// Creates an empty builder.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many files it has.
+    /// Returns the number of files.
     #[must_use]
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether it has no files.
+    /// Returns true if there are no files.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// About how many bytes of memory it holds.
+    /// Returns the approximate memory use in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         let postings = [&self.in_chunks, &self.in_paths, &self.in_symbols, &self.definitions, &self.uses];
@@ -77,11 +77,11 @@ impl Builder {
         own + interned + postings * size_of::<Posting>() + self.trigrams.len() * size_of::<u32>()
     }
 
-    /// Adds what was found in a file.
+    /// Adds the analysis of a file.
     ///
     /// # Errors
-    /// [`IndexError::TooMuch`] when the segment would become larger than its format allows.
-    pub fn add(&mut self, facts: &FileFacts) -> Result<(), IndexError> {
+    /// [`IndexError::TooMuch`] if the segment would exceed the limits of its format.
+    pub fn add(&mut self, facts: &FileAnalysis) -> Result<(), IndexError> {
         let fits = u32::try_from(self.files.len()).ok().filter(|file| (*file as usize) < MAX_FILES);
         let file = fits.ok_or(IndexError::TooMuch("files"))?;
         let (first_chunk, first_symbol) = (self.parts.chunk_count(), self.parts.symbol_count());
@@ -121,7 +121,7 @@ impl Builder {
         Ok(())
     }
 
-    fn add_terms(&mut self, file: u32, facts: &FileFacts) {
+    fn add_terms(&mut self, file: u32, facts: &FileAnalysis) {
         // The file's terms by their numbers here.
         let numbers = self.numbers(&facts.terms);
         let put = |into: &mut Blocks<Posting>, document: u32, counts: &[Count]| {
@@ -138,7 +138,8 @@ impl Builder {
         put(&mut self.in_symbols, file, &facts.symbol_counts);
     }
 
-    /// Numbers of a file's terms. A term that comes from the same memory as before isn't looked up by its text again.
+    /// Returns the numbers of a file's terms. A term that comes from the same cache as before isn't
+    /// looked up by its text again.
     fn numbers(&mut self, terms: &Terms) -> Vec<u32> {
         let (memory, own) = terms.origin();
         if self.remembered.0 != memory {
@@ -160,7 +161,7 @@ impl Builder {
         numbers
     }
 
-    fn add_symbols(&mut self, facts: &FileFacts) -> Result<(), IndexError> {
+    fn add_symbols(&mut self, facts: &FileAnalysis) -> Result<(), IndexError> {
         for symbol in &facts.symbols {
             let enclosing = enclosing(facts, symbol.inside);
             let record = SymbolRecord {
@@ -185,7 +186,7 @@ impl Builder {
         Ok(())
     }
 
-    fn add_references(&mut self, file: u32, facts: &FileFacts) -> Vec<u32> {
+    fn add_references(&mut self, file: u32, facts: &FileAnalysis) -> Vec<u32> {
         let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.number(name)).collect();
         for reference in &facts.references {
             let Some(key) = names.get(reference.name as usize) else { continue };
@@ -195,7 +196,7 @@ impl Builder {
         names
     }
 
-    /// Writes the segment to `path`, which must not be there yet; where `durable`, it is on the disk afterwards.
+    /// Writes the segment to `path`, which must not exist; if `durable`, it is on disk afterwards.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -224,7 +225,7 @@ impl Builder {
         let trigrams = trigrams(std::mem::take(&mut self.trigrams), &self.trigram_ends)?;
         let defined = Sorted::of(std::mem::take(&mut self.defined).into_texts())
             .dictionary(std::mem::take(&mut self.definitions), listed)?;
-        // A file's uses are in the order of its lines.
+        // A file's references are in the order of its lines.
         let used = used.dictionary(std::mem::take(&mut self.uses), |list, out| {
             let mut uses = UseList::of(std::mem::take(out));
             list.iter().for_each(|one| uses.push(one.document, one.more));
@@ -251,7 +252,7 @@ impl Builder {
         Contents::new(parts, words).write(path, durable)
     }
 
-    /// Writes down each file's names, by their place among the sorted ones, and the rest.
+    /// Writes each file's names, by their sorted positions, and the rest of its details.
     fn add_details(&mut self, rank: &[u32]) -> Result<(), IndexError> {
         let (names, rest) = (std::mem::take(&mut self.names), std::mem::take(&mut self.rest));
         for (at, (names, rest)) in names.into_iter().zip(rest).enumerate() {
@@ -273,7 +274,7 @@ pub(crate) fn append_path(paths: &mut Vec<u8>, path: &[u8]) -> Result<Span, Inde
     Ok(Span { at, len: u32::try_from(path.len()).map_err(too_much)? })
 }
 
-/// A file's names by number, then its imports and sections as they were put.
+/// Writes a file's names by number, then its encoded imports and sections.
 pub(crate) fn put_details(out: &mut Vec<u8>, mut names: Vec<u32>, rest: &[u8]) {
     names.sort_unstable();
     let mut list = PlainList::default();
@@ -282,8 +283,8 @@ pub(crate) fn put_details(out: &mut Vec<u8>, mut names: Vec<u32>, rest: &[u8]) {
     out.extend_from_slice(rest);
 }
 
-/// The scope of what lies in a symbol.
-fn enclosing(facts: &FileFacts, inside: Option<u32>) -> String {
+/// Returns the scope of symbols inside a symbol.
+fn enclosing(facts: &FileAnalysis, inside: Option<u32>) -> String {
     let outer = inside.and_then(|inside| facts.symbols.get(inside as usize));
     match outer {
         Some(outer) if outer.scope.is_empty() => outer.name.clone(),
@@ -292,7 +293,7 @@ fn enclosing(facts: &FileFacts, inside: Option<u32>) -> String {
     }
 }
 
-/// Files by the last part of their path, in ASCII lower case.
+/// Groups files by the last part of their path, in ASCII lower case.
 fn by_name(paths: &[(Vec<u8>, u32)]) -> BTreeMap<Vec<u8>, PlainList> {
     let mut files: Vec<(u32, &[u8])> = paths.iter().map(|(path, file)| (*file, path.as_slice())).collect();
     files.sort_unstable();

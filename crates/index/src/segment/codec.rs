@@ -1,4 +1,4 @@
-//! Numbers in few bytes, and bytes that may be anything.
+//! Encoding of numbers in few bytes, and decoding of untrusted bytes.
 
 /// Appends a number, seven bits a byte, the lowest first.
 pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
@@ -15,8 +15,8 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Reads from the beginning of some bytes. What isn't there any more reads as zero, so a damaged file ends every loop
-/// that counts what is left.
+/// Reads from the beginning of some bytes. Reading beyond the end returns zeros, so that loops over
+/// a damaged file end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -33,7 +33,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// What hasn't been read yet.
+    /// Returns the unread bytes.
     pub(crate) fn rest(self) -> &'a [u8] {
         self.rest
     }
@@ -66,7 +66,7 @@ impl<'a> Cursor<'a> {
         number
     }
 
-    /// A number that has to fit; what doesn't reads as the greatest one.
+    /// Reads a number that has to fit; a larger one becomes the maximum.
     #[inline]
     pub(crate) fn small(&mut self) -> u32 {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
@@ -80,8 +80,8 @@ impl<'a> Cursor<'a> {
         bytes
     }
 
-    /// Makes a dictionary's key the next one, which is written as how many bytes the two share and the others, and gives the
-    /// length of its list.
+    /// Decodes the next key of a dictionary into `key`, written as the length of the shared prefix
+    /// and the other bytes, and returns the length of its list.
     pub(crate) fn next_key(&mut self, key: &mut Vec<u8>) -> usize {
         key.truncate(usize::try_from(self.number()).unwrap_or(usize::MAX));
         key.extend_from_slice(self.bytes());
@@ -123,10 +123,11 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A list of documents in rising order, each with how often, written as it grows.
+/// A list of documents in ascending order, each with its number of occurrences, encoded as it
+/// grows.
 ///
-/// A document's distance from the one before is shifted by one; the lowest bit says that a count follows, which most
-/// times, for once, it doesn't. How many documents there are stands before them.
+/// A document's distance from the previous one is shifted by one; the lowest bit tells whether a
+/// count follows, which for a single occurrence it doesn't. The number of documents comes first.
 #[derive(Debug, Default)]
 pub(crate) struct CountList {
     last: u32,
@@ -139,7 +140,7 @@ impl CountList {
         self.count == 0
     }
 
-    /// Appends the list.
+    /// Appends the encoded list.
     pub(crate) fn finish(&self, out: &mut Vec<u8>) {
         put(out, u64::from(self.count));
         out.extend_from_slice(&self.bytes);
@@ -158,12 +159,12 @@ impl CountList {
     }
 }
 
-/// How many documents a list has that [`CountList`] wrote.
+/// Returns the number of documents of an encoded [`CountList`].
 pub(crate) fn counted(bytes: &[u8]) -> u32 {
     Cursor::new(bytes).small()
 }
 
-/// Reads what [`CountList`] wrote.
+/// Decodes a [`CountList`].
 #[inline]
 pub(crate) fn counts(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
     let mut cursor = Cursor::new(bytes);
@@ -177,7 +178,7 @@ pub(crate) fn counts(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
     }
 }
 
-/// A list of documents in rising order.
+/// A list of documents in ascending order.
 #[derive(Debug, Default)]
 pub(crate) struct PlainList {
     last: u32,
@@ -185,7 +186,7 @@ pub(crate) struct PlainList {
 }
 
 impl PlainList {
-    /// An empty one, in some memory that is there already.
+    /// Creates an empty list in existing memory.
     pub(crate) fn of(mut bytes: Vec<u8>) -> Self {
         bytes.clear();
         Self { last: 0, bytes }
@@ -197,7 +198,7 @@ impl PlainList {
     }
 }
 
-/// Reads what [`PlainList`] wrote.
+/// Decodes a [`PlainList`].
 #[inline]
 pub(crate) fn plain(bytes: &[u8], mut visit: impl FnMut(u32)) {
     let mut cursor = Cursor::new(bytes);
@@ -208,8 +209,9 @@ pub(crate) fn plain(bytes: &[u8], mut visit: impl FnMut(u32)) {
     }
 }
 
-/// Appends a list of documents in rising order that may be in many of them: as distances, or as a bit for each document from the
-/// first one on, whichever is shorter. The lowest bit of the first number says which.
+/// Appends a list of documents in ascending order that may be long: as distances, or as a bit for
+/// each document from the first one on, whichever is shorter. The lowest bit of the first number
+/// tells which.
 pub(crate) fn put_dense(out: &mut Vec<u8>, documents: impl Iterator<Item = u32> + Clone) {
     let (Some(first), Some(last)) = (documents.clone().next(), documents.clone().last()) else { return };
     let bits = (last.saturating_sub(first) / 8 + 1) as usize;
@@ -236,7 +238,7 @@ pub(crate) fn put_dense(out: &mut Vec<u8>, documents: impl Iterator<Item = u32> 
     }
 }
 
-/// Reads what [`put_dense`] wrote.
+/// Decodes a list of [`put_dense`].
 pub(crate) fn dense(bytes: &[u8], mut visit: impl FnMut(u32)) {
     let mut cursor = Cursor::new(bytes);
     if cursor.is_empty() {
@@ -262,7 +264,7 @@ pub(crate) fn dense(bytes: &[u8], mut visit: impl FnMut(u32)) {
     }
 }
 
-/// A list of places where a name is used: file by file, in each by line.
+/// A list of references to a name: file by file, in each by line.
 #[derive(Debug, Default)]
 pub(crate) struct UseList {
     file: u32,
@@ -271,7 +273,7 @@ pub(crate) struct UseList {
 }
 
 impl UseList {
-    /// An empty one, in some memory that is there already.
+    /// Creates an empty list in existing memory.
     pub(crate) fn of(mut bytes: Vec<u8>) -> Self {
         bytes.clear();
         Self { file: 0, line: 0, bytes }
@@ -282,7 +284,8 @@ impl UseList {
         if distance != 0 {
             self.line = 0;
         }
-        // Most follow in the same file: one bit says whether a file's distance comes first.
+        // Most are in the same file as the previous one: one bit tells whether a file's distance
+        // comes first.
         let lines = u64::from(line.wrapping_sub(self.line)) << 1;
         put(&mut self.bytes, lines | u64::from(distance != 0));
         if distance != 0 {
@@ -292,7 +295,7 @@ impl UseList {
     }
 }
 
-/// Reads what [`UseList`] wrote.
+/// Decodes a [`UseList`].
 pub(crate) fn uses(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
     let mut cursor = Cursor::new(bytes);
     let (mut file, mut line) = (0_u32, 0_u32);

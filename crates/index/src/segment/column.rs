@@ -1,4 +1,5 @@
-//! Numbers of 32 bits, one for each file, chunk or name: what a query asks of very many of them stands close together.
+//! Columns of 32-bit numbers, one for each file, chunk or name, stored together because queries
+//! read very many of them.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ impl<'a> Column<'a> {
         Self { numbers: bytes.as_chunks().0 }
     }
 
-    /// 0 for what isn't there.
+    /// Returns a number; 0 for a missing one.
     #[inline]
     pub(crate) fn get(self, at: u32) -> u32 {
         self.numbers.get(at as usize).map_or(0, |number| u32::from_le_bytes(*number))
@@ -23,21 +24,23 @@ impl<'a> Column<'a> {
         self.numbers.iter().map(|number| u32::from_le_bytes(*number))
     }
 
-    /// Where each row's things begin and the next one's do, of `all` things.
+    /// Returns the range of a row's items, of `all` items, from the starts of this row and the
+    /// next.
     pub(crate) fn range(self, row: u32, all: u32) -> Range<u32> {
         let start = self.get(row).min(all);
         let end = self.numbers.get(row as usize + 1).map_or(all, |number| u32::from_le_bytes(*number));
         start..end.clamp(start, all)
     }
 
-    /// The last row that doesn't begin after a thing: rows that have none begin where the next one does.
+    /// Returns the last row that starts at or before an item: rows without items start where the
+    /// next one does.
     pub(crate) fn owner(self, thing: u32) -> u32 {
         let after = self.numbers.partition_point(|first| u32::from_le_bytes(*first) <= thing);
         (after as u32).saturating_sub(1)
     }
 }
 
-/// How many terms documents have. Those with more than 16 bits can tell are as long as those that just don't.
+/// Lengths of documents in terms, cut at 16 bits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lengths<'a> {
     lengths: &'a [[u8; 2]],
@@ -48,7 +51,7 @@ impl<'a> Lengths<'a> {
         Self { lengths: bytes.as_chunks().0 }
     }
 
-    /// 0 for what isn't there.
+    /// Returns a length; 0 for a missing one.
     #[inline]
     pub(crate) fn get(self, at: u32) -> u32 {
         self.lengths.get(at as usize).map_or(0, |length| u32::from(u16::from_le_bytes(*length)))
@@ -60,7 +63,7 @@ pub(super) fn put_length(out: &mut Vec<u8>, length: u32) {
     out.extend_from_slice(&u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes());
 }
 
-/// Writes a column.
+/// Encodes a column.
 pub(crate) fn put_column(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
     numbers.into_iter().flat_map(u32::to_le_bytes).collect()
 }

@@ -1,7 +1,7 @@
 //! Records of any length, compressed in blocks.
 //!
-//! A record lies in one block, so that reading it unpacks one. A few unpacked blocks are kept: what is asked for next most
-//! often lies beside what was asked for last.
+//! A record lies in one block, so that reading it decompresses one. A few decompressed blocks are
+//! cached: consecutive reads are mostly near each other.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,23 +10,25 @@ use super::codec::Cursor;
 use super::layout::Span;
 use crate::IndexError;
 
-/// Bytes from which a block is full.
+/// Bytes from which on a block is full.
 const BLOCK: usize = 16 << 10;
-/// Blocks that are larger than this unpacked aren't what was written: a file's records are far below it.
+/// Maximum decompressed bytes of a block: a file's records are far below it, so a larger one is
+/// damaged.
 const MAX_BLOCK: usize = 64 << 20;
-/// Unpacked blocks that are kept of a segment.
+/// Number of decompressed blocks cached for a segment.
 const KEPT: usize = 48;
-/// Three quarters of what the strongest level saves, at a tenth of its time.
+/// Compression level: three quarters of what the strongest level saves, at a tenth of its time.
 const LEVEL: i32 = 3;
-/// Bytes of a block's row: where it begins among all unpacked bytes, where it is, how long it is unpacked.
+/// Bytes of a block's row: its start among all decompressed bytes, its position, its decompressed
+/// length.
 const ROW: usize = 12;
 
-/// Gathers records into blocks.
+/// Collects records into blocks.
 #[derive(Default)]
 pub(crate) struct DataWriter {
     packer: Option<zstd::bulk::Compressor<'static>>,
     current: Vec<u8>,
-    /// Unpacked bytes before the current block.
+    /// Decompressed bytes before the current block.
     before: usize,
     packed: Vec<u8>,
     table: Vec<u8>,
@@ -39,7 +41,7 @@ impl std::fmt::Debug for DataWriter {
 }
 
 impl DataWriter {
-    /// About how many bytes of memory it holds.
+    /// Returns the approximate memory use in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.current.len() + self.packed.len() + self.table.len()
     }
@@ -74,7 +76,7 @@ impl DataWriter {
         Ok(())
     }
 
-    /// The blocks, and the table of them.
+    /// Returns the blocks, and the table of them.
     pub(crate) fn finish(mut self) -> Result<(Vec<u8>, Vec<u8>), IndexError> {
         if !self.current.is_empty() {
             self.pack()?;
@@ -83,14 +85,15 @@ impl DataWriter {
     }
 }
 
-/// Unpacked blocks that are kept, by their place in the table, the oldest first.
+/// Cached decompressed blocks, by their position in the table, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Unpacked {
     kept: Mutex<Vec<(usize, Arc<Vec<u8>>)>>,
 }
 
 impl Unpacked {
-    /// Shows the bytes from a place to its block's end. Nothing where the file is damaged.
+    /// Calls `show` with the bytes from a position to its block's end; with none where the file is
+    /// damaged.
     pub(crate) fn read<T>(&self, packed: &[u8], table: &[u8], at: u32, show: impl FnOnce(&[u8]) -> T) -> T {
         let rows = table.as_chunks::<ROW>().0;
         let start = |row: &[u8; ROW]| Cursor::new(row).u32();
@@ -125,7 +128,7 @@ impl Unpacked {
 }
 
 thread_local! {
-    /// What unpacking needs besides, which is more work to make than a block is to unpack.
+    /// The decompressor's context, which takes longer to create than a block to decompress.
     static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
@@ -156,7 +159,7 @@ mod tests {
             let found = unpacked.read(&packed, &table, span.at, |bytes| bytes[..span.len as usize].to_vec());
             assert_eq!(found, record(number));
         }
-        // What isn't there, or is damaged, is nothing.
+        // Missing and damaged records are empty.
         assert_eq!(unpacked.read(&packed, &table, u32::MAX, <[u8]>::len), 0);
         assert_eq!(Unpacked::default().read(&packed[1..], &table, 0, <[u8]>::len), 0);
     }

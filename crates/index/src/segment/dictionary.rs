@@ -1,9 +1,10 @@
-//! From keys to lists, sorted by key.
+//! Dictionaries from keys to lists, sorted by key.
 //!
-//! Keys stand in blocks of [`APART`], each as how many bytes it shares with the one before, the others, and how long its list is. A look-up searches
-//! the blocks by halves, most of the time by the first eight bytes of each alone, and then goes through one. That is less space than a minimal automaton where lists are what most of a
-//! segment is, a fraction of its time to write, and going through all keys, as every search for something like a name does, is
-//! a walk over memory in order.
+//! Keys are in blocks of [`APART`], each encoded as the length of the prefix shared with the
+//! previous key, the other bytes, and the length of its list. A look-up does a binary search over
+//! the blocks, mostly by the first eight bytes of each alone, and then scans one block. Where lists
+//! are most of a segment, that takes less space than a minimal automaton and a fraction of its time
+//! to write, and a scan of all keys, as every fuzzy search for names does, reads memory in order.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -14,10 +15,10 @@ use memmap2::Mmap;
 use super::codec::{Cursor, put, put_bytes};
 use crate::IndexError;
 
-/// Keys of a block.
+/// Number of keys in a block.
 const APART: u32 = 16;
-/// Bytes of a block's row: the beginning of its first key, where its keys begin, and where its lists do. After the last one
-/// stands how many keys there are.
+/// Bytes of a block's row: the beginning of its first key, the start of its keys, and the start of
+/// its lists. The number of keys comes after the last row.
 const ROW: usize = 16;
 const COUNT: usize = 4;
 
@@ -29,7 +30,7 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// `range` must lie in the map; what doesn't is empty.
+    /// Creates a slice; a `range` outside of the map makes it empty.
     pub(crate) fn new(map: &Arc<Mmap>, range: Range<usize>) -> Self {
         Self { map: Arc::clone(map), range }
     }
@@ -41,7 +42,7 @@ impl AsRef<[u8]> for Slice {
     }
 }
 
-/// Makes a dictionary from keys in rising order.
+/// Builds a dictionary from keys in ascending order.
 #[derive(Default)]
 pub(crate) struct DictionaryBuilder {
     last: Vec<u8>,
@@ -51,7 +52,7 @@ pub(crate) struct DictionaryBuilder {
     lists: Vec<u8>,
 }
 
-/// A dictionary's three sections: keys, where blocks begin, lists.
+/// A dictionary's three sections: keys, starts of blocks, lists.
 pub(crate) type Made = [Vec<u8>; super::layout::OF_WORDS];
 
 impl DictionaryBuilder {
@@ -89,14 +90,14 @@ impl DictionaryBuilder {
     }
 }
 
-/// A key's first bytes as a number that sorts as they do; what isn't there is zero.
+/// Returns a key's first bytes, padded with zeros, as a number with the same order.
 fn head(key: &[u8]) -> u64 {
     let mut head = [0; 8];
     head.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
     u64::from_be_bytes(head)
 }
 
-/// How many bytes two keys share at their beginning.
+/// Returns the length of the common prefix of two keys.
 fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
@@ -111,7 +112,7 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// `None` where the sections can't be a dictionary's.
+    /// Creates a dictionary; `None` where the sections can't be a dictionary's.
     pub(crate) fn new(keys: Slice, blocks: Slice, lists: Slice) -> Option<Self> {
         let (rows, count) = blocks.as_ref().split_last_chunk::<COUNT>()?;
         let count = u32::from_le_bytes(*count);
@@ -119,13 +120,13 @@ impl Dictionary {
         right.then_some(Self { keys, blocks, lists, count })
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Whether there are no keys.
+    /// Returns true if there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -135,7 +136,7 @@ impl Dictionary {
         self.blocks.as_ref().as_chunks::<ROW>().0
     }
 
-    /// Where a block's keys and lists begin.
+    /// Returns the starts of a block's keys and lists.
     fn row(&self, block: usize) -> (u32, u32) {
         let row = self.rows().get(block);
         row.map_or((u32::MAX, u32::MAX), |row| {
@@ -145,12 +146,12 @@ impl Dictionary {
         })
     }
 
-    /// A block's keys, and those after it.
+    /// Returns a cursor at a block's keys, and those after it.
     fn keys_at(&self, at: u32) -> Cursor<'_> {
         Cursor::new(self.keys.as_ref().get(at as usize..).unwrap_or_default())
     }
 
-    /// The last block that doesn't begin after a key.
+    /// Returns the last block that starts at or before a key.
     fn block(&self, key: &[u8]) -> Option<usize> {
         let wanted = head(key);
         let not_after = |row: &[u8; ROW]| {
@@ -167,41 +168,42 @@ impl Dictionary {
         self.rows().partition_point(not_after).checked_sub(1)
     }
 
-    /// A key's number: its place among the sorted ones.
+    /// Returns a key's number: its position in the sorted order.
     #[cfg(test)]
     pub(crate) fn number(&self, key: &[u8]) -> Option<u32> {
         self.find(key).map(|(number, _)| number)
     }
 
-    /// A key's list.
+    /// Returns a key's list.
     pub(crate) fn get(&self, key: &[u8]) -> Option<&[u8]> {
         self.range(key).map(|range| self.list(range))
     }
 
-    /// Where a key's list is.
+    /// Returns the range of a key's list.
     pub(crate) fn range(&self, key: &[u8]) -> Option<Range<u32>> {
         self.find(key).map(|(_, list)| list)
     }
 
-    /// The list that is there.
+    /// Returns the list at a range.
     pub(crate) fn list(&self, range: Range<u32>) -> &[u8] {
         self.lists.as_ref().get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 
-    /// A key's number, and where its list is.
+    /// Returns a key's number, and the range of its list.
     fn find(&self, key: &[u8]) -> Option<(u32, Range<u32>)> {
         let block = self.block(key)?;
         let (keys, mut list) = self.row(block);
         let mut keys = self.keys_at(keys);
         let first = u32::try_from(block).ok()?.checked_mul(APART)?;
-        // How much of `key` the last one has, which is less than it.
+        // Number of bytes that `key` shares with the last key, which is less than it.
         let mut same = 0;
         for number in first..self.count.min(first.saturating_add(APART)) {
             let shared = usize::try_from(keys.number()).unwrap_or(usize::MAX);
             let (rest, length) = (keys.bytes(), keys.small());
             let start = list;
             list = list.saturating_add(length);
-            // It differs from `key` where the last one did, or before that, where it must be greater.
+            // This key differs from `key` where the last one did, or before that, where it must be
+            // greater.
             if shared > same {
                 continue;
             }
@@ -217,7 +219,7 @@ impl Dictionary {
         None
     }
 
-    /// The key with a number.
+    /// Returns the key with a number.
     pub(crate) fn key(&self, number: u32) -> Option<Vec<u8>> {
         if number >= self.count {
             return None;
@@ -230,7 +232,7 @@ impl Dictionary {
         Some(key)
     }
 
-    /// Every key that begins so, in rising order, until `visit` says that it is enough.
+    /// Calls `visit` with every key with a prefix, in ascending order, until it returns false.
     pub(crate) fn beginning(&self, prefix: &[u8], mut visit: impl FnMut(&[u8]) -> bool) {
         let block = self.block(prefix).unwrap_or(0);
         let mut keys = self.keys_at(self.row(block).0);
@@ -248,7 +250,7 @@ impl Dictionary {
         }
     }
 
-    /// Every key whose number is given, of numbers in rising order, until `visit` says that it is enough.
+    /// Calls `visit` with the keys of ascending numbers, until it returns false.
     pub(crate) fn those(&self, numbers: impl Iterator<Item = u32>, mut visit: impl FnMut(&[u8]) -> bool) {
         let (mut keys, mut key, mut next) = (self.keys_at(0), Vec::new(), 0);
         for number in numbers.take_while(|number| *number < self.count) {
@@ -266,7 +268,7 @@ impl Dictionary {
         }
     }
 
-    /// Every key with its number and its list, in rising order.
+    /// Returns every key with its number and its list, in ascending order.
     pub(crate) fn entries(&self) -> Entries<'_> {
         Entries {
             keys: Cursor::new(self.keys.as_ref()),
@@ -278,7 +280,7 @@ impl Dictionary {
     }
 }
 
-/// All of a dictionary, key by key.
+/// A scan of a dictionary, key by key.
 pub(crate) struct Entries<'a> {
     keys: Cursor<'a>,
     lists: &'a [u8],
@@ -288,7 +290,7 @@ pub(crate) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Goes to the next key; `None` at the end.
+    /// Moves to the next key; `None` at the end.
     pub(crate) fn advance(&mut self) -> Option<(u32, &'a [u8])> {
         if self.next >= self.count {
             return None;
@@ -300,7 +302,7 @@ impl<'a> Entries<'a> {
         Some((self.next - 1, list))
     }
 
-    /// The key that it is at.
+    /// Returns the current key.
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
     }
@@ -363,7 +365,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(9);
         let mut keys = BTreeMap::new();
         for _ in 0..900 {
-            // Long beginnings in common, so that blocks begin alike.
+            // Long common prefixes, so that blocks begin alike.
             let key: String = (0..random.usize(1..14)).map(|_| random.char('a'..='c')).collect();
             keys.insert(key.into_bytes(), Vec::new());
         }

@@ -1,7 +1,8 @@
-//! From what each document has to which documents have it.
+//! Inverting documents: from the words of each document to the documents of each word.
 //!
-//! While files are added, what they have is written down one after the other. At the end it is put in order by counting, which
-//! reads and writes memory in long stretches: a list a word, grown as files come, would be somewhere else for every word.
+//! While files are added, their words are appended in file order. At the end they are sorted by
+//! counting, which reads and writes memory sequentially: a list for each word, grown as files come,
+//! would be scattered over memory.
 
 use super::blocks::Blocks;
 use super::codec::put_dense;
@@ -9,19 +10,19 @@ use super::dictionary::{DictionaryBuilder, Made};
 use crate::IndexError;
 use crate::texts::Texts;
 
-/// That a document has something.
+/// An occurrence of a word in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Posting {
-    /// The number of what it has.
+    /// Number of the word.
     pub(super) key: u32,
     pub(super) within: In,
 }
 
-/// In which document something is.
+/// Number of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct In {
     pub(super) document: u32,
-    /// How often, or in which line.
+    /// Number of occurrences, or the line.
     pub(super) more: u32,
 }
 
@@ -31,17 +32,17 @@ impl Posting {
     }
 }
 
-/// Texts in the order of their bytes.
+/// Texts in byte order.
 pub(super) struct Sorted {
     texts: Texts,
-    /// The texts' numbers.
+    /// Numbers of the texts.
     order: Vec<u32>,
-    /// By number, the text's place.
+    /// By number, the text's position.
     pub(super) ranks: Vec<u32>,
 }
 
 impl Sorted {
-    /// Puts texts in order.
+    /// Sorts texts.
     pub(super) fn of(texts: Texts) -> Self {
         // Most differ in their first eight bytes.
         let mut order: Vec<(u64, u32)> = (0..)
@@ -63,8 +64,8 @@ impl Sorted {
         Self { texts, order: order.into_iter().map(|(_, number)| number).collect(), ranks }
     }
 
-    /// A dictionary of the texts that have postings; `write` makes a list of a text's documents, which are in the order in which
-    /// they came.
+    /// Builds the dictionary of the texts with postings; `write` encodes the list of a text's
+    /// documents, in the order of their addition.
     pub(super) fn dictionary(
         &self,
         postings: Blocks<Posting>,
@@ -97,11 +98,12 @@ impl Sorted {
     }
 }
 
-/// Where the next occurrence of each number goes if they are put in order; when all have come, where each one's end.
+/// The position of the next occurrence of each number in sorted order; after the last one, the end
+/// of each number's range.
 struct Places(Vec<usize>);
 
 impl Places {
-    /// For numbers below `count`.
+    /// Creates positions for numbers below `count`.
     fn of(count: usize) -> Self {
         Self(vec![0; count + 1])
     }
@@ -112,7 +114,7 @@ impl Places {
         }
     }
 
-    /// When all were counted.
+    /// Turns counts into positions.
     fn sum(&mut self) {
         let mut sum = 0;
         for place in &mut self.0 {
@@ -130,16 +132,18 @@ impl Places {
 
 /// Half of a trigram's bits.
 const HALF: u32 = 12;
-/// Bits that are left for a file's number beside half a trigram.
+/// Bits for a file's number beside half a trigram.
 const FILE: u32 = u32::BITS - HALF;
-/// Files of one segment, at most.
+/// Maximum files of a segment.
 pub(super) const MAX_FILES: usize = 1 << FILE;
-/// From so many on, counting is quicker than comparing.
+/// Number of items from which on counting is faster than comparing.
 const MANY: usize = 1 << (HALF - 2);
 
-/// The dictionary from trigrams to files: of each file's trigrams, one file after the other, and where each file's end.
+/// Builds the dictionary from trigrams to files: of each file's trigrams, one file after the other,
+/// and where each file's end.
 ///
-/// What begins with the same half is gathered first, which goes far in memory; the rest is put in order within what is near.
+/// Trigrams with the same first half are collected first, which accesses distant memory; the rest
+/// is sorted within near memory.
 pub(super) fn trigrams(trigrams: Blocks<u32>, ends: &[usize]) -> Result<Made, IndexError> {
     let high = |trigram: u32| (trigram >> HALF) as usize;
     let mut places = Places::of(1 << HALF);
@@ -182,7 +186,7 @@ pub(super) fn trigrams(trigrams: Blocks<u32>, ends: &[usize]) -> Result<Made, In
     Ok(builder.finish())
 }
 
-/// Puts what is in the order of files in the order of the other half, too.
+/// Sorts items in file order by the second half, too.
 fn order_by_counting(from: &[u32], to: &mut Vec<u32>) {
     let half = |one: u32| (one >> FILE) as usize;
     let mut places = Places::of(1 << HALF);
@@ -224,7 +228,7 @@ mod tests {
         blocks
     }
 
-    /// Every trigram of a dictionary with its files.
+    /// Returns every trigram of a dictionary with its files.
     fn listed(keys: &[u8], lists: &[u8]) -> Vec<(Vec<u8>, Vec<u32>)> {
         let (mut cursor, mut key, mut lists) = (super::super::codec::Cursor::new(keys), Vec::new(), lists);
         let mut all = Vec::new();

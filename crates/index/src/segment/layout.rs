@@ -1,54 +1,54 @@
-//! How a segment's file is laid out.
+//! The layout of a segment's file.
 //!
-//! A header with a table of sections, then the sections. Numbers are little-endian; positions in a section have 32 bits,
-//! which is why a segment has a greatest size.
+//! A header with a table of sections, then the sections. Numbers are little-endian; positions in a
+//! section have 32 bits, which limits a segment's size.
 
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::Kind;
+use journeyman_syntax::outline::SymbolKind;
 
 use std::ops::Range;
 
 use super::codec::{Cursor, put, put_bytes};
 use super::column::put_length;
-use crate::facts::{Content, Flags, Stamp, Visibility};
+use crate::analysis::{Content, Flags, Stamp, Visibility};
 use crate::query::{Purpose, is_component};
 
-/// The first bytes of a segment's file.
+/// The magic bytes of a segment's file.
 pub(crate) const MAGIC: [u8; 8] = *b"jmindex\0";
 
-/// Sections, by their place in the header's table.
+/// Sections, by their position in the header's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Part {
-    /// Files' records.
+    /// Records of files.
     Files,
-    /// What each file is for, a byte.
+    /// The purpose of each file, one byte each.
     Kinds,
-    /// Each file's first chunk.
+    /// The first chunk of each file.
     FileChunks,
-    /// Each file's first symbol.
+    /// The first symbol of each file.
     FileSymbols,
-    /// How many terms each file's path has.
+    /// Length in terms of each file's path.
     PathLengths,
-    /// How many terms the names of each file's symbols have.
+    /// Length in terms of the names of each file's symbols.
     SymbolLengths,
-    /// Chunks' lines.
+    /// Lines of chunks.
     Chunks,
-    /// How many terms each chunk has.
+    /// Length in terms of each chunk.
     ChunkLengths,
-    /// Where each symbol's record begins.
+    /// The start of each symbol's record.
     Symbols,
-    /// Which letters each key of [`Words::Defined`] has.
+    /// The letters of each key of [`Words::Defined`].
     Letters,
     /// Paths, one after the other.
     Paths,
-    /// Symbols' records, and each file's names, imports and sections, in blocks.
+    /// Records of symbols, and each file's names, imports and sections, in blocks.
     Data,
-    /// Where the blocks are.
+    /// The table of these blocks.
     Blocks,
 }
 
-/// Sections that are no dictionary's.
+/// Number of sections that aren't part of a dictionary.
 pub(crate) const PARTS: usize = 13;
 
 /// Dictionaries, in the order of the header's table, after the parts.
@@ -61,11 +61,11 @@ pub(crate) enum Words {
     Paths,
     /// Terms to files with them in a symbol's name.
     Symbols,
-    /// Three bytes to files.
+    /// Trigrams to files.
     Trigrams,
     /// Lower-case names to symbols.
     Defined,
-    /// Names to places that use them.
+    /// Names to references.
     Used,
     /// Whole paths to files.
     Files,
@@ -86,20 +86,21 @@ impl Words {
     ];
 }
 
-/// Sections of a dictionary: its keys, where each key's list begins, the lists.
+/// Number of sections of a dictionary: its keys, starts of blocks, lists.
 pub(crate) const OF_WORDS: usize = 3;
-/// Sections in all.
+/// Number of sections in all.
 pub(crate) const SECTIONS: usize = PARTS + Words::ALL.len() * OF_WORDS;
-/// Of a section's checksum, which is BLAKE3 cut to this many bytes.
+/// Bytes of a section's checksum, a truncated BLAKE3 hash.
 pub(crate) const SUM: usize = 16;
-/// Bytes of a section's row in the table: where it begins, its length, its checksum.
+/// Bytes of a section's row in the table: its position, its length, its checksum.
 pub(crate) const ROW: usize = 8 + 8 + SUM;
-/// Bytes of the header: magic, version, the table, and the checksum of these.
+/// Bytes of the header: magic, version, the table, and their checksum.
 pub(crate) const HEADER: usize = MAGIC.len() + 8 + SECTIONS * ROW + SUM;
 
-/// Says which programs can read each other's segments: the layout, and what is found in files. Part of the header.
+/// Returns the version in the header, which identifies the layout and the analysis of files: only
+/// programs with the same version read each other's segments.
 pub(crate) fn version() -> u64 {
-    /// Counted up with each change of the layout or of what [`crate::analyse`] finds.
+    /// Incremented with each change of the layout or of the analysis.
     const LAYOUT: &str = "11";
     let mut hasher = blake3::Hasher::new();
     hasher.update(LAYOUT.as_bytes());
@@ -115,31 +116,31 @@ pub(crate) fn version() -> u64 {
 }
 
 /// Kinds of symbols, by their number in a record.
-pub(crate) const KINDS: [Kind; 21] = [
-    Kind::Function,
-    Kind::Method,
-    Kind::Constructor,
-    Kind::Class,
-    Kind::Struct,
-    Kind::Enum,
-    Kind::Variant,
-    Kind::Interface,
-    Kind::Trait,
-    Kind::Impl,
-    Kind::Module,
-    Kind::Type,
-    Kind::Constant,
-    Kind::Variable,
-    Kind::Field,
-    Kind::Property,
-    Kind::Macro,
-    Kind::Key,
-    Kind::Table,
-    Kind::Element,
-    Kind::Rule,
+pub(crate) const KINDS: [SymbolKind; 21] = [
+    SymbolKind::Function,
+    SymbolKind::Method,
+    SymbolKind::Constructor,
+    SymbolKind::Class,
+    SymbolKind::Struct,
+    SymbolKind::Enum,
+    SymbolKind::Variant,
+    SymbolKind::Interface,
+    SymbolKind::Trait,
+    SymbolKind::Impl,
+    SymbolKind::Module,
+    SymbolKind::Type,
+    SymbolKind::Constant,
+    SymbolKind::Variable,
+    SymbolKind::Field,
+    SymbolKind::Property,
+    SymbolKind::Macro,
+    SymbolKind::Key,
+    SymbolKind::Table,
+    SymbolKind::Element,
+    SymbolKind::Rule,
 ];
 
-fn number_of_kind(kind: Kind) -> u8 {
+fn number_of_kind(kind: SymbolKind) -> u8 {
     KINDS.iter().position(|known| *known == kind).map_or(u8::MAX, |at| at as u8)
 }
 
@@ -152,7 +153,7 @@ fn language_of(number: u8) -> Option<Language> {
     Language::ALL.get(usize::from(number)).copied()
 }
 
-/// The bit beside the flags that says that a file is code.
+/// The bit beside the flags that marks code.
 const IS_CODE: u8 = 1 << 7;
 
 fn bits_of(flags: Flags) -> u8 {
@@ -160,13 +161,13 @@ fn bits_of(flags: Flags) -> u8 {
     flags.iter().enumerate().fold(0, |all, (at, set)| all | (u8::from(*set) << at))
 }
 
-/// A file's place in [`Part::Kinds`].
+/// Returns a file's byte in [`Part::Kinds`].
 pub(crate) fn kind_of(record: &FileRecord, path: &[u8]) -> u8 {
     let is_code = record.language.is_some() || is_component(path);
     bits_of(record.flags) | if is_code { IS_CODE } else { 0 }
 }
 
-/// What [`kind_of`] wrote.
+/// Decodes the byte of [`kind_of`].
 pub(crate) fn purpose_of(kind: u8) -> Purpose {
     Purpose { flags: flags_of(kind), is_code: kind & IS_CODE != 0 }
 }
@@ -176,7 +177,7 @@ fn flags_of(flags: u8) -> Flags {
     Flags { generated: set(0), vendored: set(1), test: set(2), doc: set(3), veiled: set(4) }
 }
 
-/// Some bytes of [`Part::Paths`], or of [`Part::Data`] unpacked.
+/// A range of bytes of [`Part::Paths`], or of [`Part::Data`] decompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
     pub(crate) at: u32,
@@ -194,31 +195,31 @@ impl Span {
     }
 }
 
-/// What a segment keeps of a file at a fixed place.
+/// The record of a file in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRecord {
     pub(crate) path: Span,
-    /// By what a change is noticed.
+    /// Metadata by which a change is noticed.
     pub stamp: Stamp,
-    /// BLAKE3 of what was read.
+    /// BLAKE3 hash of the content.
     pub hash: [u8; 32],
-    /// What it is.
+    /// Its content type.
     pub content: Content,
-    /// What it is for.
+    /// Its purpose.
     pub flags: Flags,
     /// Its language.
     pub language: Option<Language>,
-    /// What a parser would find in it wasn't looked for yet.
+    /// True if the file hasn't been parsed yet.
     pub shallow: bool,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u32,
     /// Its first chunk; the others follow.
     pub first_chunk: u32,
-    /// How many chunks it has.
+    /// Number of chunks.
     pub chunks: u32,
     /// Its first symbol; the others follow.
     pub first_symbol: u32,
-    /// How many symbols it has.
+    /// Number of symbols.
     pub symbols: u32,
     pub(crate) details: Span,
 }
@@ -226,7 +227,7 @@ pub struct FileRecord {
 /// Bytes of a file's record.
 pub(crate) const FILE: usize = 8 + 32 + 32 + 4 + 4 + 8;
 
-/// What queries ask of very many files, by column.
+/// Columns of data that queries read of very many files.
 #[derive(Debug, Default)]
 pub(super) struct FileColumns {
     kinds: Vec<u8>,
@@ -237,7 +238,7 @@ pub(super) struct FileColumns {
 }
 
 impl FileColumns {
-    /// Adds a file, with the number of terms in its path and in the names of its symbols.
+    /// Adds a file, with the lengths in terms of its path and of the names of its symbols.
     pub(super) fn push(&mut self, file: &FileRecord, path: &[u8], path_length: u32, symbol_length: u32) {
         self.kinds.push(kind_of(file, path));
         self.chunks.extend_from_slice(&file.first_chunk.to_le_bytes());
@@ -247,7 +248,7 @@ impl FileColumns {
     }
 }
 
-/// A segment's parts, as they are gathered.
+/// A segment's parts, as they are collected.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) files: Vec<u8>,
@@ -262,29 +263,29 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Adds a chunk: its first line, how many lines it has, and how many terms.
+    /// Adds a chunk: its first line, its number of lines, and its length in terms.
     pub(super) fn push_chunk(&mut self, first_line: u32, lines: u32, length: u32) {
         self.chunks.extend_from_slice(&first_line.to_le_bytes());
         self.chunks.extend_from_slice(&lines.to_le_bytes());
         put_length(&mut self.chunk_lengths, length);
     }
 
-    /// How many chunks there are.
+    /// Returns the number of chunks.
     pub(super) fn chunk_count(&self) -> u32 {
         (self.chunks.len() / CHUNK) as u32
     }
 
-    /// How many symbols there are.
+    /// Returns the number of symbols.
     pub(super) fn symbol_count(&self) -> u32 {
         (self.symbols.len() / 4) as u32
     }
 
-    /// How many bytes they have.
+    /// Returns the approximate memory use in bytes.
     pub(super) fn weight(&self) -> usize {
         self.sections().iter().map(|section| section.len()).sum()
     }
 
-    /// All of them, in the order of [`Part`].
+    /// Returns all parts, in the order of [`Part`].
     pub(super) fn sections(&self) -> [&[u8]; PARTS] {
         let columns = &self.columns;
         [
@@ -323,7 +324,7 @@ impl FileRecord {
         self.details.put(out);
     }
 
-    /// Reads what [`FileRecord::put`] wrote; which chunks and symbols are its own stands in columns.
+    /// Decodes a record; its chunks and symbols come from columns.
     pub(crate) fn read(bytes: &[u8], chunks: Range<u32>, symbols: Range<u32>) -> Self {
         let mut cursor = Cursor::new(bytes);
         let path = Span::read(&mut cursor);
@@ -358,28 +359,28 @@ impl FileRecord {
 /// Bytes of a chunk's record.
 pub(crate) const CHUNK: usize = 8;
 
-/// What a segment keeps of a symbol.
+/// The record of a symbol in a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolRecord {
     /// Its name.
     pub name: String,
-    /// Names of what it belongs to that doesn't enclose it, with dots between; nothing otherwise.
+    /// Names of its owners that don't enclose it, joined by dots; mostly empty.
     pub(crate) own_scope: String,
-    /// What it is.
-    pub kind: Kind,
-    /// Who may use it.
+    /// Its kind.
+    pub kind: SymbolKind,
+    /// Its visibility.
     pub visibility: Visibility,
-    /// It lies in a function.
+    /// True if it is defined inside a function.
     pub local: bool,
-    /// Its first line with its comment, counted from 1.
+    /// Its first line with its comment, 1-based.
     pub first_line: u32,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u32,
-    /// The line that its name stands in.
+    /// The line of its name.
     pub name_line: u32,
-    /// Which of the file's symbols it lies in.
+    /// Number of the enclosing symbol in the file.
     pub inside: Option<u32>,
-    /// Its beginning up to its body; nothing for what is one line anyway.
+    /// Its beginning up to its body; empty for one-line symbols.
     pub signature: String,
     /// The first sentence of its comment.
     pub doc: String,
@@ -406,7 +407,7 @@ impl SymbolRecord {
         let name_line = first_line.saturating_add(cursor.small());
         let inside = cursor.small().checked_sub(1);
         Self {
-            kind: KINDS.get(usize::from(kind)).copied().unwrap_or(Kind::Variable),
+            kind: KINDS.get(usize::from(kind)).copied().unwrap_or(SymbolKind::Variable),
             visibility: match who & 0x7f {
                 1 => Visibility::Public,
                 2 => Visibility::Restricted,

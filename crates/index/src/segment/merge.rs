@@ -1,4 +1,4 @@
-//! Making one segment of several, without what is dead in them.
+//! Merging segments into one, without their dead files.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use super::layout::{FileRecord, Parts, Words};
 use super::read::Segment;
 use super::write::Contents;
 use crate::IndexError;
-use crate::facts::Stamp;
+use crate::analysis::Stamp;
 
-/// What isn't taken along.
+/// Marker for dead items.
 const DEAD: u32 = u32::MAX;
 
-/// A segment's numbers, and what they become.
+/// Old and new numbers of a segment's items.
 struct Numbers {
     files: Vec<u32>,
     chunks: Vec<u32>,
@@ -24,8 +24,9 @@ struct Numbers {
     names: Vec<u32>,
 }
 
-/// Writes one segment with what lives in several, in their order, to `path`, which must not be there yet. `lives` is asked
-/// for each segment, by its place, and file; `stamps` says by what a file's change is noticed.
+/// Merges the living files of several segments, in their order, into `path`, which must not exist.
+/// `lives` tells whether a file, given by the segment's position and its number, is living;
+/// `stamps` returns its newest stamp.
 ///
 /// # Errors
 /// [`IndexError`].
@@ -64,7 +65,7 @@ fn renumber(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<Num
     numbers
 }
 
-/// Gives the next numbers to some that follow each other.
+/// Assigns the next numbers to consecutive items.
 fn take(map: &mut [u32], first: u32, count: u32, next: &mut u32) {
     let range = first as usize..first.saturating_add(count) as usize;
     for place in map.get_mut(range).unwrap_or_default() {
@@ -129,7 +130,7 @@ fn dictionaries(
     Ok([chunks, paths, symbols, trigrams, defined, used, files, names])
 }
 
-/// Names that are used; says what each segment's names become.
+/// Merges the used names, and records each segment's new numbers of them.
 fn used(segments: &[&Segment], numbers: &mut [Numbers]) -> Result<Made, IndexError> {
     let mut next = 0_u32;
     union(segments, Words::Used, |found, out| {
@@ -158,8 +159,8 @@ fn used(segments: &[&Segment], numbers: &mut [Numbers]) -> Result<Made, IndexErr
 /// A key's lists: by segment and number in it.
 type Found<'a> = [(usize, u32, &'a [u8])];
 
-/// Goes through the keys of all segments, in order; `merged` makes one list of a key's several. Keys whose list is empty are
-/// left out.
+/// Visits the keys of all segments, in order; `merged` merges a key's lists. Keys with an empty
+/// list are dropped.
 fn union(
     segments: &[&Segment],
     words: Words,
@@ -167,7 +168,7 @@ fn union(
 ) -> Result<Made, IndexError> {
     let entries = segments.iter().map(|segment| segment.words(words).map(Dictionary::entries));
     let mut entries: Vec<Entries<'_>> = entries.flatten().collect();
-    // Each dictionary's key that comes next, with its number and its list.
+    // The next key of each dictionary, with its number and its list.
     let mut heads: Vec<Option<(u32, &[u8])>> = entries.iter_mut().map(Entries::advance).collect();
     let mut builder = DictionaryBuilder::new();
     let (mut found, mut list, mut key) = (Vec::new(), Vec::new(), Vec::new());

@@ -20,7 +20,7 @@ use super::layout::{
 use super::map::{map, unmap_pages};
 use super::write::sum;
 use crate::IndexError;
-use crate::facts::{Import, Section};
+use crate::analysis::{Import, Section};
 use crate::query::{Posting, Purpose};
 
 /// A mapped segment.
@@ -40,20 +40,20 @@ struct Row {
     sum: [u8; SUM],
 }
 
-/// A place where a name is used.
+/// A reference to a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReferenceAt {
     /// The file.
     pub file: Id,
-    /// The line, counted from 1.
+    /// The line, 1-based.
     pub line: u32,
 }
 
 impl Segment {
-    /// Maps a segment's file. Only its header is looked at.
+    /// Maps a segment's file. Reads only its header.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`] for a file that isn't one, or another version's; [`IndexError::Io`].
+    /// [`IndexError::Damaged`] for another kind of file, or another version; [`IndexError::Io`].
     pub fn open(path: &Path) -> Result<Self, IndexError> {
         let file = File::open(path).map_err(IndexError::io("opening", path))?;
         let map = Arc::new(map(&file).map_err(IndexError::io("mapping", path))?);
@@ -92,7 +92,7 @@ impl Segment {
         Ok(Self { path: path.to_owned(), map, rows, words, unpacked: Unpacked::default() })
     }
 
-    /// Reads all of it and compares the checksums.
+    /// Reads the whole file and compares the checksums.
     ///
     /// # Errors
     /// [`IndexError::Damaged`].
@@ -106,24 +106,24 @@ impl Segment {
         Ok(())
     }
 
-    /// Gives back the memory that mapped pages take until they are read again.
-    pub(crate) fn rest(&self) {
+    /// Releases the memory of mapped pages until they are read again.
+    pub(crate) fn release_memory(&self) {
         unmap_pages(&self.map);
     }
 
-    /// Its file.
+    /// Returns the path of its file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes of its file.
+    /// Returns the size of its file in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.map.len() as u64
     }
 
-    /// Visits the sections with their bytes.
+    /// Calls `visit` with the sections' names and sizes.
     pub(crate) fn sizes(&self, mut visit: impl FnMut(String, u64)) {
         const PART: [&str; PARTS] = [
             "files",
@@ -156,24 +156,24 @@ impl Segment {
         self.words.get(which as usize)
     }
 
-    /// Shows a record, and what follows it in its block.
+    /// Calls `show` with a record, and what follows it in its block.
     fn data<T>(&self, at: u32, show: impl FnOnce(&[u8]) -> T) -> T {
         self.unpacked.read(self.part(Part::Data), self.part(Part::Blocks), at, show)
     }
 
-    /// How many files it has, dead ones too.
+    /// Returns the number of files, dead ones included.
     #[must_use]
     pub fn files(&self) -> u32 {
         (self.part(Part::Files).len() / FILE) as u32
     }
 
-    /// How many chunks it has.
+    /// Returns the number of chunks.
     #[must_use]
     pub fn chunks(&self) -> u32 {
         (self.part(Part::Chunks).len() / CHUNK) as u32
     }
 
-    /// How many symbols it has.
+    /// Returns the number of symbols.
     #[must_use]
     pub fn symbols(&self) -> u32 {
         (self.part(Part::Symbols).len() / 4) as u32
@@ -183,18 +183,18 @@ impl Segment {
         Column::new(self.part(part))
     }
 
-    /// A file's chunks.
+    /// Returns a file's chunks.
     pub(crate) fn chunks_of(&self, file: Id) -> Range<Id> {
         self.column(Part::FileChunks).range(file, self.chunks())
     }
 
-    /// A file's symbols.
+    /// Returns a file's symbols.
     pub(crate) fn symbols_of(&self, file: Id) -> Range<Id> {
         self.column(Part::FileSymbols).range(file, self.symbols())
     }
 
-    /// How many terms each document has that a term's list is of: a chunk, or, for [`Words::Paths`] and [`Words::Symbols`], a
-    /// file.
+    /// Returns the lengths in terms of the documents of a term's list: chunks, or, for
+    /// [`Words::Paths`] and [`Words::Symbols`], files.
     pub(crate) fn lengths(&self, which: Words) -> Lengths<'_> {
         Lengths::new(self.part(match which {
             Words::Paths => Part::PathLengths,
@@ -203,7 +203,7 @@ impl Segment {
         }))
     }
 
-    /// A file's record.
+    /// Returns a file's record.
     #[must_use]
     pub fn file(&self, file: Id) -> Option<FileRecord> {
         let at = file as usize * FILE;
@@ -211,14 +211,14 @@ impl Segment {
         Some(FileRecord::read(record, self.chunks_of(file), self.symbols_of(file)))
     }
 
-    /// A file's path, as bytes.
+    /// Returns the bytes of a file's path.
     #[must_use]
     pub fn path_of(&self, file: &FileRecord) -> &[u8] {
         let at = file.path.at as usize;
         self.part(Part::Paths).get(at..at.saturating_add(file.path.len as usize)).unwrap_or_default()
     }
 
-    /// The file at a path.
+    /// Returns the file at a path.
     #[must_use]
     pub fn find(&self, path: &RelPath) -> Option<Id> {
         let list = self.words(Words::Files)?.get(path.as_bytes())?;
@@ -227,19 +227,19 @@ impl Segment {
         found
     }
 
-    /// The file of a chunk.
+    /// Returns the file of a chunk.
     pub(crate) fn file_of_chunk(&self, chunk: Id) -> Id {
         self.column(Part::FileChunks).owner(chunk)
     }
 
-    /// Visits the files whose path's last part, in ASCII lower case, is `name`.
+    /// Calls `visit` with the files whose path's last part, in ASCII lower case, is `name`.
     pub(crate) fn called(&self, name: &[u8], visit: impl FnMut(Id)) {
         if let Some(list) = self.words(Words::Names).and_then(|words| words.get(name)) {
             plain(list, visit);
         }
     }
 
-    /// A chunk's lines, counted from 1.
+    /// Returns a chunk's lines, 1-based.
     pub(crate) fn chunk(&self, chunk: Id) -> Option<Range<u32>> {
         let at = chunk as usize * CHUNK;
         let mut record = Cursor::new(self.part(Part::Chunks).get(at..at + CHUNK)?);
@@ -247,7 +247,7 @@ impl Segment {
         Some(first_line..first_line.saturating_add(record.u32()))
     }
 
-    /// A symbol.
+    /// Returns a symbol.
     #[must_use]
     pub fn symbol(&self, symbol: Id) -> Option<SymbolRecord> {
         let at = symbol as usize * 4;
@@ -255,16 +255,17 @@ impl Segment {
         Some(self.data(u32::from_le_bytes(*at), SymbolRecord::read))
     }
 
-    /// The file that a symbol is in.
+    /// Returns the file of a symbol.
     #[must_use]
     pub fn file_of_symbol(&self, symbol: Id) -> Id {
         self.column(Part::FileSymbols).owner(symbol)
     }
 
-    /// Names of what a file's symbol lies in or belongs to, from the outside in, with dots between.
+    /// Returns the names of a symbol's enclosing symbols and owners, from the outside in, joined by
+    /// dots.
     #[must_use]
     pub fn scope(&self, file: Id, symbol: &SymbolRecord) -> String {
-        /// Deeper ones aren't named by anybody.
+        /// Nobody refers to deeper symbols by name.
         const DEEPEST: usize = 64;
         let first = self.file(file).map_or(0, |file| file.first_symbol);
         let mut names: Vec<String> = Vec::new();
@@ -284,7 +285,7 @@ impl Segment {
         names.join(".")
     }
 
-    /// Which of a file's symbols a line stands in, the innermost one.
+    /// Returns the number in the file of the innermost symbol around a line.
     #[must_use]
     pub fn inside(&self, file: &FileRecord, line: u32) -> Option<u32> {
         let mut innermost = None;
@@ -300,22 +301,24 @@ impl Segment {
         innermost
     }
 
-    /// Visits the chunks (or, for [`Words::Paths`] and [`Words::Symbols`], the files) that have a term.
+    /// Calls `visit` with the chunks (or, for [`Words::Paths`] and [`Words::Symbols`], the files)
+    /// that have a term.
     pub(crate) fn counted(&self, which: Words, term: &str, visit: impl FnMut(Id, u32)) {
         if let Some(list) = self.words(which).and_then(|words| words.get(term.as_bytes())) {
             counts(list, visit);
         }
     }
 
-    /// Visits what a list of [`Segment::counted`] has, with each document's length, and `first` added to its number: many at
-    /// once.
+    /// Calls `visit` with the postings of a list of [`Segment::counted`], with `first` added to
+    /// their numbers: many at once.
     pub(crate) fn each(&self, which: Words, list: &[u8], first: Id, visit: &mut dyn FnMut(&[Posting])) {
-        /// As many as fit into the nearest memory beside what is done with them.
+        /// As many as fit into the nearest cache together with the scoring.
         const BATCH: usize = 256;
         let lengths = self.lengths(which);
         let mut batch = [Posting::default(); BATCH];
         let mut filled = 0;
-        // Lengths are all over the column: looked up one right after the other, the processor waits for many at once.
+        // Lengths are scattered over the column: with consecutive look-ups, the processor waits for
+        // many at once.
         let mut flush = |batch: &mut [Posting]| {
             for posting in &mut *batch {
                 posting.length = lengths.get(posting.document);
@@ -336,28 +339,28 @@ impl Segment {
         flush(batch.get_mut(..filled).unwrap_or_default());
     }
 
-    /// What a file is for.
+    /// Returns the purpose of a file.
     #[inline]
     pub(crate) fn purpose(&self, file: Id) -> Option<Purpose> {
         self.part(Part::Kinds).get(file as usize).copied().map(purpose_of)
     }
 
-    /// Visits the names of symbols, in lower case and rising order, whose letters are wanted, until `visit` says that it is
-    /// enough.
+    /// Calls `visit` with the names of symbols, in lower case and ascending order, whose letters
+    /// are wanted, until it returns false.
     pub(crate) fn names_with(&self, wanted: impl Fn(u32) -> bool, visit: impl FnMut(&[u8]) -> bool) {
         let Some(words) = self.words(Words::Defined) else { return };
         let letters = self.column(Part::Letters).iter();
         words.those((0..).zip(letters).filter(|(_, own)| wanted(*own)).map(|(number, _)| number), visit);
     }
 
-    /// Visits the files that have a trigram of lower-case bytes.
+    /// Calls `visit` with the files that have a trigram of lower-case bytes.
     pub(crate) fn with_trigram(&self, trigram: [u8; 3], visit: impl FnMut(Id)) {
         if let Some(list) = self.words(Words::Trigrams).and_then(|words| words.get(&trigram)) {
             dense(list, visit);
         }
     }
 
-    /// Visits the symbols with a name, whatever its case.
+    /// Calls `visit` with the symbols of a name, whatever its case.
     pub fn defined(&self, name: &str, visit: impl FnMut(Id)) {
         let name = name.to_lowercase();
         if let Some(list) = self.words(Words::Defined).and_then(|words| words.get(name.as_bytes())) {
@@ -365,14 +368,14 @@ impl Segment {
         }
     }
 
-    /// Visits the places that use a name.
+    /// Calls `visit` with the references to a name.
     pub fn used(&self, name: &str, mut visit: impl FnMut(ReferenceAt)) {
         if let Some(list) = self.words(Words::Used).and_then(|words| words.get(name.as_bytes())) {
             uses(list, |file, line| visit(ReferenceAt { file, line }));
         }
     }
 
-    /// A file's names by number, and the bytes of its imports and sections.
+    /// Returns a file's names by number, and the bytes of its imports and sections.
     pub(crate) fn details(&self, file: &FileRecord) -> (Vec<u32>, Vec<u8>) {
         self.data(file.details.at, |bytes| {
             let own = bytes.get(..file.details.len as usize).unwrap_or_default();
@@ -383,7 +386,7 @@ impl Segment {
         })
     }
 
-    /// The names that a file uses.
+    /// Returns the names that a file uses.
     #[must_use]
     pub fn names(&self, file: &FileRecord) -> Vec<String> {
         let words = self.words(Words::Used);
@@ -392,13 +395,13 @@ impl Segment {
         self.details(file).0.into_iter().filter_map(key).collect()
     }
 
-    /// What a file brings in.
+    /// Returns a file's imports.
     #[must_use]
     pub fn imports(&self, file: &FileRecord) -> Vec<Import> {
         imports(&mut Cursor::new(&self.details(file).1))
     }
 
-    /// A document's sections.
+    /// Returns a document's sections.
     #[must_use]
     pub fn sections(&self, file: &FileRecord) -> Vec<Section> {
         let details = self.details(file).1;

@@ -1,4 +1,4 @@
-//! Writing a segment's file: whole, or not at all.
+//! Writing a segment's file atomically.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -9,24 +9,25 @@ use super::layout::{HEADER, MAGIC, Parts, SUM, Words, version};
 use super::letters;
 use crate::IndexError;
 
-/// Bytes that are written at once.
+/// Maximum bytes of a buffered write.
 const BUFFER: usize = 64 << 10;
 
-/// What a segment is made of.
+/// The content of a segment.
 pub(crate) struct Contents {
     parts: Parts,
     words: [Made; Words::ALL.len()],
 }
 
 impl Contents {
-    /// What is gathered, with what follows from it.
+    /// Creates the content from the collected parts and dictionaries.
     pub(super) fn new(mut parts: Parts, words: [Made; Words::ALL.len()]) -> Self {
         let [.., defined, _used, _files, _names] = &words;
         parts.letters = letters::column(defined);
         Self { parts, words }
     }
 
-    /// Writes them to `path`, which must not be there yet, and waits until they are on the disk where `durable`.
+    /// Writes the content to `path`, which must not exist, and waits until it is on disk if
+    /// `durable`.
     pub(crate) fn write(&self, path: &Path, durable: bool) -> Result<(), IndexError> {
         let sections: Vec<&[u8]> =
             self.parts.sections().into_iter().chain(self.words.iter().flatten().map(Vec::as_slice)).collect();
@@ -47,7 +48,7 @@ impl Contents {
             path: path.to_owned(),
             error: std::io::Error::new(error.kind(), error.to_string()),
         })?;
-        // Few calls for small sections, and no copy of large ones.
+        // Small sections are buffered, and large ones aren't copied.
         let mut buffer = std::io::BufWriter::with_capacity(BUFFER, &*file);
         let written = buffer
             .write_all(&header)
@@ -58,7 +59,7 @@ impl Contents {
     }
 }
 
-/// A section's checksum.
+/// Returns a section's checksum.
 pub(crate) fn sum(bytes: &[u8]) -> [u8; SUM] {
     let mut sum = [0; SUM];
     sum.iter_mut().zip(blake3::hash(bytes).as_bytes()).for_each(|(to, from)| *to = *from);

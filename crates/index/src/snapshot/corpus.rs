@@ -1,4 +1,4 @@
-//! A snapshot, as ranking sees it.
+//! A snapshot as a corpus for ranking.
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::query::{
 };
 use crate::segment::{Id, Words, counted, counts, letters, may_be_one_off, may_contain};
 
-/// Threads that go through lists: memory is the bound soon.
+/// Maximum threads that score posting lists: memory is soon the limit.
 const MOST_THREADS: usize = 4;
 
 fn words(field: Field) -> Words {
@@ -31,7 +31,7 @@ impl Living {
         if field == Field::Chunk { self.first_chunk } else { self.first_file }
     }
 
-    /// The snapshot's numbers of a file's chunks.
+    /// Returns the snapshot's numbers of a file's chunks.
     fn chunks_of(&self, file: Id) -> Range<u32> {
         let own = self.segment.chunks_of(file);
         self.first_chunk.saturating_add(own.start)..self.first_chunk.saturating_add(own.end)
@@ -55,7 +55,7 @@ impl Living {
         });
     }
 
-    /// Whether a name belongs to a symbol that lives.
+    /// Returns true if a name belongs to a living symbol.
     fn has(&self, name: &str) -> bool {
         if self.dead.is_empty() {
             return true;
@@ -67,7 +67,7 @@ impl Living {
         lives
     }
 
-    /// Visits names that live, at most `limit`.
+    /// Calls `visit` with the names of living symbols, at most `limit`.
     fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
         let mut left = limit;
         let mut take = |key: &[u8]| {
@@ -97,7 +97,7 @@ impl Living {
 }
 
 impl Snapshot {
-    /// Lists with what lives of their segments.
+    /// Returns posting lists with the dead documents of their segments.
     fn lists<'a>(&'a self, field: Field, lists: &'a Lists) -> impl Iterator<Item = (&'a Living, &'a [u8])> {
         lists.0.iter().filter_map(move |[number, start, end]| {
             let one = self.living.get(*number as usize)?;
@@ -244,7 +244,7 @@ impl Corpus for Snapshot {
     }
 
     fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
-        // Each segment's first ones: the first ones of all are among them.
+        // The best of each segment: the best of all are among them.
         let mut names: Vec<String> = Vec::new();
         for one in &self.living {
             one.names_like(like, limit, &mut |name| names.push(name.to_owned()));

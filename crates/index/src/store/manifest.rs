@@ -1,4 +1,4 @@
-//! The list of an index's segments: what is read first, and replaced as a whole.
+//! The manifest: the list of an index's segments, read first, and replaced as a whole.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -8,23 +8,23 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::IndexError;
-use crate::bits::Bits;
-use crate::facts::Stamp;
+use crate::bit_set::BitSet;
+use crate::analysis::Stamp;
 use crate::segment::{Segment, version};
 use crate::snapshot::{Living, Totals};
 
 const NAME: &str = "manifest";
 const NEW: &str = "manifest.new";
-/// Longer ones aren't read: a million dead files need a tenth of it.
+/// Maximum bytes of a manifest: a million dead files need a tenth of it.
 const MAX_BYTES: u64 = 128 << 20;
-/// Times that reading is tried while another process replaces what is listed.
+/// Maximum attempts to read while another process replaces the listed segments.
 const TRIES: usize = 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Written {
     version: u64,
     complete: bool,
-    /// Counted up with each writing.
+    /// Incremented with each writing.
     generation: u64,
     segments: Vec<Row>,
 }
@@ -37,7 +37,7 @@ struct Row {
     totals: Totals,
 }
 
-/// What is on record.
+/// The content of a manifest.
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
     pub(crate) complete: bool,
@@ -46,21 +46,21 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Whether a directory has one.
+    /// Returns true if a directory has a manifest.
     pub(crate) fn is_in(directory: &Path) -> bool {
         directory.join(NAME).is_file()
     }
 
-    /// What the index in a directory has; nothing where there is none yet.
+    /// Reads the manifest in a directory; empty where there is none yet.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`] where it has to be made anew; [`IndexError::Io`].
+    /// [`IndexError::Damaged`] where the index has to be rebuilt; [`IndexError::Io`].
     pub(crate) fn read(directory: &Path) -> Result<Self, IndexError> {
         let mut tried = 0;
         loop {
             tried += 1;
             match Self::read_once(directory) {
-                // Another process merged what this list named, and has written a newer one.
+                // Another process merged the listed segments, and has written a newer manifest.
                 Err(IndexError::Io { error, .. }) if error.kind() == ErrorKind::NotFound && tried < TRIES => {
                 }
                 Err(IndexError::Io { path, error, .. }) if error.kind() == ErrorKind::NotFound => {
@@ -96,7 +96,7 @@ impl Manifest {
         Ok(Self { complete: written.complete, generation: written.generation, segments })
     }
 
-    /// Replaces what is on record. Afterwards it is on the disk.
+    /// Replaces the manifest. Afterwards it is on disk.
     pub(crate) fn write(&self, directory: &Path) -> Result<(), IndexError> {
         let segments = self.segments.iter().map(Row::of).collect();
         let (complete, generation) = (self.complete, self.generation);
@@ -115,12 +115,12 @@ impl Manifest {
         put().map_err(IndexError::io("writing", &path))
     }
 
-    /// The names that it lists.
+    /// Returns the listed file names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &std::ffi::OsStr> {
         self.segments.iter().filter_map(|living| living.segment.path().file_name())
     }
 
-    /// Takes the list away, so that all is made anew.
+    /// Removes the manifest, so that the index is rebuilt.
     pub(crate) fn forget(directory: &Path) -> Result<(), IndexError> {
         match std::fs::remove_file(directory.join(NAME)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -149,7 +149,7 @@ impl Row {
             return Err(IndexError::damaged(directory.join(NAME), "it names something else"));
         }
         let segment = Arc::new(Segment::open(&directory.join(self.name))?);
-        let mut dead = Bits::default();
+        let mut dead = BitSet::default();
         self.dead.into_iter().filter(|file| *file < segment.files()).for_each(|file| dead.insert(file));
         let stamp = |(file, size, modified, changed, inode)| (file, Stamp { size, modified, changed, inode });
         let restamped = self.restamped.into_iter().map(stamp).collect();

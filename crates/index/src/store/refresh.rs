@@ -1,4 +1,4 @@
-//! Following the files: what is new, changed or gone since the index was written.
+//! Updating the index: analysing new and changed files, and dropping deleted ones.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -8,74 +8,74 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashMap;
 use journeyman_protocol::RelPath;
-use journeyman_syntax::memory::give_back;
+use crate::memory::release_freed_memory;
 
 use super::manifest::Manifest;
 use super::{Index, When};
 use crate::IndexError;
-use crate::analyse::{Analyst, MAX_BYTES};
-use crate::facts::{Content, Stamp};
+use crate::analyser::{Analyser, MAX_BYTES};
+use crate::analysis::{Content, Stamp};
 use crate::segment::{Builder, FileRecord, Id, Segment};
 use crate::snapshot::Living;
 use crate::source::{Bytes, Listed, Source};
 
-/// Bytes of memory that a segment in the making may hold, some two thirds of its source: the threads' together, with as much
-/// again that putting it in order needs, stay under a gigabyte.
+/// Maximum bytes of memory of a segment being built, some two thirds of its source: all threads
+/// together, with as much again for sorting, stay under a gigabyte.
 const FLUSH: usize = 192 << 20;
-/// Changed files for which a second thread pays.
+/// Minimum number of changed files for which a second thread pays.
 const MANY: usize = 16;
-/// A file that was changed so shortly before it was looked at may change again without another time: it is looked at once
-/// more. In nanoseconds; the kernel's clock ticks every 4 ms or less.
+/// A file modified so shortly before it was read may change again with the same time stamp, and is
+/// read once more. In nanoseconds; the kernel's clock ticks every 4 ms or less.
 const UNSETTLED: i64 = 20_000_000;
 /// The same where times are whole seconds (some network file systems count in two).
 const UNSETTLED_COARSE: i64 = 2_000_000_000;
 
-/// How to refresh.
+/// Settings of a refresh.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// How many threads read files.
+    /// Number of threads that read files.
     pub threads: NonZero<usize>,
-    /// Wait where another process refreshes the same index, instead of leaving it to that one.
+    /// Wait where another process refreshes the same index, instead of leaving it to that process.
     pub wait: bool,
-    /// Told now and then how far it is.
+    /// Called now and then with the progress.
     pub progress: &'a (dyn Fn(Progress) + Sync),
-    /// Set to stop early: what was done until then is kept.
+    /// Set to stop early: the work done until then is kept.
     pub stop: &'a AtomicBool,
 }
 
-/// How far a refresh is.
+/// Progress of a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Files that were read.
+    /// Number of files read.
     pub done: usize,
-    /// Files that have to be.
+    /// Number of files to read.
     pub of: usize,
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes: u64,
 }
 
-/// What a refresh did.
+/// Result of a refresh.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Files that are new, or differ.
+    /// Number of new and changed files.
     pub read: usize,
-    /// Files that had another stamp and the same content.
+    /// Number of files with a new stamp and the same content.
     pub same: usize,
-    /// Files that are gone.
+    /// Number of deleted files.
     pub gone: usize,
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes: u64,
-    /// There are more files than are indexed.
+    /// There are more files than the index can hold.
     pub cut: bool,
-    /// Directories and files that couldn't be read.
+    /// Number of directories and files that couldn't be read.
     pub unreadable: usize,
-    /// Another process is at it; nothing was done.
+    /// Another process is refreshing; nothing was done.
     pub left_to_another: bool,
-    /// It was stopped before its end.
+    /// The refresh was stopped before its end.
     pub stopped: bool,
 }
 
-/// Where a living file is on record.
+/// Position of a living file in the index.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     segment: usize,
@@ -85,15 +85,16 @@ struct Place {
     shallow: bool,
 }
 
-/// How many files ahead a file is fetched: a disk is quicker when it is asked for several, and nobody waits for it.
+/// Number of files that are prefetched: a disk is faster with several requests, and no thread waits
+/// for it.
 const AHEAD: usize = 16;
-/// Files that are read, from which on the memory that they took is worth giving back.
+/// Minimum number of read files after which freed memory is returned to the system.
 const MANY_READ: usize = 200;
 
-/// How much is looked for in files.
+/// The depth of an analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
-    /// Words alone.
+    /// Words and trigrams only.
     Text,
     Whole,
 }
@@ -104,14 +105,15 @@ impl Place {
         Self { segment, file, stamp, hash, shallow: record.shallow }
     }
 
-    /// Whether what is on record is all that is asked for, if the content is the same.
+    /// Returns true if the stored analysis has the wanted depth, provided that the content is the
+    /// same.
     fn serves(&self, depth: Depth) -> bool {
         depth == Depth::Text || !self.shallow
     }
 }
 
 impl Index {
-    /// Brings it up to date with all files of a source.
+    /// Brings the index up to date with all files of a source.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -119,9 +121,9 @@ impl Index {
         self.follow(source, options, Depth::Whole)
     }
 
-    /// As [`Index::refresh`], but files that are new or differ are known only by what is in them without a parser: their words
-    /// and trigrams. That takes a fraction of the time, for a first answer from a large tree. The index says that it is partial;
-    /// the next refresh finds the rest.
+    /// Does the same as [`Index::refresh`] without parsing: new and changed files get only their
+    /// words and trigrams. That takes a fraction of the time, for a first answer from a large tree.
+    /// The index says that it is partial; the next refresh adds the rest.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -150,13 +152,13 @@ impl Index {
         let report = self.apply(&mut manifest, source, Task { changed, gone, options, depth }, report)?;
         self.put_in_order(&mut manifest, When::AtLeisure)?;
         if report.read > MANY_READ {
-            give_back();
+            release_freed_memory();
         }
         Ok(report)
     }
 
-    /// Brings it up to date with some files, of which it is known that they may have changed. Segments are left as they are, so
-    /// that it is done soon, until there are very many: [`Index::tidy`] is for the time afterwards.
+    /// Brings the index up to date with some files that may have changed. Segments aren't merged
+    /// until there are very many, which keeps this fast; call [`Index::merge_small_segments`] later.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -188,27 +190,28 @@ impl Index {
         Ok(report)
     }
 
-    /// Makes one segment of many small ones, and of what is half dead: what updates leave to be done when nobody waits. Does
-    /// no such thing where another process writes. Then [rests](Self::rest).
+    /// Merges small segments and those that are half dead: the work that updates put off. Does
+    /// nothing where another process writes. Then [releases memory](Self::release_memory).
     ///
     /// # Errors
     /// [`IndexError`].
-    pub fn tidy(&self) -> Result<(), IndexError> {
+    pub fn merge_small_segments(&self) -> Result<(), IndexError> {
         let done = match self.lock(false)? {
             Some(_lock) => self.put_in_order(&mut self.current()?, When::AtLeisure),
             None => Ok(()),
         };
-        self.rest();
+        self.release_memory();
         done
     }
 
-    /// Gives back the memory that queries mapped, which is mapped again when it is read, and what was freed.
-    pub fn rest(&self) {
-        give_back();
-        self.snapshot().living().iter().for_each(|living| living.segment.rest());
+    /// Unmaps the memory that queries mapped, which is mapped again when it is read, and returns
+    /// freed memory to the system.
+    pub fn release_memory(&self) {
+        release_freed_memory();
+        self.snapshot().living().iter().for_each(|living| living.segment.release_memory());
     }
 
-    /// What is on record, whoever wrote it.
+    /// Reads the manifest, whoever wrote it.
     fn current(&self) -> Result<Manifest, IndexError> {
         match Manifest::read(&self.directory) {
             Err(IndexError::Damaged { .. }) => {
@@ -263,7 +266,7 @@ impl Index {
     }
 }
 
-/// What is to be done.
+/// The work to do.
 struct Task<'a> {
     changed: Vec<(Listed, Option<Place>)>,
     gone: Vec<Place>,
@@ -271,7 +274,7 @@ struct Task<'a> {
     depth: Depth,
 }
 
-/// The reading of changed files, by several threads.
+/// Reading of changed files by several threads.
 struct Work<'a> {
     index: &'a Index,
     source: &'a dyn Source,
@@ -283,19 +286,19 @@ struct Work<'a> {
     shared: Mutex<Shared<'a>>,
 }
 
-/// What the threads change.
+/// State shared by the threads.
 struct Shared<'a> {
     manifest: &'a mut Manifest,
     report: &'a mut Report,
     failed: Option<IndexError>,
 }
 
-/// A thread's own.
+/// State of one thread.
 #[derive(Default)]
 struct Own {
-    analyst: Analyst,
+    analyst: Analyser,
     builder: Builder,
-    /// Where what is newer in `builder` was before.
+    /// The earlier versions of files that `builder` has newer ones of.
     replaced: Vec<Place>,
     restamped: Vec<(Place, Stamp)>,
     bytes: u64,
@@ -314,7 +317,7 @@ impl<'a> Work<'a> {
     }
 
     fn thread(&self) {
-        let analyst = Analyst::redacting(Arc::clone(&self.index.redactor));
+        let analyst = Analyser::redacting(Arc::clone(&self.index.redactor));
         let mut own = Own { analyst, ..Own::default() };
         while !self.options.stop.load(Ordering::Relaxed) {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
@@ -336,7 +339,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Has files fetched that come up after the one at this place.
+    /// Prefetches files that come after the one at this position.
     fn soon(&self, next: usize) {
         if self.changed.len() < MANY {
             return;
@@ -348,7 +351,7 @@ impl<'a> Work<'a> {
     }
 
     fn fail(&self, error: IndexError) {
-        // The other threads come to an end soon.
+        // The other threads end soon.
         self.next.store(usize::MAX / 2, Ordering::Relaxed);
         self.shared().failed.get_or_insert(error);
     }
@@ -373,7 +376,7 @@ impl<'a> Work<'a> {
                 }
             }
             Ok(Bytes::TooLong) => own.analyst.unread(path, *stamp, Content::Huge),
-            // It has gone since it was listed; the next refresh sees it so.
+            // The file has been deleted since it was listed; the next refresh sees that.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 own.replaced.extend(place);
                 return Ok(());
@@ -414,7 +417,7 @@ impl<'a> Work<'a> {
         shared.report.read += read;
         shared.report.bytes += std::mem::take(&mut own.bytes);
         shared.report.unreadable += std::mem::take(&mut own.unreadable);
-        // At the end all is published at once.
+        // At the end everything is published at once.
         let more = self.next.load(Ordering::Relaxed) < self.changed.len();
         shared.manifest.segments.extend(living);
         if more { self.index.publish(shared.manifest) } else { Ok(()) }
@@ -453,7 +456,8 @@ fn now() -> i64 {
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// A stamp by which a later change will be noticed: none does for a file that was changed just now.
+/// Returns a stamp by which a later change will be noticed: an impossible one for a file that was
+/// modified just now.
 fn settled(mut listed: Listed, now: i64) -> Listed {
     let latest = listed.stamp.modified.max(listed.stamp.changed);
     let coarse = listed.stamp.modified % 1_000_000_000 == 0 && listed.stamp.changed % 1_000_000_000 == 0;

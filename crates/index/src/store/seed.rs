@@ -1,4 +1,4 @@
-//! An index that begins as another one: a copy of a tree has the same files, most of them.
+//! Starting an index as a copy of another one, for a copy of a tree, where most files are the same.
 
 use std::path::Path;
 
@@ -6,15 +6,16 @@ use super::Index;
 use super::manifest::Manifest;
 use crate::IndexError;
 
-/// What lies beside the segments and is replaced whole, as they are.
+/// Files beside the segments that are replaced as a whole, as segments are.
 const HISTORY: &str = "history";
 
 impl Index {
-    /// Lets the index in `directory` begin as that in `from`, unless there is one already. Segments are never written
-    /// to, so both have the same files. What differs between the trees shows at the next refresh, as any change does.
-    ///
+    /// Starts the index in `directory` as a copy of that in `from`, unless it has one already.
+    /// Segments are never modified, so both share their files. Differences between the trees appear
+    /// at the next refresh.
     /// # Errors
-    /// [`IndexError`] where there is nothing to begin with, or on another file system: the index is made from nothing then.
+    /// [`IndexError`] where there is no index to copy, or it is on another file system: the index
+    /// is then built from nothing.
     pub fn seed(directory: &Path, from: &Path) -> Result<(), IndexError> {
         std::fs::create_dir_all(directory).map_err(IndexError::io("making", directory))?;
         if !Manifest::read(directory)?.segments.is_empty() {
@@ -23,11 +24,11 @@ impl Index {
         let manifest = Manifest::read(from)?;
         for name in manifest.names() {
             let to = directory.join(name);
-            // What a crash left under this name is nobody's.
+            // A file that a crash left under this name is unused.
             std::fs::remove_file(&to).ok();
             std::fs::hard_link(from.join(name), &to).map_err(IndexError::io("linking", &to))?;
         }
-        // Without it commits are read from git once more.
+        // Without the history, commits are read from git once more.
         std::fs::hard_link(from.join(HISTORY), directory.join(HISTORY)).ok();
         manifest.write(directory)
     }

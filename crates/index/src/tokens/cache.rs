@@ -1,4 +1,4 @@
-//! What words give, remembered: code says the same few thousand words again and again.
+//! A cache of words and their terms: code repeats the same few thousand words.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,17 +9,18 @@ use super::split;
 use super::stop::is_stop_word;
 use crate::texts::{Interner, Texts};
 
-/// Terms, or parts of words, that are remembered before all is forgotten at the next file: at most some 80 megabytes with the words.
+/// Maximum cached terms, or parts of words; a fuller cache is cleared at the next file. With the
+/// words that is some 80 megabytes at most.
 const MAX_TERMS: usize = if cfg!(test) { 10_000 } else { 400_000 };
-/// Slots of the table at the beginning, and at most: words fill half of it.
+/// Initial and maximum number of slots of the table: words fill half of it.
 const FIRST_SLOTS: usize = 1 << 14;
 const MAX_SLOTS: usize = 1 << 20;
-/// Slots that are looked at for a word. Where a repository's words were made to meet in one place, they aren't
-/// remembered, which costs a look-up a term.
+/// Maximum slots that are probed for a word. Words of a repository that were made to collide aren't
+/// cached, which costs a look-up a term.
 const MAX_PROBES: usize = 24;
-/// Bytes of a word that the table keeps in the slot itself.
+/// Maximum bytes of a word that the table keeps in the slot itself.
 const INLINE: usize = 16;
-/// A part that is a number and longer than this is data.
+/// Maximum digits of a number that is a term. Longer ones are data.
 const MAX_NUMBER: usize = 12;
 
 /// A word of the table. `length` 0 is a free slot.
@@ -27,15 +28,15 @@ const MAX_NUMBER: usize = 12;
 struct Slot {
     /// The word's first 16 bytes; of a longer one the first 8, and a mixture of the others.
     head: [u64; 2],
-    /// Where the rest of a longer word, from its ninth byte, is in the arena.
+    /// Position in the arena of the rest of a longer word, from its ninth byte.
     rest: u32,
-    /// Its term if it has one; else where its terms are in the list.
+    /// The term of a word with a single one; else the position of its terms in the list.
     terms: u32,
     length: u16,
     terms_count: u16,
 }
 
-/// A word of a text, and what it is looked up by.
+/// A word of a text, and its look-up key.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Word {
     start: usize,
@@ -45,12 +46,12 @@ pub(super) struct Word {
     hash: usize,
 }
 
-/// What a part of a word gives where it gives nothing.
+/// Marker of a part of a word without a term.
 const NOTHING: u32 = u32::MAX;
 
 /// Words, their terms, and the terms' texts.
 pub(super) struct Cache {
-    /// Which one it is of all that there ever were: numbers of terms mean something beside it alone.
+    /// Identity of the cache: numbers of terms have a meaning only together with it.
     memory: u64,
     slots: Vec<Slot>,
     used: usize,
@@ -58,13 +59,13 @@ pub(super) struct Cache {
     lists: Vec<u32>,
     /// The terms.
     terms: Interner,
-    /// Parts of words in lower case, and by a part's number what it gives: a part is in many words, and its stem takes long to
-    /// find.
+    /// Parts of words in lower case, and by a part's number its term: a part is in many words, and
+    /// stemming is slow.
     parts: Interner,
     stems: Vec<u32>,
     stemmer: Stemmer,
     scratch: String,
-    /// The terms of a word that couldn't be kept.
+    /// The terms of a word that couldn't be cached.
     unkept: Vec<u32>,
 }
 
@@ -74,16 +75,16 @@ impl fmt::Debug for Cache {
     }
 }
 
-/// Where a word's terms are.
+/// Result of looking up a word.
 #[derive(Clone, Copy)]
 enum Found {
-    /// In its slot.
+    /// Cached, with its terms in the slot.
     One(usize),
-    /// In the list.
+    /// Cached, with its terms in the list.
     Listed { start: usize, end: usize },
-    /// Nowhere yet; this slot is free.
+    /// Not cached; this slot is free.
     Free(usize),
-    /// Nowhere, and there is no room.
+    /// Not cached, and there is no room.
     Nowhere,
 }
 
@@ -105,18 +106,18 @@ impl Cache {
         }
     }
 
-    /// Whether it should be cleared before the next file.
+    /// Returns true if the cache should be cleared before the next file.
     pub(super) fn is_full(&self) -> bool {
         self.terms.texts().len().max(self.stems.len()) >= MAX_TERMS || self.used * 2 >= MAX_SLOTS
     }
 
-    /// Forgets all. Numbers of terms that were given out mean nothing any more.
+    /// Clears the cache. Numbers of terms lose their meaning.
     pub(super) fn clear(&mut self) {
         let stemmer = std::mem::replace(&mut self.stemmer, Stemmer::create(Algorithm::English));
         *self = Self { stemmer, ..Self::new() };
     }
 
-    /// Which memory it is.
+    /// Returns the identity of the cache.
     pub(super) fn memory(&self) -> u64 {
         self.memory
     }
@@ -125,10 +126,11 @@ impl Cache {
         self.terms.texts().get(term).unwrap_or_default()
     }
 
-    /// Shows the terms of each of some words of a text, by number, and the texts of all terms.
+    /// Calls `each` with the terms of each of some words of a text, by number, and the texts of all
+    /// terms.
     pub(super) fn show(&mut self, text: &str, words: &[Word], each: &mut impl FnMut(&[u32], &Texts)) {
         let mask = self.slots.len() - 1;
-        // Where they are in the table is read from memory for all of them at once, before anybody waits for the first one.
+        // The table positions of all words are loaded from memory before the first one is needed.
         let lengths =
             words.iter().filter_map(|word| self.slots.get(word.hash & mask)).map(|slot| slot.length);
         std::hint::black_box(lengths.fold(0, |all, length| all ^ length));
@@ -190,7 +192,7 @@ impl Cache {
         self.arena.get(start..start + rest.len()) == Some(rest)
     }
 
-    /// Takes a word apart and keeps what it gives, in `slot` or, where the table grows, elsewhere.
+    /// Splits a word and caches its terms, in `slot` or, where the table grows, elsewhere.
     fn learn(&mut self, slot: usize, word: &Word, text: &str) -> (usize, usize) {
         let (head, word) = (word.head, word.text(text));
         let mut lists = std::mem::take(&mut self.lists);
@@ -225,7 +227,7 @@ impl Cache {
                 continue;
             }
             let mut at = hash(slot.head, usize::from(slot.length)) & mask;
-            // Whatever finds no place is learnt again.
+            // Words that find no slot are added again when they are met.
             for _ in 0..MAX_PROBES {
                 match self.slots.get_mut(at) {
                     Some(free) if free.length == 0 => {
@@ -272,7 +274,7 @@ impl Cache {
         list.extend(self.stems.get(number).filter(|term| **term != NOTHING));
     }
 
-    /// The term of a part in lower case.
+    /// Returns the term of a part in lower case.
     fn stem(&mut self, part: &str) -> Option<u32> {
         let first = part.chars().next().unwrap_or(' ');
         let single = part.len() == first.len_utf8() && !super::split::is_unspaced(first);
@@ -289,7 +291,7 @@ impl Cache {
     }
 }
 
-/// Whether a word is a number, as code writes them: it has no parts worth searching for.
+/// Returns true if a word is a number as written in code: its parts aren't worth searching for.
 fn is_number(word: &str) -> bool {
     let bytes = word.as_bytes();
     match bytes {
@@ -313,13 +315,13 @@ fn lower(text: &str, into: &mut String) {
     }
 }
 
-/// What of a longer word is in the arena.
+/// Returns the bytes of a longer word that the arena holds.
 fn rest(word: &str) -> Option<&[u8]> {
     if word.len() > INLINE { word.as_bytes().get(8..) } else { None }
 }
 
 impl Word {
-    /// The word between two places of a text.
+    /// Creates the word between two positions of a text.
     pub(super) fn of(text: &str, start: usize, end: usize) -> Self {
         let bytes = text.as_bytes();
         let length = end - start;
@@ -350,12 +352,12 @@ impl Word {
     }
 }
 
-/// At most 16 bytes as a number, the first one lowest.
+/// Reads at most 16 bytes as a little-endian number.
 fn little(bytes: &[u8]) -> u128 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
-/// Mixes by a wide multiplication (wyhash's way).
+/// Hashes by a wide multiplication (as wyhash does).
 fn hash(head: [u64; 2], length: usize) -> usize {
     let [first, second] = head;
     let product = u128::from(first ^ 0x9E37_79B9_7F4A_7C15 ^ (length as u64) << 56)

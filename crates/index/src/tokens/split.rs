@@ -1,12 +1,13 @@
-//! Where words begin and end, and what parts they have.
+//! Word boundaries, and parts of words.
 
 use super::MAX_WORD;
 
-/// What a byte is for the fast way.
+/// Classes of bytes for the fast path.
 const WORD: u8 = 1;
 const OTHER: u8 = 2;
 
-/// By byte: 0 separates, [`WORD`] belongs to a word, [`OTHER`] begins or continues a character beyond ASCII.
+/// Class by byte: 0 separates, [`WORD`] belongs to a word, [`OTHER`] belongs to a character beyond
+/// ASCII.
 static CLASSES: [u8; 256] = classes();
 
 #[allow(clippy::indexing_slicing)] // Counted up to the length; it runs when this is compiled.
@@ -30,7 +31,8 @@ fn class(byte: u8) -> u8 {
     CLASSES.get(usize::from(byte)).copied().unwrap_or(0)
 }
 
-/// Shows where each word of a text begins and ends, `left` at most: runs of word characters, and pairs of characters of unspaced scripts.
+/// Calls `show` with the range of each word of a text, `left` at most: runs of word characters, and
+/// pairs of characters of unspaced scripts.
 pub(super) fn words(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -66,7 +68,7 @@ pub(super) fn words(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usi
     }
 }
 
-/// What a character is.
+/// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Separator,
@@ -76,21 +78,21 @@ enum Class {
 
 fn class_of(character: char) -> Class {
     match u32::from(character) {
-        // Thai, Lao, Myanmar, Khmer, with the marks that stand above and below their letters.
+        // Thai, Lao, Myanmar, Khmer, with the marks above and below their letters.
         0x0E01..=0x0E3A | 0x0E40..=0x0E4E | 0x0E81..=0x0EDF | 0x1000..=0x109F | 0x1780..=0x17D3
         // Hangul's letters; Japanese and Chinese.
         | 0x1100..=0x11FF | 0x3005..=0x3007 | 0x3041..=0x3096 | 0x30A1..=0x30FA | 0x30FC..=0x30FF
         | 0x3105..=0x312F | 0x3131..=0x318E | 0x31F0..=0x31FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF
         | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF | 0xFF66..=0xFF9D | 0x20000..=0x323AF => Class::Unspaced,
-        // Accents that follow their letter.
+        // Combining accents.
         0x0300..=0x036F => Class::Word,
         _ if character.is_alphanumeric() || character == '_' => Class::Word,
         _ => Class::Separator,
     }
 }
 
-/// Shows the words of a text's beginning, up to the first separator beyond ASCII or the end of the first run; gives how
-/// many bytes that was, which is at least one.
+/// Calls `show` with the words at a text's beginning, up to the first separator beyond ASCII or the
+/// end of the first run; returns the number of bytes, which is at least one.
 fn mixed(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) -> usize {
     let mut characters = text.char_indices().peekable();
     let Some((_, first)) = characters.peek().copied() else { return text.len().max(1) };
@@ -122,8 +124,9 @@ fn mixed(text: &str, left: &mut u32, show: &mut impl FnMut(usize, usize)) -> usi
     end.max(1)
 }
 
-/// Shows the parts of a word: at underscores, where small letters end and capitals begin, before the last of several
-/// capitals that a small letter follows, and between letters and digits.
+/// Calls `show` with the parts of a word, split at underscores, between a small letter and a
+/// capital, before the last of several capitals that a small letter follows, and between letters
+/// and digits.
 pub(super) fn parts(word: &str, show: &mut impl FnMut(&str)) {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Case {
@@ -140,7 +143,7 @@ pub(super) fn parts(word: &str, show: &mut impl FnMut(&str)) {
     };
     let mut start = 0;
     let mut before = Case::None;
-    // Where the last character began, if it is a capital that another one stands before.
+    // The start of the last character, if it is a capital after another one.
     let mut last_capital = None;
     for (at, character) in word.char_indices() {
         let now = case(character);
@@ -159,7 +162,7 @@ pub(super) fn parts(word: &str, show: &mut impl FnMut(&str)) {
     show(word.get(start..).unwrap_or_default().trim_matches('_'));
 }
 
-/// Whether a character is of a script without spaces.
+/// Returns true if a character is of a script without spaces.
 pub(super) fn is_unspaced(character: char) -> bool {
     class_of(character) == Class::Unspaced
 }

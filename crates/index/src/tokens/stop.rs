@@ -1,6 +1,6 @@
-//! Words that say nothing of what a text is about.
+//! Stop words: words that say nothing about the topic of a text.
 
-/// English function words. Those that code gives a meaning of its own (`import`, `return`, `class`) are not among them.
+/// English function words, except those with a meaning in code (`import`, `return`, `class`).
 const STOP_WORDS: [&str; 111] = [
     "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
     "been", "before", "being", "between", "both", "but", "by", "can", "could", "did", "do", "does", "doing",
@@ -13,7 +13,7 @@ const STOP_WORDS: [&str; 111] = [
     "you", "your",
 ];
 
-/// Whether a lower-case word gives no term by itself.
+/// Returns true if a lower-case word is no term by itself.
 #[must_use]
 pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()

@@ -1,24 +1,26 @@
-//! Many dot products of small whole numbers: the one place where vectors are compared.
+//! Dot products of vectors of small integers.
 //!
-//! The loop is plain Rust that the compiler makes SIMD of, once for what every processor of a kind has (on 64-bit ARM that
-//! is NEON) and once for x86 with AVX2. Intrinsics by hand were measured and win a few per cent: beyond the caches memory
-//! is the bound. `unsafe` is the call of the second one, which is right only where the processor has it.
+//! The loop is plain Rust that the compiler vectorises, once for the baseline of each processor
+//! family (on 64-bit ARM that includes NEON) and once for x86 with AVX2. Hand-written intrinsics
+//! were measured and gain a few per cent: beyond the caches memory is the limit. The `unsafe` code
+//! is the call of the second version, which is valid only where the processor has AVX2.
 #![allow(unsafe_code)]
 
-/// Rows begin at multiples of so many bytes, so that no loop has a rest: two registers of AVX2.
+/// Alignment of rows in bytes, so that no loop has a remainder: two registers of AVX2.
 pub(super) const LANE: usize = 64;
 
-/// Bytes that a row of so many numbers takes.
+/// Returns the bytes of a row with this many numbers.
 pub(super) fn stride(dimensions: usize) -> usize {
     dimensions.next_multiple_of(LANE)
 }
 
-/// The dot product of a query with each row, into `out`: rows follow each other and are as long as the query is, which is a
-/// multiple of [`LANE`]. What has no row stays as it is. Sums fit: 8,192 · 127² is below 2²⁷.
+/// Computes the dot product of a query with each row, into `out`: rows are consecutive and as long
+/// as the query, whose length is a multiple of [`LANE`]. Excess entries of `out` stay unchanged.
+/// Sums fit: 8,192 · 127² is below 2²⁷.
 pub(super) fn dots(query: &[i8], rows: &[u8], out: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, as was just asked.
+        // SAFETY: the processor has AVX2, which was just checked.
         unsafe { with_avx2(query, rows, out) };
         return;
     }
@@ -53,7 +55,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As it is defined, one product after the other.
+    /// The definition, one product after the other.
     fn one_by_one(query: &[i8], row: &[u8]) -> i32 {
         (0..query.len()).map(|at| i32::from(query[at]) * i32::from(row[at] as i8)).sum()
     }

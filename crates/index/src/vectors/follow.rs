@@ -1,4 +1,4 @@
-//! Embedding what is new.
+//! Embedding new chunks of a snapshot.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,66 +13,67 @@ use super::part::{Key, Link, Part, key_of};
 use super::quantise::{Quantised, quantise};
 use super::store::{Fresh, Vectors, wanted};
 use super::{EmbedError, Embedder, MAX_VECTORS, Patience, Purpose, beginning, checked};
-use crate::analyse::{Lines, text};
+use crate::analyser::{Lines, text};
 use crate::source::{Bytes, Source};
 use crate::{IndexError, Snapshot};
 
-/// Bytes of vectors after which they are written.
+/// Bytes of new vectors after which they are written.
 const FLUSH: usize = 32 << 20;
-/// Time after which vectors are written: a crash loses what a slow server made in so long.
+/// Time after which new vectors are written: the maximum loss in a crash, with a slow server.
 const OFTEN: Duration = Duration::from_secs(20);
-/// Batches that are gathered for each thread before they are embedded.
+/// Number of batches that are collected for each thread before they are embedded.
 const BATCHES: usize = 4;
 
-/// How to follow.
+/// Settings of an embedding run.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Threads that embed, as far as the embedder likes.
+    /// Number of threads, limited by the embedder.
     pub threads: NonZero<usize>,
-    /// Told now and then how far it is.
+    /// Called now and then with the progress.
     pub progress: &'a (dyn Fn(Progress) + Sync),
-    /// Set to stop early: what was done until then is kept.
+    /// Set to stop early: the work done until then is kept.
     pub stop: &'a AtomicBool,
-    /// What no model is asked about, besides what has the shape of a secret.
+    /// Secrets that are never sent to a model, besides texts with the shape of a secret.
     pub redactor: &'a Redactor,
 }
 
-/// How far following is.
+/// Progress of an embedding run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Files whose chunks have vectors now.
+    /// Number of files whose chunks have vectors now.
     pub done: usize,
-    /// Files that had none.
+    /// Number of files that had none.
     pub of: usize,
 }
 
-/// What following did.
+/// Result of an embedding run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Texts that were embedded.
+    /// Number of embedded texts.
     pub embedded: usize,
-    /// Chunks whose text had a vector already.
+    /// Number of chunks whose text had a vector already.
     pub reused: usize,
-    /// Files whose chunks have vectors now and had none.
+    /// Number of files whose chunks have vectors now and had none.
     pub files: usize,
-    /// Files that couldn't be read, or changed since they were indexed: the next time.
+    /// Number of files that couldn't be read, or changed since they were indexed; they are retried
+    /// the next time.
     pub left: usize,
-    /// Vectors of texts that are gone, and were dropped.
+    /// Number of dropped vectors, of deleted texts.
     pub dropped: usize,
-    /// There are more chunks than can have vectors.
+    /// There are more chunks than may have vectors.
     pub cut: bool,
-    /// Another process is at it; nothing was done.
+    /// Another process is embedding; nothing was done.
     pub left_to_another: bool,
-    /// Why it ended before its end.
+    /// The reason for an early end.
     pub failed: Option<EmbedError>,
 }
 
 impl Vectors {
-    /// Embeds the chunks of a snapshot that have no vector yet. `source` is where its files come from.
+    /// Embeds the chunks of a snapshot that have no vector yet. `source` provides its files.
     ///
     /// # Errors
-    /// [`IndexError`] where vectors can't be kept. Where the model fails, [`Report::failed`] says so, and what was embedded
-    /// until then is kept.
+    /// [`IndexError`] where vectors can't be stored. Where the model fails, [`Report::failed`]
+    /// tells the reason, and the vectors made until then are kept.
     pub fn follow(
         &self,
         snapshot: &Snapshot,
@@ -118,11 +119,11 @@ impl Vectors {
         work.flush()?;
         let mut report = work.report;
         let complete = report.failed.is_none() && report.left == 0;
-        report.dropped = self.tidy(snapshot, complete)?;
+        report.dropped = self.merge_small_segments(snapshot, complete)?;
         Ok(report)
     }
 
-    /// Files of which a chunk has no vector.
+    /// Returns the files with a chunk without a vector.
     fn missing(&self, snapshot: &Snapshot, report: &mut Report) -> Vec<Wanted> {
         let parts = self.parts();
         let (mut files, mut chunks) = (Vec::new(), 0);
@@ -169,7 +170,7 @@ fn known(parts: &Arc<Vec<Arc<Part>>>) -> HashMap<Key, (Arc<Part>, u32)> {
     known
 }
 
-/// Lines of a content, and what their text is known by.
+/// Lines of a content, and the key of their text.
 struct Stretch {
     first_line: u32,
     lines: u32,
@@ -177,7 +178,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Its link, if its text has a vector.
+    /// Returns its link, if its text has a vector.
     fn link(&self, content: Key, fresh: &Fresh) -> Option<Link> {
         let row = fresh.row_of(&self.key)?;
         Some(Link { content, first_line: self.first_line, lines: self.lines, row })
@@ -188,22 +189,22 @@ struct Work<'a> {
     vectors: &'a Vectors,
     embedder: &'a dyn Embedder,
     options: Options<'a>,
-    /// Where each text's vector is already.
+    /// The stored vector of each text.
     known: HashMap<Key, (Arc<Part>, u32)>,
     dimensions: Option<usize>,
     fresh: Option<Fresh>,
-    /// Contents whose texts are gathered: what each has where.
+    /// Contents with collected texts, and the vectors of these.
     waiting: Vec<(Key, Vec<Stretch>)>,
     /// Texts without a vector.
     texts: Vec<(Key, String)>,
-    /// Where each is among them.
+    /// Position of each text among them.
     places: HashMap<Key, usize>,
     flushed: Instant,
     report: Report,
 }
 
 impl Work<'_> {
-    /// Gathers a file's texts.
+    /// Collects a file's texts.
     fn take(&mut self, source: &dyn Source, file: &Wanted) {
         let bytes = match source.read(&file.path) {
             Ok(Bytes::Whole(bytes)) if *blake3::hash(&bytes).as_bytes() == file.hash => bytes,
@@ -248,7 +249,7 @@ impl Work<'_> {
             || self.flushed.elapsed() > OFTEN
     }
 
-    /// Embeds what was gathered, and links what has all its vectors.
+    /// Embeds the collected texts, and links the contents with all their vectors.
     fn embed(&mut self) -> Result<(), IndexError> {
         let texts = std::mem::take(&mut self.texts);
         self.places.clear();
@@ -269,7 +270,8 @@ impl Work<'_> {
                     fresh.copy(*key, part, *row);
                 }
             }
-            // Where a text has no vector the file comes again the next time, and its other texts are known then.
+            // A file with a missing vector is retried the next time, when its other texts have
+            // vectors.
             let links: Vec<Link> = chunks.iter().filter_map(|chunk| chunk.link(content, fresh)).collect();
             self.report.files += usize::from(links.len() == chunks.len());
             links.into_iter().for_each(|link| fresh.link(link));
@@ -280,7 +282,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The vectors of texts, in order; none of those after which the model failed.
+    /// Returns the vectors of texts, in order; none after the point where the model failed.
     fn ask(&mut self, texts: &[(Key, String)]) -> Vec<Option<Quantised>> {
         let batches: Vec<&[(Key, String)]> = texts.chunks(self.embedder.batch().max(1)).collect();
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
@@ -318,7 +320,7 @@ impl Work<'_> {
         let size = self.embedder.batch().max(1);
         for (at, vectors) in done {
             for (place, vector) in (at * size..).zip(vectors) {
-                // The first answer tells how long vectors are; batches that were under way at the same time may differ.
+                // The first answer tells the length of vectors; concurrent batches may differ.
                 let expected = *self.dimensions.get_or_insert(vector.len());
                 if vector.len() != expected {
                     let model = self.embedder.name().to_owned();
@@ -332,7 +334,7 @@ impl Work<'_> {
         all
     }
 
-    /// Writes what isn't written yet.
+    /// Writes new vectors.
     fn flush(&mut self) -> Result<(), IndexError> {
         self.flushed = Instant::now();
         let Some(mut fresh) = self.fresh.take().filter(|fresh| !fresh.is_empty()) else { return Ok(()) };

@@ -1,13 +1,15 @@
-//! Static vectors of tokens, averaged: the models of the model2vec project (MIT, by The Minish Lab), from a directory.
+//! Static token vectors, averaged: the models of the model2vec project (MIT, by The Minish Lab),
+//! from a directory.
 //!
-//! What a text's vector is follows the project's own reference, `model2vec/model.py`: the text is cut to 512 times the
-//! vocabulary's median length, tokenised without special tokens, unknown tokens are left out, 512 are taken; each gives
-//! its row (by `mapping`, where there is one) times its weight (where there are `weights`), and the mean is made 1 long
-//! if the configuration says `normalize`. The layouts that the project reads are read: its own, Sentence
-//! Transformers', and the folder `0_StaticEmbedding` of the latter.
+//! A text's vector follows the project's reference, `model2vec/model.py`: the text is cut to 512
+//! times the vocabulary's median length and tokenised without special tokens; unknown tokens are
+//! dropped, and 512 are taken; each contributes its row (by `mapping`, if present) times its weight
+//! (if there are `weights`), and the mean is normalised if the configuration says `normalize`. The
+//! supported layouts are the project's own, Sentence Transformers', and the latter's folder
+//! `0_StaticEmbedding`.
 //!
-//! A model is data from somewhere. Files are bounded, tensors are checked against each other when they are loaded, and
-//! the tokenizer is a guest: see [`tokens`].
+//! A model is untrusted data. Files are bounded, tensors are checked against each other when they
+//! are loaded, and the tokenizer is contained: see [`tokens`].
 
 mod tensors;
 mod tokens;
@@ -21,22 +23,22 @@ use super::{EmbedError, Embedder, Patience, Purpose};
 use tensors::Tensors;
 use tokens::Tokens;
 
-/// Bytes of tensors that are read. The largest model that its makers publish has half a million rows of 256 numbers.
+/// Maximum bytes of tensors. The largest published model has half a million rows of 256 numbers.
 const MAX_TENSORS: u64 = 1 << 30;
-/// Bytes of a tokenizer that are read. Half a million tokens take some 20 MB.
+/// Maximum bytes of a tokenizer. Half a million tokens take some 20 MB.
 const MAX_TOKENIZER: u64 = 64 << 20;
-/// Bytes of a configuration that are read.
+/// Maximum bytes of a configuration.
 const MAX_CONFIG: u64 = 1 << 20;
-/// Tokens of a text that count, as the reference has it.
+/// Maximum tokens of a text, as in the reference.
 const MAX_TOKENS: usize = 512;
-/// Texts between two looks at whether to go on.
+/// Number of texts between two checks of the deadline.
 const BATCH: usize = 64;
 
-/// Why a model can't be used.
+/// A reason why a model can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelFault {
-    /// There is none.
+    /// There is no model.
     #[error(
         "no model2vec model is in «{0}»: it needs model.safetensors, tokenizer.json and config.json (or config_sentence_transformers.json)"
     )]
@@ -44,25 +46,25 @@ pub enum ModelFault {
     /// A file can't be read.
     #[error("reading «{path}»: {error}")]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// A file is longer than is read.
+    /// A file is too long.
     #[error("«{path}» has more than {most} bytes; such a model isn't read")]
     TooLong {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// How many bytes are read at most.
+        /// The maximum bytes.
         most: u64,
     },
-    /// A file isn't what it should be.
+    /// A file has invalid content.
     #[error("«{path}» can't be used: {what}")]
     Unusable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of the fault.
         what: String,
     },
 }
@@ -84,7 +86,7 @@ impl std::fmt::Debug for Model2Vec {
 
 #[derive(Deserialize)]
 struct Config {
-    /// The reference takes `false` where nothing is said.
+    /// The reference's default is `false`.
     #[serde(default)]
     normalize: bool,
 }
@@ -179,7 +181,7 @@ impl Embedder for Model2Vec {
     }
 }
 
-/// The configuration's file, and where the other two are.
+/// Finds the configuration, and the other two files.
 fn layout(directory: &Path) -> Option<[PathBuf; 2]> {
     let inner = directory.join("0_StaticEmbedding");
     let here = |config: PathBuf, model: &Path| {
@@ -193,7 +195,7 @@ fn layout(directory: &Path) -> Option<[PathBuf; 2]> {
         .or_else(|| here(directory.parent()?.join(sentence), directory))
 }
 
-/// A whole file of at most so many bytes.
+/// Reads a whole file with a maximum size.
 fn read(path: &Path, most: u64) -> Result<Vec<u8>, ModelFault> {
     let failed = |error| ModelFault::Io { path: path.to_owned(), error };
     let file = std::fs::File::open(path).map_err(failed)?;

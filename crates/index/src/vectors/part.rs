@@ -1,8 +1,8 @@
-//! One immutable file of vectors, mapped.
+//! An immutable mapped file of vectors.
 //!
-//! A header with counts and checksums, then keys, scales, rows of numbers, and links: which stretch of lines of which
-//! content has which row. A part needs no other: what a changed file still has in common with its former self is
-//! copied. So any set of parts is right, and a crash leaves one too many at worst.
+//! A header with counts and checksums, then keys, scales, rows of numbers, and links from line
+//! ranges of contents to rows. A part needs no other part: vectors that a changed file still uses
+//! are copied. So any set of parts is valid, and a crash leaves at most one too many.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
@@ -17,16 +17,16 @@ use crate::IndexError;
 use crate::segment::map;
 
 const MAGIC: [u8; 8] = *b"JMVECTOR";
-/// Counted up when what is in a part changes its meaning.
+/// Incremented with each change of the format or its meaning.
 const VERSION: u32 = 1;
 const SUM: usize = 32;
 const HEADER: usize = 8 + 4 + 4 + 8 + 8 + SUM + SUM + SUM;
-/// Of a BLAKE3 hash: what two different texts share by chance once in 2⁶⁴ tries.
+/// Bytes of a truncated BLAKE3 hash: two different texts collide once in 2⁶⁴ tries.
 pub(super) const KEY: usize = 16;
 const SCALE: usize = 4;
 const LINK: usize = KEY + 4 + 4 + 4;
 
-/// What a text is known by.
+/// The key of a text.
 pub(super) type Key = [u8; KEY];
 
 /// The beginning of a hash.
@@ -34,7 +34,7 @@ pub(super) fn key_of(hash: &[u8; 32]) -> Key {
     hash.first_chunk().copied().unwrap_or_default()
 }
 
-/// A stretch of lines of a file's content, and its row.
+/// A line range of a file's content, and its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Link {
     pub(super) content: Key,
@@ -76,10 +76,11 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Maps one. Only its header is looked at.
+    /// Maps a part. Reads only its header.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`] for one that isn't whole, or another version's, or another model's; [`IndexError::Io`].
+    /// [`IndexError::Damaged`] for an incomplete file, or another version or model;
+    /// [`IndexError::Io`].
     pub(super) fn open(path: &Path, model: &[u8; 32]) -> Result<Self, IndexError> {
         let damaged = |what| IndexError::damaged(path, what);
         let file = File::open(path).map_err(IndexError::io("opening", path))?;
@@ -105,7 +106,7 @@ impl Part {
         Ok(Self { path: path.to_owned(), map, dimensions, keys, scales, rows, links, sum })
     }
 
-    /// Reads all of it and compares the checksum.
+    /// Reads the whole file and compares the checksum.
     pub(super) fn verify(&self) -> Result<(), IndexError> {
         let body = self.map.get(HEADER..).unwrap_or_default();
         if blake3::hash(body).as_bytes() == &self.sum {
@@ -131,7 +132,7 @@ impl Part {
         self.map.get(range.clone()).unwrap_or_default()
     }
 
-    /// The key of each row.
+    /// Returns the keys of the rows.
     pub(super) fn keys(&self) -> &[Key] {
         self.section(&self.keys).as_chunks().0
     }
@@ -140,19 +141,19 @@ impl Part {
         self.keys().len()
     }
 
-    /// All rows' numbers.
+    /// Returns the numbers of all rows.
     pub(super) fn rows(&self) -> &[u8] {
         self.section(&self.rows)
     }
 
-    /// One row's numbers, with those that fill it up.
+    /// Returns one row's numbers, with padding.
     pub(super) fn row(&self, row: u32) -> &[u8] {
         let stride = stride(self.dimensions);
         let start = (row as usize).saturating_mul(stride);
         self.rows().get(start..start.saturating_add(stride)).unwrap_or_default()
     }
 
-    /// What each of a row's numbers counts; nothing where that is no number.
+    /// Returns the scale of a row; 0 where the file has no valid number.
     pub(super) fn scale(&self, row: u32) -> f32 {
         let scales = self.section(&self.scales).as_chunks::<SCALE>().0;
         let scale = scales.get(row as usize).map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
@@ -163,13 +164,13 @@ impl Part {
         self.section(&self.links).as_chunks().0
     }
 
-    /// All links, by content.
+    /// Returns all links, by content.
     pub(super) fn links(&self) -> impl Iterator<Item = Link> {
         let count = self.count();
         self.packed_links().iter().map(Link::read).filter(move |link| (link.row as usize) < count)
     }
 
-    /// The links of a content, by line.
+    /// Returns the links of a content, by line.
     pub(super) fn links_of(&self, content: &Key) -> impl Iterator<Item = Link> {
         let (count, links) = (self.count(), self.packed_links());
         let start = links.partition_point(|link| link.first_chunk::<KEY>().is_some_and(|own| own < content));
@@ -220,7 +221,7 @@ impl Header {
         })
     }
 
-    /// Where keys, scales, rows and links are; `None` where there can't be so many.
+    /// Returns the positions of keys, scales, rows and links; `None` for impossible counts.
     fn sections(&self) -> Option<[Range<usize>; 4]> {
         let dimensions = usize::try_from(self.dimensions).ok().filter(|count| *count <= MAX_DIMENSIONS)?;
         let rows = usize::try_from(self.rows).ok()?;
@@ -234,22 +235,22 @@ impl Header {
     }
 }
 
-/// What is done with each row: its key, its scale and its numbers.
+/// A function that takes each row: its key, its scale and its numbers.
 pub(super) type Visit<'a> = dyn FnMut(&Key, f32, &[u8]) -> std::io::Result<()> + 'a;
 
-/// A part in the making.
+/// A part to be written.
 pub(super) trait Contents {
-    /// Numbers of a vector.
+    /// Number of dimensions.
     fn dimensions(&self) -> usize;
-    /// How many rows there are.
+    /// Number of rows.
     fn count(&self) -> usize;
     /// Visits the rows in order.
     fn each(&self, visit: &mut Visit<'_>) -> std::io::Result<()>;
-    /// Links, sorted.
+    /// Sorted links.
     fn links(&self) -> &[Link];
 }
 
-/// Writes a part under another name, waits until it is on the disk, and gives it its own: whole, or not at all.
+/// Writes a part under another name, waits until it is on disk, and renames it: atomically.
 pub(super) fn write(
     contents: &dyn Contents,
     model: &[u8; 32],

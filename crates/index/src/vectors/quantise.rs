@@ -1,20 +1,21 @@
-//! A vector's direction in one byte a number.
+//! Quantising a vector's direction to one byte a dimension.
 //!
-//! Vectors are compared by the angle between them, so they are made 1 long first. A number then is a whole one from −127 to
-//! 127, times the vector's own scale, the greatest number / 127. Each is at most half a scale off; so the cosine of two
-//! vectors `a` and `b` is off by at most ½ · (scale of a · Σ|b'| + scale of b · Σ|a|), where b' is what is kept of b. For
-//! directions drawn at random that bound is about 0.06 at 256 dimensions, and what is seen is about 0.002.
+//! Vectors are compared by the angle between them, so they are normalised first. A number then
+//! becomes an integer from −127 to 127, times the vector's own scale, the greatest number / 127.
+//! Each is off by at most half a scale; so the cosine of two vectors `a` and `b` is off by at most
+//! ½ · (scale of a · Σ|b'| + scale of b · Σ|a|), where b' is the quantised b. For random directions
+//! that bound is about 0.06 at 256 dimensions, and the observed error is about 0.002.
 
-/// Whole numbers and what they are multiplied with.
+/// Integers and their common scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantised {
-    /// One a dimension.
+    /// One integer a dimension.
     pub values: Vec<i8>,
-    /// What each counts; 0 for a vector without a direction.
+    /// The scale; 0 for a vector without a direction.
     pub scale: f32,
 }
 
-/// The direction of a vector. One of zeros alone has none, and is like nothing.
+/// Quantises a vector. The zero vector has no direction, and is similar to nothing.
 #[must_use]
 pub fn quantise(vector: &[f32]) -> Quantised {
     let length = vector.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>().sqrt();

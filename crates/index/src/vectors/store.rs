@@ -1,7 +1,7 @@
-//! The vectors of one model, in a directory.
+//! The stored vectors of one model, in a directory.
 //!
-//! One process at a time writes, by a lock on a file; any number read. Parts are added under names that nobody has, and
-//! replaced ones are removed afterwards: whoever has them mapped keeps them.
+//! One process at a time writes, which a file lock ensures; any number read. Parts are added under
+//! unused names, and replaced ones are removed afterwards: readers that have them mapped keep them.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -21,15 +21,15 @@ const DIRECTORY: &str = "vectors";
 const LOCK: &str = "lock";
 const PART: &str = "part-";
 const NEW: &str = "new";
-/// So many parts of about one size become one.
+/// Number of parts of about one size that are merged into one.
 const FAN: usize = 8;
-/// Parts of at least so many bytes aren't merged with others while what is in them is used.
+/// Minimum bytes of parts that aren't merged while their content is used.
 const LARGEST: u64 = 192 << 20;
-/// Bytes up to which parts count as of one size, the smallest.
+/// Bytes up to which parts count as the smallest size class.
 const SMALLEST: u64 = 64 << 10;
-/// So many vectors of texts that are gone may be kept, however few are alive: another branch may have them.
+/// Number of vectors of deleted texts that are kept in any case: another branch may need them.
 const SPARE: usize = 4_096;
-/// Times that opening is tried while another process replaces what is listed.
+/// Maximum attempts to open while another process replaces parts.
 const TRIES: usize = 20;
 
 /// The vectors of one model.
@@ -39,29 +39,29 @@ pub struct Vectors {
     name: String,
     model: [u8; 32],
     parts: Mutex<Arc<Vec<Arc<Part>>>>,
-    found_damaged: Option<String>,
+    damage_report: Option<String>,
 }
 
-/// What is kept of a model.
+/// Statistics of a model's vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
     /// The model's name.
     pub model: String,
-    /// Numbers of a vector; `None` while there is no vector.
+    /// Number of dimensions; `None` while there is no vector.
     pub dimensions: Option<usize>,
-    /// Chunks of living files that have a vector.
+    /// Number of chunks of living files with a vector.
     pub embedded: usize,
-    /// Chunks of living files that should have one.
+    /// Number of chunks of living files that should have one.
     pub chunks: usize,
-    /// Vectors that are kept in all, also of texts that are gone.
+    /// Number of stored vectors, including those of deleted texts.
     pub kept: usize,
-    /// Bytes on the disk.
+    /// Bytes on disk.
     pub bytes: u64,
 }
 
 impl Vectors {
-    /// Opens what an index's directory has of a model. Parts that are damaged are removed, so that they are made anew:
-    /// [`Vectors::found_damaged`] says so. Without a part there is nothing on the disk.
+    /// Opens a model's vectors in an index's directory. Damaged parts are removed, so that they are
+    /// made again: [`Vectors::damage_report`] tells so. Without a part there is nothing on disk.
     ///
     /// # Errors
     /// [`IndexError::Io`].
@@ -71,13 +71,13 @@ impl Vectors {
             name: embedder.name().to_owned(),
             model: embedder.identity(),
             parts: Mutex::default(),
-            found_damaged: None,
+            damage_report: None,
         };
-        vectors.found_damaged = vectors.load()?;
+        vectors.damage_report = vectors.load()?;
         Ok(vectors)
     }
 
-    /// Forgets every model's vectors of an index.
+    /// Removes every model's vectors of an index.
     ///
     /// # Errors
     /// [`IndexError::Io`].
@@ -91,13 +91,13 @@ impl Vectors {
         }
     }
 
-    /// Why something that was there when it was opened couldn't be used.
+    /// Returns the reason why stored vectors couldn't be used when they were opened.
     #[must_use]
-    pub fn found_damaged(&self) -> Option<&str> {
-        self.found_damaged.as_deref()
+    pub fn damage_report(&self) -> Option<&str> {
+        self.damage_report.as_deref()
     }
 
-    /// The model's name.
+    /// Returns the model's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -115,18 +115,18 @@ impl Vectors {
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(parts);
     }
 
-    /// Numbers of a vector that is kept.
+    /// Returns the number of dimensions of the stored vectors.
     pub(super) fn dimensions(&self) -> Option<usize> {
         self.parts().first().map(|part| part.dimensions())
     }
 
-    /// Looks at what there is now; says what was damaged.
+    /// Loads the current parts, and returns a report of damage.
     pub(super) fn load(&self) -> Result<Option<String>, IndexError> {
         let mut tried = 0;
         loop {
             tried += 1;
             match self.load_once() {
-                // Another process merged it just now.
+                // Another process just merged it.
                 Err(IndexError::Io { error, .. }) if error.kind() == ErrorKind::NotFound && tried < TRIES => {
                 }
                 other => return other,
@@ -146,8 +146,8 @@ impl Vectors {
                 Err(error) => return Err(error),
             }
         }
-        // Vectors of two lengths can't be compared. That happens where two processes began at the same time with a server
-        // whose model was replaced in between.
+        // Vectors of two lengths can't be compared. That happens if two processes began at the same
+        // time, and the server's model was replaced in between.
         let dimensions = parts.last().map(|part: &Arc<Part>| part.dimensions());
         parts.retain(|part| Some(part.dimensions()) == dimensions);
         self.show(parts);
@@ -159,7 +159,7 @@ impl Vectors {
         format!("{PART}{}-", name.get(..16).unwrap_or(&name))
     }
 
-    /// Files of the directory whose names are wanted, by name: the oldest first.
+    /// Returns the files of the directory with wanted names, by name: the oldest first.
     fn files(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, IndexError> {
         let entries = match std::fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -185,7 +185,7 @@ impl Vectors {
         }
     }
 
-    /// Writes a part and shows it. Only for who has the lock.
+    /// Writes a part and shows it. The caller must hold the lock.
     pub(super) fn add(&self, contents: &dyn Contents) -> Result<(), IndexError> {
         let part = self.write(contents)?;
         let mut parts = self.parts().to_vec();
@@ -207,10 +207,11 @@ impl Vectors {
         Part::open(&path, &self.model).map(Arc::new)
     }
 
-    /// Reads all of it and compares the checksums; what is damaged is removed, so that it is made anew.
+    /// Reads everything and compares the checksums; damaged parts are removed, so that they are
+    /// made again.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`] where it was; [`IndexError::Io`].
+    /// [`IndexError::Damaged`] where a part was; [`IndexError::Io`].
     pub fn verify(&self) -> Result<(), IndexError> {
         for part in self.parts().iter() {
             if let Err(error) = part.verify() {
@@ -222,13 +223,13 @@ impl Vectors {
         Ok(())
     }
 
-    /// What there is for the chunks of a snapshot.
+    /// Returns a view of the vectors of a snapshot's chunks.
     #[must_use]
     pub fn view(&self, snapshot: &Snapshot) -> View {
         View::new(self.parts(), snapshot)
     }
 
-    /// What is kept.
+    /// Returns statistics.
     #[must_use]
     pub fn stats(&self, snapshot: &Snapshot) -> Stats {
         let parts = self.parts();
@@ -242,9 +243,10 @@ impl Vectors {
         }
     }
 
-    /// Makes one part of many, drops what is gone where that is more than what lives, and, where everything that should be
-    /// embedded is, other models' vectors. Says how many vectors were dropped. Only for who has the lock.
-    pub(super) fn tidy(&self, snapshot: &Snapshot, complete: bool) -> Result<usize, IndexError> {
+    /// Merges parts, drops vectors of deleted texts if they outnumber the others, and, once
+    /// everything is embedded, other models' vectors. Returns the number of dropped vectors. The
+    /// caller must hold the lock.
+    pub(super) fn merge_small_segments(&self, snapshot: &Snapshot, complete: bool) -> Result<usize, IndexError> {
         let mut dropped = 0;
         let alive: HashSet<Key> = wanted(snapshot).map(|(_, file)| key_of(&file.record.hash)).collect();
         let parts = self.parts();
@@ -268,7 +270,7 @@ impl Vectors {
         Ok(dropped)
     }
 
-    /// Puts some parts' links that are wanted, with their rows, into one part in their place. Says how many rows it has.
+    /// Replaces some parts by one with their wanted links and rows. Returns the number of its rows.
     fn merge(&self, chosen: &[usize], wanted: &dyn Fn(&Link) -> bool) -> Result<usize, IndexError> {
         let parts = self.parts();
         let merged = Merged::of(chosen.iter().filter_map(|at| parts.get(*at)).collect(), wanted);
@@ -283,7 +285,7 @@ impl Vectors {
     }
 }
 
-/// The files whose chunks should have vectors: what people write here, and read.
+/// Returns the files whose chunks should have vectors: hand-written ones.
 pub(super) fn wanted(snapshot: &Snapshot) -> impl Iterator<Item = (u32, FileView<'_>)> {
     snapshot.files().filter(|(_, file)| {
         let flags = file.record.flags;
@@ -297,7 +299,7 @@ fn living_rows(part: &Part, alive: &HashSet<Key>) -> usize {
     rows.len()
 }
 
-/// Which parts should become one, if any should.
+/// Returns the parts that should be merged, if any.
 fn choose(parts: &[Arc<Part>]) -> Option<Vec<usize>> {
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
     for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.bytes() < LARGEST) {
@@ -392,7 +394,7 @@ impl Fresh {
         self.push(key, vector.scale, bytes);
     }
 
-    /// Takes a row over from a part.
+    /// Copies a row from a part.
     pub(super) fn copy(&mut self, key: Key, part: &Part, row: u32) {
         self.push(key, part.scale(row), part.row(row).iter().copied());
     }
@@ -421,7 +423,7 @@ impl Fresh {
         self.rows.len()
     }
 
-    /// Puts the links in order.
+    /// Sorts the links.
     pub(super) fn finish(&mut self) {
         self.links.sort_unstable();
         self.links.dedup_by_key(|link| (link.content, link.first_line, link.lines));

@@ -1,4 +1,4 @@
-//! A model and what it counts.
+//! A model with its weight and deadline in a search.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -6,17 +6,18 @@ use std::time::{Duration, Instant};
 
 use super::{EmbedError, Embedder, Patience, Purpose, Similar, View, beginning, checked};
 
-/// Chunks that may be like a query. Ranking by vectors beyond them is noise, and each costs a little.
+/// Maximum similar chunks of a query. Ranking by vectors beyond them is noise, and each costs a
+/// little.
 const MOST_LIKE: usize = 1_000;
 
-/// A model that makes vectors, and what they count.
+/// A model that embeds queries, and its weight.
 #[derive(Clone)]
 pub struct Vectorer {
     /// The model.
     pub embedder: Arc<dyn Embedder>,
-    /// What vectors count in a search, where words count 1.
+    /// The weight of vectors in a search, where words have weight 1.
     pub weight: f32,
-    /// How long a query waits.
+    /// The time limit of a query's embedding.
     pub timeout: Duration,
 }
 
@@ -27,8 +28,8 @@ impl std::fmt::Debug for Vectorer {
 }
 
 impl Vectorer {
-    /// What of a project is like a query. Nothing that takes longer than the deadline, and nothing at all where there are
-    /// no vectors to compare with.
+    /// Returns the chunks of a project similar to a query. Takes no longer than the deadline, and
+    /// does nothing if there are no vectors to compare with.
     ///
     /// # Errors
     /// [`EmbedError`] where the query has no vector; the search goes on without.

@@ -1,4 +1,4 @@
-//! The vectors of a snapshot's chunks, held against a query's.
+//! Comparing the vectors of a snapshot's chunks with a query's.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use super::quantise::quantise;
 use super::store::wanted;
 use crate::Snapshot;
 
-/// Fewer rows aren't worth a second thread: starting one costs what comparing so many does.
+/// Minimum rows for a second thread: starting one costs as much as comparing so many.
 const ROWS_OF_A_THREAD: usize = 50_000;
-/// Threads that compare. Memory is the bound soon.
+/// Maximum threads. Memory is soon the limit.
 const MOST_THREADS: usize = 4;
 
-/// Which row each chunk of a snapshot has. It is of that snapshot alone.
+/// The row of each chunk of a snapshot. It is valid for that snapshot only.
 #[derive(Debug, Clone, Default)]
 pub struct View {
     parts: Arc<Vec<Arc<Part>>>,
@@ -22,11 +22,11 @@ pub struct View {
     rows: Vec<Vec<(u32, u32)>>,
 }
 
-/// Chunks that are like a query.
+/// Chunks similar to a query.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Similar {
-    /// Chunks by their number, and by how much their cosine is above that of the last one that wasn't taken. In the
-    /// order of their numbers.
+    /// Numbers of the chunks, and by how much their cosine exceeds that of the best chunk left out.
+    /// In ascending order of the numbers.
     pub chunks: Vec<(u32, f32)>,
 }
 
@@ -36,7 +36,8 @@ impl View {
         for (_, file) in wanted(snapshot) {
             let content = key_of(&file.record.hash);
             let first = file.first_chunk();
-            // The newest part that knows the content has it whole, unless it is cut otherwise now.
+            // The newest part with the content has all of it, unless its chunks have been cut
+            // differently since.
             for (part, rows) in parts.iter().zip(&mut rows).rev() {
                 let mut links = part.links_of(&content).peekable();
                 if links.peek().is_none() {
@@ -56,14 +57,14 @@ impl View {
         Self { parts, rows }
     }
 
-    /// How many chunks have a vector.
+    /// Returns the number of chunks with a vector.
     #[must_use]
     pub fn chunks(&self) -> usize {
         self.rows.iter().map(Vec::len).sum()
     }
 
-    /// The chunks that are most like a vector, `most` at most. All are looked at. Nothing is like a vector of another
-    /// length.
+    /// Returns the chunks most similar to a vector, `most` at most. All are compared. Nothing is
+    /// similar to a vector of another length.
     #[must_use]
     pub fn nearest(&self, vector: &[f32], most: usize) -> Similar {
         let query = quantise(vector);
@@ -86,7 +87,7 @@ impl View {
 }
 
 impl Similar {
-    /// Of chunks and their cosines those that are above all the others, `most` at most.
+    /// Returns those chunks with the greatest cosines, `most` at most.
     #[must_use]
     pub fn best(mut found: Vec<(u32, f32)>, most: usize) -> Self {
         let floor = if found.len() > most {
@@ -103,7 +104,7 @@ impl Similar {
     }
 }
 
-/// The dot product with each row, by several threads where there are many.
+/// Computes the dot product with each row, on several threads where there are many.
 fn compare(query: &[i8], rows: &[u8]) -> Vec<i32> {
     let count = rows.len() / query.len().max(1);
     let mut sums = vec![0; count];

@@ -155,7 +155,7 @@ fn many_updates_and_tidying_change_nothing_that_is_found() {
     };
     let before = everything(&index.snapshot(), &WORDS);
     assert!((2..=24).contains(&segments()), "{}", segments());
-    index.tidy().unwrap();
+    index.merge_small_segments().unwrap();
     assert!(segments() < 8, "{}", segments());
     assert_eq!(everything(&index.snapshot(), &WORDS), before);
     let anew = Index::open(&kept.path().join("anew")).unwrap();

@@ -13,6 +13,7 @@ mod docs;
 mod follows;
 mod graph;
 mod impact;
+#[cfg(feature = "local-embeddings")]
 mod model2vec;
 mod patterns;
 mod resolve;

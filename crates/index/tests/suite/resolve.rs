@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use journeyman_index::graph::resolve::{Key, Known, Meant, Settings, resolve, touched};
-use journeyman_syntax::facts::read;
+use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
 use proptest::prelude::*;
 
@@ -383,7 +383,7 @@ fn imports_and_the_files_that_they_mean() {
         let mut settings = Settings::default();
         case.settings.iter().for_each(|(path, text)| settings.put(path, text));
         for (path, text, expected) in case.imports {
-            let facts = read(case.language, text).unwrap();
+            let facts = analyse(case.language, text).unwrap();
             assert!(!facts.imports.is_empty(), "{:?} {text}", case.language);
             let edges = resolve(path, case.language, &facts.imports, &paths, &settings);
             let all: Vec<String> = edges.meant.iter().flat_map(meant).collect();
@@ -404,7 +404,7 @@ fn whoever_means_something_else_had_looked_there() {
             let mut fewer = all.clone();
             fewer.remove(gone);
             for (path, text, _) in case.imports {
-                let imports = read(case.language, text).unwrap().imports;
+                let imports = analyse(case.language, text).unwrap().imports;
                 let with = resolve(path, case.language, &imports, &all, &settings);
                 let without = resolve(path, case.language, &imports, &fewer, &settings);
                 let touched: BTreeSet<Key> = touched(gone).collect();
@@ -440,7 +440,7 @@ fn a_configuration_built_on_itself_ends() {
     let mut settings = Settings::default();
     settings.put("tsconfig.json", "{\"extends\": [\"./tsconfig.json\", \"./a\"]}");
     settings.put("a.json", "{}");
-    let imports = read(Language::TypeScript, "import 'x';").unwrap().imports;
+    let imports = analyse(Language::TypeScript, "import 'x';").unwrap().imports;
     let edges = resolve("a.ts", Language::TypeScript, &imports, &Known::new(["a.ts"]), &settings);
     assert_eq!(edges.meant, [Meant::Package("x".to_owned())]);
 }

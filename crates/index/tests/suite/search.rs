@@ -1,7 +1,7 @@
 //! What queries find in a small tree, and why.
 
-use journeyman_index::analyse::Analyst;
-use journeyman_index::facts::Stamp;
+use journeyman_index::analyser::Analyser;
+use journeyman_index::analysis::Stamp;
 use journeyman_index::query::{Answer, Context, Corpus, Match, Memory, Query, Searcher, Signal};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::RelPath;
@@ -28,7 +28,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 fn tree(order: impl IntoIterator<Item = usize>) -> Memory {
-    let (mut analyst, mut memory) = (Analyst::new(), Memory::new());
+    let (mut analyst, mut memory) = (Analyser::new(), Memory::new());
     for place in order {
         let (path, text) = FILES[place];
         memory.add(analyst.analyse(&RelPath::parse(path).unwrap(), Stamp::default(), text.as_bytes()));
@@ -114,7 +114,7 @@ fn a_name_finds_its_definitions() {
 
 #[test]
 fn names_that_are_meant_come_before_names_that_are_alike() {
-    let (mut analyst, mut memory) = (Analyst::new(), Memory::new());
+    let (mut analyst, mut memory) = (Analyser::new(), Memory::new());
     let names =
         ["compactorStyle", "reparse", "purse", "PARSE", "parse", "parse_all", "explainersNode", "put_arse"];
     let text: String = names.iter().map(|name| format!("def {name}():\n    pass\n\n")).collect();

@@ -60,7 +60,7 @@ fn a_crash_at_any_instant_leaves_an_index_that_the_next_refresh_makes_right() {
         child.wait().unwrap();
         // What is there can be read whatever it is.
         let index = Index::open(&kept.path().join("index")).unwrap();
-        assert_eq!(index.found_damaged(), None, "round {round}");
+        assert_eq!(index.damage_report(), None, "round {round}");
         index.verify().unwrap();
         everything(&index.snapshot(), &WORDS);
         refresh(&index, &tree);
@@ -141,7 +141,7 @@ fn another_versions_index_is_made_anew() {
     let told = text.split_once('\n').unwrap().1.replacen("\"version\":", "\"version\":1", 1);
     std::fs::write(&manifest, format!("{}\n{told}", blake3::hash(told.as_bytes()).to_hex())).unwrap();
     let index = Index::open(&directory).unwrap();
-    assert!(index.found_damaged().unwrap().contains("another version"));
+    assert!(index.damage_report().unwrap().contains("another version"));
     assert_eq!(refresh(&index, &tree).read, 3);
 }
 

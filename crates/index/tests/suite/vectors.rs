@@ -290,7 +290,7 @@ fn what_is_damaged_is_made_anew() {
         // A query doesn't fall over it, whatever it finds.
         let found = vectors.view(&house.index.snapshot()).nearest(&words.vector("apple"), 10);
         assert!(found.chunks.len() <= 4);
-        let found = vectors.found_damaged().is_some();
+        let found = vectors.damage_report().is_some();
         let verified = vectors.verify();
         assert!(found || matches!(verified, Err(IndexError::Damaged { .. })), "round {round}: {verified:?}");
         words.asked();

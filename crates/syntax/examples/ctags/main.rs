@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use journeyman_syntax::facts::read;
+use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::Kind;
+use journeyman_syntax::outline::SymbolKind;
 
 use reasons::{Reason, Side};
 
@@ -39,7 +39,7 @@ const LANGUAGES: [(Language, &str, &str); 8] = [
 ];
 
 /// A name and its line.
-type Found = BTreeSet<(String, u32)>;
+type Definition = BTreeSet<(String, u32)>;
 
 /// What is said about one language.
 #[derive(Default)]
@@ -106,7 +106,7 @@ fn files(mut open: Vec<PathBuf>) -> std::io::Result<BTreeMap<Language, Vec<PathB
             for entry in std::fs::read_dir(&path)? {
                 open.push(entry?.path());
             }
-        } else if let Some(language) = Language::of_path(&path.to_string_lossy())
+        } else if let Some(language) = Language::from_path(&path.to_string_lossy())
             && BYTES.contains(&path.metadata()?.len())
         {
             files.entry(language).or_default().push(path);
@@ -146,7 +146,7 @@ fn compare(
     Ok(())
 }
 
-fn by_ctags(path: &Path, language: &str, kinds: &str) -> Result<Found, Box<dyn std::error::Error>> {
+fn by_ctags(path: &Path, language: &str, kinds: &str) -> Result<Definition, Box<dyn std::error::Error>> {
     let output = Command::new("ctags")
         .args(["--options=NONE", "-x", "--_xformat=%n\t%N", "--sort=no"])
         .arg(format!("--language-force={language}"))
@@ -172,20 +172,20 @@ fn plain(name: &str) -> String {
     if name.starts_with("operator") { name.split_whitespace().collect() } else { name.trim().to_owned() }
 }
 
-fn by_us(text: &str, language: Language) -> Found {
-    let Ok(facts) = read(language, text) else { return Found::new() };
+fn by_us(text: &str, language: Language) -> Definition {
+    let Ok(facts) = analyse(language, text) else { return Definition::new() };
     let wanted = |kind| {
         matches!(
             kind,
-            Kind::Function
-                | Kind::Method
-                | Kind::Constructor
-                | Kind::Class
-                | Kind::Struct
-                | Kind::Enum
-                | Kind::Interface
-                | Kind::Trait
-                | Kind::Type
+            SymbolKind::Function
+                | SymbolKind::Method
+                | SymbolKind::Constructor
+                | SymbolKind::Class
+                | SymbolKind::Struct
+                | SymbolKind::Enum
+                | SymbolKind::Interface
+                | SymbolKind::Trait
+                | SymbolKind::Type
         )
     };
     facts

@@ -1,16 +1,16 @@
-//! Style sheets and pages.
+//! Imports of style sheets and HTML pages.
 
 use tree_sitter::Node;
 
-use super::{Into, literal};
+use super::{ImportCollector, string_literal};
 
-/// `@import "x"` and `@import url(x)`.
-pub(super) fn css(node: Node<'_>, into: &mut Into<'_>) {
-    let written = into.of(node);
+/// Adds `@import "x"` and `@import url(x)`.
+pub(super) fn css(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = into.text_of(node);
     let rest = written.trim_start_matches("@import").trim_start();
     let inside = rest.strip_prefix("url(").map(|rest| rest.split(')').next().unwrap_or_default().trim());
     let target = match inside {
-        Some(inside) => literal(inside).unwrap_or(inside),
+        Some(inside) => string_literal(inside).unwrap_or(inside),
         None => {
             let quote = rest.chars().next().filter(|quote| matches!(quote, '"' | '\''));
             let Some(quote) = quote else { return };
@@ -20,25 +20,25 @@ pub(super) fn css(node: Node<'_>, into: &mut Into<'_>) {
     link(node, target, into);
 }
 
-/// `src="x"` and `href="x"`.
-pub(super) fn html(node: Node<'_>, into: &mut Into<'_>) {
-    let written = into.of(node);
+/// Adds `src="x"` and `href="x"`.
+pub(super) fn html(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = into.text_of(node);
     let Some((name, value)) = written.split_once('=') else { return };
     if !matches!(name.trim().to_ascii_lowercase().as_str(), "src" | "href") {
         return;
     }
     let value = value.trim();
-    link(node, literal(value).unwrap_or(value), into);
+    link(node, string_literal(value).unwrap_or(value), into);
 }
 
-/// A link to a file: not an address elsewhere, a place in the same page or what a template puts in.
-fn link(node: Node<'_>, target: &str, into: &mut Into<'_>) {
+/// Adds a link to a local file: not a URL, a fragment of the same page or a template expression.
+fn link(node: Node<'_>, target: &str, into: &mut ImportCollector<'_>) {
     if let Some(path) = local_file(target) {
-        into.file(node, path);
+        into.add_file(node, path);
     }
 }
 
-/// The file of the project that a link leads to, if it does.
+/// Returns the project file that a link leads to, if any.
 pub(crate) fn local_file(target: &str) -> Option<&str> {
     let path = target.split(['#', '?']).next().unwrap_or_default().trim();
     let scheme = path.split('/').next().is_some_and(|first| first.contains(':'));

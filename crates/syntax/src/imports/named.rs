@@ -1,18 +1,18 @@
-//! Languages in which packages, namespaces or headers are named.
+//! Imports of languages that name packages, namespaces or headers.
 
 use tree_sitter::Node;
 
-use super::{Import, Into, joined, literal};
+use super::{Import, ImportCollector, without_blanks, string_literal};
 
-/// `import name "path"`.
-pub(super) fn go(node: Node<'_>, into: &mut Into<'_>) {
-    if let Some(path) = literal(into.field(node, "path")) {
+/// Adds `import name "path"`.
+pub(super) fn go(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    if let Some(path) = string_literal(into.field_text(node, "path")) {
         let relative = path.starts_with("./") || path.starts_with("../");
         into.add(node, Import { target: path.to_owned(), relative, ..Import::default() });
     }
 }
 
-/// What of `import static a.b.C.*;` is between the keywords and the semicolon.
+/// Returns the path between the keywords and the semicolon of `import static a.b.C.*;`.
 fn dotted(written: &str, words: &[&str]) -> String {
     let mut rest = written.trim().trim_end_matches(';').trim_end();
     for word in words {
@@ -23,30 +23,30 @@ fn dotted(written: &str, words: &[&str]) -> String {
     rest.to_owned()
 }
 
-/// A path whose last part is what is brought in: `a.b.C` is `C` of `a.b`.
-fn last_of_path(node: Node<'_>, path: &str, into: &mut Into<'_>) {
+/// Adds a path whose last part is the imported name: `a.b.C` is `C` of `a.b`.
+fn last_of_path(node: Node<'_>, path: &str, into: &mut ImportCollector<'_>) {
     match path.rsplit_once('.') {
-        Some((package, name)) => into.known(node, package, vec![name.to_owned()]),
-        None => into.known(node, path, Vec::new()),
+        Some((package, name)) => into.add_package(node, package, vec![name.to_owned()]),
+        None => into.add_package(node, path, Vec::new()),
     }
 }
 
-/// `import static a.b.C.d;`: what follows the first part in upper case is a member of a type.
-pub(super) fn java(node: Node<'_>, into: &mut Into<'_>) {
-    let path = joined(&dotted(into.of(node), &["import", "static", "module"]));
+/// Adds `import static a.b.C.d;`: the parts after the first capitalised one are members of a type.
+pub(super) fn java(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let path = without_blanks(&dotted(into.text_of(node), &["import", "static", "module"]));
     last_of_path(node, &path, into);
 }
 
-/// `import a.b.c as d`.
-pub(super) fn kotlin(node: Node<'_>, into: &mut Into<'_>) {
-    let written = dotted(into.of(node), &["import"]);
+/// Adds `import a.b.c as d`.
+pub(super) fn kotlin(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = dotted(into.text_of(node), &["import"]);
     let path = written.split_whitespace().next().unwrap_or_default().replace('`', "");
     last_of_path(node, &path, into);
 }
 
-/// `import a.b.{c, d => e}, f.g._`.
-pub(super) fn scala(node: Node<'_>, into: &mut Into<'_>) {
-    let written = dotted(into.of(node), &["import"]);
+/// Adds `import a.b.{c, d => e}, f.g._`.
+pub(super) fn scala(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = dotted(into.text_of(node), &["import"]);
     let mut rest = written.as_str();
     while !rest.is_empty() {
         let open = rest.find('{');
@@ -62,15 +62,15 @@ pub(super) fn scala(node: Node<'_>, into: &mut Into<'_>) {
                     .map(|name| if matches!(name, "_" | "given") { "*" } else { name })
                     .map(str::to_owned)
                     .collect();
-                let package = joined(rest.get(..open).unwrap_or_default());
-                into.known(node, package.trim_end_matches('.'), names);
+                let package = without_blanks(rest.get(..open).unwrap_or_default());
+                into.add_package(node, package.trim_end_matches('.'), names);
                 rest = rest.get(end + 1..).unwrap_or_default();
             }
             None => {
                 let one = rest.get(..comma).unwrap_or_default();
-                let path = joined(one.split(" as ").next().unwrap_or_default());
+                let path = without_blanks(one.split(" as ").next().unwrap_or_default());
                 match path.strip_suffix("._") {
-                    Some(package) => into.known(node, package, vec!["*".to_owned()]),
+                    Some(package) => into.add_package(node, package, vec!["*".to_owned()]),
                     None => last_of_path(node, &path, into),
                 }
                 rest = rest.get(comma + 1..).unwrap_or_default();
@@ -80,26 +80,26 @@ pub(super) fn scala(node: Node<'_>, into: &mut Into<'_>) {
     }
 }
 
-/// `using A.B;`, `using static A.B;`, `using X = A.B;`.
-pub(super) fn csharp(node: Node<'_>, into: &mut Into<'_>) {
-    let written = dotted(into.of(node), &["global", "using", "static", "unsafe"]);
+/// Adds `using A.B;`, `using static A.B;`, `using X = A.B;`.
+pub(super) fn csharp(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = dotted(into.text_of(node), &["global", "using", "static", "unsafe"]);
     let path = written.rsplit('=').next().unwrap_or_default();
-    into.known(node, joined(path).trim_start_matches("global::"), Vec::new());
+    into.add_package(node, without_blanks(path).trim_start_matches("global::"), Vec::new());
 }
 
-/// `@testable import struct A.B`.
-pub(super) fn swift(node: Node<'_>, into: &mut Into<'_>) {
-    let written = into.of(node);
+/// Adds `@testable import struct A.B`.
+pub(super) fn swift(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = into.text_of(node);
     let path = written.split_whitespace().last().unwrap_or_default();
     match path.split_once('.') {
-        Some((module, name)) => into.known(node, module, vec![name.to_owned()]),
-        None => into.known(node, path, Vec::new()),
+        Some((module, name)) => into.add_package(node, module, vec![name.to_owned()]),
+        None => into.add_package(node, path, Vec::new()),
     }
 }
 
-/// `#include "x"` and `#include <x>`, and `#import` alike.
-pub(super) fn include(node: Node<'_>, into: &mut Into<'_>) {
-    let written = into.of(node).trim_start_matches(['#', ' ', '\t']);
+/// Adds `#include "x"` and `#include <x>`, and `#import` alike.
+pub(super) fn include(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = into.text_of(node).trim_start_matches(['#', ' ', '\t']);
     let Some(rest) = written
         .strip_prefix("include_next")
         .or_else(|| written.strip_prefix("include"))
@@ -111,8 +111,8 @@ pub(super) fn include(node: Node<'_>, into: &mut Into<'_>) {
     let quoted = rest.strip_prefix('"').and_then(|rest| rest.split(['"', '\n']).next());
     let angled = rest.strip_prefix('<').and_then(|rest| rest.split(['>', '\n']).next());
     match (quoted, angled) {
-        (Some(path), _) => into.file(node, path.trim()),
-        (_, Some(path)) => into.known(node, path.trim(), Vec::new()),
+        (Some(path), _) => into.add_file(node, path.trim()),
+        (_, Some(path)) => into.add_package(node, path.trim(), Vec::new()),
         _ => {}
     }
 }

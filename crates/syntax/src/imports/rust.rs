@@ -1,16 +1,16 @@
-//! Rust: `use` with its tree taken apart, `mod`, `extern crate` and files that macros take in.
+//! Imports of Rust: `use` trees, `mod`, `extern crate` and files that macros include.
 
 use tree_sitter::Node;
 
-use super::{Import, Into};
+use super::{Import, ImportCollector};
 
-/// How deep lists of a `use` may lie in one another.
+/// Maximum nesting of the lists of a `use`.
 const MAX_NESTING: usize = 20;
-/// Bytes before a `mod` that its attributes may take.
+/// Maximum bytes before a `mod` that are searched for its attributes.
 const MAX_ATTRIBUTES: usize = 300;
 
-/// What a node brings in. Modules that are written out in the file are steps downwards from the file's own place.
-pub(super) fn collect(node: Node<'_>, ancestors: &[Node<'_>], into: &mut Into<'_>) {
+/// Adds the imports of a node. Inline modules are steps downwards from the file's own position.
+pub(super) fn collect(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
     match node.kind() {
         "use_declaration" => {
             if let Some(tree) = node.child_by_field_name("argument") {
@@ -20,65 +20,65 @@ pub(super) fn collect(node: Node<'_>, ancestors: &[Node<'_>], into: &mut Into<'_
         }
         "mod_item" if node.child_by_field_name("body").is_none() => module(node, ancestors, into),
         "extern_crate_declaration" => {
-            let name = into.field(node, "name");
-            into.known(node, name, Vec::new());
+            let name = into.field_text(node, "name");
+            into.add_package(node, name, Vec::new());
         }
         "macro_invocation" => included(node, into),
         _ => {}
     }
 }
 
-/// Names of the modules around a node that are written out in the file, from the outside in.
-fn inner_modules(ancestors: &[Node<'_>], into: &Into<'_>) -> Vec<String> {
+/// Returns the names of the inline modules around a node, from the outside in.
+fn inner_modules(ancestors: &[Node<'_>], into: &ImportCollector<'_>) -> Vec<String> {
     ancestors
         .iter()
         .filter(|node| node.kind() == "mod_item")
-        .map(|node| into.field(*node, "name").to_owned())
+        .map(|node| into.field_text(*node, "name").to_owned())
         .collect()
 }
 
-/// `mod name;`, with the file that an attribute names.
-fn module(node: Node<'_>, ancestors: &[Node<'_>], into: &mut Into<'_>) {
-    let name = into.field(node, "name").trim_start_matches("r#");
-    // Looking at what is beside a node costs as much as there is: only where an attribute may be.
+/// Adds `mod name;`, with the file that a `path` attribute names.
+fn module(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
+    let name = into.field_text(node, "name").trim_start_matches("r#");
+    // Finding a node's siblings costs as much as there are, so only where an attribute may stand.
     let near = into.text.ceil_char_boundary(node.start_byte().saturating_sub(MAX_ATTRIBUTES));
     let named = into.text.get(near..node.start_byte()).is_some_and(|near| near.contains("path"));
     let mut before = if named { node.prev_sibling() } else { None };
     while let Some(attribute) =
         before.filter(|before| matches!(before.kind(), "attribute_item" | "line_comment"))
     {
-        let written = into.of(attribute);
+        let written = into.text_of(attribute);
         if let Some(path) = written
             .strip_prefix("#[path")
             .and_then(|rest| rest.trim_start().strip_prefix('='))
             .and_then(|rest| rest.trim().strip_prefix('"'))
             .and_then(|rest| rest.split('"').next())
         {
-            into.file(node, &format!("./{}", path.trim_start_matches("./")));
+            into.add_file(node, &format!("./{}", path.trim_start_matches("./")));
             return;
         }
         before = attribute.prev_sibling();
     }
     let mut target = inner_modules(ancestors, into);
     target.push(name.to_owned());
-    into.file(node, &target.join("::"));
+    into.add_file(node, &target.join("::"));
 }
 
-/// `include!("x")` and its like.
-fn included(node: Node<'_>, into: &mut Into<'_>) {
-    let written = into.of(node);
+/// Adds `include!("x")` and the like.
+fn included(node: Node<'_>, into: &mut ImportCollector<'_>) {
+    let written = into.text_of(node);
     let Some(rest) = written.strip_prefix("include") else { return };
     let rest = rest.trim_start_matches("_str").trim_start_matches("_bytes");
     let inside = rest.strip_prefix('!').map(|rest| rest.trim_matches(|c: char| "()[]{}, \n\t".contains(c)));
-    if let Some(path) = inside.and_then(super::literal) {
-        into.file(node, &format!("./{}", path.trim_start_matches("./")));
+    if let Some(path) = inside.and_then(super::string_literal) {
+        into.add_file(node, &format!("./{}", path.trim_start_matches("./")));
     }
 }
 
-/// One part of a `use`: what is listed in one place is one import.
-fn tree_of(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut Into<'_>) {
-    let path = |node: Option<Node<'_>>, into: &Into<'_>| {
-        let own = node.map(|node| super::joined(into.of(node))).unwrap_or_default();
+/// Adds one part of a `use`; the names of one list are one import.
+fn tree_of(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut ImportCollector<'_>) {
+    let path = |node: Option<Node<'_>>, into: &ImportCollector<'_>| {
+        let own = node.map(|node| super::without_blanks(into.text_of(node))).unwrap_or_default();
         join(prefix, &own)
     };
     if depth > MAX_NESTING {
@@ -107,8 +107,8 @@ fn tree_of(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &
     }
 }
 
-/// A list: its plain names together, what goes deeper each for itself.
-fn list(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut Into<'_>) {
+/// Adds a list: its plain names as one import, each nested path as its own.
+fn list(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut ImportCollector<'_>) {
     let mut names = Vec::new();
     let mut cursor = node.walk();
     for child in node.named_children(&mut cursor) {
@@ -117,7 +117,7 @@ fn list(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut
             "self" => names.push("self".to_owned()),
             "use_wildcard" if child.named_child_count() == 0 => names.push("*".to_owned()),
             "identifier" if !prefix.is_empty() => {
-                names.push(into.of(child).trim_start_matches("r#").to_owned())
+                names.push(into.text_of(child).trim_start_matches("r#").to_owned())
             }
             "use_as_clause"
                 if child.child_by_field_name("path").is_some_and(|path| path.kind() == "identifier") =>
@@ -125,7 +125,7 @@ fn list(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut
                 if prefix.is_empty() {
                     tree_of(child, prefix, inner, depth + 1, into);
                 } else {
-                    names.push(into.field(child, "path").to_owned());
+                    names.push(into.field_text(child, "path").to_owned());
                 }
             }
             _ => tree_of(child, prefix, inner, depth + 1, into),
@@ -136,8 +136,8 @@ fn list(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut
     }
 }
 
-/// A path whose last part is the name that is brought in.
-fn leaf(node: Node<'_>, whole: &str, inner: &[String], into: &mut Into<'_>) {
+/// Adds a path whose last part is the imported name.
+fn leaf(node: Node<'_>, whole: &str, inner: &[String], into: &mut ImportCollector<'_>) {
     match whole.rsplit_once("::") {
         Some((path, name)) if !path.is_empty() => add(node, path, vec![name.to_owned()], inner, into),
         _ => add(node, whole, Vec::new(), inner, into),
@@ -152,7 +152,7 @@ fn join(prefix: &str, own: &str) -> String {
     }
 }
 
-fn add(node: Node<'_>, target: &str, names: Vec<String>, inner: &[String], into: &mut Into<'_>) {
+fn add(node: Node<'_>, target: &str, names: Vec<String>, inner: &[String], into: &mut ImportCollector<'_>) {
     let mut parts: Vec<&str> = target
         .split("::")
         .map(|part| part.trim_start_matches("r#"))

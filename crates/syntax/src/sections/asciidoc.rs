@@ -1,8 +1,8 @@
 //! AsciiDoc: headings with `=`.
 
-use super::{Line, Outline};
+use super::{Line, Headings};
 
-/// What opens and closes a block in which nothing is a heading.
+/// Returns the delimiter of a block without headings.
 fn delimiter(text: &str) -> Option<&str> {
     let text = text.trim_end();
     let sign = text.chars().next().filter(|sign| matches!(sign, '-' | '.' | '+' | '/' | '`'))?;
@@ -13,9 +13,9 @@ fn delimiter(text: &str) -> Option<&str> {
         .flatten()
 }
 
-/// The headings of a document.
-pub(super) fn read(lines: &[Line<'_>]) -> Outline {
-    let mut outline = Outline::new(lines.len());
+/// Reads the headings of a document.
+pub(super) fn read(lines: &[Line<'_>]) -> Headings {
+    let mut outline = Headings::new(lines.len());
     let mut open: Option<&str> = None;
     for (at, line) in lines.iter().enumerate() {
         if let Some(end) = open {
@@ -41,7 +41,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Outline {
     outline
 }
 
-/// `include::target[]`, `image::target[]`, `link:target[]` and `xref:target[]`.
+/// Finds `include::target[]`, `image::target[]`, `link:target[]` and `xref:target[]`.
 pub(super) fn links(line: &str, add: &mut dyn FnMut(&str)) {
     for sign in ["include::", "image::", "image:", "link:", "xref:"] {
         for (at, _) in line.match_indices(sign) {

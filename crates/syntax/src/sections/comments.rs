@@ -1,4 +1,4 @@
-//! Doc comments and docstrings: what they say of symbols names other symbols.
+//! Doc comments and docstrings as sections: they mention other symbols.
 
 use std::ops::Range;
 
@@ -6,23 +6,23 @@ use super::mentions::Mentions;
 use super::{MAX_SECTIONS, Section};
 use crate::outline::Symbol;
 
-/// Bytes of a comment that are looked at: longer ones are licences and manuals.
+/// Maximum bytes of a comment that are searched. Longer ones are licences and manuals.
 const MAX_COMMENT: usize = 16 << 10;
 
-/// What is said of a symbol, or of the whole text.
+/// The position of the documentation of a symbol, or of the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
-    /// Where in the outline the symbol is.
+pub(crate) struct DocPosition {
+    /// Position of the symbol in the outline.
     pub(crate) symbol: Option<usize>,
-    /// The bytes of the comment or the docstring, with all its signs.
+    /// Byte range of the comment or docstring with its signs.
     pub(crate) range: Range<usize>,
-    /// Its first line, counted from 1.
+    /// The first line, 1-based.
     pub(crate) line: u32,
 }
 
-/// Comments and docstrings that name something else than what they are about, as sections in the order of the text.
-pub(crate) fn read(text: &str, said: &[Said], symbols: &[Symbol]) -> Vec<Section> {
-    let section = |said: &Said| {
+/// Returns the comments and docstrings that mention other symbols, as sections in text order.
+pub(crate) fn read(text: &str, said: &[DocPosition], symbols: &[Symbol]) -> Vec<Section> {
+    let section = |said: &DocPosition| {
         let symbol = said.symbol.and_then(|symbol| symbols.get(symbol));
         let written = text.get(said.range.clone())?;
         let near = written.get(..written.floor_char_boundary(MAX_COMMENT)).unwrap_or(written);
@@ -50,12 +50,12 @@ pub(crate) fn read(text: &str, said: &[Said], symbols: &[Symbol]) -> Vec<Section
     sections
 }
 
-/// The line with backticks around what it links to. Nothing where it links to nothing.
+/// Returns the line with backticks around its link targets; `None` if it has no links.
 fn linked(line: &str) -> Option<String> {
     const SIGNS: [(&str, char); 5] =
         [("{@link ", '}'), ("{@linkplain ", '}'), ("{@code ", '}'), ("cref=\"", '"'), ("@see ", ' ')];
     let mut out: Option<String> = None;
-    // All have one of the two.
+    // Every link form has one of the two.
     let may_link = line.bytes().any(|byte| matches!(byte, b'@' | b'='));
     for (open, close) in SIGNS.into_iter().filter(|_| may_link) {
         let current = out.as_deref().unwrap_or(line);

@@ -1,8 +1,8 @@
-//! Markdown: headings with `#` and with a line beneath them.
+//! Markdown: headings with `#` and underlined headings.
 
-use super::{Line, Outline};
+use super::{Line, Headings};
 
-/// A fence of code: its sign, how often, and how far in.
+/// Returns the sign, length and indentation of a code fence.
 fn fence(text: &str) -> Option<(char, usize)> {
     let inner = text.trim_start();
     let sign = inner.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
@@ -11,7 +11,7 @@ fn fence(text: &str) -> Option<(char, usize)> {
     (long >= 3 && !(sign == '`' && info.contains('`'))).then_some((sign, long))
 }
 
-/// A line's columns before its text, and the text. A tab is as good as four.
+/// Returns a line's indentation in columns, and the rest. A tab counts as four.
 fn indented(text: &str) -> (usize, &str) {
     let inner = text.trim_start_matches([' ', '\t']);
     let lead = text.len() - inner.len();
@@ -19,12 +19,12 @@ fn indented(text: &str) -> (usize, &str) {
     (lead + tabs * 3, inner)
 }
 
-/// The headings of a document.
-pub(super) fn read(lines: &[Line<'_>]) -> Outline {
-    let mut outline = Outline::new(lines.len());
+/// Reads the headings of a document.
+pub(super) fn read(lines: &[Line<'_>]) -> Headings {
+    let mut outline = Headings::new(lines.len());
     let mut open: Option<(char, usize)> = None;
     let mut at = front_matter(lines);
-    // The line that may be a heading by what follows it.
+    // The line that may turn out to be an underlined heading.
     let mut paragraph: Option<usize> = None;
     let mut comment = false;
     while let Some(line) = lines.get(at) {
@@ -59,7 +59,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Outline {
             paragraph = None;
         } else if let (Some(first), Some(level)) = (paragraph, underline(inner).filter(|_| columns < 4)) {
             let words = lines.get(here - 1).map_or("", |line| line.text);
-            // Of several lines, the last is its words.
+            // Of several lines, the last is the heading's text.
             outline.add(level, lines, first, here - 1, words);
             paragraph = None;
         } else {
@@ -70,7 +70,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Outline {
     outline
 }
 
-/// The first line after what programs read at the top, between two lines `---`.
+/// Returns the first line after front matter between two lines `---`.
 fn front_matter(lines: &[Line<'_>]) -> usize {
     if lines.first().is_none_or(|line| line.text.trim_end() != "---") {
         return 0;
@@ -79,7 +79,7 @@ fn front_matter(lines: &[Line<'_>]) -> usize {
     end.map_or(0, |end| end + 2)
 }
 
-/// `## Words ##`.
+/// Reads `## Words ##`.
 fn atx(inner: &str) -> Option<(usize, &str)> {
     let words = inner.trim_start_matches('#');
     let level = inner.len() - words.len();
@@ -92,7 +92,7 @@ fn atx(inner: &str) -> Option<(usize, &str)> {
     Some((level, words))
 }
 
-/// The line beneath a heading.
+/// Returns the level of a heading's underline.
 fn underline(inner: &str) -> Option<usize> {
     let inner = inner.trim_end();
     match inner.chars().next()? {
@@ -102,7 +102,7 @@ fn underline(inner: &str) -> Option<usize> {
     }
 }
 
-/// `[words](target)`, `[name]: target` and `src="target"`.
+/// Finds `[words](target)`, `[name]: target` and `src="target"`.
 pub(super) fn links(line: &str, add: &mut dyn FnMut(&str)) {
     for (at, _) in line.match_indices("](") {
         let rest = line.get(at + 2..).unwrap_or_default();

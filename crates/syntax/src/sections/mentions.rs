@@ -1,19 +1,20 @@
-//! Names in a document's words that look like code.
+//! Names in a document's text that look like code.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{Line, MAX_LINE, MAX_MENTIONS};
 
-/// Bytes of a name.
+/// Maximum bytes of a name.
 const MAX_NAME: usize = 100;
-/// Names that one name is made of: `a.b.c`.
+/// Maximum parts of a qualified name: `a.b.c`.
 const MAX_PARTS: usize = 12;
 
-/// Names in some lines that look like code, each once, in the order of the text, with dots between the parts of those
-/// that have several (`shop.open()`, `Shop::open`, `Shop#open`). In backticks every name counts; elsewhere those that
-/// are written as no word is: with an underscore or a capital inside, or called.
-pub(super) fn of(lines: &[Line<'_>], code: &[bool], range: Range<usize>) -> Vec<String> {
+/// Returns the names in a range of lines that look like code, each once, in text order, with dots
+/// between the parts of qualified names (`shop.open()`, `Shop::open`, `Shop#open`). In backticks
+/// every name counts; elsewhere only names that aren't spelled like words: with an underscore or an
+/// inner capital, or called.
+pub(super) fn find_mentions(lines: &[Line<'_>], code: &[bool], range: Range<usize>) -> Vec<String> {
     let mut found = Mentions::default();
     let (lines, code) = (lines.get(range.clone()), code.get(range));
     for (line, code) in lines.unwrap_or_default().iter().zip(code.unwrap_or_default()) {
@@ -22,7 +23,7 @@ pub(super) fn of(lines: &[Line<'_>], code: &[bool], range: Range<usize>) -> Vec<
     found.names
 }
 
-/// Names as they are found, line by line.
+/// Collects names line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Mentions {
     known: BTreeSet<String>,
@@ -30,13 +31,13 @@ pub(crate) struct Mentions {
 }
 
 impl Mentions {
-    /// Adds a line's names. Where it is `code`, quotes in it quote nothing.
+    /// Adds the names of a line. In code, backticks quote nothing.
     pub(crate) fn line(&mut self, text: &str, code: bool) {
         let text = text.get(..text.floor_char_boundary(MAX_LINE)).unwrap_or_default();
         let mut quoted = code;
         let mut before = None;
         for (nth, part) in text.split('`').enumerate() {
-            // Two backticks open as one does: between them is nothing.
+            // Double backticks open as a single one does: between them is nothing.
             if nth > 0 && !code && (nth == 1 || before != Some("")) {
                 quoted = !quoted;
             }
@@ -56,9 +57,10 @@ impl Mentions {
     }
 }
 
-/// Names in a text as they are written, and whether each looks like code by itself: `every` one, or at least those that do.
+/// Returns the names in a text as written, and whether each looks like code by itself; without
+/// `every`, only those that do.
 fn names(text: &str, every: bool) -> impl Iterator<Item = (&str, bool)> {
-    // Most words have nothing that could make them look so.
+    // Most words have no sign of being code.
     let may_look =
         |byte: u8| matches!(byte, b'_' | b'(' | b':') || byte.is_ascii_uppercase() || !byte.is_ascii();
     // Each piece is a name and the sign after it.
@@ -71,12 +73,12 @@ fn names(text: &str, every: bool) -> impl Iterator<Item = (&str, bool)> {
         if long || parts(whole).count() > MAX_PARTS || !parts(whole).all(begins) {
             return None;
         }
-        let looks = piece.ends_with('(') || whole.contains("::") || parts(whole).any(is_no_word);
+        let looks = piece.ends_with('(') || whole.contains("::") || parts(whole).any(looks_like_code);
         Some((whole, looks))
     })
 }
 
-/// The names that a name is made of.
+/// Splits a qualified name.
 fn parts(whole: &str) -> impl Iterator<Item = &str> {
     whole.split(is_joint).filter(|part| !part.is_empty())
 }
@@ -85,8 +87,8 @@ fn is_joint(c: char) -> bool {
     matches!(c, '.' | ':' | '#')
 }
 
-/// Whether a name is written as no word is.
-fn is_no_word(name: &str) -> bool {
+/// Returns true if a name isn't spelled like a word.
+fn looks_like_code(name: &str) -> bool {
     let inside = name.trim_matches('_');
     let mut pairs = inside.chars().zip(inside.chars().skip(1));
     inside.contains('_') || pairs.any(|(one, next)| one.is_lowercase() && next.is_uppercase())

@@ -1,21 +1,22 @@
-//! reStructuredText: a heading is a line with a line of one sign beneath it, and maybe above it. Which sign is which level
-//! is told by the order in which they come.
+//! reStructuredText: a heading has an underline of one repeated sign, and maybe an overline. The
+//! order of their appearance tells which sign is which level.
 
-use super::{Line, Outline};
+use super::{Line, Headings};
 
-/// The sign of a line that is nothing but it.
+/// Returns the sign and length of a line that only repeats it.
 fn rule(text: &str) -> Option<(char, usize)> {
     let text = text.trim_end();
     let sign = text.chars().next().filter(char::is_ascii_punctuation)?;
     text.chars().all(|c| c == sign).then_some((sign, text.len()))
 }
 
-/// The headings of a document.
-pub(super) fn read(lines: &[Line<'_>]) -> Outline {
-    let mut outline = Outline::new(lines.len());
+/// Reads the headings of a document.
+pub(super) fn read(lines: &[Line<'_>]) -> Headings {
+    let mut outline = Headings::new(lines.len());
     let mut levels: Vec<(char, bool)> = Vec::new();
     let text = |at: usize| lines.get(at).map_or("", |line| line.text);
-    // Where a block of code began: it lasts as long as lines lie further in.
+    // The indentation at which a block of code began; the block lasts while lines are indented
+    // further.
     let mut code: Option<usize> = None;
     let mut at = 0;
     while at < lines.len() {
@@ -67,7 +68,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Outline {
     outline
 }
 
-/// `.. include:: target`, `.. image:: target` and `` `words <target>`_ ``.
+/// Finds `.. include:: target`, `.. image:: target` and `` `words <target>`_ ``.
 pub(super) fn links(line: &str, add: &mut dyn FnMut(&str)) {
     let inner = line.trim_start();
     if let Some((name, target)) = inner.strip_prefix(".. ").and_then(|rest| rest.split_once("::"))

@@ -1,11 +1,11 @@
-//! `{a,b}` and `{1..3}`, as bash expands them.
+//! Expansion of `{a,b}` and `{1..3}`, as bash does it.
 
-/// Words that one word may become. More is not a command that anybody reads.
+/// Maximum words that one word expands to. Nobody reads a command with more.
 const MAX_WORDS: usize = 128;
-/// Braces in one another.
+/// Maximum nesting of braces.
 const MAX_DEPTH: usize = 8;
 
-/// The bytes of a word that are neither quoted nor escaped nor in `${…}` and `$(…)`.
+/// Returns the bytes of a word that are neither quoted nor escaped nor in `${…}` and `$(…)`.
 fn bare(source: &str) -> impl Iterator<Item = (usize, u8)> {
     let mut quote = None;
     let mut escaped = false;
@@ -31,10 +31,10 @@ fn bare(source: &str) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// Where a pair of braces begins and ends, and where the words between its commas do.
+/// The beginning and end of a pair of braces, and the ranges of the words between its commas.
 type Pair = (usize, usize, Vec<(usize, usize)>);
 
-/// A pair of braces that stands for several words: where it begins and ends, and what is between its commas.
+/// Returns the first pair of braces that expands to several words.
 fn first_pair(source: &str) -> Option<Pair> {
     let bare: Vec<(usize, u8)> = bare(source).collect();
     let opens = bare.iter().enumerate().filter(|(_, (_, byte))| *byte == b'{').take(MAX_DEPTH);
@@ -62,12 +62,13 @@ fn first_pair(source: &str) -> Option<Pair> {
     None
 }
 
-/// Whether bash makes several words of it.
+/// Returns true if bash expands the word.
 pub(super) fn expands(source: &str) -> bool {
     first_pair(source).is_some()
 }
 
-/// The words that bash makes of it, still quoted; `None` if there are too many or they count up.
+/// Returns the words that bash expands to, still quoted; `None` if there are too many or they count
+/// up.
 pub(super) fn expand(source: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut waiting = vec![(source.to_owned(), 0)];
@@ -98,8 +99,8 @@ pub(super) fn expand(source: &str) -> Option<Vec<String>> {
     Some(done)
 }
 
-/// What `1..9`, `a..e` or `01..10..3` counts to; `None` for what isn't plainly one of these, or too much. bash leaves
-/// some of those as they are, and differs from version to version about others.
+/// Returns the items of `1..9`, `a..e` or `01..10..3`; `None` for anything else, or for too many
+/// items. bash keeps some of those unchanged, and its versions differ about others.
 fn range(inside: &str) -> Option<Vec<String>> {
     let mut ends = inside.split("..");
     let (from, to, step) = (ends.next()?, ends.next()?, ends.next());
@@ -116,7 +117,7 @@ fn range(inside: &str) -> Option<Vec<String>> {
     };
     let step = step.map_or(Some(1), number)?.unsigned_abs().max(1);
     if let (Some(first), Some(last)) = (number(from), number(to)) {
-        // A zero before any of them fills all up to one width.
+        // A leading zero in any of them pads all to one width.
         let padded = |text: &str| {
             let digits = text.strip_prefix('-').unwrap_or(text);
             digits.len() > 1 && digits.starts_with('0')

@@ -1,4 +1,4 @@
-//! From the grammar's tree to our own form, token by token.
+//! Conversion of the grammar's tree into our own form, token by token.
 
 use tree_sitter::{Node, Tree};
 
@@ -8,10 +8,10 @@ use super::{
     Unclear, Word, scan,
 };
 
-/// What the last token was, and so what may follow it without a blank.
+/// The kind of the last token, which decides what may follow it without a blank.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
-    /// Nothing yet, or the start of a statement: lines may have ended.
+    /// No token yet, or the start of a statement: lines may have ended.
     Start,
     /// Part of a command: a newline after it would end the command.
     Word,
@@ -23,20 +23,20 @@ pub(super) enum Token {
     Bracket,
 }
 
-/// Goes through a tree, and holds every token against the text.
+/// Walks a tree, and checks every token against the text.
 pub(super) struct Converter<'a> {
     text: &'a str,
-    /// Up to where the text has been seen.
+    /// The offset up to which the text has been checked.
     pub(super) at: usize,
     pub(super) last: Token,
     depth: usize,
     /// The first reason not to understand the text.
     unclear: Option<Unclear>,
-    /// Names of variables that are computed with.
+    /// Names of the variables that arithmetic uses.
     computed: Vec<String>,
 }
 
-/// The form of a whole text.
+/// Converts a whole text.
 pub(super) fn script(text: &str, tree: &Tree) -> Script {
     let mut converter = Converter::new(text);
     if let Some(character) = text.chars().find(|character| is_deceptive(*character)) {
@@ -56,8 +56,9 @@ pub(super) fn script(text: &str, tree: &Tree) -> Script {
     Script { statements, unclear: converter.unclear, computed: converter.computed, steps: 0 }
 }
 
-/// Characters that have no place in a command that a person is asked about: controls, marks that aren't seen, marks
-/// that change the direction of what is, and blanks that are none to a shell.
+/// Returns true for characters that have no place in a command that a person approves: controls,
+/// invisible marks, marks that change the writing direction, and blanks that shells don't treat as
+/// blanks.
 fn is_deceptive(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
@@ -84,7 +85,7 @@ impl<'a> Converter<'a> {
         self.unclear.get_or_insert(why);
     }
 
-    /// Whether what lies between the last token and `to` is what a shell skips there.
+    /// Checks that a shell skips everything between the last token and `to`.
     pub(super) fn gap(&mut self, to: usize, next: Token) {
         let Some(gap) = self.text.get(self.at..to) else { return self.give_up(Unclear::Reading) };
         if gap.is_empty() {
@@ -109,7 +110,7 @@ impl<'a> Converter<'a> {
                     1
                 }
                 b'\n' => {
-                    // It ends the command, unless one can't end here.
+                    // A line break ends the command, unless it can't end here.
                     let ends = self.last == Token::Word
                         && !matches!(next, Token::Start | Token::Keyword | Token::Bracket);
                     if ends || next == Token::Operator {
@@ -126,7 +127,7 @@ impl<'a> Converter<'a> {
             };
             rest = rest.get(skipped..).unwrap_or_default();
         }
-        // A continued line joins what stands on both sides.
+        // A continued line joins the text on both sides.
         if !blank {
             self.give_up(Unclear::Reading);
         }
@@ -143,7 +144,7 @@ impl<'a> Converter<'a> {
     }
 
     pub(super) fn comment(&mut self, node: Node<'_>) {
-        // What stands before it must end a word, and only the line ends it.
+        // A comment begins after a word's end, and only the line's end ends it.
         let before = self.slice(0, node.start_byte());
         let begins = before.is_empty() || before.ends_with([' ', '\t', '\n', ';', '&', '|', '(', ')']);
         if !begins || before.ends_with("\\ ") || before.ends_with("\\\t") {
@@ -158,7 +159,7 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// Takes a token that isn't part of a word, by what it is.
+    /// Takes a token outside of words, by its kind.
     pub(super) fn sign(&mut self, node: Node<'_>) {
         let token = match self.slice(node.start_byte(), node.end_byte()) {
             // An item of a `case` may end on a line of its own.
@@ -178,12 +179,13 @@ impl<'a> Converter<'a> {
         self.token(node, token);
     }
 
-    /// Every statement that is a child of `node`, and the tokens between them.
+    /// Converts every statement that is a child of `node`, and the tokens between them.
     pub(super) fn statements(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
         self.counted(node, out);
     }
 
-    /// As [`Converter::statements`]; says how many the first child became.
+    /// Does the same as [`Converter::statements`]; returns the number of statements that the first
+    /// child became.
     fn counted(&mut self, node: Node<'_>, out: &mut Vec<Statement>) -> usize {
         if self.depth >= MAX_DEPTH {
             self.give_up(Unclear::Depth);
@@ -197,7 +199,8 @@ impl<'a> Converter<'a> {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             if child.is_named() && child.kind() != "comment" {
-                // Lines may have ended before it. The grammar has a terminator there, which needn't be a node.
+                // Lines may have ended before it. The grammar has a terminator there, which needn't
+                // be a node.
                 let follows = self.last == Token::Word;
                 let ended = !follows || self.slice(self.at, child.start_byte()).contains('\n');
                 if !ended {
@@ -272,14 +275,14 @@ impl<'a> Converter<'a> {
         self.depth -= 1;
     }
 
-    /// `a | b`. To the grammar a redirection is one of the whole list before it, which then is the first stage of
-    /// `a && b 2>&1 | c`; to a shell only `b` is.
+    /// Converts `a | b`. The grammar attaches a redirection to the whole list before it, which is
+    /// then the first stage of `a && b 2>&1 | c`; a shell attaches it to `b` only.
     fn pipeline(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
         let mut stages = Vec::new();
         let first = self.counted(node, &mut stages);
         let mut pipeline = stages.split_off(first.saturating_sub(1).min(stages.len()));
         out.append(&mut stages);
-        // `a | b 2>&1 | c`: what is redirected is a pipeline itself, and goes on.
+        // `a | b 2>&1 | c`: the redirected statement is a pipeline itself, and goes on.
         if let Some(Statement::Pipeline(begun)) = pipeline.first_mut() {
             let begun = std::mem::take(begun);
             drop(pipeline.splice(0..1, begun));
@@ -287,13 +290,13 @@ impl<'a> Converter<'a> {
         out.push(Statement::Pipeline(pipeline));
     }
 
-    /// Leaves out what isn't understood.
+    /// Skips a node that isn't understood.
     fn skip(&mut self, node: Node<'_>) {
         self.at = node.end_byte();
         self.last = Token::Word;
     }
 
-    /// `a && b || c`, which the grammar nests to the left.
+    /// Converts `a && b || c`, which the grammar nests to the left.
     fn list(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
         let mut spine = vec![node];
         while let Some(left) =
@@ -320,7 +323,7 @@ impl<'a> Converter<'a> {
             Compound { kind, variable: None, words: Vec::new(), body: Vec::new(), redirects: Vec::new() };
         match kind {
             CompoundKind::For | CompoundKind::Case => self.headed(node, &mut compound),
-            // Arithmetic to bash, a subshell in a subshell to others.
+            // bash reads arithmetic; other shells a subshell in a subshell.
             CompoundKind::Group if self.slice(node.start_byte(), node.end_byte()).starts_with("((") => {
                 self.give_up(Unclear::Dialect("`((…))`"));
                 return self.skip(node);
@@ -330,7 +333,7 @@ impl<'a> Converter<'a> {
         out.push(Statement::Compound(compound));
     }
 
-    /// A loop or a condition that has words before its statements.
+    /// Converts a loop or a condition with words before its statements.
     fn headed(&mut self, node: Node<'_>, compound: &mut Compound) {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
@@ -405,7 +408,7 @@ impl<'a> Converter<'a> {
         out.push(Statement::Function { name, body });
     }
 
-    /// A program, its arguments, assignments and redirections.
+    /// Converts a program, its arguments, assignments and redirections.
     fn command(&mut self, node: Node<'_>, simple: &mut Simple, out: &mut Vec<Statement>) {
         if node.kind() == "variable_assignment" {
             return self.assignment(node, simple);
@@ -434,7 +437,7 @@ impl<'a> Converter<'a> {
         let (name, _) = source.split_once('=').unwrap_or((source, ""));
         let name = name.strip_suffix('+').unwrap_or(name);
         if !is_name(name) {
-            // A subscript is arithmetic, which may run what it likes.
+            // A subscript is arithmetic, which may run commands.
             self.give_up(Unclear::Form("a subscript"));
         }
         let mut words = words.into_iter();
@@ -465,7 +468,8 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// What a substitution runs goes to `out`. Says whether what it stands for stays one word between quotes.
+    /// Converts the statements of a substitution into `out`. Returns true if its result stays one
+    /// word between quotes.
     pub(super) fn substitution(
         &mut self,
         node: Node<'_>,
@@ -474,7 +478,7 @@ impl<'a> Converter<'a> {
     ) -> Result<bool, Unclear> {
         let source = self.slice(node.start_byte(), node.end_byte());
         match node.kind() {
-            // In a here-document the grammar takes arithmetic for a subshell in a substitution.
+            // In a here-document the grammar reads arithmetic as a subshell in a substitution.
             "command_substitution" if source.starts_with("$((") => {
                 return Err(Unclear::Form("arithmetic"));
             }
@@ -494,7 +498,8 @@ impl<'a> Converter<'a> {
             _ => {}
         }
         if let Some(inside) = source.strip_prefix('`') {
-            // Its text is unescaped before it is read, and ends at the next one whatever is in it.
+            // The text between backquotes is unescaped before it is read, and ends at the next
+            // backquote.
             let body = inside.strip_suffix('`').ok_or(Unclear::Reading)?;
             if body.contains(['\\', '`', '#']) || body.contains("<<") || (quoted && body.contains('"')) {
                 return Err(Unclear::Form("a substitution between backticks"));
@@ -523,7 +528,7 @@ impl<'a> Converter<'a> {
         if whole { Ok(true) } else { Err(Unclear::Reading) }
     }
 
-    /// A redirection; the words behind its target are arguments.
+    /// Converts a redirection; the words after its target are arguments.
     pub(super) fn redirect(&mut self, node: Node<'_>, simple: &mut Simple) {
         let mut kind = None;
         let mut words = Vec::new();
@@ -579,7 +584,8 @@ impl<'a> Converter<'a> {
         simple.words.extend(words);
     }
 
-    /// `[ … ]` and `[[ … ]]`: words like any other, to most shells. With `&&` and the like between them they aren't.
+    /// Converts `[ … ]` and `[[ … ]]`: ordinary words, to most shells, unless `&&` and the like
+    /// stand between them.
     fn test(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
         let (from, to) = (node.start_byte(), node.end_byte());
         self.gap(from, Token::Word);
@@ -591,7 +597,8 @@ impl<'a> Converter<'a> {
         let mut places = blank_separated(source).into_iter().peekable();
         while let Some((start, end)) = places.next() {
             let here = source.get(start..end).unwrap_or_default();
-            // A plain shell would run what stands behind it; that isn't a program where it is a test's operator.
+            // A plain shell would run the text after the operator; inside a test it isn't a
+            // program.
             if source.starts_with("[[") && matches!(here, "&&" | "||") {
                 let next =
                     places.peek().and_then(|(start, end)| source.get(*start..*end)).unwrap_or_default();
@@ -618,12 +625,12 @@ impl<'a> Converter<'a> {
     }
 }
 
-/// The outermost substitutions in a word of the tree, in order.
+/// Returns the outermost substitutions in a word of the tree, in order.
 pub(super) fn substitutions<'t>(node: Node<'t>, out: &mut Vec<Node<'t>>) {
     if node.child_count() == 0 {
         return;
     }
-    // Within a bound: a word's parts lie at most a few levels deep before a substitution begins.
+    // Bounded: a word's parts are nested at most a few levels before a substitution begins.
     const MAX_LEVELS: usize = 24;
     let mut cursor = node.walk();
     let mut level = 0;

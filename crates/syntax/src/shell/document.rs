@@ -6,11 +6,11 @@ use super::convert::{Converter, Token, substitutions};
 use super::{Compound, CompoundKind, Redirect, RedirectKind, Simple, Statement, Unclear, Word, scan};
 
 impl Converter<'_> {
-    /// A statement and the redirections after it.
+    /// Converts a statement and its redirections.
     pub(super) fn redirected(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
         let mut body = Vec::new();
         let mut extra = Simple::default();
-        // What a line that begins a here-document goes on with.
+        // The rest of the line on which a here-document begins.
         let mut piped = Vec::new();
         let mut after = Vec::new();
         let mut cursor = node.walk();
@@ -45,7 +45,7 @@ impl Converter<'_> {
             }
         }
         if !piped.is_empty() {
-            // Only the last of a list is piped on.
+            // Only the last command of a list is piped on.
             let mut stages = body.split_off(body.len().saturating_sub(1));
             stages.append(&mut piped);
             body.push(Statement::Pipeline(stages));
@@ -54,7 +54,7 @@ impl Converter<'_> {
         out.append(&mut after);
     }
 
-    /// `<<E`, the rest of its line, and the lines up to `E`.
+    /// Converts `<<E`, the rest of its line, and the lines up to `E`.
     fn heredoc(
         &mut self,
         node: Node<'_>,
@@ -102,7 +102,7 @@ impl Converter<'_> {
         }
     }
 
-    /// Looks for the end of a here-document as a shell does, and takes its text.
+    /// Finds the end of a here-document as a shell does, and takes its text.
     fn end(
         &mut self,
         end: Node<'_>,
@@ -168,7 +168,8 @@ impl Converter<'_> {
     }
 }
 
-/// The delimiter, and whether it is quoted, so that nothing expands in the text. `None` where it is more than a name.
+/// Returns the delimiter, and whether it is quoted, so that nothing expands in the text. `None` for
+/// anything but a plain name.
 fn delimiter_of(source: &str) -> Option<(String, bool)> {
     let bare = source
         .strip_prefix('\'')
@@ -180,7 +181,8 @@ fn delimiter_of(source: &str) -> Option<(String, bool)> {
     plain.then(|| (name.to_owned(), bare.is_some()))
 }
 
-/// The last program of a statement, which words behind it belong to; `None` where it isn't a program.
+/// Returns the last program of a statement, to which later words belong; `None` if it isn't a
+/// program.
 fn last_simple(statement: &mut Statement) -> Option<&mut Simple> {
     let mut here = statement;
     loop {

@@ -1,6 +1,6 @@
-//! What of an expansion's text can do nothing but stand for a value, and where words end.
+//! Expansions that can only stand for a value, and boundaries of words.
 
-/// What of `${…}` stands for the value of a variable and can do nothing else.
+/// Returns true if `${…}` only stands for the value of a variable.
 pub(super) fn is_plain_expansion(body: &str) -> bool {
     let body = body.strip_prefix('#').unwrap_or(body);
     let name = body.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(body.len());
@@ -12,8 +12,9 @@ pub(super) fn is_plain_expansion(body: &str) -> bool {
         && rest.trim_start_matches(['#', '%']).bytes().all(plain)
 }
 
-/// The names in arithmetic of numbers and variables: `x`, `$x` and `${x}`. `None` for any other: a subscript or a
-/// substitution in it could run a command. So could the value of a variable, which isn't looked at here.
+/// Returns the variable names in arithmetic of numbers and variables: `x`, `$x` and `${x}`. `None`
+/// for anything else: a subscript or a substitution could run a command. So could the value of a
+/// variable, which isn't known here.
 pub(super) fn computed(body: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     let mut rest = body;
@@ -47,13 +48,14 @@ pub(super) fn computed(body: &str) -> Option<Vec<&str>> {
     Some(names)
 }
 
-/// Whether it is the name of a variable, and no number or parameter.
+/// Returns true for the name of a variable, as opposed to a number or parameter.
 pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
-/// Where the words of a text without operators are: quotes and substitutions keep blanks together.
+/// Returns the ranges of the words in a text without operators: quotes and substitutions keep
+/// blanks together.
 pub(super) fn blank_separated(source: &str) -> Vec<(usize, usize)> {
     let mut words = Vec::new();
     let mut start = None;

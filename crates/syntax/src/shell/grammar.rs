@@ -1,38 +1,41 @@
-//! The grammar, which is C, and what it is given: it runs in our process on a text that anybody may have written, so
-//! it sees nothing that it hasn't been made for.
+//! Running the bash grammar, which is C code, on untrusted text: its input is restricted to what
+//! its scanner handles safely.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use tree_sitter::{Decode, ParseOptions, ParseState, Parser, Tree};
 
-/// Looks that the parser takes at whether to go on (one in a hundred of its steps), a byte of the text and in all.
-/// Ordinary texts take one in some thirty bytes; what takes this many makes the parser try many readings at once.
-const LOOKS_A_BYTE: usize = 2;
-const LOOKS: usize = 64;
-/// Bytes that the parser is given at once, but for the rest of a character.
+/// Maximum calls of the parser's progress callback (one per hundred parser steps), per byte of the
+/// text and in all. Ordinary texts take one per thirty bytes; a text that reaches the maximum makes
+/// the parser follow many readings at once.
+const PROGRESS_CALLS_PER_BYTE: usize = 2;
+const MAX_PROGRESS_CALLS: usize = 64;
+/// Bytes that the parser is given at once, except for the rest of a character.
 const CHUNK: usize = 256;
-/// How often it may ask for each. It looks ahead for the ends of quotes and here-documents, and where it recovers from
-/// an error it does so again and again, to the end of the text: work that grows with the square of the length.
-const READS: usize = 24;
+/// Maximum average number of reads of each chunk. The parser looks ahead for the ends of quotes and
+/// here-documents, and in error recovery does so again and again, to the end of the text: work that
+/// grows with the square of the length.
+const READS_PER_CHUNK: usize = 24;
 
-/// Here-documents in one text.
+/// Maximum here-documents in one text.
 const MAX_DOCUMENTS: usize = 8;
-/// Bytes of the word that ends a here-document. The scanner keeps all of them, and seven bytes for each, in 1024.
+/// Maximum bytes of a here-document's delimiter. The scanner keeps all of them, and seven bytes for
+/// each, in 1024 bytes.
 const MAX_DELIMITER: usize = 64;
 
-/// What stands for every character that isn't ASCII: no blank, letter or digit to the C library, and a plain part of a
-/// word to the grammar, as all of them are.
-const OTHER: char = '\u{ff}';
+/// Replacement for every character that isn't ASCII: no blank, letter or digit to the C library,
+/// and an ordinary part of a word to the grammar, as all of them are.
+const REPLACEMENT: char = '\u{ff}';
 
 thread_local! {
-    /// A parser is made once a thread: it keeps its stacks from text to text, and nothing else.
+    /// One parser a thread. A parser keeps its stacks from text to text, and nothing else.
     static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
 }
 
-/// Characters as the grammar sees them. Its scanner asks `isdigit` about the one after a `{`, which looks it up in a
-/// table that ends at 255: a character further on, of which Unicode has a million, is read from whatever memory lies
-/// there, or from none. So it sees [`OTHER`] for each, as long as what it stands for.
+/// Decodes text for the grammar. Its scanner calls `isdigit` with the character after a `{`, which
+/// looks it up in a table that ends at 255: a character beyond reads unrelated memory. So the
+/// grammar sees [`REPLACEMENT`] in its place, with the same length.
 struct Narrow;
 
 impl Decode for Narrow {
@@ -42,34 +45,36 @@ impl Decode for Narrow {
     }
 }
 
-/// The first character of a text, narrowed, and its bytes: at least one, for the parser would not get on without.
+/// Returns the first character of a text, replaced, and its length: at least one, because the
+/// parser would not advance otherwise.
 fn narrow(bytes: &[u8]) -> (char, u32) {
     match bytes.first().copied() {
         None => ('\0', 1),
         Some(ascii @ 0..0x80) => (char::from(ascii), 1),
-        // Whole characters only are given, and so there are as many bytes as the first says.
-        Some(0x80..0xe0) => (OTHER, 2),
-        Some(0xe0..0xf0) => (OTHER, 3),
-        Some(0xf0..) => (OTHER, 4),
+        // The parser is given whole characters, so there are as many bytes as the first one says.
+        Some(0x80..0xe0) => (REPLACEMENT, 2),
+        Some(0xe0..0xf0) => (REPLACEMENT, 3),
+        Some(0xf0..) => (REPLACEMENT, 4),
     }
 }
 
-/// The bytes from `at` that the parser is given at once. Never a part of a character: the parser asks again for the
-/// rest, and takes it without a look at whether it got any.
+/// Returns the bytes from `at` that the parser is given at once. Never a part of a character: the
+/// parser would ask for the rest and use it without checking that there is any.
 fn chunk(text: &str, at: usize) -> &[u8] {
     let end = text.ceil_char_boundary(at - at % CHUNK + CHUNK);
     text.get(at..end).unwrap_or_default().as_bytes()
 }
 
-/// Whether every here-document ends with a plain name. The grammar's scanner keeps these names in a buffer of a
-/// fixed size, and isn't trusted with strange or empty ones; so a text that may have one isn't parsed at all.
-pub(super) fn has_plain_documents(text: &str) -> bool {
+/// Returns true if every here-document ends with a plain name. The grammar's scanner keeps these
+/// names in a buffer of a fixed size, and mishandles unusual or empty ones, so a text that may have
+/// one isn't parsed.
+pub(super) fn has_plain_delimiters(text: &str) -> bool {
     let mut rest = text;
     let mut documents = 0;
     while let Some(at) = rest.find("<<") {
         let after = rest.get(at + 2..).unwrap_or_default();
         if let Some(word) = after.strip_prefix('<') {
-            // More signs than three would be read as something else.
+            // More than three `<` would be read as something else.
             if word.starts_with('<') {
                 return false;
             }
@@ -88,7 +93,8 @@ pub(super) fn has_plain_documents(text: &str) -> bool {
     true
 }
 
-/// Bytes of a here-document's delimiter as the scanner takes it: up to the next blank, or to the end of its quotes.
+/// Returns the bytes of a here-document's delimiter as the scanner takes it: up to the next blank,
+/// or to the end of its quotes.
 fn delimiter_bytes(word: &str) -> usize {
     let quote = word.bytes().next().filter(|byte| matches!(byte, b'\'' | b'"'));
     let mut escaped = false;
@@ -106,31 +112,30 @@ fn delimiter_bytes(word: &str) -> usize {
     inside.count()
 }
 
-/// The grammar's tree; `None` where that would take too long.
+/// Returns the grammar's tree; `None` where parsing would take too long.
 pub(super) fn tree(text: &str, steps: &mut usize) -> Option<Tree> {
     PARSER.with(|parser| {
         let mut slot = parser.try_borrow_mut().ok()?;
         if slot.is_none() {
-            crate::memory::prepare();
             let mut parser = Parser::new();
             parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
             *slot = Some(parser);
         }
         let parser = slot.as_mut()?;
-        let most = LOOKS + text.len() * LOOKS_A_BYTE;
+        let most = MAX_PROGRESS_CALLS + text.len() * PROGRESS_CALLS_PER_BYTE;
         let mut look = |state: &ParseState| {
             *steps += 1;
-            if *steps > most || (state.has_error() && *steps > LOOKS) {
+            if *steps > most || (state.has_error() && *steps > MAX_PROGRESS_CALLS) {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
             }
         };
         let options = ParseOptions::new().progress_callback(&mut look);
-        let mut reads = READS * (2 + text.len() / CHUNK);
+        let mut reads = READS_PER_CHUNK * (2 + text.len() / CHUNK);
         let mut read = |at: usize, _| {
             reads = reads.saturating_sub(1);
-            // The text seems to end where the patience does, and what comes of that isn't looked at.
+            // When the reads are used up, the text seems to end; the tree is then discarded.
             if reads == 0 { &[] } else { chunk(text, at) }
         };
         let tree = parser.parse_custom_encoding::<Narrow, _, _>(&mut read, None, Some(options));
@@ -160,7 +165,8 @@ mod tests {
                 "{character:?}"
             );
         }
-        // Nothing that it could take for a failure, after which it reads on wherever it is.
+        // No value that the scanner could take for a failure, after which it would read on
+        // anywhere.
         for byte in 0..=255 {
             let (seen, length) = Narrow::decode(&[byte]);
             assert!((0..=255).contains(&seen) && length > 0, "{byte}");
@@ -189,18 +195,18 @@ mod tests {
     fn all_delimiters_fit_the_scanner() {
         let (fits, long) = ("E".repeat(MAX_DELIMITER), "E".repeat(MAX_DELIMITER + 1));
         for quoted in [("", "\n"), ("'", "'\n"), ("\"", "\"\n"), ("-", "\n"), (" ", " x\n")] {
-            assert!(has_plain_documents(&format!("cat <<{}{fits}{}", quoted.0, quoted.1)), "{quoted:?}");
-            assert!(!has_plain_documents(&format!("cat <<{}{long}{}", quoted.0, quoted.1)), "{quoted:?}");
+            assert!(has_plain_delimiters(&format!("cat <<{}{fits}{}", quoted.0, quoted.1)), "{quoted:?}");
+            assert!(!has_plain_delimiters(&format!("cat <<{}{long}{}", quoted.0, quoted.1)), "{quoted:?}");
         }
-        // The scanner goes on where a name ends, and only we would stop.
+        // The scanner goes on where a name ends; only our check stops there.
         for rest in [";", "\\ ", "\\\n", "\u{e9}", "'", "="] {
-            assert!(!has_plain_documents(&format!("cat <<E{}", rest.repeat(MAX_DELIMITER))), "{rest:?}");
+            assert!(!has_plain_delimiters(&format!("cat <<E{}", rest.repeat(MAX_DELIMITER))), "{rest:?}");
         }
-        assert!(!has_plain_documents(&format!("cat <<'E{}'", " ".repeat(MAX_DELIMITER))));
-        assert!(has_plain_documents(&"cat <<E\n".repeat(MAX_DOCUMENTS)));
-        assert!(!has_plain_documents(&"cat <<E\n".repeat(MAX_DOCUMENTS + 1)));
+        assert!(!has_plain_delimiters(&format!("cat <<'E{}'", " ".repeat(MAX_DELIMITER))));
+        assert!(has_plain_delimiters(&"cat <<E\n".repeat(MAX_DOCUMENTS)));
+        assert!(!has_plain_delimiters(&"cat <<E\n".repeat(MAX_DOCUMENTS + 1)));
         for strange in ["<<", "<<\n", "<<''\n", "<<-", "<<\\\\E", "<<$x\n", "<<\u{e9}\n", "<<<<"] {
-            assert!(!has_plain_documents(strange), "{strange:?}");
+            assert!(!has_plain_delimiters(strange), "{strange:?}");
         }
     }
 }

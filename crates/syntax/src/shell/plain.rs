@@ -1,31 +1,35 @@
-//! Plain texts without the grammar: words, quotes, redirections and lists of pipelines, which most commands are. The
-//! grammar takes tens of microseconds for these, and a list that is read here a few.
+//! A fast path without the grammar for plain texts: words, quotes, redirections and lists of
+//! pipelines, which most commands are. The grammar takes tens of microseconds for these, this path
+//! a few.
 //!
-//! What is read here is only what every shell and the grammar read the same way; a property test below holds both
-//! against each other. For all else there is `None`, and the grammar is asked. Words are read by the same scanner.
+//! This path reads only what every shell and the grammar read the same way; a property test below
+//! compares the two. For anything else it returns `None`, and the grammar is used. Words are read
+//! by the same scanner.
 
 use super::convert::Converter;
 use super::{Redirect, RedirectKind, Script, Simple, Statement, Word, scan};
 
-/// Longer texts are left to the grammar, with its bounds on work. Ordinary commands stay below 200.
+/// Maximum bytes; longer texts are left to the grammar, with its bounds on work. Ordinary commands
+/// stay below 200.
 const MAX_BYTES: usize = 2048;
 
-/// Words that mean something to a shell, or to the grammar, where a command may begin. They are left to the grammar
-/// wherever they stand.
+/// Reserved words of a shell, or of the grammar, where a command may begin. They are left to the
+/// grammar wherever they stand.
 const RESERVED: &[&str] = &[
     "if", "then", "elif", "else", "fi", "for", "select", "case", "esac", "while", "until", "do", "done",
     "in", "function", "time", "coproc", "declare", "typeset", "export", "readonly", "local", "unset",
     "unsetenv",
 ];
 
-/// The form of a plain text; `None` for any other.
+/// Parses a plain text; `None` for any other.
 pub(super) fn script(text: &str) -> Option<Script> {
     if text.len() > MAX_BYTES || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return None;
     }
     let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, converter: Converter::new(text) };
     let mut statements = Vec::new();
-    // Of the list since the last `;`, what is whole, and the stages of what isn't yet.
+    // Of the list since the last `;`: the finished statements, and the stages of the unfinished
+    // one.
     let (mut list, mut stages) = (Vec::new(), Vec::new());
     loop {
         stages.push(Statement::Simple(reader.simple()?));
@@ -33,7 +37,7 @@ pub(super) fn script(text: &str) -> Option<Script> {
         if end == Operator::Pipe {
             continue;
         }
-        // A long pipeline may be split in two readings there, of which the grammar takes either.
+        // The grammar may split a long pipeline in two readings, of which it takes either.
         if end == Operator::List && stages.len() > 2 {
             return None;
         }
@@ -52,7 +56,7 @@ pub(super) fn script(text: &str) -> Option<Script> {
     }
 }
 
-/// What stands between two programs.
+/// An operator between two programs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operator {
     Pipe,
@@ -103,7 +107,7 @@ impl Reader<'_> {
         Some(operator)
     }
 
-    /// A program with its arguments and redirections.
+    /// Reads a program with its arguments and redirections.
     fn simple(&mut self) -> Option<Simple> {
         let mut simple = Simple::default();
         self.skip_blanks();
@@ -124,14 +128,14 @@ impl Reader<'_> {
                 _ if before == self.at => return None,
                 Some(b'>' | b'<') => simple.redirects.push(self.redirect()?),
                 Some(b'0'..=b'9') if matches!(self.bytes.get(self.at + 1), Some(b'>')) => {
-                    // The grammar takes a lone dash before it for something else.
+                    // The grammar reads a lone dash before it as something else.
                     if simple.words.last().is_some_and(|word| word.text == "-") {
                         return None;
                     }
                     self.at += 1;
                     simple.redirects.push(self.redirect()?);
                 }
-                // Behind a redirection the grammar reads words in several ways.
+                // The grammar reads words after a redirection in several ways.
                 Some(_) if !simple.redirects.is_empty() => return None,
                 Some(_) => {
                     let word = self.word()?;
@@ -162,7 +166,7 @@ impl Reader<'_> {
         Some(Redirect { kind, target })
     }
 
-    /// One word, up to a blank or an operator.
+    /// Reads one word, up to a blank or an operator.
     fn word(&mut self) -> Option<Word> {
         let from = self.at;
         while let Some(byte) = self.peek() {
@@ -175,12 +179,12 @@ impl Reader<'_> {
                 b'"' => self.double_quoted()?,
                 b'$' if from == self.at => {
                     self.variable()?;
-                    // What may be joined to it, to the grammar, is little.
+                    // To the grammar, little may be joined to it.
                     if !matches!(self.bytes.get(self.at + 1), None | Some(b' ' | b';' | b'|' | b'/')) {
                         return None;
                     }
                 }
-                // To the grammar that may compare.
+                // The grammar may read it as a comparison.
                 b'=' if from == self.at => return None,
                 // `\;`, `\(` and `\)` of `find`, each a word.
                 b'\\' if from == self.at => {
@@ -190,7 +194,7 @@ impl Reader<'_> {
                         return None;
                     }
                 }
-                // Where `find` and `xargs` put a name, and nothing to expand.
+                // The placeholder of `find` and `xargs`, which isn't expanded.
                 b'{' if from == self.at && self.bytes.get(from + 1) == Some(&b'}') => {
                     let next = self.bytes.get(from + 2);
                     if !matches!(next, None | Some(b' ' | b';' | b'|')) {
@@ -213,7 +217,7 @@ impl Reader<'_> {
         words.next().filter(|word| words.next().is_none() && !word.dialect)
     }
 
-    /// To the closing quote, which is not yet taken.
+    /// Reads to the closing quote, without taking it.
     fn double_quoted(&mut self) -> Option<()> {
         self.at += 1;
         loop {
@@ -233,7 +237,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `$name`, of which the last character is not yet taken.
+    /// Reads `$name`, without taking the last character.
     fn variable(&mut self) -> Option<()> {
         let rest = self.bytes.get(self.at + 1..)?;
         if !matches!(rest.first()?, b'_' | b'a'..=b'z' | b'A'..=b'Z') {
@@ -244,7 +248,7 @@ impl Reader<'_> {
     }
 }
 
-/// `$name` or `"$name"`, and nothing else: what `eval "$name"` runs.
+/// Returns true for `$name` or `"$name"` alone: what `eval "$name"` runs.
 fn is_variable(word: &str) -> bool {
     let bare = word.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(word);
     bare.strip_prefix('$').is_some_and(|name| {
@@ -258,12 +262,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::script;
-    use crate::shell::{Script, by_grammar};
+    use crate::shell::{Script, parse_by_grammar};
 
-    /// Whether the text is plain. If so, the grammar has to make exactly the same of it.
+    /// Returns true if the text is plain. The grammar must then have exactly the same result.
     fn is_plain(text: &str) -> bool {
         let Some(plain) = script(text) else { return false };
-        assert_eq!(plain, Script { steps: 0, ..by_grammar(text) }, "{text}");
+        assert_eq!(plain, Script { steps: 0, ..parse_by_grammar(text) }, "{text}");
         true
     }
 
@@ -362,7 +366,7 @@ mod tests {
         }
     }
 
-    /// Pieces that texts are made of; most are plain, and some of those that aren't are nearly.
+    /// Pieces of generated texts; most are plain, and some of the others nearly so.
     const PIECES: &[&str] = &[
         "a",
         "b1",
@@ -478,14 +482,14 @@ mod tests {
         "``",
     ];
 
-    /// Whether it stands for anything: words, each as it might be, and signs between them.
+    /// Generates near misses: words, each as it might be, and signs between them.
     fn near_plain() -> impl Strategy<Value = String> {
         let word =
             prop::collection::vec(prop::sample::select(PIECES), 1..4).prop_map(|pieces| pieces.concat());
         prop::collection::vec(word, 1..12).prop_map(|words| words.join(" "))
     }
 
-    /// Texts that are plain for the most part.
+    /// Generates texts that are mostly plain.
     fn mostly_plain() -> impl Strategy<Value = String> {
         let word = prop_oneof![
             "[a-z0-9_./,:+@%=^~*?-]{1,6}",

@@ -1,21 +1,21 @@
-//! One word, read by the shell's own rules.
+//! Reading one word by the shell's own rules.
 
 use tree_sitter::Node;
 
 use super::convert::Converter;
 use super::{Unclear, Word, braces};
 
-/// What is known so far of a word that is being read.
+/// A word that is being read.
 #[derive(Default)]
 struct Draft {
     word: Word,
-    /// What has been read literally since the last unknown part.
+    /// Literal text since the last unknown part.
     literal: String,
-    /// Whether some part isn't known.
+    /// True if some part isn't known.
     unknown: bool,
-    /// Whether it stays one word.
+    /// True if it stays one word.
     single: bool,
-    /// Whether an unquoted `{` was seen.
+    /// True if an unquoted `{` was seen.
     brace: bool,
 }
 
@@ -29,7 +29,7 @@ impl Draft {
         self.word.splits |= !quoted;
     }
 
-    /// A pattern: it may become several words, and none of them is split.
+    /// Marks a pattern: it may become several words, none of which is split.
     fn pattern(&mut self) {
         let splits = self.word.splits;
         self.unknown(false);
@@ -37,7 +37,7 @@ impl Draft {
     }
 }
 
-/// Where a text is read: within what quotes.
+/// The quotes around the text that is being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quoting {
     None,
@@ -75,7 +75,7 @@ pub(super) fn words(
         for source in expanded {
             let mut again = Converter::new(&source);
             let mut scanner = Scanner::new(&mut again, 0, source.len(), &[]);
-            // What a substitution in it runs is known from the whole word.
+            // The whole word has told the statements of its substitutions already.
             if scanner.unquoted().is_err() {
                 return Err(Unclear::Dialect("braces"));
             }
@@ -135,7 +135,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
 
     fn unquoted(&mut self) -> Result<(), Failed> {
         let from = self.at;
-        // Programs, and no patterns.
+        // Names of programs, not patterns.
         if matches!(self.converter.slice(from, self.to), "[" | "[[") {
             self.draft.literal.push_str(self.converter.slice(from, self.to));
             self.at = self.to;
@@ -175,7 +175,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
                 '<' | '>' if self.peek() == Some('(') => self.substitution(self.at - 1, Quoting::None)?,
                 '<' | '>' | '(' | ')' | '|' | '&' | ';' | ' ' | '\t' | '\n' => return Err(Unclear::Reading),
                 plain if plain.is_ascii() || plain.is_alphanumeric() => self.push(plain),
-                // A look-alike of punctuation, or a mark that joins what stands before it.
+                // A look-alike of punctuation, or a mark that joins the character before it.
                 other => return Err(Unclear::Character(other)),
             }
         }
@@ -190,7 +190,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         Ok(())
     }
 
-    /// To the closing quote, or to the end of a document.
+    /// Reads to the closing quote, or to the end of a document.
     fn quoted(&mut self, quoting: Quoting) -> Result<(), Failed> {
         loop {
             match self.take() {
@@ -219,7 +219,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         }
     }
 
-    /// After a `$`.
+    /// Reads the expansion after a `$`.
     fn dollar(&mut self, quoting: Quoting) -> Result<(), Failed> {
         let start = self.at - 1;
         let quoted = quoting != Quoting::None;
@@ -264,7 +264,8 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         }
     }
 
-    /// `$'…'`: what bash makes of it. To a plain shell it is a `$` and a quoted text, which ends at the next quote.
+    /// Reads `$'…'` as bash does. A plain shell reads a `$` and a quoted text, which ends at the
+    /// next quote.
     fn ansi(&mut self) -> Result<(), Failed> {
         let rest = self.converter.slice(self.at + 1, self.to);
         let end = rest.find('\'').ok_or(Unclear::Quote)?;
@@ -279,7 +280,7 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
         Ok(())
     }
 
-    /// A substitution that begins at `start`, where the tree must have one.
+    /// Reads a substitution that begins at `start`, where the tree must have one.
     fn substitution(&mut self, start: usize, quoting: Quoting) -> Result<(), Failed> {
         let (node, rest) = self.nested.split_first().ok_or(Unclear::Reading)?;
         if node.start_byte() != start || node.end_byte() > self.to {
@@ -299,8 +300,8 @@ impl<'c, 'a, 't> Scanner<'c, 'a, 't> {
     }
 }
 
-/// The text between the quotes of `$'…'`, escapes resolved as bash does; `None` for an escape that isn't known or
-/// makes a character that can't be in a word.
+/// Returns the text between the quotes of `$'…'`, with escapes resolved as bash does; `None` for an
+/// unknown escape or one that makes a character that a word can't hold.
 fn ansi_text(body: &str) -> Option<String> {
     let mut text = String::with_capacity(body.len());
     let mut rest = body.chars().peekable();

@@ -1,9 +1,9 @@
 //! The grammars are C: what could harm the process never reaches them, and what costs much is given up.
 
-use journeyman_syntax::facts::{Facts, read};
+use journeyman_syntax::analysis::{SyntaxAnalysis, analyse};
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::outline;
-use journeyman_syntax::parse::{Unparsed, parse, reparse};
+use journeyman_syntax::parse::{ParseError, parse, reparse};
 use journeyman_syntax::sections::Section;
 
 /// Read without a grammar.
@@ -15,7 +15,7 @@ fn deep_nesting_is_told_at_once() {
         for (open, close) in [("(", ")"), ("[", "]"), ("{", "}")] {
             let text = open.repeat(100_000) + &close.repeat(100_000);
             if !PLAIN.contains(language) {
-                assert_eq!(parse(*language, &text).err(), Some(Unparsed::TooDeep), "{language:?} {open}");
+                assert_eq!(parse(*language, &text).err(), Some(ParseError::TooDeep), "{language:?} {open}");
             }
         }
     }
@@ -44,7 +44,7 @@ fn faults_of_scanners_are_out_of_reach() {
         (Language::Rust, "fn a() {}\0".to_owned()),
     ];
     for (language, text) in untrusted {
-        assert_eq!(parse(language, &text).err(), Some(Unparsed::Untrusted), "{language:?} {:.40}", text);
+        assert_eq!(parse(language, &text).err(), Some(ParseError::UnsafeForScanner), "{language:?} {:.40}", text);
     }
     let trusted = [
         (Language::Ruby, "x = <<~SQL\n  a\nSQL\n"),
@@ -134,7 +134,7 @@ const TOKENS: &[&str] = &[
 ];
 
 /// What a text tells lies in it.
-fn lies_in(language: Language, text: &str, facts: &Facts) {
+fn lies_in(language: Language, text: &str, facts: &SyntaxAnalysis) {
     let lines = text.matches('\n').count() + 1;
     let line = |line: u32| (1..=lines).contains(&(line as usize));
     for symbol in &facts.symbols {
@@ -167,18 +167,18 @@ fn long_lines_and_deep_nesting_tell_something_or_nothing() {
     for language in PLAIN {
         for text in [line, &many, &creates, &"`".repeat(1 << 17), &"'".repeat(1 << 17), &"(".repeat(100_000)]
         {
-            lies_in(*language, text, &read(*language, text).unwrap());
+            lies_in(*language, text, &analyse(*language, text).unwrap());
         }
     }
     for language in Language::ALL.iter().filter(|language| !PLAIN.contains(language)) {
         for (open, close) in [("(", ")"), ("[", "]"), ("{", "}")] {
             let text = open.repeat(100_000) + &close.repeat(100_000);
-            assert_eq!(read(*language, &text).err(), Some(Unparsed::TooDeep), "{language:?}");
+            assert_eq!(analyse(*language, &text).err(), Some(ParseError::TooDeep), "{language:?}");
         }
     }
     let chain = format!("fn f() {{ {}1 }}", "- ".repeat(20_000));
-    assert!(read(Language::Rust, &chain).is_err());
-    assert_eq!(read(Language::Json, &" ".repeat(9 << 20)).err(), Some(Unparsed::TooLong));
+    assert!(analyse(Language::Rust, &chain).is_err());
+    assert_eq!(analyse(Language::Json, &" ".repeat(9 << 20)).err(), Some(ParseError::TooLong));
 }
 
 /// One definition after another, all in one place: what looks around from each must not look at all others.
@@ -193,7 +193,7 @@ fn many_definitions_side_by_side() {
     ];
     for (language, piece) in pieces {
         let text = piece.repeat(4_000);
-        let facts = read(language, &text).unwrap();
+        let facts = analyse(language, &text).unwrap();
         assert_eq!(facts.symbols.len(), 4_000, "{language:?}");
         lies_in(language, &text, &facts);
     }
@@ -214,7 +214,7 @@ fn any_tokens_in_any_order() {
             let count = next(120);
             let tokens: Vec<&str> = (0..count).map(|_| TOKENS[next(TOKENS.len())]).collect();
             let text = tokens.concat();
-            if let Ok(facts) = read(*language, &text) {
+            if let Ok(facts) = analyse(*language, &text) {
                 lies_in(*language, &text, &facts);
             }
             let Ok(tree) = parse(*language, &text) else { continue };

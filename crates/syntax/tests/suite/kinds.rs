@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use journeyman_syntax::facts::read;
+use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::Visibility;
 
 /// Between a text and what is found in it.
 const RULE: &str = "==========\n";
 
-/// Kind, who may use it, path, lines, and the first sentence of its comment.
+/// SymbolKind, who may use it, path, lines, and the first sentence of its comment.
 fn found(language: Language, text: &str) -> String {
-    let facts = read(language, text).unwrap();
+    let facts = analyse(language, text).unwrap();
     let line = |symbol: &journeyman_syntax::outline::Symbol| {
         let sign = match symbol.visibility {
             Visibility::Public => '+',
@@ -40,7 +40,7 @@ fn every_kind_in_every_language() {
     for entry in std::fs::read_dir(&place).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().trim_end_matches(".txt").to_owned();
-        let language = Language::of_path(&name).unwrap_or_else(|| panic!("{name} is in no language"));
+        let language = Language::from_path(&name).unwrap_or_else(|| panic!("{name} is in no language"));
         let whole = std::fs::read_to_string(&path).unwrap();
         let (text, expected) = whole.split_once(RULE).unwrap_or((&whole, ""));
         let found = found(language, text);
@@ -68,7 +68,7 @@ fn texts() -> Vec<(Language, String)> {
         let name = path.file_name().unwrap().to_str().unwrap().trim_end_matches(".txt").to_owned();
         let whole = std::fs::read_to_string(&path).unwrap();
         let text = whole.split_once(RULE).unwrap().0.to_owned();
-        texts.push((Language::of_path(&name).unwrap(), text));
+        texts.push((Language::from_path(&name).unwrap(), text));
     }
     texts
 }
@@ -85,12 +85,12 @@ fn a_cut_loses_little_before_it() {
     /// Cuts of a text.
     const CUTS: usize = 40;
     for (language, text) in texts() {
-        let all = read(language, &text).unwrap().symbols;
+        let all = analyse(language, &text).unwrap().symbols;
         let (mut asked, mut lost) = (0, Vec::new());
         for nth in 1..CUTS {
             let cut = text.floor_char_boundary(text.len() * nth / CUTS);
             let part = &text[..cut];
-            let kept: BTreeSet<(String, usize)> = match read(language, part) {
+            let kept: BTreeSet<(String, usize)> = match analyse(language, part) {
                 Ok(facts) => facts.symbols.into_iter().map(|one| (one.name, one.name_range.start)).collect(),
                 // What the scanners aren't trusted with.
                 Err(_) => continue,

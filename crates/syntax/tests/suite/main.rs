@@ -8,7 +8,7 @@
     reason = "tests"
 )]
 
-mod facts;
+mod analysis;
 mod hostile;
 mod kinds;
 mod memory;

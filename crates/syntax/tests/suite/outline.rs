@@ -1,13 +1,13 @@
 //! What texts in each language define.
 
-use journeyman_syntax::facts::read;
+use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{check_query, outline};
 use journeyman_syntax::parse::parse;
 
 /// A text's symbols as lines: kind, path and lines.
 fn symbols(language: Language, text: &str) -> Vec<String> {
-    read(language, text)
+    analyse(language, text)
         .unwrap()
         .symbols
         .iter()
@@ -29,7 +29,7 @@ fn every_query_fits_its_grammar() {
         assert_eq!(check_query(*language), Ok(()), "{language:?}");
         let plain = [Language::Sql, Language::Markdown, Language::Rst, Language::AsciiDoc].contains(language);
         assert!(language.is_built_in() != plain, "{language:?}: the tests need all languages");
-        assert_eq!(Language::named(language.name()), Some(*language));
+        assert_eq!(Language::from_name(language.name()), Some(*language));
     }
 }
 

@@ -34,7 +34,7 @@ impl Core {
         state.tidying = true;
         drop(state);
         // What can't be put in order now can be later.
-        project.index().tidy().ok();
+        project.index().merge_small_segments().ok();
     }
 
     /// Waits until nobody has asked for a while; nothing where the session ended before.

@@ -1,10 +1,10 @@
-//! Which part of a file a change is: by the file's text before it and after.
+//! The changed part of a file, from its text before and after.
 
 use std::cell::LazyCell;
 use std::ops::{Range, RangeInclusive};
 
 use hashbrown::{HashMap, HashSet};
-use journeyman_syntax::facts::{self, Facts};
+use journeyman_syntax::analysis::{self, SyntaxAnalysis};
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
@@ -12,22 +12,23 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use super::seen::{ALL, UNNAMED};
 use crate::graph::names::{Role, role};
 
-/// Lines that are compared, of both texts: the time goes with their product where nothing is alike.
+/// Maximum product of compared lines of both texts: the time grows with it where nothing is equal.
 const MAX_LINES: usize = 20_000;
 
-/// A part of a file.
+/// The changed part of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Part {
-    /// Lines that are other ones now, counted from 1.
+    /// Changed lines, 1-based.
     pub lines: Vec<RangeInclusive<u32>>,
-    /// Names that it gave to others and doesn't any more.
+    /// Names that the file defined or imported, and no longer does.
     pub gone: Vec<String>,
 }
 
 impl Part {
-    /// What differs between two texts of a file: lines that came or changed, those of a definition that lost some, and names
-    /// that are defined or imported no more. Blank lines and lines that only begin a comment don't count. Nothing is told
-    /// where that would take too long, or where what is lost belonged to no definition: then all of the file is meant.
+    /// Compares two texts of a file: added and changed lines, the lines of definitions that lost
+    /// some, and names that are no longer defined or imported. Blank and comment lines don't count.
+    /// `None` if that would take too long, or if a lost line belonged to no definition: then the
+    /// whole file has changed.
     #[must_use]
     pub fn between(language: Language, before: &str, after: &str) -> Option<Self> {
         let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
@@ -40,8 +41,8 @@ impl Part {
         }
         let mut part = Self::default();
         let mut lost = Vec::new();
-        // The time is taken only where it is asked for.
-        let is = LazyCell::new(|| facts::read(language, after).ok());
+        // Parsed on demand only.
+        let is = LazyCell::new(|| analysis::analyse(language, after).ok());
         let inside = if comment(language) == "#" { definitions(is.as_ref()) } else { Vec::new() };
         for change in capture_diff_slices(Algorithm::Myers, old, new) {
             if matches!(change, DiffOp::Equal { .. }) {
@@ -63,14 +64,14 @@ impl Part {
             lost.extend(old_lines.filter_map(|at| u32::try_from(head + at + 1).ok()));
         }
         if !lost.is_empty() {
-            let was = facts::read(language, before).ok()?;
+            let was = analysis::analyse(language, before).ok()?;
             part.lose(&was, is.as_ref()?, before, &lost)?;
         }
         Some(part)
     }
 
-    /// Adds what lost lines mean; nothing where that can't be told.
-    fn lose(&mut self, was: &Facts, is: &Facts, before: &str, lost: &[u32]) -> Option<()> {
+    /// Adds the effect of lost lines; `None` if it can't be told.
+    fn lose(&mut self, was: &SyntaxAnalysis, is: &SyntaxAnalysis, before: &str, lost: &[u32]) -> Option<()> {
         let mut now: HashMap<String, u32> = HashMap::new();
         for symbol in &is.symbols {
             now.entry(symbol.path()).or_insert(symbol.name_line);
@@ -91,7 +92,7 @@ impl Part {
                 continue;
             }
             self.gone.push(symbol.name.clone());
-            // Who had it by a value of its type.
+            // Users may have had it by a value of its type.
             self.lines.extend(now.get(&symbol.parents.join(".")).map(|line| *line..=*line));
         }
         self.lines.dedup();
@@ -101,18 +102,18 @@ impl Part {
     }
 }
 
-/// What a file imported.
+/// The imports of a file.
 struct Before<'a> {
     lines: Vec<&'a str>,
     imports: &'a [Import],
-    /// The lines in which a name is used, rising.
+    /// The lines in which a name is used, ascending.
     uses: HashMap<&'a str, Vec<u32>>,
-    /// What is imported now.
+    /// The present imports.
     still: HashSet<&'a str>,
 }
 
 impl<'a> Before<'a> {
-    fn new(was: &'a Facts, is: &'a Facts, text: &'a str) -> Self {
+    fn new(was: &'a SyntaxAnalysis, is: &'a SyntaxAnalysis, text: &'a str) -> Self {
         let mut uses: HashMap<&str, Vec<u32>> = HashMap::new();
         for reference in &was.references {
             uses.entry(reference.name(text)).or_default().push(reference.line);
@@ -121,12 +122,12 @@ impl<'a> Before<'a> {
         Self { lines: text.lines().collect(), imports: &was.imports, uses, still }
     }
 
-    /// The names that a lost line imported and nothing imports any more. What it imported without a name, or by another one,
-    /// isn't known any more: then nothing is told.
+    /// Returns the names that a lost line imported and nothing imports any more. `None` if it
+    /// imported something without a name, or under an alias.
     fn imported_at(&self, line: u32) -> Option<Vec<String>> {
         let behind = self.imports.partition_point(|import| import.line <= line);
         let import = self.imports.get(behind.checked_sub(1)?)?;
-        // A listed name stands where it is used for the first time from there on.
+        // A listed name is at its first use from there on.
         let stands = |name: &str| {
             let lines = self.uses.get(name).map(Vec::as_slice).unwrap_or_default();
             lines.get(lines.partition_point(|line| *line < import.line)).copied().unwrap_or(import.line)
@@ -149,13 +150,14 @@ impl<'a> Before<'a> {
     }
 }
 
-/// The lines of definitions in which what looks like a comment may be text: `#` begins a heading, too.
-fn definitions(facts: Option<&Facts>) -> Vec<Range<u32>> {
+/// Returns the lines of definitions in which apparent comments may be text: `#` also begins a
+/// heading.
+fn definitions(facts: Option<&SyntaxAnalysis>) -> Vec<Range<u32>> {
     let symbols = facts.into_iter().flat_map(|facts| &facts.symbols);
     symbols.map(|symbol| symbol.name_line..symbol.lines.end).collect()
 }
 
-/// What begins a comment.
+/// Returns the comment sign of a language.
 fn comment(language: Language) -> &'static str {
     match language {
         Language::Python | Language::Ruby | Language::Bash => "#",
@@ -164,7 +166,8 @@ fn comment(language: Language) -> &'static str {
     }
 }
 
-/// Whether a line is more than a comment: not `//go:build` and `#!`, which tools read.
+/// Returns true for a line with more than a comment. `//go:build` and `#!` count, because tools
+/// read them.
 fn says_something(language: Language, line: &str, within: bool) -> bool {
     let line = line.trim_start();
     let is_comment =
@@ -205,7 +208,7 @@ class Three:
         let part = |lines: &[RangeInclusive<u32>], gone: &[&str]| {
             Some(Part { lines: lines.to_vec(), gone: gone.iter().map(|name| (*name).to_owned()).collect() })
         };
-        // What is another line is both lost and new.
+        // A changed line is both lost and new.
         assert_eq!(between("return 1", "return 3"), part(&[6..=6, 5..=5], &[]));
         assert_eq!(between("    x = 2\n", ""), part(&[9..=9], &[]));
         assert_eq!(between("def two():\n    x = 2\n    return x\n", ""), part(&[], &["two"]));
@@ -214,7 +217,7 @@ class Three:
         assert_eq!(between("# what it does\n", "\n\n# what\n"), part(&[], &[]));
         assert_eq!(between("        return 4", "        x = 3\n        return 4"), part(&[16..=16], &[]));
         assert_eq!(between("import a", "import a"), part(&[], &[]));
-        // Who has a value of the type had it.
+        // Code with a value of the type had it.
         assert_eq!(
             between("    def four(self):\n        return 4\n", "    x = 1\n"),
             part(&[15..=15, 14..=14], &["four"])

@@ -1,4 +1,5 @@
-//! Who can mean what a file defines: who imports it, and who imports what hands it on.
+//! Visibility of a file's names in other files: who imports it, and who imports a file that
+//! re-exports it.
 
 use std::rc::Rc;
 
@@ -8,65 +9,67 @@ use journeyman_syntax::language::Language;
 
 use super::symbols::Symbols;
 use crate::Snapshot;
-use crate::bits::Bits;
-use crate::facts::Content;
+use crate::bit_set::BitSet;
+use crate::analysis::Content;
 use crate::graph::names::{Role, role};
 use crate::graph::resolve::{last, parent};
 use crate::graph::{Edge, Graph, names};
 
-/// Symbols of one file that are followed: what defines more is generated, and is followed as a file.
+/// Maximum symbols of one file: a generated file with more is followed as a whole.
 const MAX_SYMBOLS: u32 = 10_000;
-/// Definers of a name, at most, and definitions that are looked at for them.
+/// Maximum definers of a name, and definitions that are examined for them.
 const MAX_DEFINERS: usize = 64;
 const MAX_LOOKED_AT: usize = 1_000;
-/// Steps of imports behind a file in which is looked for what somebody wants of it.
+/// Maximum import steps behind a file when its purpose for an importer is determined.
 const BEHIND: u32 = 3;
-/// Files behind a file that are looked at.
+/// Maximum files behind a file.
 const MAX_BEHIND: usize = 5_000;
-/// Other names that a file gives to what it hands on.
+/// Maximum aliases under which a file re-exports names.
 const MAX_RENAMED: usize = 200;
-/// How many times more users a name has for each who sees it to be looked for among them.
+/// If a name has this many times more users than the file has importers, the importers are searched
+/// instead.
 const FEW: usize = 8;
-/// All names are brought in.
+/// Marker for importing all names.
 pub(super) const ALL: &str = "*";
-/// What has no name of its own.
+/// Marker for a symbol without a name of its own.
 pub(super) const UNNAMED: &str = "default";
 
-/// Who sees what one file defines.
+/// The files that see one file's names.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// By file: the file that hands it on to this one; none where it is imported directly.
+    /// By file: the file that re-exports the names to it; `None` for a direct import.
     by: HashMap<u32, Option<u32>>,
-    /// Those files, rising.
+    /// Those files, ascending.
     files: Vec<u32>,
-    /// Files that hand it on.
+    /// Files that re-export the names.
     hubs: Vec<u32>,
 }
 
 impl Seen {
-    /// Whether a file sees it, and what hands it on to that.
+    /// Returns whether a file sees the names, and through which file.
     pub(super) fn by(&self, file: u32) -> Option<Option<u32>> {
         self.by.get(&file).copied()
     }
 
-    /// What hands it on to a file, one after the other, the nearest to that first.
+    /// Returns the files that re-export the names to a file, one after the other, the nearest to it
+    /// first.
     pub(super) fn way(&self, file: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(self.by(file).flatten(), |hub| self.by(*hub).flatten())
     }
 }
 
-/// A name that stands beside an import, and nothing is defined by: what it lists may be called so from there on.
+/// A name beside an import, without a definition: a possible alias of the import's listed names.
 #[derive(Debug)]
 pub(super) struct Renamed {
     pub(super) name: String,
-    /// What the import lists.
+    /// The names that the import lists.
     pub(super) of: Vec<String>,
 }
 
-/// What things are called elsewhere, by their names: the file that calls them so, and how.
+/// Aliases by their original names: the renaming file, and the alias.
 pub(super) type Aliases = HashMap<String, Vec<(u32, String)>>;
 
-/// Who defines a name, and who uses it.
+/// The definers and users of a name.
 #[derive(Debug, Default)]
 pub(super) struct Named {
     pub(super) definers: Vec<u32>,
@@ -75,15 +78,15 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// The lines in which a file uses it.
+    /// Returns the lines in which a file uses it.
     pub(super) fn lines_in(&self, file: u32) -> &[u32] {
         let at = self.users.binary_search_by_key(&file, |(user, _)| *user).ok();
         at.and_then(|at| self.users.get(at)).map(|(_, lines)| lines.as_slice()).unwrap_or_default()
     }
 
-    /// The users that see what a file defines, and that file, if it uses the name.
+    /// Returns the users that see a file's names, and that file, if it uses the name itself.
     pub(super) fn users_among<'a>(&'a self, file: u32, seen: &'a Seen) -> Vec<&'a (u32, Vec<u32>)> {
-        // What everybody uses is looked for by those who see it, where they are few.
+        // For a very common name, the files that see it are searched, if they are few.
         if seen.files.len() * FEW < self.users.len() {
             let mut files = seen.files.clone();
             files.push(file);
@@ -96,7 +99,7 @@ impl Named {
     }
 }
 
-/// What is known of files and names, each looked up once.
+/// Cached knowledge of files and names.
 pub(super) struct Known<'a> {
     graph: &'a Graph,
     snapshot: &'a Snapshot,
@@ -107,11 +110,11 @@ pub(super) struct Known<'a> {
     symbols: HashMap<u32, Option<Rc<Symbols>>>,
     seen: HashMap<u32, Rc<Seen>>,
     names: HashMap<u32, Rc<HashSet<String>>>,
-    behind: HashMap<u32, Rc<Bits>>,
+    behind: HashMap<u32, Rc<BitSet>>,
     renamed: HashMap<u32, Rc<Vec<Renamed>>>,
     aliases: HashMap<u32, Rc<Aliases>>,
     named: HashMap<String, Rc<Named>>,
-    /// Steps through files that hand names on.
+    /// Number of steps through re-exporting files.
     pub(super) handed: usize,
 }
 
@@ -140,12 +143,12 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The family of languages that a file belongs to.
+    /// Returns a file's family of languages.
     pub(super) fn family(&self, file: u32) -> Option<u8> {
         names::family(self.graph.node(file)?.language)
     }
 
-    /// What a file defines; nothing where names tell nothing of it.
+    /// Returns a file's symbols; `None` if names say nothing about it.
     pub(super) fn symbols(&mut self, file: u32) -> Option<Rc<Symbols>> {
         if let Some(known) = self.symbols.get(&file) {
             return known.clone();
@@ -169,18 +172,18 @@ impl<'a> Known<'a> {
         Rc::clone(self.imports.entry(file).or_insert_with(|| Rc::new(read().unwrap_or_default())))
     }
 
-    /// Whether what a file brings in on a line has no name of its own.
+    /// Returns true if an import on a line brings in something without a name.
     pub(super) fn brings_unnamed(&mut self, file: u32, line: u32) -> bool {
         let imports = self.imports(file);
         imports.iter().any(|import| import.line == line && import.names.iter().any(|name| name == UNNAMED))
     }
 
-    /// Whether a file brings in all that there is of something.
+    /// Returns true if a file imports all names of another one.
     pub(super) fn brings_all(&mut self, file: u32) -> bool {
         self.imports(file).iter().any(is_whole)
     }
 
-    /// Of the lines in which a file uses a name, those in which it only imports it.
+    /// Returns those of a name's lines in a file that only import it.
     pub(super) fn imported_at(&mut self, file: u32, name: &str, lines: &[u32]) -> Vec<u32> {
         let (imports, ends) = (self.imports(file), self.ends(file));
         let lists = |import: &Import| {
@@ -194,7 +197,7 @@ impl<'a> Known<'a> {
         imports.iter().zip(&*ends).filter_map(line).collect()
     }
 
-    /// The last lines of a file's imports: a listed name stands where it is used for the first time from there on.
+    /// Returns the last lines of a file's imports: a listed name is at its first use from there on.
     pub(super) fn ends(&mut self, file: u32) -> Rc<Vec<u32>> {
         if let Some(known) = self.ends.get(&file) {
             return Rc::clone(known);
@@ -218,7 +221,8 @@ impl<'a> Known<'a> {
         ends
     }
 
-    /// What one comes in by to what a file defines: names, and what the file is called as a module.
+    /// Returns the names by which users enter a file: its definitions, and its own name as a
+    /// module.
     fn names(&mut self, file: u32) -> Rc<HashSet<String>> {
         if let Some(known) = self.names.get(&file) {
             return Rc::clone(known);
@@ -236,7 +240,7 @@ impl<'a> Known<'a> {
         names
     }
 
-    /// Whether others can have by a file what another one defines.
+    /// Returns true if other files can get another file's names through a file.
     pub(super) fn hands_on(&mut self, file: u32, other: u32) -> bool {
         match self.graph.node(file).and_then(|node| node.language) {
             Some(
@@ -257,7 +261,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Who sees what a file defines.
+    /// Returns the files that see a file's names.
     pub(super) fn seen(&mut self, file: u32) -> Rc<Seen> {
         if let Some(known) = self.seen.get(&file) {
             return Rc::clone(known);
@@ -296,8 +300,8 @@ impl<'a> Known<'a> {
         seen
     }
 
-    /// Whether a file that uses nothing of another one imports it for the sake of something else: a file that the same
-    /// line brings in, or, `behind` it, one that it imports.
+    /// Returns true if a file that uses no name of another one imports it for the sake of something
+    /// else: a file that the same line imports, or one that this imports (`behind`).
     pub(super) fn wants_another(&mut self, file: u32, other: u32, behind: bool) -> bool {
         let graph = self.graph;
         let line = graph.edge(file, other).map_or(0, |edge| edge.line);
@@ -312,11 +316,11 @@ impl<'a> Known<'a> {
         graph.edges(file).iter().filter(wanted).any(|edge| edge.line == 0 && files.contains(edge.to))
     }
 
-    /// The files that one imports, and those that these do.
-    fn behind(&mut self, file: u32) -> Rc<Bits> {
+    /// Returns the files that one imports, and those that these import.
+    fn behind(&mut self, file: u32) -> Rc<BitSet> {
         let graph = self.graph;
         let look = || {
-            let (mut files, mut level, mut count) = (Bits::default(), vec![file], 0);
+            let (mut files, mut level, mut count) = (BitSet::default(), vec![file], 0);
             for _ in 0..BEHIND {
                 for here in std::mem::take(&mut level) {
                     for edge in graph.edges(here).iter().filter(|edge| edge.line > 0) {
@@ -333,7 +337,7 @@ impl<'a> Known<'a> {
         Rc::clone(self.behind.entry(file).or_insert_with(look))
     }
 
-    /// Who defines a name and who uses it.
+    /// Returns the definers and users of a name.
     pub(super) fn named(&mut self, name: &str) -> Rc<Named> {
         if let Some(known) = self.named.get(name) {
             return Rc::clone(known);
@@ -344,7 +348,7 @@ impl<'a> Known<'a> {
         named
     }
 
-    /// Files that define a name.
+    /// Returns the files that define a name.
     fn definers(&mut self, name: &str) -> Vec<u32> {
         let mut places: Vec<(u32, u32)> = Vec::new();
         self.snapshot.defined(name, |symbol| {
@@ -372,7 +376,7 @@ impl<'a> Known<'a> {
         definers
     }
 
-    /// The files that use a name, by path.
+    /// Returns the files that use a name, by path.
     fn uses(&self, name: &str) -> Vec<(u32, Vec<u32>)> {
         let mut uses: Vec<(u32, Vec<u32>)> = Vec::new();
         self.snapshot.used(name, |file, line| {
@@ -390,15 +394,16 @@ impl<'a> Known<'a> {
         uses
     }
 
-    /// Whether a name that others define too is one of theirs for a file: it imports one of them, and not this one.
+    /// Returns true if a name with several definers means another one of them in a file: it imports
+    /// that one, and not this one.
     pub(super) fn imports_another(&self, user: u32, file: u32, others: &[u32]) -> bool {
         let imports =
             |other: u32| self.graph.edge(user, other).is_some_and(|edge| edge.line > 0 && !edge.part);
         !others.is_empty() && !imports(file) && others.iter().any(|other| imports(*other))
     }
 
-    /// By a name of what a file defines or imports: what others call it to whom it is handed on, and the files that give it
-    /// those names, with the file itself.
+    /// Returns, for each name that a file defines or imports, its aliases where it is re-exported,
+    /// and the files that define the aliases, with the file itself.
     pub(super) fn aliases(&mut self, file: u32) -> Rc<Aliases> {
         if let Some(known) = self.aliases.get(&file) {
             return Rc::clone(known);
@@ -418,7 +423,8 @@ impl<'a> Known<'a> {
         aliases
     }
 
-    /// The names by which others have what a file imports; nothing where they may have all of it, by the file's own name.
+    /// Returns the names by which other files get a file's imports; `None` if they may get all of
+    /// it, by the file's own name.
     pub(super) fn taken_from(&mut self, file: u32) -> Option<HashSet<String>> {
         let graph = self.graph;
         let mut taken = HashSet::new();
@@ -434,7 +440,7 @@ impl<'a> Known<'a> {
         Some(taken)
     }
 
-    /// Other names that a file gives to what it imports.
+    /// Returns aliases that a file defines for its imports.
     pub(super) fn renamed(&mut self, file: u32) -> Rc<Vec<Renamed>> {
         if let Some(known) = self.renamed.get(&file) {
             return Rc::clone(known);
@@ -444,7 +450,7 @@ impl<'a> Known<'a> {
         found
     }
 
-    /// Names in a file's imports that they don't list, and that nothing is defined by.
+    /// Returns names in a file's imports that aren't listed, and have no definition.
     fn find_renamed(&mut self, file: u32) -> Option<Vec<Renamed>> {
         let imports = self.imports(file);
         if imports.iter().all(|import| import.names.is_empty()) {
@@ -485,12 +491,12 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Whether all is brought in that there is.
+/// Returns true if everything is imported.
 fn is_whole(import: &Import) -> bool {
     import.names.iter().any(|name| name == ALL)
 }
 
-/// What a file is called as a module.
+/// Returns a file's name as a module.
 fn module(path: &str) -> &str {
     let name = last(path).split('.').next().unwrap_or_default();
     if matches!(name, "__init__" | "mod" | "index") { last(parent(path)) } else { name }

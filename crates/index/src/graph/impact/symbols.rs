@@ -1,6 +1,6 @@
-//! What a file defines, for those who ask where a line lies and what belongs to what.
+//! The symbols of a file, by line and by nesting.
 
-use journeyman_syntax::outline::Kind;
+use journeyman_syntax::outline::SymbolKind;
 
 use crate::graph::names::{Role, is_type, role};
 use crate::snapshot::FileView;
@@ -9,11 +9,11 @@ use crate::snapshot::FileView;
 #[derive(Debug)]
 pub(super) struct Symbol {
     pub(super) name: String,
-    pub(super) kind: Kind,
-    /// It lies in a function.
+    pub(super) kind: SymbolKind,
+    /// True if it is defined inside a function.
     local: bool,
     first: u32,
-    /// The line behind it.
+    /// The line after it.
     end: u32,
     inside: Option<u32>,
     /// The type that it belongs to, where that doesn't enclose it.
@@ -27,7 +27,7 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    /// The symbols of a file; nothing where there are more than `most`.
+    /// Reads the symbols of a file; `None` if there are more than `most`.
     pub(super) fn of(view: &FileView<'_>, most: u32) -> Option<Self> {
         let record = &view.record;
         if record.symbols > most {
@@ -58,29 +58,30 @@ impl Symbols {
         (0..).zip(&self.all)
     }
 
-    /// The innermost symbol at a line that has a meaning to others; none for what stands in the file itself, or in a module.
+    /// Returns the innermost symbol at a line that other files can use; `None` at file level, or in
+    /// a module.
     pub(super) fn at(&self, line: u32) -> Option<u32> {
-        // They stand in the order of their first lines, outer ones first.
+        // Sorted by their first lines, outer ones first.
         let behind = self.all.partition_point(|symbol| symbol.first <= line);
         let before = self.all.get(..behind).unwrap_or_default();
         let innermost = before.iter().rposition(|symbol| line < symbol.end).map(|own| own as u32);
         self.meant(innermost?)
     }
 
-    /// A symbol, or what it is a part of if it is inside of a function.
+    /// Returns a symbol, or the function that it is defined in.
     fn meant(&self, own: u32) -> Option<u32> {
         let mut here = own;
-        // What encloses comes before.
+        // Enclosing symbols come before.
         loop {
             let symbol = self.get(here)?;
-            if !symbol.local && symbol.kind != Kind::Module && role(symbol.kind).is_some() {
+            if !symbol.local && symbol.kind != SymbolKind::Module && role(symbol.kind).is_some() {
                 return Some(here);
             }
             here = symbol.inside.filter(|inside| *inside < here)?;
         }
     }
 
-    /// Whether a symbol is one of the name, as letters are written, that others can use.
+    /// Returns true for a usable symbol of the name, in exact case.
     pub(super) fn defines(&self, own: u32, name: &str) -> bool {
         self.get(own).is_some_and(|symbol| {
             symbol.name == name
@@ -89,17 +90,17 @@ impl Symbols {
         })
     }
 
-    /// Whether anything here has a meaning to others.
+    /// Returns true if any symbol is usable from other files.
     pub(super) fn has_own(&self) -> bool {
         (0..self.all.len() as u32).any(|own| self.is_own(own))
     }
 
-    /// Whether a symbol is one that others can use.
+    /// Returns true if a symbol is usable from other files.
     pub(super) fn is_own(&self, own: u32) -> bool {
         self.meant(own) == Some(own)
     }
 
-    /// The type that a symbol is a member of, by its number if it is enclosed by it, and by name.
+    /// Returns the type of a member, by its number if that encloses it, and by name.
     pub(super) fn owner(&self, own: u32) -> Option<(Option<u32>, &str)> {
         let symbol = self.get(own)?;
         if let Some(outer) = &symbol.outer {
@@ -110,14 +111,14 @@ impl Symbols {
         is_type(outer.kind).then_some((Some(inside), outer.name.as_str()))
     }
 
-    /// The types that are defined here by a name.
+    /// Returns the types defined here with a name.
     pub(super) fn types_called(&self, name: &str) -> impl Iterator<Item = u32> {
         let is_meant =
-            move |symbol: &Symbol| symbol.name == name && is_type(symbol.kind) && symbol.kind != Kind::Impl;
+            move |symbol: &Symbol| symbol.name == name && is_type(symbol.kind) && symbol.kind != SymbolKind::Impl;
         self.iter().filter(move |(_, symbol)| is_meant(symbol)).map(|(own, _)| own)
     }
 
-    /// The members of a type that the file has, by its number.
+    /// Returns the members of a type in this file, by its number.
     pub(super) fn members(&self, own: u32) -> Vec<u32> {
         let Some(name) = self.get(own).map(|symbol| symbol.name.as_str()) else { return Vec::new() };
         let is_member =

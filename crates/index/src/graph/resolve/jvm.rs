@@ -1,4 +1,4 @@
-//! Java, Kotlin and Scala: a type is a file in the folder of its package, under a root that nobody has to name.
+//! Java, Kotlin and Scala: a type is a file in the folder of its package, under any root.
 
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
@@ -6,7 +6,7 @@ use journeyman_syntax::language::Language;
 use super::{Look, Meant, join, or_package};
 
 const ENDINGS: [&str; 3] = [".java", ".kt", ".scala"];
-/// Parts of a name that are taken for types in one another and members.
+/// Maximum parts of a name that are tried as nested types and members.
 const MAX_INNER: usize = 3;
 
 impl Look<'_> {
@@ -39,7 +39,7 @@ impl Look<'_> {
         or_package(files, &package)
     }
 
-    /// The file of a type: `name` in a package, or the last part of a path.
+    /// Returns the file of a type: `name` in a package, or the last part of a path.
     fn type_file(&mut self, parts: &[&str], name: Option<&str>) -> Vec<String> {
         let path: Vec<&str> = parts.iter().copied().chain(name).collect();
         if path.len() < 2 {
@@ -59,12 +59,12 @@ impl Look<'_> {
         folders.iter().flat_map(|folder| self.inside(folder, &ENDINGS)).collect()
     }
 
-    /// `using A.B`: the folders whose path, with dots for slashes, ends so.
+    /// Resolves `using A.B`: the folders whose path, with dots for slashes, ends so.
     pub(super) fn csharp(&mut self, import: &Import) -> Meant {
         let name = import.target.as_str();
         let parts: Vec<&str> = name.split('.').collect();
         let mut folders = Vec::new();
-        // A folder may carry several parts in its name.
+        // A folder's name may have several parts.
         for long in 1..=parts.len().min(6) {
             let end = parts.get(parts.len() - long..).unwrap_or_default().join(".");
             folders.extend(self.folders(&end));
@@ -76,7 +76,7 @@ impl Look<'_> {
         folders.retain(fits);
         let mut files: Vec<String> =
             folders.iter().flat_map(|folder| self.inside(folder, &[".cs"])).collect();
-        // A type that is named with its namespace.
+        // A type qualified by its namespace.
         if files.is_empty()
             && let Some((last, outer)) = parts.split_last().filter(|(_, outer)| !outer.is_empty())
         {
@@ -90,7 +90,7 @@ impl Look<'_> {
         or_package(files, parts.first().copied().unwrap_or_default())
     }
 
-    /// `import A`: the folder of a target.
+    /// Resolves Swift's `import A`: the folder of a target.
     pub(super) fn swift(&mut self, import: &Import) -> Meant {
         let mut files = Vec::new();
         for folder in self.folders(&import.target) {

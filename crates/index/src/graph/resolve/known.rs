@@ -1,22 +1,22 @@
-//! The paths that a project has, and the places where one was looked for.
+//! The paths of a project, and keys of looked-up places.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The paths of a project: `/` between their parts, none at their beginning.
+/// The paths of a project, without a leading `/`.
 pub trait Paths {
-    /// Whether there is such a file.
+    /// Returns true if there is such a file.
     fn has(&self, path: &str) -> bool;
-    /// Whether any file lies in a folder, or in one beneath it.
+    /// Returns true if a folder has files at any depth.
     fn any_beneath(&self, folder: &str) -> bool;
-    /// Each file right in a folder; the root is empty.
+    /// Calls `visit` with each file right in a folder; the root is empty.
     fn inside(&self, folder: &str, visit: &mut dyn FnMut(&str));
-    /// Each file whose last part is this.
+    /// Calls `visit` with each file of a name.
     fn named(&self, name: &str, visit: &mut dyn FnMut(&str));
-    /// Each folder whose last part is this and that has files right in it.
+    /// Calls `visit` with each folder of a name that has files right in it.
     fn folders(&self, name: &str, visit: &mut dyn FnMut(&str));
 }
 
-/// A place where was looked. Numbers that stay the same: they may be kept.
+/// The key of a looked-up place: a stable number that may be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u64);
 
@@ -29,7 +29,7 @@ impl Key {
         Self::of(b'f', path)
     }
 
-    /// A folder that nothing lies in, however deep.
+    /// A folder without files at any depth.
     pub(super) fn beneath(path: &str) -> Self {
         Self::of(b'b', path)
     }
@@ -42,14 +42,14 @@ impl Key {
         Self::of(b'd', name)
     }
 
-    /// FNV-1a of 64 bits. Two places with one key cost a look in vain, no more.
+    /// FNV-1a of 64 bits. A collision only costs a needless resolution.
     fn of(sort: u8, text: &str) -> Self {
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         Self(text.bytes().fold(step(0xcbf2_9ce4_8422_2325, sort), step))
     }
 }
 
-/// The places that a file's coming or going changes: whoever looked at one of them is to be resolved again.
+/// Returns the keys of the places that a file's appearance or disappearance changes.
 pub fn touched(path: &str) -> impl Iterator<Item = Key> {
     let folder = super::parent(path);
     let own = [
@@ -65,21 +65,21 @@ pub fn touched(path: &str) -> impl Iterator<Item = Key> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     folders: BTreeMap<String, BTreeSet<String>>,
-    /// By a file's name, its folders.
+    /// By file name, its folders.
     names: BTreeMap<String, BTreeSet<String>>,
     /// By a folder's name, the folders.
     folder_names: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Known {
-    /// These paths.
+    /// Creates the set of these paths.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
         let mut known = Self::default();
         paths.into_iter().for_each(|path| known.add(path));
         known
     }
 
-    /// A file has come.
+    /// Adds a file.
     pub fn add(&mut self, path: &str) {
         let (folder, name) = (super::parent(path).to_owned(), super::last(path).to_owned());
         self.names.entry(name.clone()).or_default().insert(folder.clone());
@@ -87,7 +87,7 @@ impl Known {
         self.folders.entry(folder).or_default().insert(name);
     }
 
-    /// A file has gone.
+    /// Removes a file.
     pub fn remove(&mut self, path: &str) {
         let (folder, name) = (super::parent(path), super::last(path));
         remove(&mut self.names, name, folder);

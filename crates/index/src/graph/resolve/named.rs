@@ -1,11 +1,11 @@
-//! Go, PHP and Ruby: names that lead to folders by what the project says or by custom.
+//! Go, PHP and Ruby: names that lead to folders by settings or by convention.
 
 use journeyman_syntax::imports::Import;
 
 use super::{Look, Meant, around, found, join, or_package};
 
 impl Look<'_> {
-    /// A package is a folder: all of its files but the tests.
+    /// A package is a folder: all of its files except tests.
     pub(super) fn go(&mut self, import: &Import) -> Meant {
         let path = import.target.as_str();
         if import.relative {
@@ -28,7 +28,7 @@ impl Look<'_> {
                 folders.extend(replaced.map(|replaced| (name.len(), replaced)));
             }
         }
-        // The longest name that fits is the module.
+        // The module with the longest fitting name.
         folders.sort_by_key(|(long, _)| std::cmp::Reverse(*long));
         folders.push((0, format!("vendor/{path}")));
         for (_, folder) in folders {
@@ -68,7 +68,7 @@ impl Look<'_> {
             }
         }
         let parts: Vec<&str> = name.split('\\').collect();
-        // Where nothing is said, as much of the name as fits one file, but never the class alone.
+        // Without settings: as much of the name as fits one file, but never the class alone.
         for from in 0..parts.len().saturating_sub(1) {
             let end = parts.get(from..).unwrap_or_default().join("/");
             let files = self.ending(&format!("{end}.php"));

@@ -1,16 +1,16 @@
-//! Files that are named by their path: headers, style sheets, pages, documents, scripts of the shell.
+//! Files imported by path: headers, style sheets, pages, documents, shell scripts.
 
 use journeyman_syntax::imports::Import;
 
 use super::{Look, Meant, around, join, last};
 
-/// Folders that headers are looked for in, from each folder around.
+/// Names of header folders, looked up in each enclosing folder.
 const INCLUDES: [&str; 4] = ["", "include", "src", "inc"];
-/// What is meant where a link leads to a folder.
+/// Files that a link to a folder means.
 const INDEXES: [&str; 4] = ["README.md", "index.md", "index.html", "index.rst"];
 
 impl Look<'_> {
-    /// `"x"` is looked for beside the file first; `<x>` only where headers lie.
+    /// `"x"` is looked up beside the file first; `<x>` only in header folders.
     pub(super) fn include(&mut self, import: &Import) -> Meant {
         let target = import.target.as_str();
         if import.relative
@@ -26,7 +26,7 @@ impl Look<'_> {
                 }
             }
         }
-        // A single name in angles is the system's, unless a folder of headers has it.
+        // A single name in angle brackets is the system's, unless a header folder has it.
         let plain = target.trim_start_matches("../").trim_start_matches("./");
         let end = if import.relative || plain.contains('/') {
             plain.to_owned()
@@ -37,18 +37,18 @@ impl Look<'_> {
         match self.nearest(files).as_slice() {
             [only] => Meant::Files(vec![only.clone()]),
             [] if !import.relative => Meant::Package(target.to_owned()),
-            // Which of several isn't to be known.
+            // The header is ambiguous.
             _ => Meant::Nothing,
         }
     }
 
-    /// A path from the file's folder, or from the root of the project.
+    /// Resolves a path from the file's folder, or from the root of the project.
     pub(super) fn linked(&mut self, import: &Import) -> Meant {
         let target = import.target.as_str();
         let rooted = target.strip_prefix('/');
         let mut folders = vec![self.folder.to_owned()];
         match rooted {
-            // A page's root may be any folder around it.
+            // A page's root may be any enclosing folder.
             Some(_) => {
                 folders = around(self.folder)
                     .flat_map(|folder| [Some(folder.to_owned()), join(folder, "public")])

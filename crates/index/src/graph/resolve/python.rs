@@ -1,4 +1,4 @@
-//! Python: modules are files, packages are folders, and roots are what nobody says.
+//! Python: modules are files, packages are folders, and source roots are guessed.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use journeyman_syntax::imports::Import;
 
 use super::{Look, Meant, around, found, join, or_package, parent};
 
-/// Where packages often lie.
+/// Names of common source folders.
 const ROOTS: [&str; 4] = ["", "src", "lib", "python"];
 
 impl Look<'_> {
@@ -27,7 +27,7 @@ impl Look<'_> {
                 return Meant::Files(files);
             }
         }
-        // A root that nobody named: the only place where the whole path fits.
+        // An unknown root: the only place where the whole path fits.
         if parts.len() > 1 {
             let whole = parts.join("/");
             let mut files = self.ending(&format!("{whole}.py"));
@@ -39,13 +39,13 @@ impl Look<'_> {
         Meant::Package(first.to_owned())
     }
 
-    /// Folders that absolute imports may begin at, the nearest first.
+    /// Returns possible roots of absolute imports, the nearest first.
     fn roots(&mut self) -> Rc<[String]> {
         if let Some(roots) = &self.roots {
             return Rc::clone(roots);
         }
         let mut roots = Vec::new();
-        // The folder around the outermost package that the file is in.
+        // The folder around the file's outermost package.
         let inner: Vec<String> = around(self.folder).map(str::to_owned).collect();
         let outside =
             inner.iter().find(|folder| self.first(folder, ["__init__.py", "__init__.pyi"]).is_none());
@@ -61,7 +61,8 @@ impl Look<'_> {
         roots
     }
 
-    /// The files of a module and of the modules that are named in it. At least its first part has to be there.
+    /// Returns the files of a module and of the modules imported from it. At least its first part
+    /// must exist.
     fn module(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
         let Some(folder) = join(root, &parts.join("/")) else { return Vec::new() };
         let mut files = Vec::new();
@@ -76,7 +77,7 @@ impl Look<'_> {
         if !others {
             return files;
         }
-        // A path may go on into what a module defines.
+        // A path may continue into a module's definitions.
         for long in (1..=parts.len()).rev() {
             let (Some((name, outer)), true) =
                 (parts.get(..long).and_then(<[_]>::split_last), long + 1 >= parts.len())

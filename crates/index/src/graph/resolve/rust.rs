@@ -1,10 +1,10 @@
-//! Rust: modules are files, by their place.
+//! Rust: modules are files, by their position.
 
 use journeyman_syntax::imports::Import;
 
 use super::{Look, Meant, around, found, join, last, or_package, parent};
 
-/// Files that a target of a crate may begin with.
+/// Root files of crate targets.
 const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
 
 impl Look<'_> {
@@ -33,7 +33,8 @@ impl Look<'_> {
         }
     }
 
-    /// A path that begins with a name: a module beside, a crate of the project, or somebody else's.
+    /// Resolves a path that begins with a name: a sibling module, a crate of the project, or a
+    /// third-party one.
     fn named_crate(&mut self, first: &str, rest: &[&str], import: &Import) -> Meant {
         let own = around(self.folder).find_map(|folder| self.settings.crates.get(folder));
         let name = own.and_then(|own| own.renamed.get(first)).map_or(first, String::as_str).to_owned();
@@ -42,7 +43,7 @@ impl Look<'_> {
             let library = one.library.as_deref().unwrap_or("src/lib.rs");
             let root = join(folder, library).unwrap_or_default();
             let mut files = self.modules(parent(&root), rest, &import.names);
-            // What isn't a module of its own is re-exported or defined at the beginning.
+            // A name that isn't a module is defined or re-exported at the crate's root.
             if files.is_empty() {
                 files.extend(self.file(root));
             }
@@ -60,21 +61,21 @@ impl Look<'_> {
         Meant::Package(first.to_owned())
     }
 
-    /// The folder in which the modules of this file lie.
+    /// Returns the folder of the file's submodules.
     fn module_folder(&self) -> String {
         let stem = last(self.path).trim_end_matches(".rs");
         let begins = matches!(stem, "mod" | "lib" | "main" | "build") || self.is_target();
         if begins { self.folder.to_owned() } else { join(self.folder, stem).unwrap_or_default() }
     }
 
-    /// Whether the file is a test, an example or a program by itself.
+    /// Returns true if the file is a test, an example or a program of its own.
     fn is_target(&self) -> bool {
         matches!(last(self.folder), "tests" | "examples" | "benches" | "bin")
             && (self.settings.crates.contains_key(parent(self.folder))
                 || last(self.folder) == "bin" && last(parent(self.folder)) == "src")
     }
 
-    /// The folder in which the modules of this file's crate lie.
+    /// Returns the folder of the modules of the file's crate.
     fn crate_root(&mut self) -> String {
         if self.is_target() {
             return self.folder.to_owned();
@@ -83,7 +84,7 @@ impl Look<'_> {
             around(self.folder).find(|folder| self.settings.crates.contains_key(*folder)).map(str::to_owned);
         if let Some(folder) = own {
             let library = self.settings.crates.get(&folder).and_then(|one| one.library.clone());
-            // `tests/x/main.rs` is a crate by itself.
+            // `tests/x/main.rs` is a crate of its own.
             let inside = self.path.get(folder.len()..).unwrap_or_default().trim_start_matches('/').to_owned();
             let mut parts = inside.split('/');
             if let (Some(kind @ ("tests" | "examples" | "benches")), Some(name), Some(_)) =
@@ -101,18 +102,18 @@ impl Look<'_> {
             .unwrap_or_else(|| self.folder.to_owned())
     }
 
-    /// The file of a module in a folder of modules, and the folder of its own.
+    /// Returns the file of a module in a folder, and the folder of its submodules.
     fn step(&mut self, folder: &str, name: &str) -> Option<(String, String)> {
         let file = self.first(folder, [format!("{name}.rs").as_str(), format!("{name}/mod.rs").as_str()])?;
         Some((file, join(folder, name)?))
     }
 
-    /// The files of the deepest modules that a path and the names in it lead to.
+    /// Returns the files of the deepest modules that a path and its names lead to.
     fn modules(&mut self, root: &str, parts: &[&str], names: &[String]) -> Vec<String> {
         let (mut folder, mut file) = (root.to_owned(), None);
         for part in parts.iter().take(64) {
             let Some((next, inner)) = self.step(&folder, part) else {
-                // The rest is a type, or a module that is written out.
+                // The rest is an item, or an inline module.
                 let own = file.or_else(|| self.owner(root));
                 return own.into_iter().collect();
             };
@@ -132,7 +133,7 @@ impl Look<'_> {
         files
     }
 
-    /// The file whose modules lie in a folder.
+    /// Returns the file whose modules are in a folder.
     fn owner(&mut self, folder: &str) -> Option<String> {
         let beside = format!("{folder}.rs");
         self.first(folder, ["mod.rs", "lib.rs", "main.rs"]).or_else(|| self.file(beside))

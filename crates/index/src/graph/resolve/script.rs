@@ -1,18 +1,18 @@
-//! JavaScript and TypeScript: paths without endings, aliases, packages of the same repository.
+//! JavaScript and TypeScript: paths without extensions, aliases, packages of the same repository.
 
 use journeyman_syntax::imports::Import;
 
 use super::settings::Package;
 use super::{Look, Meant, around, found, join, or_package};
 
-/// What may be left out at a path's end, the likeliest first.
+/// Extensions that may be left out, the likeliest first.
 const ENDINGS: [&str; 13] = [
     ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".d.ts", ".json", ".vue", ".svelte", ".css",
 ];
-/// What a written ending may stand for: TypeScript imports what it will become.
+/// Source extensions for a written extension: TypeScript imports by the compiled name.
 const WRITTEN: [(&str, &[&str]); 4] =
     [(".js", &[".ts", ".tsx", ".jsx"]), (".jsx", &[".tsx"]), (".mjs", &[".mts"]), (".cjs", &[".cts"])];
-/// Folders that a build writes to and the one that it reads from.
+/// Folders of build output and of their sources.
 const BUILT: [&str; 5] = ["dist", "lib", "build", "out", "esm"];
 
 impl Look<'_> {
@@ -43,7 +43,7 @@ impl Look<'_> {
         or_package(file.into_iter().collect(), &package)
     }
 
-    /// By the aliases of the nearest `tsconfig.json`.
+    /// Resolves by the aliases of the nearest `tsconfig.json`.
     fn alias(&mut self, target: &str) -> Option<String> {
         let aliases = self.settings.aliases(self.folder);
         let mut fitting: Vec<(usize, Vec<String>)> = Vec::new();
@@ -62,7 +62,7 @@ impl Look<'_> {
                 ));
             }
         }
-        // The longest beginning counts.
+        // The longest prefix counts.
         fitting.sort_by_key(|(long, _)| std::cmp::Reverse(*long));
         let mut places = fitting.into_iter().flat_map(|(_, places)| places);
         places
@@ -70,7 +70,8 @@ impl Look<'_> {
             .or_else(|| aliases.base.and_then(|base| self.script_file(&base, target)))
     }
 
-    /// A package of the same repository, the own one's names with `#`, and a package by its own name.
+    /// Resolves a package of the same repository, a `#` import of the own package, and a package by
+    /// its own name.
     fn workspace(&mut self, target: &str) -> Option<String> {
         let settings = self.settings;
         if target.starts_with('#') {
@@ -107,7 +108,7 @@ impl Look<'_> {
         self.script_file(folder, &inside).or_else(|| self.script_file(folder, &source))
     }
 
-    /// By what a package says that it exports.
+    /// Resolves by a package's exports.
     fn exported(&mut self, folder: &str, package: &Package, name: &str) -> Option<String> {
         for (pattern, targets) in &package.exports {
             let inside = match pattern.split_once('*') {
@@ -123,7 +124,7 @@ impl Look<'_> {
         None
     }
 
-    /// A file of a package, or what it is built from.
+    /// Returns a file of a package, or its source.
     fn built(&mut self, folder: &str, entry: &str) -> Option<String> {
         if let Some(file) = self.script_file(folder, entry) {
             return Some(file);
@@ -140,7 +141,7 @@ impl Look<'_> {
         self.script_file(folder, &format!("src/{stem}")).or_else(|| self.script_file(folder, stem))
     }
 
-    /// `@/x` and `~/x`, which builders are told and nobody else.
+    /// Resolves `@/x` and `~/x`, aliases that only bundlers know.
     fn usual_alias(&mut self, target: &str) -> Option<String> {
         let inside = target.strip_prefix("@/").or_else(|| target.strip_prefix("~/"))?;
         let settings = self.settings;
@@ -150,7 +151,7 @@ impl Look<'_> {
         self.script_file(folder, &source).or_else(|| self.script_file(folder, inside))
     }
 
-    /// A file whose ending may be left out, or a folder with an index.
+    /// Returns a file whose extension may be left out, or a folder's index file.
     fn script_file(&mut self, folder: &str, target: &str) -> Option<String> {
         let path = join(folder, target)?;
         if let Some(file) = self.file(path.clone()) {

@@ -1,20 +1,21 @@
-//! What the project's own configuration says of names: crates, packages, aliases.
+//! Settings of the project that define names: crates, packages, aliases.
 //!
-//! The files are the project's and so hostile: they are read as data, within bounds, and what can't be read says nothing.
+//! The files come from the project, so they are untrusted: they are read as data, within bounds,
+//! and unreadable ones are ignored.
 
 use std::collections::BTreeMap;
 
 use journeyman_syntax::language::Language;
 use serde_json::Value;
 
-/// Bytes of one file of settings that are read.
+/// Maximum bytes of a settings file.
 const MAX_BYTES: usize = 1 << 20;
-/// Entries of one kind that a file may have.
+/// Maximum entries of one kind in a file.
 const MAX_ENTRIES: usize = 1_000;
-/// Files that one configuration may be built on, one on the other.
+/// Maximum length of a chain of extended configurations.
 const MAX_EXTENDS: usize = 8;
 
-/// What the files of settings say that are known, by their path.
+/// The known settings files, by path.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
     /// By folder.
@@ -29,11 +30,11 @@ pub struct Settings {
 /// A crate of Rust.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Crate {
-    /// As it is written in code.
+    /// Its name in code.
     pub(super) name: String,
-    /// The file that its library begins with, from the crate's folder.
+    /// The root file of its library, from the crate's folder.
     pub(super) library: Option<String>,
-    /// Other names by which its code calls crates.
+    /// Names of renamed dependencies.
     pub(super) renamed: BTreeMap<String, String>,
 }
 
@@ -41,9 +42,9 @@ pub(super) struct Crate {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Package {
     pub(super) name: String,
-    /// What may be the file that it begins with, the likeliest first.
+    /// Candidates for its entry file, the likeliest first.
     pub(super) entries: Vec<String>,
-    /// What it exports under a name that begins with `.`, and what it calls by one with `#`.
+    /// Its exports, beginning with `.`, and its internal imports, beginning with `#`.
     pub(super) exports: Vec<(String, Vec<String>)>,
 }
 
@@ -51,11 +52,11 @@ pub(super) struct Package {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct GoModule {
     pub(super) name: String,
-    /// What is replaced by a folder.
+    /// Modules that are replaced by a folder.
     pub(super) replaced: Vec<(String, String)>,
 }
 
-/// What a `tsconfig.json` says.
+/// The content of a `tsconfig.json`.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Script {
     base: Option<String>,
@@ -63,17 +64,17 @@ struct Script {
     extends: Vec<String>,
 }
 
-/// What holds for the files under a `tsconfig.json`, with what it is built on.
+/// The effective settings under a `tsconfig.json`, including those it extends.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Aliases {
-    /// The folder that names are looked for in.
+    /// The base folder of names.
     pub(super) base: Option<String>,
-    /// Patterns with at most one `*`, and what they stand for, from the root of the project.
+    /// Patterns with at most one `*`, and their targets, from the root of the project.
     pub(super) aliases: Vec<(String, Vec<String>)>,
 }
 
 impl Settings {
-    /// The languages whose names a file speaks of; none for files that aren't settings.
+    /// Returns the languages that a settings file concerns; none for other files.
     #[must_use]
     pub fn concerns(path: &str) -> &'static [Language] {
         match super::last(path) {
@@ -86,7 +87,7 @@ impl Settings {
         }
     }
 
-    /// Takes a file in, in place of what was known of it. What can't be read says nothing.
+    /// Reads a file and replaces its earlier settings. Unreadable ones are ignored.
     pub fn put(&mut self, path: &str, text: &str) {
         self.remove(path);
         if text.len() > MAX_BYTES {
@@ -122,7 +123,7 @@ impl Settings {
         }
     }
 
-    /// A file is gone.
+    /// Removes a file's settings.
     pub fn remove(&mut self, path: &str) {
         let folder = super::parent(path);
         match super::last(path) {
@@ -134,7 +135,8 @@ impl Settings {
         }
     }
 
-    /// What holds for the scripts in a folder: the nearest configuration, with what it is built on.
+    /// Returns the effective settings for the scripts in a folder: the nearest configuration,
+    /// including those it extends.
     pub(super) fn aliases(&self, folder: &str) -> Aliases {
         let mut aliases = Aliases::default();
         let nearest = super::around(folder).find_map(|folder| {
@@ -206,7 +208,7 @@ fn package(value: &Value) -> Package {
     }
 }
 
-/// All files that conditions may lead to.
+/// Returns all files that conditions may lead to.
 fn targets(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![value];
@@ -284,7 +286,7 @@ fn script(value: &Value, folder: &str) -> Script {
     Script { base, aliases, extends: extends.into_iter().filter(|name| name.starts_with('.')).collect() }
 }
 
-/// JSON without the comments and the commas before a closing bracket that these files may have.
+/// Parses JSON without comments and trailing commas, which these files may have.
 fn plain_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.trim_start_matches('\u{feff}');

@@ -1,27 +1,27 @@
-//! The numbers of a model, checked once and read where they lie.
+//! The tensors of a model, checked once and read in place.
 
 use safetensors::{Dtype, SafeTensors};
 
 use super::super::MAX_DIMENSIONS;
 
-/// Names that the table of vectors has, by who wrote it.
+/// Names of the table of vectors in the different layouts.
 const TABLES: [&str; 3] = ["embeddings", "embedding.weight", "0"];
 
-/// A table of rows, and what is said of tokens.
+/// A table of rows, and the data of tokens.
 pub(super) struct Tensors {
     bytes: Vec<u8>,
-    /// Where the table begins in them.
+    /// Offset of the table.
     start: usize,
-    kind: Kind,
+    kind: ElementType,
     rows: usize,
     dimensions: usize,
     weights: Option<Vec<f32>>,
     mapping: Option<Vec<usize>>,
 }
 
-/// How a number is written. All are little-endian.
+/// The type of a tensor's numbers. All are little-endian.
 #[derive(Clone, Copy)]
-enum Kind {
+enum ElementType {
     F64,
     F32,
     F16,
@@ -29,7 +29,7 @@ enum Kind {
     I8,
 }
 
-impl Kind {
+impl ElementType {
     fn of(kind: Dtype) -> Option<Self> {
         Some(match kind {
             Dtype::F64 => Self::F64,
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// Visits the numbers.
+    /// Calls a function with the numbers.
     fn each(self, bytes: &[u8], mut visit: impl FnMut(usize, f32)) {
         match self {
             #[allow(clippy::cast_possible_truncation)]
@@ -77,7 +77,7 @@ fn every<const N: usize>(bytes: &[u8], mut visit: impl FnMut(usize, [u8; N])) {
     }
 }
 
-/// A number of IEEE 754's 16 bits.
+/// Converts a 16-bit IEEE 754 number.
 fn half(bits: u16) -> f32 {
     let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 0x1f, f32::from(bits & 0x3ff));
     let size = match exponent {
@@ -103,12 +103,12 @@ impl Tensors {
                 "it has {rows} vectors of {dimensions} numbers; 1 to {MAX_DIMENSIONS} are possible"
             ));
         }
-        let kind = Kind::of(table.dtype())
+        let kind = ElementType::of(table.dtype())
             .ok_or_else(|| format!("its vectors are of type {:?}, which isn't read", table.dtype()))?;
         let start = table.data().as_ptr().addr() - bytes.as_ptr().addr();
         let weights = match told.tensor("weights") {
             Ok(found) => {
-                let kind = Kind::of(found.dtype()).ok_or_else(|| {
+                let kind = ElementType::of(found.dtype()).ok_or_else(|| {
                     format!("its weights are of type {:?}, which isn't read", found.dtype())
                 })?;
                 Some(kind.numbers(found.data()))
@@ -125,7 +125,7 @@ impl Tensors {
         if finite { Ok(tensors) } else { Err("a number in it is infinite or none".to_owned()) }
     }
 
-    /// Whether there is a row of each token, whose numbers are below `tokens`.
+    /// Returns true if each token, whose numbers are below `tokens`, has a row.
     pub(super) fn fit(&self, tokens: usize) -> Result<(), String> {
         let has = |what: &str, count: usize| {
             if count < tokens {
@@ -172,7 +172,7 @@ impl Tensors {
     }
 }
 
-/// The row of each token, all of which there are.
+/// The row of each token.
 fn mapping(kind: Dtype, bytes: &[u8], rows: usize) -> Result<Vec<usize>, String> {
     let mut all = Vec::new();
     match kind {

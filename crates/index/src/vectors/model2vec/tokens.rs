@@ -1,9 +1,10 @@
 //! A model's own tokenizer, kept within bounds.
 //!
-//! `tokenizer.json` is a program of sorts: chains of replacements, tables, patterns. The `tokenizers` crate runs it, and
-//! was written for models that one trusts. So what is known to let it take memory or time without end is refused
-//! when the model is loaded, what a chain of replacements makes of a text is looked at before it is run for good, and a
-//! panic in it is an error of the model's, not ours.
+//! `tokenizer.json` is a program of sorts: chains of replacements, tables, patterns. The
+//! `tokenizers` crate runs it, and was written for trusted models. So constructs that are known to
+//! take unbounded memory or time are refused when the model is loaded, the growth of a text by a
+//! chain of replacements is checked before it is run, and a panic in the crate becomes an error of
+//! the model.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,11 +14,12 @@ use serde::Deserialize;
 use tokenizers::normalizers::NormalizerWrapper;
 use tokenizers::{NormalizedString, Normalizer as _, Tokenizer};
 
-/// A longer word is unknown as a whole. Looking for its parts takes time by the square of this.
+/// Maximum characters of a word; a longer one is unknown. Splitting a word takes time by the square
+/// of this.
 const MAX_WORD: u64 = 1_000;
-/// By how much a text may grow when it is normalised: twice what any of Unicode's forms makes of a character.
+/// Maximum growth of a text by normalisation: twice that of a character in any of Unicode's forms.
 const MOST_GROWTH: usize = 36;
-/// The longest text that a table of replacements may give for a character. SentencePiece's own have at most 18 characters.
+/// Maximum length of a replacement for a character. SentencePiece's own have at most 18 characters.
 const MAX_REPLACEMENT: usize = 256;
 
 /// A tokenizer.
@@ -26,13 +28,13 @@ pub(super) struct Tokens {
     unknown: Option<u32>,
     /// One more than the greatest number of a token.
     bound: usize,
-    /// Characters that a token has, by the median.
+    /// Median length of a token in characters.
     median: usize,
-    /// Whether a text has to be looked at before it is normalised.
+    /// True if a text's growth has to be checked before it is normalised.
     grows: bool,
 }
 
-/// What is looked at before the file is given to the crate.
+/// Checks on the file before it is given to the crate.
 #[derive(Deserialize)]
 struct Told<'a> {
     #[serde(borrow)]
@@ -57,7 +59,7 @@ impl Tokens {
             refuse_long_replacements(normalizer)?;
         }
         let mut tokenizer = guarded(|| Tokenizer::from_bytes(bytes))?;
-        // Texts are cut here, and are of any length.
+        // Texts are cut here, and may have any length.
         tokenizer.with_padding(None);
         guarded(|| tokenizer.with_truncation(None).map(|_| ()))?;
         let vocabulary = tokenizer.get_vocab(true);
@@ -75,12 +77,12 @@ impl Tokens {
         Ok(Self { tokenizer, unknown, bound, median: median(&lengths), grows })
     }
 
-    /// One more than the greatest number of a token.
+    /// Returns one more than the greatest number of a token.
     pub(super) fn bound(&self) -> usize {
         self.bound
     }
 
-    /// The known tokens of a text, `most` at most.
+    /// Returns the known tokens of a text, `most` at most.
     pub(super) fn of(&self, text: &str, most: usize) -> Result<Vec<u32>, String> {
         let end = text.char_indices().nth(most.saturating_mul(self.median)).map_or(text.len(), |(at, _)| at);
         let text = text.get(..end).unwrap_or(text);
@@ -94,14 +96,14 @@ impl Tokens {
     }
 }
 
-/// The middle one; of two, what is between them.
+/// Returns the median; the mean of the middle two of an even number.
 fn median(sorted: &[usize]) -> usize {
     let at = |place: usize| sorted.get(place).copied().unwrap_or(0);
     let half = sorted.len() / 2;
     if sorted.len().is_multiple_of(2) { (at(half.saturating_sub(1)) + at(half)) / 2 } else { at(half) }
 }
 
-/// Runs something of the crate's, whose errors and panics are the model's.
+/// Runs code of the crate; its errors and panics become the model's.
 fn guarded<T, E: std::fmt::Display>(run: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result.map_err(|error| error.to_string()),
@@ -109,7 +111,7 @@ fn guarded<T, E: std::fmt::Display>(run: impl FnOnce() -> Result<T, E>) -> Resul
     }
 }
 
-/// By how much a text may grow at most.
+/// Returns the maximum growth of a text.
 fn growth(normalizer: &NormalizerWrapper) -> usize {
     match normalizer {
         NormalizerWrapper::Sequence(steps) => {
@@ -139,7 +141,7 @@ fn try_out(normalizer: &NormalizerWrapper, text: &mut NormalizedString, most: us
     Ok(())
 }
 
-/// Refuses replacements that no real tokenizer has: each step of a chain is to make a text longer by little.
+/// Refuses replacements that no real tokenizer has: each step of a chain may grow a text by little.
 fn refuse_long_replacements(normalizer: &serde_json::Value) -> Result<(), String> {
     use serde_json::Value;
     match normalizer {
@@ -158,7 +160,8 @@ fn refuse_long_replacements(normalizer: &serde_json::Value) -> Result<(), String
     }
 }
 
-/// The same of SentencePiece's table: the length of an index, the index, and texts with a zero after each.
+/// Checks SentencePiece's table: the length of an index, the index, and texts with a zero after
+/// each.
 fn refuse_long_entries(table: &str) -> Result<(), String> {
     let bytes = base64::engine::general_purpose::STANDARD.decode(table);
     let bytes = bytes.map_err(|_| "its table of characters isn't base64")?;

@@ -1,7 +1,8 @@
-//! Taking one file apart.
+//! Analysis of one file.
 //!
-//! A pure function of a path and bytes: what a file is, its words in chunks, its trigrams, and what a parser finds in
-//! it. Hostile input costs bounded time and space: lengths are bounded here and in [`journeyman_syntax`].
+//! A pure function of a path and bytes that finds the content type of a file, its words in chunks,
+//! its trigrams, and its symbols, references and imports. Hostile input costs bounded time and
+//! space: lengths are bounded here and in [`journeyman_syntax`].
 
 mod chunks;
 mod content;
@@ -14,60 +15,62 @@ use std::sync::Arc;
 
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
-use journeyman_syntax::facts::read;
+use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::{Kind, Symbol};
+use journeyman_syntax::outline::{SymbolKind, Symbol};
 
 pub use content::MAX_BYTES;
 pub(crate) use content::decoded;
 pub(crate) use purpose::purpose;
 
-use crate::facts::{Chunk, Content, Count, FileFacts, Flags, Reference, Stamp, SymbolFact, Terms};
+use crate::analysis::{Chunk, Content, Count, FileAnalysis, Flags, Reference, Stamp, IndexedSymbol, Terms};
 use crate::texts::{Interner, Texts};
 use crate::tokens::Tokenizer;
 use trigrams::Trigrams;
 
-/// A file's name says more than its directories do: its words count so many times more in each chunk.
+/// Weight of the words of a file's name in each chunk; the words of its directories count once.
 const NAME_TIMES: u32 = 2;
-/// Symbols that are kept of a file: what has more is data.
+/// Maximum symbols of a file. Files with more are data.
 const MAX_SYMBOLS: usize = 20_000;
-/// Bytes of a text that is parsed. Longer ones are data or were generated; their words are found all the same.
+/// Maximum bytes of a text that is parsed. Longer ones are data or generated; only their words are
+/// indexed.
 pub const MAX_PARSED: usize = 2 << 20;
-/// Uses of names that are kept of a file.
+/// Maximum references of a file.
 const MAX_REFERENCES: usize = 100_000;
-/// Imports that are kept of a file.
+/// Maximum imports of a file.
 const MAX_IMPORTS: usize = 10_000;
-/// Sections that are kept of a document.
+/// Maximum sections of a document.
 const MAX_SECTIONS: usize = 10_000;
-/// Languages in which nothing is used.
+/// Languages without references.
 const DOCUMENTS: [Language; 4] = [Language::Json, Language::Yaml, Language::Toml, Language::Html];
-/// Symbols whose names are no words of code: a document's keys.
-const KEYS: [Kind; 4] = [Kind::Key, Kind::Table, Kind::Element, Kind::Rule];
+/// Kinds of symbols whose names aren't names of code: keys of a document.
+const KEYS: [SymbolKind; 4] = [SymbolKind::Key, SymbolKind::Table, SymbolKind::Element, SymbolKind::Rule];
 
-/// Takes files apart. One a thread: it remembers words, and keeps its tables.
+/// Analyses files. Used by one thread: it caches words, and reuses its tables.
 #[derive(Debug, Default)]
-pub struct Analyst {
+pub struct Analyser {
     tokenizer: Tokenizer,
     trigrams: Trigrams,
     redactor: Arc<Redactor>,
 }
 
-impl Analyst {
-    /// One that has seen nothing.
+impl Analyser {
+    /// Creates an analyser with an empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One that also leaves out what this redactor knows for secrets; any leaves out what has the shape of one.
+    /// Creates an analyser that also leaves out the secrets of this redactor. Texts with the shape
+    /// of a secret are always left out.
     #[must_use]
     pub fn redacting(redactor: Arc<Redactor>) -> Self {
         Self { redactor, ..Self::default() }
     }
 
-    /// What is known of a file that wasn't read.
+    /// Returns the analysis of a file that wasn't read.
     #[must_use]
-    pub fn unread(&mut self, path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
+    pub fn unread(&mut self, path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
         let mut facts = bare(path, stamp, content);
         facts.flags = purpose(&path.to_string(), "");
         self.tokenizer.begin();
@@ -76,19 +79,19 @@ impl Analyst {
         facts
     }
 
-    /// What is in a file.
+    /// Analyses a file.
     #[must_use]
-    pub fn analyse(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileFacts {
+    pub fn analyse(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileAnalysis {
         self.look(path, stamp, bytes, true)
     }
 
-    /// What is in a file but for what only a parser finds: a fraction of the work.
+    /// Analyses a file without parsing it, in a fraction of the time.
     #[must_use]
-    pub fn analyse_text(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileFacts {
+    pub fn analyse_text(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileAnalysis {
         self.look(path, stamp, bytes, false)
     }
 
-    fn look(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8], parsed: bool) -> FileFacts {
+    fn look(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8], parsed: bool) -> FileAnalysis {
         let (content, text) = content::read(bytes);
         let (text, veiled) = without_secrets(text, &self.redactor);
         if !matches!(content, Content::Text | Content::Minified) {
@@ -122,13 +125,13 @@ impl Analyst {
         self.tokenizer.document()
     }
 
-    fn symbol_counts(&mut self, symbols: &[SymbolFact]) -> Vec<Count> {
+    fn symbol_counts(&mut self, symbols: &[IndexedSymbol]) -> Vec<Count> {
         let named = symbols.iter().filter(|symbol| !symbol.local && !KEYS.contains(&symbol.kind));
         named.for_each(|symbol| self.tokenizer.add(&symbol.name, 1));
         self.tokenizer.document()
     }
 
-    fn chunks(&mut self, path: &RelPath, text: &str, lines: &Lines, facts: &FileFacts) -> Vec<Chunk> {
+    fn chunks(&mut self, path: &RelPath, text: &str, lines: &Lines, facts: &FileAnalysis) -> Vec<Chunk> {
         let outer = facts.symbols.iter().filter(|symbol| !symbol.local && symbol.lines > 2);
         let starts: Vec<u32> = outer.map(|symbol| symbol.first_line).collect();
         let path = path.to_string();
@@ -150,8 +153,8 @@ impl Analyst {
     }
 }
 
-/// A text with blanks where its secrets are, and whether it isn't all that the file has. Lines and columns stay as they
-/// are; nothing of a secret is tokenised, told as a signature, or found by its trigrams.
+/// Blanks out the secrets of a text; returns true if the result isn't the whole text of the file.
+/// Lines and columns stay the same; nothing of a secret becomes a term, a signature, or a trigram.
 fn without_secrets<'a>(text: Cow<'a, str>, redactor: &Redactor) -> (Cow<'a, str>, bool) {
     let secrets = redactor.places(&text);
     if secrets.is_empty() {
@@ -166,18 +169,18 @@ fn without_secrets<'a>(text: Cow<'a, str>, redactor: &Redactor) -> (Cow<'a, str>
             }
         }
     }
-    // Secrets begin and end between characters. Were it not so, nothing would be kept.
+    // Secrets begin and end between characters. If not, the whole text would be dropped.
     (Cow::Owned(String::from_utf8(bytes).unwrap_or_default()), true)
 }
 
-fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
-    FileFacts {
+fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
+    FileAnalysis {
         path: path.clone(),
         stamp,
         hash: [0; 32],
         content,
-        flags: crate::facts::Flags::default(),
-        language: Language::of_path(&path.to_string()),
+        flags: crate::analysis::Flags::default(),
+        language: Language::from_path(&path.to_string()),
         shallow: false,
         lines: 0,
         terms: Terms::default(),
@@ -193,13 +196,13 @@ fn bare(path: &RelPath, stamp: Stamp, content: Content) -> FileFacts {
     }
 }
 
-fn add_syntax(facts: &mut FileFacts, text: &str) {
+fn add_syntax(facts: &mut FileAnalysis, text: &str) {
     let Some(language) = facts.language.filter(|_| text.len() <= MAX_PARSED) else { return };
-    let Ok(mut found) = read(language, text) else { return };
+    let Ok(mut found) = analyse(language, text) else { return };
     found.symbols.truncate(MAX_SYMBOLS);
     let known = |inside: Option<u32>| inside.filter(|inside| (*inside as usize) < MAX_SYMBOLS);
     let mut used = Used::default();
-    // A document's keys and words aren't uses of anything.
+    // The keys and words of a document aren't references.
     if !DOCUMENTS.contains(&language) {
         for one in found.references.iter().take(MAX_REFERENCES) {
             used.add(one.name(text), one.line, known(one.inside));
@@ -216,7 +219,7 @@ fn add_syntax(facts: &mut FileFacts, text: &str) {
     (facts.names, facts.references) = (used.names.into_texts(), used.references);
 }
 
-/// Names that are used, each written down once.
+/// Collects references, each name stored once.
 #[derive(Default)]
 struct Used {
     names: Interner,
@@ -229,11 +232,11 @@ impl Used {
     }
 }
 
-fn symbol(symbol: Symbol) -> SymbolFact {
-    // A field's, a key's or a value's beginning is its line: that is read from the file.
+fn symbol(symbol: Symbol) -> IndexedSymbol {
+    // The signature of a field, a key or a value is its line, which is read from the file.
     let told =
-        matches!(symbol.kind, Kind::Field | Kind::Variant | Kind::Variable) || KEYS.contains(&symbol.kind);
-    SymbolFact {
+        matches!(symbol.kind, SymbolKind::Field | SymbolKind::Variant | SymbolKind::Variable) || KEYS.contains(&symbol.kind);
+    IndexedSymbol {
         scope: symbol.parents.join("."),
         kind: symbol.kind,
         first_line: symbol.lines.start,
@@ -248,12 +251,12 @@ fn symbol(symbol: Symbol) -> SymbolFact {
     }
 }
 
-/// The text that chunks are cut from, without its secrets.
+/// Returns the text that chunks are cut from, without its secrets.
 pub(crate) fn text<'a>(bytes: &'a [u8], redactor: &Redactor) -> Cow<'a, str> {
     without_secrets(content::read(bytes).1, redactor).0
 }
 
-/// Where a text's lines begin.
+/// The line starts of a text.
 pub(crate) struct Lines {
     starts: Vec<usize>,
     end: usize,
@@ -263,7 +266,7 @@ impl Lines {
     pub(crate) fn of(text: &str) -> Self {
         let mut starts: Vec<usize> =
             std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1)).collect();
-        // What ends with a line break has no line after it.
+        // No line follows the last line break.
         if starts.last() == Some(&text.len()) {
             starts.pop();
         }
@@ -274,7 +277,7 @@ impl Lines {
         u32::try_from(self.starts.len()).unwrap_or(u32::MAX)
     }
 
-    /// The text of lines, counted from 1.
+    /// Returns the text of a range of lines, 1-based.
     pub(crate) fn text<'a>(&self, text: &'a str, lines: Range<u32>) -> &'a str {
         let at = |line: u32| {
             let line = line.saturating_sub(1) as usize;

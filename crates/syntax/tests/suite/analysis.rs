@@ -1,13 +1,13 @@
 //! What one file's text tells beside its outline: comments, who may use what, names that are used, imports.
 
-use journeyman_syntax::facts::{facts, read};
+use journeyman_syntax::analysis::{analyse, analyse_tree};
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{Visibility, outline};
 use journeyman_syntax::parse::parse;
 
 /// Imports as lines: steps up and `./` for relative ones, the target, the names.
 fn imports(language: Language, text: &str) -> Vec<String> {
-    read(language, text)
+    analyse(language, text)
         .unwrap()
         .imports
         .iter()
@@ -26,7 +26,7 @@ fn imports(language: Language, text: &str) -> Vec<String> {
 
 /// Names and who may use them, and what is said of them.
 fn said(language: Language, text: &str) -> Vec<String> {
-    read(language, text)
+    analyse(language, text)
         .unwrap()
         .symbols
         .iter()
@@ -45,7 +45,7 @@ fn said(language: Language, text: &str) -> Vec<String> {
 
 /// Names that are used: line, name, and the symbol that they stand in.
 fn uses(language: Language, text: &str) -> Vec<String> {
-    let facts = read(language, text).unwrap();
+    let facts = analyse(language, text).unwrap();
     facts
         .references
         .iter()
@@ -375,7 +375,7 @@ fn names_that_are_used() {
 #[test]
 fn sections_and_the_names_in_them() {
     let text = "Intro with `Store` and word.\n\n# Use of parse_tree()\n\nCall `run` or openDoor, not a word.\n\n## Deeper\n\n```rust\nlet x = do_it(y);\n```\n\n# End\n";
-    let facts = read(Language::Markdown, text).unwrap();
+    let facts = analyse(Language::Markdown, text).unwrap();
     let sections: Vec<(&str, u8, u32, u32, String)> = facts
         .sections
         .iter()
@@ -396,7 +396,7 @@ fn sections_and_the_names_in_them() {
 
 /// What sections name: first line, heading, names.
 fn named(language: Language, text: &str) -> Vec<String> {
-    let facts = read(language, text).unwrap();
+    let facts = analyse(language, text).unwrap();
     let line = |one: &journeyman_syntax::sections::Section| {
         format!("{}+{} {}: {}", one.first_line, one.lines, one.heading, one.mentions.join(" "))
     };
@@ -444,9 +444,9 @@ fn documentation_of_every_kind_names_symbols() {
 fn the_outline_is_the_same_with_and_without_the_rest() {
     for (language, text, _) in IMPORTS.iter().chain(SAID).chain(USES) {
         let Ok(tree) = parse(*language, text) else { continue };
-        let all = facts(&tree, text);
+        let all = analyse_tree(&tree, text);
         assert_eq!(all.symbols, outline(&tree, text), "{language:?}");
-        assert_eq!(all, read(*language, text).unwrap(), "{language:?}");
+        assert_eq!(all, analyse(*language, text).unwrap(), "{language:?}");
     }
 }
 
@@ -460,7 +460,7 @@ fn a_tree_that_is_thrown_away_tells_the_same() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let text = std::fs::read_to_string(&path).unwrap();
-        let Some(language) = Language::of_path(&name) else {
+        let Some(language) = Language::from_path(&name) else {
             continue;
         };
         let cut = |at: usize| text[..text.floor_char_boundary(at)].to_owned();
@@ -475,7 +475,7 @@ fn a_tree_that_is_thrown_away_tells_the_same() {
             scope.spawn(move || {
                 for (language, text) in texts.iter().skip(nth).step_by(2) {
                     let Ok(tree) = parse(*language, text) else { continue };
-                    assert_eq!(read(*language, text).unwrap(), facts(&tree, text), "{language:?}");
+                    assert_eq!(analyse(*language, text).unwrap(), analyse_tree(&tree, text), "{language:?}");
                 }
             });
         }

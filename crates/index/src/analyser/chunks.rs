@@ -1,14 +1,15 @@
-//! Cutting a text into stretches that are searched as one document each.
+//! Cutting a text into chunks, each of which is searched as one document.
 
 use std::ops::Range;
 
-/// Lines of a chunk, as the study found best; 20 and 80 were no worse by more than chance.
+/// Lines of a chunk: the best size in experiments; 20 and 80 were no worse by more than chance.
 const LINES: u32 = 40;
-/// A cut may come this much earlier or later for a symbol that begins there.
+/// A cut may be moved by this many lines to where a symbol begins.
 const ROOM: u32 = 12;
 
-/// Cuts so many lines into chunks, where symbols begin if one does near by. `starts` are the first lines of symbols, counted
-/// from 1, in any order. The ranges are of lines counted from 1, and follow each other.
+/// Cuts a number of lines into chunks, at the beginnings of symbols where one is near. `starts` are
+/// the first lines of symbols, 1-based, in any order. The ranges are of 1-based lines, and
+/// contiguous.
 #[must_use]
 pub(super) fn cut(lines: u32, starts: &[u32]) -> Vec<Range<u32>> {
     let mut starts = starts.to_vec();

@@ -1,9 +1,10 @@
-//! Which three bytes stand beside each other in a text.
+//! Trigrams of a text: its sequences of three bytes.
 
-/// Gathers a text's trigrams; kept from text to text, because the table of all of them is large.
+/// Collects a text's trigrams. Reused from text to text, because the table of all trigrams is
+/// large.
 #[derive(Debug)]
 pub(crate) struct Trigrams {
-    /// A bit for each of the 2²⁴.
+    /// A bit for each of the 2²⁴ trigrams.
     seen: Vec<u64>,
 }
 
@@ -14,8 +15,8 @@ impl Default for Trigrams {
 }
 
 impl Trigrams {
-    /// A text's distinct trigrams: bytes with ASCII letters made lower case, none over a line's end, for no pattern is
-    /// looked for across lines by them.
+    /// Returns a text's distinct trigrams: bytes with ASCII letters in lower case, none across a
+    /// line break, because patterns are searched line by line.
     pub(crate) fn of(&mut self, text: &[u8]) -> Vec<u32> {
         let mut found = Vec::new();
         for line in text.split(|byte| matches!(byte, b'\n' | b'\r')) {

@@ -1,12 +1,12 @@
 //! Sets of small numbers.
 
-/// A set of numbers, a bit each.
+/// A set of small numbers, one bit each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Bits {
+pub(crate) struct BitSet {
     words: Vec<u64>,
 }
 
-impl Bits {
+impl BitSet {
     pub(crate) fn insert(&mut self, number: u32) {
         let at = (number >> 6) as usize;
         if self.words.len() <= at {
@@ -36,7 +36,7 @@ impl Bits {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// The numbers, rising.
+    /// Returns the numbers in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.words.iter().enumerate().flat_map(|(at, word)| {
             (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| (at as u32) << 6 | bit)
