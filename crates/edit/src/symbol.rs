@@ -5,8 +5,8 @@ use std::ops::Range;
 use journeyman_protocol::RelPath;
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::{SymbolKind, Symbol, is_attribute, is_comment, outline};
-use journeyman_syntax::parse::{Tree, ParseError, parse};
+use journeyman_syntax::outline::{Symbol, SymbolKind, is_attribute, is_comment, outline};
+use journeyman_syntax::parse::{ParseError, Tree, parse};
 
 use crate::change::{SymbolAction, SymbolEdit};
 use crate::lines::{break_of, line_at, split_indent};
@@ -371,7 +371,12 @@ impl<'t> File<'t> {
         let to = to.trim();
         if matches!(
             symbol.kind,
-            SymbolKind::Key | SymbolKind::Table | SymbolKind::Rule | SymbolKind::Element | SymbolKind::Module | SymbolKind::Impl
+            SymbolKind::Key
+                | SymbolKind::Table
+                | SymbolKind::Rule
+                | SymbolKind::Element
+                | SymbolKind::Module
+                | SymbolKind::Impl
         ) {
             return Err(malformed(&format!(
                 "A {} can't be renamed by its symbol. Send a search and replacement",
@@ -395,7 +400,9 @@ impl<'t> File<'t> {
             .symbols
             .iter()
             .filter(|other| {
-                other.name == symbol.name && other.name_range != symbol.name_range && other.kind != SymbolKind::Impl
+                other.name == symbol.name
+                    && other.name_range != symbol.name_range
+                    && other.kind != SymbolKind::Impl
             })
             .collect();
         let binding = uses.iter().find(|node| node.start_byte() != symbol.name_range.start && binds(**node));

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub use journeyman_index::vectors::Vectorer;
 #[cfg(feature = "local-embeddings")]
 use journeyman_index::vectors::Model2Vec;
-use journeyman_index::vectors::{EmbedError, Embedder, Patience, Purpose};
+use journeyman_index::vectors::{EmbedError, Embedder, Deadline, EmbeddingPurpose};
 use journeyman_model::{Embeddings, Endpoint, ModelError};
 use journeyman_policy::secrets::Redactor;
 use tokio_util::sync::CancellationToken;
@@ -125,7 +125,7 @@ impl Server {
     async fn ask(
         &self,
         texts: &[String],
-        patience: Patience<'_>,
+        deadline: Deadline<'_>,
         cancel: &CancellationToken,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         loop {
@@ -134,7 +134,7 @@ impl Server {
             match self.client.embed(&cut, cancel).await {
                 Ok(vectors) => return Ok(vectors),
                 Err(ModelError::Cancelled) => {
-                    patience.check()?;
+                    deadline.check()?;
                     return Err(EmbedError::Stopped);
                 }
                 Err(error) => {
@@ -183,11 +183,11 @@ impl Embedder for Server {
     fn embed(
         &self,
         texts: &[&str],
-        purpose: Purpose,
-        patience: Patience<'_>,
+        purpose: EmbeddingPurpose,
+        deadline: Deadline<'_>,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let [query, document] = &self.prefixes;
-        let prefix = if purpose == Purpose::Query { query } else { document };
+        let prefix = if purpose == EmbeddingPurpose::Query { query } else { document };
         let [one, other] = &self.redactors;
         let clean = |text: &&str| format!("{prefix}{}", other.redact(&one.redact(text)));
         let texts: Vec<String> = texts.iter().map(clean).collect();
@@ -197,13 +197,13 @@ impl Embedder for Server {
             let runtime = runtime.map_err(|error| failed(error.to_string()))?;
             runtime.block_on(async {
                 let cancel = CancellationToken::new();
-                let asked = self.ask(&texts, patience, &cancel);
+                let asked = self.ask(&texts, deadline, &cancel);
                 tokio::pin!(asked);
                 loop {
                     tokio::select! {
                         biased;
                         answer = &mut asked => return answer,
-                        () = tokio::time::sleep(BEAT) => patience.check()?,
+                        () = tokio::time::sleep(BEAT) => deadline.check()?,
                     }
                 }
             })

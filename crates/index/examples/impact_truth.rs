@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use journeyman_index::Project;
-use journeyman_index::graph::{Changed, Part, Reach};
+use journeyman_index::graph::{Changed, ChangedPart, Reach};
 use journeyman_index::store::Options;
 use serde::Deserialize;
 use serde_json::json;
@@ -57,7 +57,7 @@ fn main() -> Fallible<()> {
         let row: Row = serde_json::from_str(row)?;
         let Some(file) = graph.find(&row.path) else { continue };
         (count, seen) = (count + 1, seen + row.tests.len());
-        let part = Part { lines: vec![row.line..=row.line], gone: Vec::new() };
+        let part = ChangedPart { lines: vec![row.line..=row.line], gone: Vec::new() };
         let ways: [&dyn Fn() -> Reach; 3] = [
             &|| graph.depending(&[file], u32::MAX),
             &|| graph.impact(&snapshot, &[Changed::from(file)], u32::MAX),

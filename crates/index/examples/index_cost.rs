@@ -191,7 +191,7 @@ fn read_queries(path: &Path) -> Fallible<Vec<String>> {
     let mut texts = Vec::new();
     for line in std::fs::read_to_string(path)?.lines() {
         let row: Value = serde_json::from_str(line)?;
-        texts.push(row.get("query").and_then(Value::as_str).ok_or("a line without «query»")?.to_owned());
+        texts.push(row.get("query").and_then(Value::as_str).ok_or("a line without `query`")?.to_owned());
     }
     Ok(texts)
 }

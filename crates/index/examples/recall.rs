@@ -23,7 +23,7 @@ use journeyman_index::analysis::{FileAnalysis, Stamp};
 use journeyman_index::history::History;
 use journeyman_index::query::{Context, Corpus as _, Memory, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
-use journeyman_index::vectors::{Embedder as _, Model2Vec, Patience, Purpose, Similar, beginning};
+use journeyman_index::vectors::{Deadline, Embedder as _, EmbeddingPurpose, Model2Vec, Similar, beginning};
 use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
 use serde_json::{Value, json};
@@ -262,8 +262,8 @@ fn corpus(
 
 /// Vectors of texts, each 1 long.
 fn embed(model: &Model2Vec, texts: &[&str]) -> Vec<Vec<f32>> {
-    let patience = Patience { stop: &AtomicBool::new(false), until: None };
-    let mut vectors = model.embed(texts, Purpose::Document, patience).unwrap();
+    let deadline = Deadline { stop: &AtomicBool::new(false), until: None };
+    let mut vectors = model.embed(texts, EmbeddingPurpose::Document, deadline).unwrap();
     for vector in &mut vectors {
         let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
         vector.iter_mut().for_each(|value| *value /= length);

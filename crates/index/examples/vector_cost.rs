@@ -10,7 +10,9 @@ use std::time::Instant;
 
 use journeyman_index::Index;
 use journeyman_index::source::WorkTree;
-use journeyman_index::vectors::{EmbedError, Embedder, Options, Patience, Purpose, Vectors};
+use journeyman_index::vectors::{
+    Deadline, EmbedError, Embedder, EmbeddingOptions, EmbeddingPurpose, Vectors,
+};
 
 /// Lines of a chunk, and chunks of a file.
 const LINES: usize = 40;
@@ -34,7 +36,12 @@ impl Embedder for Random {
     fn batch(&self) -> usize {
         256
     }
-    fn embed(&self, texts: &[&str], _: Purpose, _: Patience<'_>) -> Result<Vec<Vec<f32>>, EmbedError> {
+    fn embed(
+        &self,
+        texts: &[&str],
+        _: EmbeddingPurpose,
+        _: Deadline<'_>,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut random = fastrand::Rng::with_seed(self.seed.fetch_add(1, Ordering::Relaxed));
         Ok(texts.iter().map(|_| (0..self.dimensions).map(|_| random.f32() - 0.5).collect()).collect())
     }
@@ -66,7 +73,7 @@ fn main() {
     let start = Instant::now();
     let vectors = Vectors::open(index.directory(), &model).unwrap();
     let redactor = journeyman_policy::secrets::Redactor::default();
-    let options = Options { threads, progress: &|_| {}, stop: &never, redactor: &redactor };
+    let options = EmbeddingOptions { threads, progress: &|_| {}, stop: &never, redactor: &redactor };
     let report = vectors.follow(&snapshot, &source, &model, options).unwrap();
     assert_eq!(report.failed, None);
     time(&format!("keeping {} vectors", report.embedded), start);

@@ -17,13 +17,13 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::{SymbolKind, Symbol};
+use journeyman_syntax::outline::{Symbol, SymbolKind};
 
 pub use content::MAX_BYTES;
 pub(crate) use content::decoded;
 pub(crate) use purpose::purpose;
 
-use crate::analysis::{Chunk, Content, Count, FileAnalysis, Flags, Reference, Stamp, IndexedSymbol, Terms};
+use crate::analysis::{Chunk, Content, Count, FileAnalysis, Flags, IndexedSymbol, Reference, Stamp, Terms};
 use crate::texts::{Interner, Texts};
 use crate::tokens::Tokenizer;
 use trigrams::Trigrams;
@@ -46,7 +46,7 @@ const DOCUMENTS: [Language; 4] = [Language::Json, Language::Yaml, Language::Toml
 /// Kinds of symbols whose names aren't names of code: keys of a document.
 const KEYS: [SymbolKind; 4] = [SymbolKind::Key, SymbolKind::Table, SymbolKind::Element, SymbolKind::Rule];
 
-/// Analyses files. Used by one thread: it caches words, and reuses its tables.
+/// Analyses files. ReferenceCollector by one thread: it caches words, and reuses its tables.
 #[derive(Debug, Default)]
 pub struct Analyser {
     tokenizer: Tokenizer,
@@ -201,7 +201,7 @@ fn add_syntax(facts: &mut FileAnalysis, text: &str) {
     let Ok(mut found) = analyse(language, text) else { return };
     found.symbols.truncate(MAX_SYMBOLS);
     let known = |inside: Option<u32>| inside.filter(|inside| (*inside as usize) < MAX_SYMBOLS);
-    let mut used = Used::default();
+    let mut used = ReferenceCollector::default();
     // The keys and words of a document aren't references.
     if !DOCUMENTS.contains(&language) {
         for one in found.references.iter().take(MAX_REFERENCES) {
@@ -221,12 +221,12 @@ fn add_syntax(facts: &mut FileAnalysis, text: &str) {
 
 /// Collects references, each name stored once.
 #[derive(Default)]
-struct Used {
+struct ReferenceCollector {
     names: Interner,
     references: Vec<Reference>,
 }
 
-impl Used {
+impl ReferenceCollector {
     fn add(&mut self, name: &str, line: u32, inside: Option<u32>) {
         self.references.push(Reference { name: self.names.number(name), line, inside });
     }
@@ -234,8 +234,8 @@ impl Used {
 
 fn symbol(symbol: Symbol) -> IndexedSymbol {
     // The signature of a field, a key or a value is its line, which is read from the file.
-    let told =
-        matches!(symbol.kind, SymbolKind::Field | SymbolKind::Variant | SymbolKind::Variable) || KEYS.contains(&symbol.kind);
+    let told = matches!(symbol.kind, SymbolKind::Field | SymbolKind::Variant | SymbolKind::Variable)
+        || KEYS.contains(&symbol.kind);
     IndexedSymbol {
         scope: symbol.parents.join("."),
         kind: symbol.kind,

@@ -12,15 +12,15 @@
 //!   name, only those. If none has them, nothing is meant: it is another project's `open`.
 //! - `open`: all definitions of `open`; source before tests, examples and third-party code, and
 //!   then symbols outside of types before members.
-//! - More than [`MAX_MEANT`] definitions left: the mention is ambiguous and not linked.
+//! - More than [`MAX_MEANINGS`] definitions left: the mention is ambiguous and not linked.
 
-mod found;
+mod search;
 
 use std::collections::BTreeMap;
 
-pub use found::{Found, Why, find};
+pub use search::{SectionHit, SectionReason, search_sections};
 
-use crate::analysis::{SymbolKind, Section};
+use crate::analysis::{Section, SymbolKind};
 use crate::query::{Corpus, is_source, within};
 use crate::segment::Id;
 use crate::snapshot::Snapshot;
@@ -28,15 +28,15 @@ use crate::snapshot::Snapshot;
 /// Prefix of a name of code that documentation mentions.
 const MARK: char = '`';
 /// Maximum definitions that one mention may mean: overloads and platforms, not every `new`.
-pub const MAX_MEANT: usize = 4;
+pub const MAX_MEANINGS: usize = 4;
 /// Maximum definitions of one name that are examined.
-const MAX_LOOKED_AT: usize = 500;
+const MAX_EXAMINED: usize = 500;
 /// Maximum sections that mention one symbol.
 const MAX_PLACES: usize = 1_000;
 
 /// A section and its position.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SectionPlace {
     /// Its file.
     pub file: Id,
     /// The first line, 1-based.
@@ -79,7 +79,7 @@ pub struct Docs<'a> {
     snapshot: &'a Snapshot,
     meant: BTreeMap<String, Vec<Id>>,
     /// Sections of files that were read, with their headings.
-    sections: BTreeMap<Id, Vec<(Place, Vec<String>)>>,
+    sections: BTreeMap<Id, Vec<(SectionPlace, Vec<String>)>>,
 }
 
 impl<'a> Docs<'a> {
@@ -91,7 +91,7 @@ impl<'a> Docs<'a> {
 
     /// Returns the symbols that a mention means, given with dots between its parts: none where it
     /// is ambiguous.
-    pub fn meant(&mut self, mention: &str) -> &[Id] {
+    pub fn resolve_mention(&mut self, mention: &str) -> &[Id] {
         if !self.meant.contains_key(mention) {
             let found = resolve(self.snapshot, mention);
             self.meant.insert(mention.to_owned(), found);
@@ -102,7 +102,7 @@ impl<'a> Docs<'a> {
     /// Returns the symbols with a name, in a scope if one is given: the argument of
     /// [`Docs::naming`].
     #[must_use]
-    pub fn called(&self, name: &str, scope: &str) -> Vec<Id> {
+    pub fn symbols_called(&self, name: &str, scope: &str) -> Vec<Id> {
         let mut found = Vec::new();
         self.snapshot.defined(name, |id| {
             let fits = self.snapshot.symbol(id).is_some_and(|(file, symbol)| {
@@ -111,7 +111,7 @@ impl<'a> Docs<'a> {
                 };
                 symbol.name == name && (scope.is_empty() || within(scope, &own()))
             });
-            if fits && found.len() < MAX_LOOKED_AT {
+            if fits && found.len() < MAX_EXAMINED {
                 found.push(id);
             }
         });
@@ -121,7 +121,7 @@ impl<'a> Docs<'a> {
 
     /// Returns the sections that mention one of these symbols, all of the same name, by path and
     /// line; documents before comments.
-    pub fn naming(&mut self, name: &str, symbols: &[Id]) -> Vec<Place> {
+    pub fn sections_mentioning(&mut self, name: &str, symbols: &[Id]) -> Vec<SectionPlace> {
         let mut lines: Vec<(Id, u32)> = Vec::new();
         self.snapshot.used(&format!("{MARK}{name}"), |file, line| {
             if lines.len() < MAX_PLACES {
@@ -136,7 +136,8 @@ impl<'a> Docs<'a> {
                 let names = |mention: &&String| mention.rsplit('.').next() == Some(name);
                 let mut mentions = mentions.iter().filter(names);
                 if place.first_line == line
-                    && mentions.any(|mention| self.meant(mention).iter().any(|one| symbols.contains(one)))
+                    && mentions
+                        .any(|mention| self.resolve_mention(mention).iter().any(|one| symbols.contains(one)))
                 {
                     found.push(place);
                 }
@@ -152,13 +153,13 @@ impl<'a> Docs<'a> {
     }
 
     /// Returns a file's sections with their mentions.
-    pub fn sections(&mut self, file: Id) -> Vec<(Place, Vec<String>)> {
+    pub fn sections(&mut self, file: Id) -> Vec<(SectionPlace, Vec<String>)> {
         let snapshot = self.snapshot;
         self.sections.entry(file).or_insert_with(|| sections(snapshot, file)).clone()
     }
 }
 
-fn sections(snapshot: &Snapshot, file: Id) -> Vec<(Place, Vec<String>)> {
+fn sections(snapshot: &Snapshot, file: Id) -> Vec<(SectionPlace, Vec<String>)> {
     let Some(view) = Snapshot::file(snapshot, file) else { return Vec::new() };
     let sections = view.segment().sections(&view.record);
     // A comment's heading is a path already.
@@ -170,7 +171,7 @@ fn sections(snapshot: &Snapshot, file: Id) -> Vec<(Place, Vec<String>)> {
     };
     let places = sections.into_iter().zip(paths).map(|(section, headings)| {
         let Section { first_line, lines, mentions, .. } = section;
-        (Place { file, first_line, lines, headings }, mentions)
+        (SectionPlace { file, first_line, lines, headings }, mentions)
     });
     places.collect()
 }
@@ -186,7 +187,7 @@ pub fn is_document(snapshot: &Snapshot, file: Id) -> bool {
 
 /// The quality of a definition as the meaning of a mention; greater is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Fit {
+struct MentionFit {
     /// The qualifiers stand right before the name.
     adjacent: bool,
     source: bool,
@@ -204,13 +205,13 @@ fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
         .collect();
     let mut ids = Vec::new();
     snapshot.defined(name, |symbol| {
-        if ids.len() < MAX_LOOKED_AT {
+        if ids.len() < MAX_EXAMINED {
             ids.push(symbol);
         }
     });
     let fit = |id: Id| {
         let (file, symbol) = snapshot.symbol(id)?;
-        if symbol.name != name || symbol.local || is_never(symbol.kind) {
+        if symbol.name != name || symbol.local || is_never_mentioned(symbol.kind) {
             return None;
         }
         let part = matches!(symbol.kind, SymbolKind::Field | SymbolKind::Variant | SymbolKind::Property);
@@ -222,17 +223,17 @@ fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
         let path = String::from_utf8_lossy(view.path_bytes()).into_owned();
         let stem = path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem);
         let around: Vec<&str> =
-            stem.split('/').chain(scope.split('.')).filter(|part| !is_nameless(part)).collect();
+            stem.split('/').chain(scope.split('.')).filter(|part| !is_directory_file(part)).collect();
         let mut rest = around.iter();
         let ordered = before.iter().all(|part| rest.any(|other| other == part));
         let outermost = before.is_empty() && scope.is_empty();
         let source = snapshot.purpose(file).is_some_and(is_source);
-        ordered.then(|| Fit { adjacent: around.ends_with(&before), source, outermost })
+        ordered.then(|| MentionFit { adjacent: around.ends_with(&before), source, outermost })
     };
-    let fits: Vec<(Fit, Id)> = ids.into_iter().filter_map(|id| Some((fit(id)?, id))).collect();
+    let fits: Vec<(MentionFit, Id)> = ids.into_iter().filter_map(|id| Some((fit(id)?, id))).collect();
     let Some(best) = fits.iter().map(|(fit, _)| *fit).max() else { return Vec::new() };
     let mut meant: Vec<Id> = fits.into_iter().filter(|(fit, _)| *fit == best).map(|(_, id)| id).collect();
-    if meant.len() > MAX_MEANT {
+    if meant.len() > MAX_MEANINGS {
         meant.clear();
     }
     meant.sort_unstable();
@@ -240,13 +241,21 @@ fn resolve(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
 }
 
 /// Returns true for file names that stand for their directory.
-fn is_nameless(part: &str) -> bool {
+fn is_directory_file(part: &str) -> bool {
     matches!(part, "" | "__init__" | "mod" | "lib" | "index" | "main")
 }
 
 /// Returns true for kinds that documentation never mentions by name.
-fn is_never(kind: SymbolKind) -> bool {
-    matches!(kind, SymbolKind::Impl | SymbolKind::Key | SymbolKind::Table | SymbolKind::Element | SymbolKind::Rule | SymbolKind::Heading)
+fn is_never_mentioned(kind: SymbolKind) -> bool {
+    matches!(
+        kind,
+        SymbolKind::Impl
+            | SymbolKind::Key
+            | SymbolKind::Table
+            | SymbolKind::Element
+            | SymbolKind::Rule
+            | SymbolKind::Heading
+    )
 }
 
 #[cfg(test)]

@@ -11,16 +11,16 @@
 //! one of another version, is rebuilt.
 
 mod ask;
-mod follow;
-mod gone;
+mod deleted;
+mod file;
 mod impact;
-mod kept;
 mod names;
 mod paths;
 mod rank;
 pub mod resolve;
 mod similar;
 mod units;
+mod update;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -32,13 +32,13 @@ use crate::Snapshot;
 use crate::analysis::Flags;
 use crate::segment::Id;
 pub use ask::{Cycle, Direction, MAX_REACHED, Reach, Reached};
-pub use follow::Done;
-use follow::{Found, Read};
-pub use gone::Gone;
-pub use impact::{Changed, Part};
-use kept::{Kept, Mark};
+pub use deleted::DeletedFile;
+use file::{Mark, SavedGraph};
+pub use impact::{Changed, ChangedPart};
 pub use names::WHOLE;
 use units::Units;
+pub use update::Done;
+use update::{Read, ResolvedGraph};
 
 /// Minimum weight of names, in 256ths of a name with a single possible definer, for a file to
 /// depend on one that it doesn't import: half a name, which is a name with no other definer.
@@ -125,13 +125,13 @@ impl Graph {
     /// by path.
     #[must_use]
     pub fn new(snapshot: &Snapshot, read: &dyn Fn(&str) -> Option<String>) -> Self {
-        follow::follow(snapshot, None, read, usize::MAX).map(Self::found).unwrap_or_default()
+        update::follow(snapshot, None, read, usize::MAX).map(Self::found).unwrap_or_default()
     }
 
-    fn found(found: Found) -> Self {
+    fn found(found: ResolvedGraph) -> Self {
         let (edges, packages_of) =
             found.files.into_iter().map(|file| (file.edges.into(), file.packages.into())).unzip();
-        let Found { nodes, packages, done, .. } = found;
+        let ResolvedGraph { nodes, packages, done, .. } = found;
         let mut edges: Vec<Box<[Edge]>> = edges;
         let units = Units::of(&nodes);
         units.part_strangers(&mut edges);
@@ -263,12 +263,12 @@ impl Graph {
 
 /// The cached graph of a project: on disk, and in memory for the latest snapshot.
 #[derive(Debug)]
-pub(crate) struct Cache {
+pub(crate) struct GraphCache {
     directory: PathBuf,
     last: Mutex<Option<(Arc<Snapshot>, Arc<Graph>)>>,
 }
 
-impl Cache {
+impl GraphCache {
     /// Creates the cache of an index's directory.
     pub(crate) fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), last: Mutex::default() }
@@ -282,15 +282,15 @@ impl Cache {
         {
             return Arc::clone(graph);
         }
-        let kept = Kept::load(&self.directory);
-        let Some(found) = follow::follow(snapshot, kept.as_ref(), read, usize::MAX) else {
+        let kept = SavedGraph::load(&self.directory);
+        let Some(found) = update::follow(snapshot, kept.as_ref(), read, usize::MAX) else {
             return Arc::default();
         };
         let changed = found.done.changed;
         let worth = changed > KEEP_COUNT || changed.saturating_mul(KEEP_PART) > found.nodes.len();
         if worth && !snapshot.is_partial() {
             // A graph that can't be saved is computed again the next time.
-            Kept::save(&found, &self.directory).ok();
+            SavedGraph::save(&found, &self.directory).ok();
         }
         let graph = Arc::new(Graph::found(found));
         *last = Some((Arc::clone(snapshot), Arc::clone(&graph)));
@@ -305,9 +305,9 @@ impl Cache {
         if let Some((_, graph)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, snapshot)) {
             return Some(Arc::clone(graph));
         }
-        let length = std::fs::metadata(self.directory.join(kept::NAME)).ok()?.len();
-        let kept = (length <= AT_HAND_BYTES).then(|| Kept::load(&self.directory))??;
-        let found = follow::follow(snapshot, Some(&kept), read, AT_HAND_CHANGED)?;
+        let length = std::fs::metadata(self.directory.join(file::NAME)).ok()?.len();
+        let kept = (length <= AT_HAND_BYTES).then(|| SavedGraph::load(&self.directory))??;
+        let found = update::follow(snapshot, Some(&kept), read, AT_HAND_CHANGED)?;
         let graph = Arc::new(Graph::found(found));
         *last = Some((Arc::clone(snapshot), Arc::clone(&graph)));
         Some(graph)

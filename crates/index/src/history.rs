@@ -61,7 +61,7 @@ pub struct History {
     paths: Vec<Box<[u8]>>,
     /// By path: true for source that isn't a test.
     source: Vec<bool>,
-    words: score::Words,
+    words: score::MessageWords,
 }
 
 impl PartialEq for History {
@@ -144,7 +144,7 @@ impl History {
 
     fn made(revision: String, commits: Vec<Commit>, paths: Vec<Box<[u8]>>) -> Self {
         let source: Vec<bool> = paths.iter().map(|path| is_source(path)).collect();
-        let words = score::Words::new(&commits, &source, &mut Tokenizer::new());
+        let words = score::MessageWords::new(&commits, &source, &mut Tokenizer::new());
         Self { revision, commits, paths, source, words }
     }
 

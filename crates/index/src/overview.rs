@@ -91,7 +91,12 @@ pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
     let mut found = Vec::new();
     snapshot.symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
         let kind = match symbol.kind {
-            SymbolKind::Class | SymbolKind::Struct | SymbolKind::Enum | SymbolKind::Interface | SymbolKind::Trait | SymbolKind::Type => 1.2,
+            SymbolKind::Class
+            | SymbolKind::Struct
+            | SymbolKind::Enum
+            | SymbolKind::Interface
+            | SymbolKind::Trait
+            | SymbolKind::Type => 1.2,
             SymbolKind::Function | SymbolKind::Macro | SymbolKind::Table => 1.0,
             SymbolKind::Method | SymbolKind::Constructor => 0.8,
             SymbolKind::Constant => 0.5,

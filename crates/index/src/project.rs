@@ -27,7 +27,7 @@ pub struct Project {
     source: WorkTree,
     index: Arc<Index>,
     history: PathBuf,
-    graph: Arc<graph::Cache>,
+    graph: Arc<graph::GraphCache>,
 }
 
 /// A line that matches a pattern.
@@ -62,7 +62,7 @@ impl Project {
         redactor: Arc<Redactor>,
     ) -> Result<Self, IndexError> {
         let index = Arc::new(Index::open(directory)?.redacting(redactor));
-        let graph = Arc::new(graph::Cache::new(directory));
+        let graph = Arc::new(graph::GraphCache::new(directory));
         Ok(Self { source: WorkTree::new(root, threads), index, history: directory.join("history"), graph })
     }
 

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use journeyman_protocol::RelPath;
 
-use crate::bit_set::BitSet;
 use crate::analysis::Stamp;
+use crate::bit_set::BitSet;
 use crate::query::full_name;
-use crate::segment::{FileRecord, Id, Segment, SymbolRecord, Words};
+use crate::segment::{DictionaryKind, FileRecord, Id, Segment, SymbolRecord};
 
 /// A segment and its living files.
 #[derive(Debug, Clone)]
@@ -67,9 +67,9 @@ impl Totals {
             files: 1,
             bytes: size,
             chunks: u64::from(file.chunks),
-            chunk_terms: segment.chunks_of(number).map(|chunk| length(Words::Chunks, chunk)).sum(),
-            path_terms: length(Words::Paths, number),
-            symbol_terms: length(Words::Symbols, number),
+            chunk_terms: segment.chunks_of(number).map(|chunk| length(DictionaryKind::Chunks, chunk)).sum(),
+            path_terms: length(DictionaryKind::Paths, number),
+            symbol_terms: length(DictionaryKind::Symbols, number),
             symbols: u64::from(file.symbols),
         }
     }
@@ -103,7 +103,7 @@ impl Living {
     }
 
     /// Marks a file as dead.
-    pub(crate) fn bury(&mut self, file: Id) {
+    pub(crate) fn mark_dead(&mut self, file: Id) {
         let Some(record) = self.segment.file(file).filter(|_| !self.dead.contains(file)) else { return };
         self.dead.insert(file);
         self.segment.chunks_of(file).for_each(|chunk| self.dead_chunks.insert(chunk));
@@ -326,7 +326,7 @@ impl Snapshot {
             file: living.number_of(segment.file_of_chunk(own)),
             first_line: lines.start,
             lines: lines.len() as u32,
-            length: segment.lengths(Words::Chunks).get(own),
+            length: segment.lengths(DictionaryKind::Chunks).get(own),
         })
     }
 
@@ -371,7 +371,7 @@ impl Snapshot {
     pub fn chunks_with(&self, term: &str, mut visit: impl FnMut(Id, u32)) {
         for one in &self.living {
             let all_live = one.dead_chunks.is_empty();
-            one.segment.counted(Words::Chunks, term, |chunk, times| {
+            one.segment.counted(DictionaryKind::Chunks, term, |chunk, times| {
                 if all_live || !one.dead_chunks.contains(chunk) {
                     visit(one.first_chunk + chunk, times);
                 }

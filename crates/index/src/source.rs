@@ -18,7 +18,7 @@ use journeyman_root_fs::{Links, open_regular, open_root};
 use rustix::fs::{Advice, Stat};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use self::walk::{Walk, Wanted};
+use self::walk::{Walk, WalkLimits};
 
 use crate::IndexError;
 use crate::analyser::MAX_BYTES;
@@ -30,7 +30,7 @@ pub const MAX_FILES: usize = 1_000_000;
 pub const MAX_DIRECTORIES: usize = 1_000_000;
 /// Number of files that are prefetched at first, and after each read that waited for the disk. None
 /// are once all reads are served from memory.
-const FETCHED: usize = 64;
+const PREFETCH_BUDGET: usize = 64;
 /// A project's own ignore file for the index, in the form of `.gitignore`.
 pub const IGNORE_FILE: &str = ".journeymanignore";
 
@@ -82,7 +82,7 @@ pub trait Source: Sync {
     fn read(&self, path: &RelPath) -> std::io::Result<Bytes>;
 
     /// Announces that a file will be read soon, so that its content may be prefetched.
-    fn soon(&self, path: &RelPath) {
+    fn prefetch(&self, path: &RelPath) {
         let _ = path;
     }
 }
@@ -93,15 +93,15 @@ pub struct WorkTree {
     root: PathBuf,
     threads: usize,
     /// Number of files that are still prefetched; reset when a read waits for the disk.
-    fetched: Arc<AtomicUsize>,
+    prefetch_budget: Arc<AtomicUsize>,
 }
 
 impl WorkTree {
     /// Creates the tree beneath a directory, walked by a number of threads.
     #[must_use]
     pub fn new(root: &Path, threads: usize) -> Self {
-        let fetched = Arc::new(AtomicUsize::new(FETCHED));
-        Self { root: root.to_owned(), threads: threads.max(1), fetched }
+        let prefetch_budget = Arc::new(AtomicUsize::new(PREFETCH_BUDGET));
+        Self { root: root.to_owned(), threads: threads.max(1), prefetch_budget }
     }
 
     /// Returns the root directory.
@@ -114,7 +114,7 @@ impl WorkTree {
     #[must_use]
     pub fn directories(&self) -> Vec<PathBuf> {
         let Ok(walk) = Walk::new(&self.root) else { return Vec::new() };
-        let found = walk.run(self.threads, Wanted { files: 0, directories: MAX_DIRECTORIES });
+        let found = walk.run(self.threads, WalkLimits { files: 0, directories: MAX_DIRECTORIES });
         found.directories.into_iter().map(|path| self.root.join(OsStr::from_bytes(&path))).collect()
     }
 
@@ -150,7 +150,7 @@ impl Source for WorkTree {
             return Err(IndexError::io("looking at", &self.root)(error));
         }
         let walk = Walk::new(&self.root).map_err(IndexError::io("looking at", &self.root))?;
-        let found = walk.run(self.threads, Wanted { files: MAX_FILES, directories: 0 });
+        let found = walk.run(self.threads, WalkLimits { files: MAX_FILES, directories: 0 });
         let mut files = found.files;
         files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         Ok(Listing { files, cut: found.cut, unreadable: found.unreadable })
@@ -174,7 +174,7 @@ impl Source for WorkTree {
         match there {
             Ok(read) if read > 0 && read == bytes.len() => return Ok(Bytes::Whole(bytes)),
             // At most a part of the content is in memory.
-            Ok(1..) | Err(Errno::AGAIN) => self.fetched.store(FETCHED, Ordering::Relaxed),
+            Ok(1..) | Err(Errno::AGAIN) => self.prefetch_budget.store(PREFETCH_BUDGET, Ordering::Relaxed),
             // The file seems empty, or this file system doesn't tell whether content is in memory.
             Ok(0) | Err(_) => {}
         }
@@ -184,9 +184,9 @@ impl Source for WorkTree {
         Ok(if bytes.len() > MAX_BYTES { Bytes::TooLong } else { Bytes::Whole(bytes) })
     }
 
-    fn soon(&self, path: &RelPath) {
+    fn prefetch(&self, path: &RelPath) {
         let left = |left: usize| left.checked_sub(1);
-        if self.fetched.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_err() {
+        if self.prefetch_budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_err() {
             return;
         }
         if let Ok((file, _)) = self.open(path) {

@@ -27,14 +27,14 @@ pub use refresh::{Options, Progress, Report};
 pub(crate) const SEGMENT: &str = "segment-";
 const LOCK: &str = "lock";
 /// Number of segments of about one size that are merged into one.
-const FAN: usize = 8;
+const MERGE_COUNT: usize = 8;
 /// The same while a caller waits. Each segment costs every query a look-up for each of its words.
 const MANY_SEGMENTS: usize = 24;
 /// Maximum bytes of a segment that is merged with others: larger ones would take seconds and speed
 /// queries up little.
-const LARGEST: u64 = 32 << 20;
+const MAX_MERGED_BYTES: u64 = 32 << 20;
 /// Bytes up to which segments count as the smallest size class.
-const SMALLEST: u64 = 64 << 10;
+const SMALLEST_CLASS_BYTES: u64 = 64 << 10;
 
 /// An index in a directory.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Index {
             redactor: Arc::default(),
         };
         match Manifest::read(directory) {
-            Ok(manifest) => index.show(&manifest),
+            Ok(manifest) => index.show_manifest(&manifest),
             Err(error @ IndexError::Damaged { .. }) => {
                 index.damage_report = Some(error.to_string());
                 Manifest::forget(directory)?;
@@ -126,7 +126,7 @@ impl Index {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn show(&self, manifest: &Manifest) {
+    fn show_manifest(&self, manifest: &Manifest) {
         let snapshot = Arc::new(Snapshot::new(manifest.segments.clone(), !manifest.complete));
         *self.state() = State { generation: manifest.generation, snapshot };
     }
@@ -138,7 +138,7 @@ impl Index {
     pub fn reload(&self) -> Result<(), IndexError> {
         let manifest = Manifest::read(&self.directory)?;
         if manifest.generation != self.state().generation {
-            self.show(&manifest);
+            self.show_manifest(&manifest);
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl Index {
         let _lock = self.lock(true)?;
         Manifest::forget(&self.directory)?;
         *self.state() = State::default();
-        self.sweep(&Manifest::default())
+        self.remove_unlisted(&Manifest::default())
     }
 
     /// Takes the right to write. Without `wait`, `None` where another process has it.
@@ -185,7 +185,7 @@ impl Index {
     }
 
     /// Returns an unused name for a segment.
-    fn fresh(&self, manifest: &Manifest) -> PathBuf {
+    fn unused_path(&self, manifest: &Manifest) -> PathBuf {
         let mut number = manifest.generation.wrapping_mul(1 << 16);
         loop {
             let path = self.directory.join(format!("{SEGMENT}{number:012x}"));
@@ -197,7 +197,7 @@ impl Index {
     }
 
     /// Removes segments that aren't listed.
-    fn sweep(&self, manifest: &Manifest) -> Result<(), IndexError> {
+    fn remove_unlisted(&self, manifest: &Manifest) -> Result<(), IndexError> {
         let listed: std::collections::BTreeSet<_> = manifest.names().collect();
         let entries =
             std::fs::read_dir(&self.directory).map_err(IndexError::io("listing", &self.directory))?;
@@ -214,18 +214,18 @@ impl Index {
     fn publish(&self, manifest: &mut Manifest) -> Result<(), IndexError> {
         manifest.generation += 1;
         manifest.write(&self.directory)?;
-        self.show(manifest);
+        self.show_manifest(manifest);
         Ok(())
     }
 
     /// Merges segments where there are many, or where much of one is dead; removes unlisted ones.
-    fn put_in_order(&self, manifest: &mut Manifest, when: When) -> Result<(), IndexError> {
+    fn merge_segments(&self, manifest: &mut Manifest, when: MergeOccasion) -> Result<(), IndexError> {
         let mut changed = false;
-        while let Some(chosen) = choose(&manifest.segments, when) {
+        while let Some(chosen) = choose_segments(&manifest.segments, when) {
             let parts: Vec<&Living> = chosen.iter().filter_map(|at| manifest.segments.get(*at)).collect();
             let mut next = None;
             if parts.iter().any(|living| living.totals.files > 0) {
-                let path = self.fresh(manifest);
+                let path = self.unused_path(manifest);
                 let segments: Vec<_> = parts.iter().map(|living| &*living.segment).collect();
                 let lives =
                     |place: usize, file| parts.get(place).is_some_and(|living| !living.dead.contains(file));
@@ -246,24 +246,24 @@ impl Index {
         if changed {
             self.publish(manifest)?;
         }
-        self.sweep(manifest)
+        self.remove_unlisted(manifest)
     }
 }
 
 /// The occasion of merging segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
+enum MergeOccasion {
     /// A caller waits: only small segments are merged, and only where there are too many.
-    Waited,
+    DuringUpdate,
     /// No caller waits.
-    AtLeisure,
+    WhenIdle,
 }
 
 /// Returns the segments that should be merged, if any.
-fn choose(segments: &[Living], when: When) -> Option<Vec<usize>> {
+fn choose_segments(segments: &[Living], when: MergeOccasion) -> Option<Vec<usize>> {
     let half_dead =
         |living: &Living| living.totals.files == 0 || u64::from(living.dead.len()) > living.totals.files;
-    if when == When::AtLeisure
+    if when == MergeOccasion::WhenIdle
         && let Some(at) = segments.iter().position(half_dead)
     {
         return Some(vec![at]);
@@ -271,12 +271,15 @@ fn choose(segments: &[Living], when: When) -> Option<Vec<usize>> {
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
     for (at, living) in segments.iter().enumerate() {
         let bytes = living.segment.bytes();
-        if bytes < LARGEST {
-            tiers.entry((bytes / SMALLEST).max(1).ilog2() / FAN.ilog2()).or_default().push(at);
+        if bytes < MAX_MERGED_BYTES {
+            tiers
+                .entry((bytes / SMALLEST_CLASS_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())
+                .or_default()
+                .push(at);
         }
     }
     match when {
-        When::Waited => tiers.remove(&0).filter(|tier| tier.len() >= MANY_SEGMENTS),
-        When::AtLeisure => tiers.into_values().find(|tier| tier.len() >= FAN),
+        MergeOccasion::DuringUpdate => tiers.remove(&0).filter(|tier| tier.len() >= MANY_SEGMENTS),
+        MergeOccasion::WhenIdle => tiers.into_values().find(|tier| tier.len() >= MERGE_COUNT),
     }
 }

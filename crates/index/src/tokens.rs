@@ -20,7 +20,7 @@ mod stop;
 
 use crate::analysis::{Count, Terms};
 use crate::texts::Texts;
-use cache::{Cache, Word};
+use cache::{Word, WordCache};
 
 pub use stop::is_stop_word;
 
@@ -29,7 +29,7 @@ pub const MAX_WORD: usize = 128;
 /// Maximum words read of one file: a megabyte of prose has 200,000. Files with more are data.
 pub const MAX_WORDS: u32 = 1_000_000;
 /// Number of words that are looked up together, about as many as a core has memory reads in flight.
-const TOGETHER: usize = 16;
+const LOOKUP_BATCH: usize = 16;
 
 /// Splits text into terms and counts them. Used by one thread: it caches the terms of words.
 ///
@@ -37,15 +37,15 @@ const TOGETHER: usize = 16;
 /// end [`Tokenizer::terms`].
 #[derive(Debug)]
 pub struct Tokenizer {
-    cache: Cache,
-    tally: Tally,
+    cache: WordCache,
+    counter: TermCounter,
     /// Number of words that may still be read of the file.
     words_left: u32,
 }
 
 /// Occurrences of terms in a document.
 #[derive(Debug, Default)]
-struct Tally {
+struct TermCounter {
     /// By the cache's number of a term: its number in the file plus 1, or 0.
     local: Vec<u32>,
     /// The file's terms, by the cache's numbers.
@@ -66,12 +66,12 @@ impl Tokenizer {
     /// Creates a tokenizer with an empty cache.
     #[must_use]
     pub fn new() -> Self {
-        Self { cache: Cache::new(), tally: Tally::default(), words_left: MAX_WORDS }
+        Self { cache: WordCache::new(), counter: TermCounter::default(), words_left: MAX_WORDS }
     }
 
     /// Begins a file: no term is known, and [`MAX_WORDS`] may be read.
     pub fn begin(&mut self) {
-        let Tally { local, file, times, document } = &mut self.tally;
+        let TermCounter { local, file, times, document } = &mut self.counter;
         if self.cache.is_full() {
             self.cache.clear();
             local.clear();
@@ -90,9 +90,9 @@ impl Tokenizer {
 
     /// Adds a text's terms to the document, each occurrence `times` times.
     pub fn add(&mut self, text: &str, times: u32) {
-        let Self { cache, tally, words_left } = self;
+        let Self { cache, counter, words_left } = self;
         show(cache, text, words_left, &mut |terms, _| {
-            terms.iter().for_each(|term| tally.add(*term, times));
+            terms.iter().for_each(|term| counter.add(*term, times));
         });
     }
 
@@ -100,7 +100,7 @@ impl Tokenizer {
     pub fn add_counts(&mut self, counts: &[Count]) {
         for Count { term, times } in counts {
             if *times > 0 {
-                self.tally.count(*term, *times);
+                self.counter.count(*term, *times);
             }
         }
     }
@@ -108,7 +108,7 @@ impl Tokenizer {
     /// Ends the document and returns its terms by the file's numbers, each once, in order. The next
     /// document begins.
     pub fn document(&mut self) -> Vec<Count> {
-        let Tally { times, document, .. } = &mut self.tally;
+        let TermCounter { times, document, .. } = &mut self.counter;
         document.sort_unstable();
         let take = |term: &u32| {
             let times = times.get_mut(*term as usize).map_or(0, std::mem::take);
@@ -122,7 +122,7 @@ impl Tokenizer {
     /// Returns the file's terms, by number.
     #[must_use]
     pub fn terms(&self) -> Terms {
-        let own = self.tally.file.clone();
+        let own = self.counter.file.clone();
         let texts = own.iter().map(|term| self.cache.text(*term)).collect();
         Terms::remembered(texts, self.cache.memory(), own)
     }
@@ -138,14 +138,14 @@ impl Tokenizer {
 }
 
 /// Calls `each` with the terms of each word.
-fn show(cache: &mut Cache, text: &str, left: &mut u32, each: &mut impl FnMut(&[u32], &Texts)) {
-    let (mut words, mut count) = ([Word::default(); TOGETHER], 0);
+fn show(cache: &mut WordCache, text: &str, left: &mut u32, each: &mut impl FnMut(&[u32], &Texts)) {
+    let (mut words, mut count) = ([Word::default(); LOOKUP_BATCH], 0);
     split::words(text, left, &mut |start, end| {
         if let Some(place) = words.get_mut(count) {
             *place = Word::of(text, start, end);
             count += 1;
         }
-        if count == TOGETHER {
+        if count == LOOKUP_BATCH {
             cache.show(text, &words, each);
             count = 0;
         }
@@ -153,7 +153,7 @@ fn show(cache: &mut Cache, text: &str, left: &mut u32, each: &mut impl FnMut(&[u
     cache.show(text, words.get(..count).unwrap_or_default(), each);
 }
 
-impl Tally {
+impl TermCounter {
     /// Counts a term by the cache's number.
     fn add(&mut self, term: u32, times: u32) {
         let at = term as usize;

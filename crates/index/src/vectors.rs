@@ -11,7 +11,7 @@
 //! vector isn't ready is answered without.
 
 mod dot;
-mod follow;
+mod embed;
 #[cfg(feature = "local-embeddings")]
 mod model2vec;
 mod part;
@@ -23,7 +23,7 @@ mod view;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-pub use follow::{Options, Progress, Report};
+pub use embed::{EmbeddingOptions, EmbeddingProgress, EmbeddingReport};
 #[cfg(feature = "local-embeddings")]
 pub use model2vec::{Model2Vec, ModelFault};
 pub use quantise::{Quantised, quantise};
@@ -40,7 +40,7 @@ pub const MAX_TEXT: usize = 8 << 10;
 
 /// The purpose of an embedding, which some models distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum EmbeddingPurpose {
     /// A document that will be searched.
     Document,
     /// A query.
@@ -49,14 +49,14 @@ pub enum Purpose {
 
 /// A deadline with cancellation.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience<'a> {
+pub struct Deadline<'a> {
     /// Set to stop early.
     pub stop: &'a AtomicBool,
     /// The deadline.
     pub until: Option<Instant>,
 }
 
-impl Patience<'_> {
+impl Deadline<'_> {
     /// Checks that neither has happened.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ pub enum EmbedError {
     TooLate,
     /// A vector has another length than the stored ones.
     #[error(
-        "«{model}» gives vectors of {got} numbers where those kept have {expected}: it isn't the model that it was; `jm index --rebuild` makes all anew"
+        "`{model}` returned vectors of {got} numbers, and the stored ones have {expected}: its model was replaced. Make all vectors again with `jm index --rebuild`"
     )]
     Dimensions {
         /// The model.
@@ -95,7 +95,7 @@ pub enum EmbedError {
         got: usize,
     },
     /// A vector with invalid numbers.
-    #[error("«{model}» gave no usable vector: {what}")]
+    #[error("`{model}` gave no usable vector: {what}")]
     Unusable {
         /// The model.
         model: String,
@@ -103,7 +103,7 @@ pub enum EmbedError {
         what: String,
     },
     /// The model couldn't be asked, or refused.
-    #[error("«{model}» can't be asked: {what}")]
+    #[error("`{model}` can't be asked: {what}")]
     Failed {
         /// The model.
         model: String,
@@ -140,8 +140,8 @@ pub trait Embedder: Send + Sync {
     fn embed(
         &self,
         texts: &[&str],
-        purpose: Purpose,
-        patience: Patience<'_>,
+        purpose: EmbeddingPurpose,
+        deadline: Deadline<'_>,
     ) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 

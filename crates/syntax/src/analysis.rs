@@ -19,7 +19,7 @@ use crate::doc;
 use crate::imports::Import;
 use crate::language::Language;
 use crate::outline::{Symbol, build_symbols};
-use crate::parse::{self, Tree, ParseError};
+use crate::parse::{self, ParseError, Tree};
 use crate::references::{Reference, references_of};
 use crate::sections::{self, DocPosition, Section};
 use crate::walk::{WalkScope, walk};

@@ -15,7 +15,12 @@ const MAX_DOC: usize = 240;
 const MAX_LOOKED_AT: usize = 4096;
 
 /// Returns the first sentence of the comments before a definition, or of Python's docstring.
-pub(crate) fn summary(language: Language, before: &[LeadingNode], body: Option<Node<'_>>, text: &str) -> String {
+pub(crate) fn summary(
+    language: Language,
+    before: &[LeadingNode],
+    body: Option<Node<'_>>,
+    text: &str,
+) -> String {
     let inside = (language == Language::Python).then(|| docstring(body?, text)).flatten();
     if let Some(inside) = inside {
         return first_sentence(inside);

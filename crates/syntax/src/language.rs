@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Bytes at a file's beginning that are searched for its language.
-const LOOKED_AT: usize = 4096;
+const MAX_HEAD: usize = 4096;
 
 /// A function that returns a language's grammar.
 pub(crate) type Grammar = fn() -> tree_sitter::Language;
@@ -14,9 +14,9 @@ struct Row {
     name: &'static str,
     /// Extensions of file names, without the dot, in lower case.
     extensions: &'static [&'static str],
-    /// Programs of a first line `#!…`, without their version.
+    /// Whole file names.
     files: &'static [&'static str],
-    /// Programs that a first line `#!…` names, without their version.
+    /// Programs of a first line `#!…`, without their version.
     programs: &'static [&'static str],
     grammar: Option<Grammar>,
     /// The cargo feature of its grammar; empty for languages that are read without one.
@@ -177,7 +177,7 @@ impl Language {
     /// text says so.
     #[must_use]
     pub fn detect(path: &str, text: &str) -> Option<Self> {
-        let head = text.get(..text.floor_char_boundary(LOOKED_AT)).unwrap_or(text);
+        let head = text.get(..text.floor_char_boundary(MAX_HEAD)).unwrap_or(text);
         let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
         match (Self::from_path(path), extension) {
             (Some(language), _) => Some(language),

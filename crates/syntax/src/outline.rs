@@ -320,7 +320,8 @@ impl SymbolBuilder<'_> {
             );
         }
         let belongs = outer.is_some_and(|outer| outer.kind.is_type()) || scoped;
-        let kind = if found.kind == SymbolKind::Function && belongs { SymbolKind::Method } else { found.kind };
+        let kind =
+            if found.kind == SymbolKind::Function && belongs { SymbolKind::Method } else { found.kind };
         let kind = refine_kind(self.language, kind, before_name, name);
         if is_macro_use(self.language, found.node, name, outer) {
             return None;
@@ -328,8 +329,11 @@ impl SymbolBuilder<'_> {
         let body = body_of(found.node);
         let (first, comments) = self.leading_before(definition.start);
         let said = doc::doc_range(self.language, comments, body, text);
-        let said =
-            said.map(|range| DocPosition { symbol: Some(self.symbols.len()), line: self.line(range.start), range });
+        let said = said.map(|range| DocPosition {
+            symbol: Some(self.symbols.len()),
+            line: self.line(range.start),
+            range,
+        });
         let own = if reaches {
             Visibility::Public
         } else {

@@ -145,8 +145,7 @@ fn places(grammar: &Grammar, query: &Query, pattern: usize) -> Result<Vec<Ancest
     settings
         .map(|setting| {
             let kinds = setting.value.as_deref().unwrap_or_default();
-            let path: Ancestors =
-                kinds.split_whitespace().map(|name| kind_numbers(grammar, name)).collect();
+            let path: Ancestors = kinds.split_whitespace().map(|name| kind_numbers(grammar, name)).collect();
             let is_valid = !path.is_empty() && path.iter().all(|kinds| !kinds.is_empty());
             is_valid.then_some(path).ok_or_else(|| format!("unknown kinds in {kinds:?}"))
         })

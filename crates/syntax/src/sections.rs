@@ -15,7 +15,7 @@ use std::ops::Range;
 use crate::analysis::SyntaxAnalysis;
 use crate::imports::{Import, MAX_IMPORTS, local_file};
 use crate::language::Language;
-use crate::outline::{SymbolKind, MAX_SIGNATURE, Symbol, Visibility};
+use crate::outline::{MAX_SIGNATURE, Symbol, SymbolKind, Visibility};
 
 pub(crate) use comments::{DocPosition, read as of_comments};
 

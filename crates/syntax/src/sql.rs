@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use crate::doc;
 use crate::analysis::SyntaxAnalysis;
-use crate::outline::{SymbolKind, MAX_SIGNATURE, MAX_SYMBOLS, Symbol, Visibility};
+use crate::doc;
+use crate::outline::{MAX_SIGNATURE, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
 use crate::references::MAX_REFERENCES;
 use crate::walk::NameNode;
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use tree_sitter::Node;
 
 use crate::language::Language;
-use crate::outline::{SymbolKind, Symbol, Visibility};
+use crate::outline::{Symbol, SymbolKind, Visibility};
 
 use Visibility::{Private, Public, Restricted, Unknown};
 
@@ -33,7 +33,9 @@ pub(crate) fn visibility_of(
     let inherited = outer
         .filter(|outer| {
             let asked_for = matches!(outer.kind, SymbolKind::Interface | SymbolKind::Trait);
-            kind == SymbolKind::Variant || asked_for || (language == Language::Rust && outer.kind == SymbolKind::Variant)
+            kind == SymbolKind::Variant
+                || asked_for
+                || (language == Language::Rust && outer.kind == SymbolKind::Variant)
         })
         .map(|outer| outer.visibility);
     let said = by_keyword(before_name);
@@ -121,7 +123,8 @@ fn rust(kind: SymbolKind, before_name: &str, outer: Option<&Symbol>) -> Option<V
     }
     // A trait's items are as public as the trait.
     let of_trait = outer.is_some_and(|outer| {
-        outer.kind == SymbolKind::Impl && (outer.signature.contains(" for ") || outer.signature.ends_with(" for"))
+        outer.kind == SymbolKind::Impl
+            && (outer.signature.contains(" for ") || outer.signature.ends_with(" for"))
     });
     match kind {
         SymbolKind::Impl => Some(Unknown),

@@ -17,17 +17,17 @@ use crate::references::MAX_REFERENCES;
 
 /// A pattern of the outline query may begin with it.
 const DEFINITION: u8 = 1;
-/// It may be an import.
+/// It is a name.
 const NAME: u8 = 1 << 1;
-/// A comment, or an attribute of the following definition.
+/// It may be an import.
 const IMPORT: u8 = 1 << 2;
-/// Its children aren't visited.
+/// It is a comment, or an attribute of the following definition.
 const LEADING: u8 = 1 << 3;
-/// It may set the visibility of other symbols.
+/// Its children aren't visited.
 const OPAQUE: u8 = 1 << 4;
-/// It is transparent: its children count as children of its parent (`#if`, `extern "C"`).
+/// It may set the visibility of other symbols.
 const MARKER: u8 = 1 << 5;
-/// What lies in it counts as lying in what is around it: `#if`, `extern "C"`.
+/// Its children count as children of its parent: `#if`, `extern "C"`.
 const TRANSPARENT: u8 = 1 << 6;
 
 /// The kind of nodes for text that doesn't parse, in every grammar.
@@ -38,7 +38,7 @@ const ERROR: u16 = u16::MAX;
 pub(crate) enum WalkScope {
     /// Definitions only.
     Symbols,
-    /// Names that are used and what is brought in as well.
+    /// References and imports as well.
     All,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Definition<'tree> {
     pub(crate) parent: Option<Node<'tree>>,
     /// The node with wrappers that only add keywords.
     pub(crate) whole: Node<'tree>,
-    /// Which pattern of the query found it: the first one counts.
+    /// The number of the matching pattern; the first one counts.
     pub(crate) pattern: usize,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct WalkResult<'tree> {
 
 /// Everything that a walk needs to know of a language.
 struct LanguageTable {
-    /// By a kind's number.
+    /// Flags by a kind's number.
     flags: Vec<u8>,
     query: OutlineQuery,
 }
@@ -127,8 +127,11 @@ impl LanguageTable {
         let places = self.query.places(pattern);
         places.is_empty()
             || places.iter().any(|path| {
-                let mut around =
-                    ancestors.iter().rev().map(Node::kind_id).filter(|kind| self.flags(*kind) & TRANSPARENT == 0);
+                let mut around = ancestors
+                    .iter()
+                    .rev()
+                    .map(Node::kind_id)
+                    .filter(|kind| self.flags(*kind) & TRANSPARENT == 0);
                 // In broken code the outermost ancestor may be missing.
                 let broken = |nth: usize, kind: u16| nth + 1 == path.len() && kind == ERROR;
                 path.iter().rev().enumerate().all(|(nth, kinds)| {
@@ -201,7 +204,8 @@ pub(crate) fn walk<'tree>(
         WalkScope::Symbols => !(NAME | IMPORT),
         WalkScope::All => !0,
     };
-    let mut walk = Walk { language, table, text, cursor: OutlineQuery::cursor(), walked: WalkResult::default() };
+    let mut walk =
+        Walk { language, table, text, cursor: OutlineQuery::cursor(), walked: WalkResult::default() };
     let mut ancestors: Vec<Node<'tree>> = Vec::new();
     let mut cursor = root.walk();
     loop {

@@ -5,7 +5,7 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_index::Snapshot;
-use journeyman_index::graph::{Changed, Direction, Graph, Part};
+use journeyman_index::graph::{Changed, Direction, Graph, ChangedPart};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -124,7 +124,7 @@ fn tell(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
             }
             is_there
         });
-        let part = line.map(|line| Part { lines: vec![line..=line], gone: Vec::new() });
+        let part = line.map(|line| ChangedPart { lines: vec![line..=line], gone: Vec::new() });
         tests(&graph, &asked.snapshot, Changed { file, part }, &mut answer);
     } else {
         let packages: Vec<&str> = graph.packages(file).take(PACKAGES).collect();

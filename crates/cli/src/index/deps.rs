@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use journeyman_host::config::Environment;
-use journeyman_index::graph::{Direction, Edge, Gone, Graph, WHOLE};
+use journeyman_index::graph::{Direction, Edge, DeletedFile, Graph, WHOLE};
 use journeyman_index::{Project, Snapshot};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
@@ -86,7 +86,7 @@ impl Known {
     }
 
     /// Puts files that are gone back, with who needed them. Numbers of files are others afterwards.
-    pub(super) fn put_back(&mut self, gone: &[Gone]) {
+    pub(super) fn put_back(&mut self, gone: &[DeletedFile]) {
         let read = |path: &str| self.project.text(&RelPath::parse(path).ok()?);
         self.graph = Arc::new(self.graph.with_gone(&self.snapshot, gone, &read));
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use journeyman_host::Context as _;
 use journeyman_index::Project;
 use journeyman_index::store::{Options, Report};
-use journeyman_index::watch::{Told, follow as follow_files};
+use journeyman_index::watch::{WatchEvent, follow as follow_files};
 use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(super) fn follow(project: Project, json: bool) -> Result<u8, HostError> {
         let mut following = tokio::task::spawn_blocking(move || {
             let options = Options { threads: threads(), wait: false, progress: &|_| {}, stop: &flag };
             let mut tell =
-                |told: Told<'_>| if json { say!("{}", object(&told)) } else { say!("{}", line(&told)) };
+                |told: WatchEvent<'_>| if json { say!("{}", object(&told)) } else { say!("{}", line(&told)) };
             follow_files(&project, options, &mut tell)
         });
         let ended = tokio::select! {
@@ -49,14 +49,14 @@ pub(super) fn follow(project: Project, json: bool) -> Result<u8, HostError> {
     })
 }
 
-fn line(told: &Told<'_>) -> String {
+fn line(told: &WatchEvent<'_>) -> String {
     let did = |report: &Report| format!("{} read, {} gone", report.read, report.gone);
     match told {
-        Told::Watching(directories) => format!("watching {directories} directories; Ctrl-C ends it"),
-        Told::Polling(why) => format!("looking at all files now and then: {why}; Ctrl-C ends it"),
-        Told::Updated(paths, report) => format!("{}: {}", named(paths), did(report)),
-        Told::Refreshed(why, report) => format!("all files, because of {why}: {}", did(report)),
-        Told::Failed(error) => format!("failed, and is tried again: {error}"),
+        WatchEvent::Watching(directories) => format!("watching {directories} directories; Ctrl-C ends it"),
+        WatchEvent::Polling(why) => format!("looking at all files now and then: {why}; Ctrl-C ends it"),
+        WatchEvent::Updated(paths, report) => format!("{}: {}", named(paths), did(report)),
+        WatchEvent::Refreshed(why, report) => format!("all files, because of {why}: {}", did(report)),
+        WatchEvent::Failed(error) => format!("failed, and is tried again: {error}"),
     }
 }
 
@@ -67,7 +67,7 @@ fn named(paths: &[RelPath]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-fn object(told: &Told<'_>) -> Value {
+fn object(told: &WatchEvent<'_>) -> Value {
     let with = |mut object: Value, report: &Report| {
         let fields = [("read", report.read), ("same", report.same), ("gone", report.gone)];
         for (name, count) in fields {
@@ -78,10 +78,10 @@ fn object(told: &Told<'_>) -> Value {
         object
     };
     match told {
-        Told::Watching(directories) => json!({"event": "watching", "directories": directories}),
-        Told::Polling(why) => json!({"event": "polling", "why": why}),
-        Told::Updated(paths, report) => with(json!({"event": "updated", "paths": paths}), report),
-        Told::Refreshed(why, report) => with(json!({"event": "refreshed", "why": why}), report),
-        Told::Failed(error) => json!({"event": "failed", "error": error.to_string()}),
+        WatchEvent::Watching(directories) => json!({"event": "watching", "directories": directories}),
+        WatchEvent::Polling(why) => json!({"event": "polling", "why": why}),
+        WatchEvent::Updated(paths, report) => with(json!({"event": "updated", "paths": paths}), report),
+        WatchEvent::Refreshed(why, report) => with(json!({"event": "refreshed", "why": why}), report),
+        WatchEvent::Failed(error) => json!({"event": "failed", "error": error.to_string()}),
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use journeyman_git::{Change, Entry, Git};
 use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
-use journeyman_index::graph::{Changed, Gone, Part, Reach, Reached};
+use journeyman_index::graph::{Changed, DeletedFile, ChangedPart, Reach, Reached};
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ const MAX_READ: usize = 200;
 struct Differing {
     /// With the text that they had, if they had one.
     there: Vec<(String, Option<String>)>,
-    gone: Vec<Gone>,
+    gone: Vec<DeletedFile>,
 }
 
 pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8, HostError> {
@@ -145,13 +145,13 @@ fn named(known: &Known, path: &str) -> Result<Changed, HostError> {
         let shown = clean(bare.as_bytes());
         return Err(HostError::usage(format_args!("{shown} has the lines 1 to {count}, not {from} to {to}")));
     }
-    Ok(Changed { file, part: Some(Part { lines: vec![from..=to], gone: Vec::new() }) })
+    Ok(Changed { file, part: Some(ChangedPart { lines: vec![from..=to], gone: Vec::new() }) })
 }
 
 /// What differs of a file that had another text; nothing where all of it may.
-fn part(known: &Known, file: u32, before: &str) -> Option<Part> {
+fn part(known: &Known, file: u32, before: &str) -> Option<ChangedPart> {
     let language = known.graph.node(file)?.language?;
-    Part::between(language, before, &known.text(file)?)
+    ChangedPart::between(language, before, &known.text(file)?)
 }
 
 /// What a change may matter for.
@@ -260,7 +260,7 @@ fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, 
         };
         let text = text.and_then(|text| String::from_utf8(text).ok());
         if gone {
-            differing.gone.push(Gone { path, text });
+            differing.gone.push(DeletedFile { path, text });
         } else {
             differing.there.push((path, text));
         }

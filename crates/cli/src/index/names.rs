@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_index::Snapshot;
-use journeyman_index::docs::{Docs, Place, is_document};
+use journeyman_index::docs::{Docs, SectionPlace, is_document};
 use journeyman_index::analysis::Content;
 use journeyman_index::query::{Corpus as _, SymbolEntry};
 use journeyman_protocol::RelPath;
@@ -168,9 +168,9 @@ impl<'a> Links<'a> {
     /// Each as JSON and in words.
     fn of(&mut self, name: &str, scope: &str, first_line: u32) -> Vec<(serde_json::Value, String)> {
         if !self.document {
-            let mut symbols = self.docs.called(name, scope);
+            let mut symbols = self.docs.symbols_called(name, scope);
             symbols.retain(|id| self.snapshot.symbol(*id).is_some_and(|(file, _)| file == self.file));
-            let places = self.docs.naming(name, &symbols);
+            let places = self.docs.sections_mentioning(name, &symbols);
             return places.iter().map(|place| (self.place(place), self.words(place))).collect();
         }
         let sections = self.docs.sections(self.file);
@@ -181,7 +181,7 @@ impl<'a> Links<'a> {
         let mut meant: Vec<u32> = Vec::new();
         for mention in &mentions {
             meant
-                .extend(self.docs.meant(mention).iter().filter(|id| !meant.contains(id)).collect::<Vec<_>>());
+                .extend(self.docs.resolve_mention(mention).iter().filter(|id| !meant.contains(id)).collect::<Vec<_>>());
         }
         meant.into_iter().filter_map(|id| self.symbol(id)).collect()
     }
@@ -194,11 +194,11 @@ impl<'a> Links<'a> {
         Some((value, name))
     }
 
-    fn place(&self, place: &Place) -> serde_json::Value {
+    fn place(&self, place: &SectionPlace) -> serde_json::Value {
         json!({"path": path_of(self.snapshot, place.file), "line": place.first_line, "headings": place.headings})
     }
 
-    fn words(&self, place: &Place) -> String {
+    fn words(&self, place: &SectionPlace) -> String {
         format!("{}:{}", path_of(self.snapshot, place.file), place.first_line)
     }
 }
@@ -219,8 +219,8 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Hos
     let (_, snapshot) = current(environment, args.directory.as_deref())?;
     let defined = defined(&snapshot, name, scope);
     let mut docs = Docs::new(&snapshot);
-    let meant = docs.called(name, scope);
-    let mut documented = docs.naming(name, &meant);
+    let meant = docs.symbols_called(name, scope);
+    let mut documented = docs.sections_mentioning(name, &meant);
     let mut used = Vec::new();
     if !args.docs {
         snapshot.used(name, |file, line| used.push((file, line)));
@@ -302,8 +302,8 @@ fn hint(snapshot: &Snapshot, name: &str) -> &'static str {
 }
 
 /// Sections as JSON.
-fn written(snapshot: &Snapshot, places: &[Place]) -> Vec<serde_json::Value> {
-    let one = |place: &Place| {
+fn written(snapshot: &Snapshot, places: &[SectionPlace]) -> Vec<serde_json::Value> {
+    let one = |place: &SectionPlace| {
         let path = path_of(snapshot, place.file);
         json!({"path": path, "line": place.first_line, "lines": place.lines, "headings": place.headings})
     };

@@ -8,7 +8,7 @@ use journeyman_git::Git;
 use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
 use journeyman_index::Snapshot;
-use journeyman_index::docs::{Found, Why, find};
+use journeyman_index::docs::{SectionHit, SectionReason, search_sections};
 use journeyman_index::query::{Answer, Context, Definition, FileHit, Passage, Query, Searcher, full_name};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
@@ -122,7 +122,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     }
     if args.kind == Kind::Doc {
         let read = |path: &journeyman_protocol::RelPath| project.text(path);
-        let found = find(&snapshot, &query, &answer.files, &read, args.limit);
+        let found = search_sections(&snapshot, &query, &answer.files, &read, args.limit);
         return Ok(sections(&found, &snapshot, args.json));
     }
     if args.json {
@@ -134,14 +134,14 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
 }
 
 /// Shows sections.
-fn sections(found: &[Found], snapshot: &Snapshot, json: bool) -> u8 {
+fn sections(found: &[SectionHit], snapshot: &Snapshot, json: bool) -> u8 {
     if json {
-        let one = |one: &Found| {
+        let one = |one: &SectionHit| {
             let place = &one.place;
-            let score = if let Why::Words(score) = one.why { Some(score) } else { None };
+            let score = if let SectionReason::Words(score) = one.why { Some(score) } else { None };
             json!({
                 "path": path_of(snapshot, place.file), "line": place.first_line, "lines": place.lines,
-                "headings": place.headings, "names_it": one.why == Why::Names, "score": score,
+                "headings": place.headings, "names_it": one.why == SectionReason::Names, "score": score,
             })
         };
         say!(
@@ -154,8 +154,8 @@ fn sections(found: &[Found], snapshot: &Snapshot, json: bool) -> u8 {
     for one in found {
         let place = format!("{}:{}", path_of(snapshot, one.place.file), one.place.first_line);
         let why = match one.why {
-            Why::Names => "names it".to_owned(),
-            Why::Words(score) => format!("{score:.2}"),
+            SectionReason::Names => "names it".to_owned(),
+            SectionReason::Words(score) => format!("{score:.2}"),
         };
         let headings = one.place.headings.join(" › ");
         say!("{}  {}  {}", paint.bold(&place), clean(headings.as_bytes()), paint.dim(&why));

@@ -9,7 +9,7 @@ use std::time::Instant;
 use journeyman_host::Context as _;
 use journeyman_host::config::{Environment, load_own};
 use journeyman_host::embeddings::{Vectorer, vectorer};
-use journeyman_index::vectors::{EmbedError, Options, Progress, Similar, Stats, Vectors};
+use journeyman_index::vectors::{EmbedError, EmbeddingOptions, EmbeddingProgress, Similar, Stats, Vectors};
 use journeyman_index::{Project, Snapshot};
 use journeyman_policy::secrets::Redactor;
 use serde_json::{Value, json};
@@ -41,16 +41,16 @@ impl Held {
     pub(super) fn follow(&self, project: &Project, snapshot: &Snapshot) -> Result<bool, HostError> {
         let (start, last) = (Instant::now(), AtomicU64::new(0));
         let shows = std::io::stderr().is_terminal();
-        let progress = |progress: Progress| {
+        let progress = |progress: EmbeddingProgress| {
             let now = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
             if shows && now >= PATIENCE && now >= last.load(Ordering::Relaxed) + BEAT {
                 last.store(now, Ordering::Relaxed);
-                let Progress { done, of } = progress;
+                let EmbeddingProgress { done, of } = progress;
                 write!(std::io::stderr(), "\rembedding: {done} of {of} files\u{1b}[K").ok();
             }
         };
         let stop = AtomicBool::new(false);
-        let options = Options {
+        let options = EmbeddingOptions {
             threads: threads(),
             progress: &progress,
             stop: &stop,

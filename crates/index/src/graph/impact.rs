@@ -23,8 +23,8 @@ use super::Graph;
 use super::ask::{MAX_REACHED, MAX_STEPS, Reach, Reached, Trail};
 use super::names::{Role, is_type, role};
 use crate::Snapshot;
-pub use part::Part;
-use seen::{ALL, Known, Named, Seen, UNNAMED};
+pub use part::ChangedPart;
+use seen::{ALL, ImpactCache, Named, UNNAMED, Viewers};
 use symbols::Symbols;
 
 /// Lines of uses and steps through files that hand names on; where there are more, files are followed.
@@ -38,7 +38,7 @@ pub struct Changed {
     /// Number of the file in the graph.
     pub file: u32,
     /// The changed part; `None` for the whole file.
-    pub part: Option<Part>,
+    pub part: Option<ChangedPart>,
 }
 
 impl From<u32> for Changed {
@@ -96,7 +96,7 @@ impl Graph {
 
 struct Follow<'a> {
     graph: &'a Graph,
-    known: Known<'a>,
+    known: ImpactCache<'a>,
     depth: u32,
     /// The minimum distance of each place.
     best: HashMap<(u32, At), u32>,
@@ -113,7 +113,7 @@ impl<'a> Follow<'a> {
     fn new(graph: &'a Graph, snapshot: &'a Snapshot, depth: u32) -> Self {
         Self {
             graph,
-            known: Known::new(graph, snapshot),
+            known: ImpactCache::new(graph, snapshot),
             depth: depth.min(MAX_STEPS),
             best: HashMap::new(),
             left: BTreeMap::new(),
@@ -228,7 +228,7 @@ impl<'a> Follow<'a> {
     }
 
     /// Continues to the uses of another file's names in a file; `seen` tells how they are visible.
-    fn step(&mut self, file: u32, at: At, from: u32, seen: Option<&Seen>) {
+    fn step(&mut self, file: u32, at: At, from: u32, seen: Option<&Viewers>) {
         let Some(before) = self.trails.get(from as usize).map(|trail| trail.file) else { return };
         let known = self.distance(from);
         if before == file {
@@ -443,7 +443,7 @@ impl<'a> Follow<'a> {
 
     /// Continues to the uses of a name in a file, and returns true if there are any besides
     /// imports.
-    fn used_in(&mut self, wanted: Wanted<'_>, user: u32, lines: &[u32], seen: &Rc<Seen>) -> bool {
+    fn used_in(&mut self, wanted: Wanted<'_>, user: u32, lines: &[u32], seen: &Rc<Viewers>) -> bool {
         let Some(symbols) = self.known.symbols(user) else {
             self.step(user, At::File, wanted.trail, Some(seen));
             return true;
@@ -475,7 +475,7 @@ impl<'a> Follow<'a> {
     }
 
     /// Continues to the users of a name under an alias that a file re-exports it by.
-    fn used_renamed(&mut self, wanted: Wanted<'_>, seen: &Rc<Seen>) {
+    fn used_renamed(&mut self, wanted: Wanted<'_>, seen: &Rc<Viewers>) {
         let aliases = self.known.aliases(wanted.file);
         for (hub, alias) in aliases.get(wanted.name).into_iter().flatten() {
             let named: Rc<Named> = self.known.named(alias);
@@ -486,7 +486,7 @@ impl<'a> Follow<'a> {
     }
 
     /// Does the same within the file that defines the alias.
-    fn used_renamed_in(&mut self, wanted: Wanted<'_>, file: u32, seen: &Rc<Seen>) {
+    fn used_renamed_in(&mut self, wanted: Wanted<'_>, file: u32, seen: &Rc<Viewers>) {
         let renamed = self.known.renamed(file);
         for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {
             let named = self.known.named(&renamed.name);

@@ -112,9 +112,17 @@ pub(super) enum Role {
 pub(super) fn role(kind: SymbolKind) -> Option<Role> {
     match kind {
         SymbolKind::Impl => Some(Role::Extended),
-        SymbolKind::Function | SymbolKind::Constant | SymbolKind::Macro | SymbolKind::Variable | SymbolKind::Module => Some(Role::Own),
+        SymbolKind::Function
+        | SymbolKind::Constant
+        | SymbolKind::Macro
+        | SymbolKind::Variable
+        | SymbolKind::Module => Some(Role::Own),
         _ if is_type(kind) => Some(Role::Own),
-        SymbolKind::Method | SymbolKind::Constructor | SymbolKind::Variant | SymbolKind::Field | SymbolKind::Property => Some(Role::Member),
+        SymbolKind::Method
+        | SymbolKind::Constructor
+        | SymbolKind::Variant
+        | SymbolKind::Field
+        | SymbolKind::Property => Some(Role::Member),
         _ => None,
     }
 }
@@ -123,7 +131,13 @@ pub(super) fn role(kind: SymbolKind) -> Option<Role> {
 pub(super) fn is_type(kind: SymbolKind) -> bool {
     matches!(
         kind,
-        SymbolKind::Class | SymbolKind::Struct | SymbolKind::Enum | SymbolKind::Interface | SymbolKind::Trait | SymbolKind::Type | SymbolKind::Impl
+        SymbolKind::Class
+            | SymbolKind::Struct
+            | SymbolKind::Enum
+            | SymbolKind::Interface
+            | SymbolKind::Trait
+            | SymbolKind::Type
+            | SymbolKind::Impl
     )
 }
 

@@ -75,7 +75,7 @@ impl Paths for Tree<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::resolve::Known;
+    use super::super::resolve::PathSet;
     use super::*;
 
     /// Calls `visit` with paths.
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn it_tells_what_a_list_of_paths_in_memory_tells() {
         let paths = ["a.rs", "a/a.rs", "a/b/a.rs", "a/b/c.rs", "b/b/x.rs", "c-d/e/f/x.rs"];
-        let (tree, known) = (Tree::new(paths.into_iter()), Known::new(paths));
+        let (tree, known) = (Tree::new(paths.into_iter()), PathSet::new(paths));
         let all = |visit: Visit<'_>| {
             let mut found = Vec::new();
             visit(&mut |path| found.push(path.to_owned()));

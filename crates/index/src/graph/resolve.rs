@@ -4,25 +4,25 @@
 //! Each language has its rule; where that leaves the meaning open (search paths of headers, source
 //! roots), the only fitting file is taken, or the nearest of several.
 //!
-//! Every place that was looked up is returned as a [`Key`], found or not. So when a file appears or
+//! Every place that was looked up is returned as a [`PlaceKey`], found or not. So when a file appears or
 //! disappears, only the files with one of its [`touched`] keys have to be resolved again; and when
 //! a settings file changes, those of the languages that it concerns ([`Settings::concerns`]).
 //!
 //! ```
-//! use journeyman_index::graph::resolve::{Known, Meant, Settings, resolve};
+//! use journeyman_index::graph::resolve::{PathSet, ImportTarget, Settings, resolve};
 //! use journeyman_syntax::{analysis::analyse, language::Language};
 //!
-//! let paths = Known::new(["app/main.py", "app/shop.py"]);
+//! let paths = PathSet::new(["app/main.py", "app/shop.py"]);
 //! let facts = analyse(Language::Python, "from .shop import Shop\nimport requests\n").unwrap();
 //! let edges = resolve("app/main.py", Language::Python, &facts.imports, &paths, &Settings::default());
-//! assert_eq!(edges.meant[0], Meant::Files(vec!["app/shop.py".to_owned()]));
-//! assert_eq!(edges.meant[1], Meant::Package("requests".to_owned()));
+//! assert_eq!(edges.meant[0], ImportTarget::Files(vec!["app/shop.py".to_owned()]));
+//! assert_eq!(edges.meant[1], ImportTarget::Package("requests".to_owned()));
 //! ```
 
 mod jvm;
-mod known;
 mod named;
 mod nearby;
+mod path_set;
 mod python;
 mod rust;
 mod script;
@@ -35,7 +35,7 @@ use hashbrown::HashSet;
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
-pub use known::{Key, Known, Paths, touched};
+pub use path_set::{PathSet, Paths, PlaceKey, touched};
 pub use settings::Settings;
 
 /// Maximum files of one import: listing a larger package doesn't help anybody.
@@ -47,7 +47,7 @@ const MAX_LOOKS: usize = 200_000;
 
 /// The meaning of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Meant {
+pub enum ImportTarget {
     /// Files of the project, in their order: several for a package or several modules.
     Files(Vec<String>),
     /// A third-party package, by its name.
@@ -61,9 +61,9 @@ pub enum Meant {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Edges {
     /// The meaning of each import, in their order.
-    pub meant: Vec<Meant>,
+    pub meant: Vec<ImportTarget>,
     /// Keys of the places that were looked up, sorted and unique.
-    pub looked: Vec<Key>,
+    pub looked: Vec<PlaceKey>,
 }
 
 impl Edges {
@@ -71,8 +71,8 @@ impl Edges {
     #[must_use]
     pub fn files(&self) -> Vec<&str> {
         let files = self.meant.iter().flat_map(|meant| match meant {
-            Meant::Files(files) => files.as_slice(),
-            Meant::Package(_) | Meant::Nothing => &[],
+            ImportTarget::Files(files) => files.as_slice(),
+            ImportTarget::Package(_) | ImportTarget::Nothing => &[],
         });
         files.map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect()
     }
@@ -91,17 +91,17 @@ pub fn resolve(
     let meant = imports
         .iter()
         .map(|import| match look.one(language, import) {
-            Meant::Files(mut files) => {
+            ImportTarget::Files(mut files) => {
                 files.retain(|file| file != path);
                 files.sort_unstable();
                 files.dedup();
                 files.truncate(MAX_FILES);
-                if files.is_empty() { Meant::Nothing } else { Meant::Files(files) }
+                if files.is_empty() { ImportTarget::Nothing } else { ImportTarget::Files(files) }
             }
             other => other,
         })
         .collect();
-    let mut looked: Vec<Key> = look.looked.into_iter().collect();
+    let mut looked: Vec<PlaceKey> = look.looked.into_iter().collect();
     looked.sort_unstable();
     Edges { meant, looked }
 }
@@ -156,13 +156,13 @@ struct Look<'a> {
     folder: &'a str,
     paths: &'a dyn Paths,
     settings: &'a Settings,
-    looked: HashSet<Key>,
+    looked: HashSet<PlaceKey>,
     /// Possible roots of Python's absolute imports, once they were determined.
     roots: Option<Rc<[String]>>,
 }
 
 impl Look<'_> {
-    fn one(&mut self, language: Language, import: &Import) -> Meant {
+    fn one(&mut self, language: Language, import: &Import) -> ImportTarget {
         match language {
             Language::Rust => self.rust(import),
             Language::Python => self.python(import),
@@ -179,7 +179,7 @@ impl Look<'_> {
         }
     }
 
-    fn note(&mut self, key: Key) -> bool {
+    fn note(&mut self, key: PlaceKey) -> bool {
         if self.looked.len() >= MAX_LOOKS {
             return false;
         }
@@ -192,7 +192,7 @@ impl Look<'_> {
         let there = !path.is_empty()
             && path.len() <= MAX_PATH
             && self.any_beneath(parent(&path))
-            && self.note(Key::path(&path))
+            && self.note(PlaceKey::path(&path))
             && self.paths.has(&path);
         there.then_some(path)
     }
@@ -201,7 +201,7 @@ impl Look<'_> {
     /// key.
     fn any_beneath(&mut self, folder: &str) -> bool {
         self.paths.any_beneath(folder) || {
-            self.note(Key::beneath(folder));
+            self.note(PlaceKey::beneath(folder));
             false
         }
     }
@@ -214,7 +214,7 @@ impl Look<'_> {
     /// Returns a folder's own files with one of these endings.
     fn inside(&mut self, folder: &str, endings: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
-        if self.note(Key::folder(folder)) {
+        if self.note(PlaceKey::folder(folder)) {
             self.paths.inside(folder, &mut |path| {
                 if found.len() < MAX_FILES && endings.iter().any(|ending| path.ends_with(ending)) {
                     found.push(path.to_owned());
@@ -228,7 +228,7 @@ impl Look<'_> {
     fn ending(&mut self, end: &str) -> Vec<String> {
         let mut found = Vec::new();
         let end = end.trim_start_matches('/');
-        if !end.is_empty() && self.note(Key::name(last(end))) {
+        if !end.is_empty() && self.note(PlaceKey::name(last(end))) {
             self.paths.named(last(end), &mut |path| {
                 if found.len() < MAX_FILES && ends_with_parts(path, end) {
                     found.push(path.to_owned());
@@ -241,7 +241,7 @@ impl Look<'_> {
     /// Returns the folders with files whose path ends with these parts.
     fn folders(&mut self, end: &str) -> Vec<String> {
         let mut found = Vec::new();
-        if !end.is_empty() && self.note(Key::folder_name(last(end))) {
+        if !end.is_empty() && self.note(PlaceKey::folder_name(last(end))) {
             self.paths.folders(last(end), &mut |path| {
                 if found.len() < MAX_FILES && ends_with_parts(path, end) {
                     found.push(path.to_owned());
@@ -270,15 +270,15 @@ fn ends_with_parts(path: &str, end: &str) -> bool {
 }
 
 /// Returns the files as a meaning, if there are any.
-fn found(files: Vec<String>) -> Option<Meant> {
-    (!files.is_empty()).then_some(Meant::Files(files))
+fn found(files: Vec<String>) -> Option<ImportTarget> {
+    (!files.is_empty()).then_some(ImportTarget::Files(files))
 }
 
 /// Returns the files as a meaning, or else the package.
-fn or_package(files: Vec<String>, package: &str) -> Meant {
+fn or_package(files: Vec<String>, package: &str) -> ImportTarget {
     match found(files) {
         Some(meant) => meant,
-        None if package.is_empty() => Meant::Nothing,
-        None => Meant::Package(package.to_owned()),
+        None if package.is_empty() => ImportTarget::Nothing,
+        None => ImportTarget::Package(package.to_owned()),
     }
 }

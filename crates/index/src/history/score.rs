@@ -17,7 +17,7 @@ const AGE: f32 = 2_500.0;
 
 /// The words of all messages.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct MessageWords {
     by_term: HashMap<Box<str>, Vec<(u32, u32)>>,
     /// By commit: number of terms of its message; 0 if it doesn't count.
     lengths: Vec<u32>,
@@ -35,7 +35,7 @@ pub(crate) struct HistoryScores {
     pub(crate) pool: Vec<f32>,
 }
 
-impl Words {
+impl MessageWords {
     pub(super) fn new(commits: &[Commit], source: &[bool], tokenizer: &mut Tokenizer) -> Self {
         let mut words = Self { pooled: vec![0; source.len()], ..Self::default() };
         for (number, commit) in (0..).zip(commits) {

@@ -19,9 +19,9 @@ pub enum Field {
     Symbol,
 }
 
-/// Totals of a field over living documents.
+/// FieldTotals of a field over living documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Totals {
+pub struct FieldTotals {
     /// Number of documents, also those without a term.
     pub documents: u64,
     /// Number of terms, with repetitions.
@@ -102,7 +102,7 @@ pub(crate) fn within(asked: &str, scope: &str) -> bool {
 
 /// A condition on names. All are in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Like<'a> {
+pub enum NameCondition<'a> {
     /// Names that begin with a prefix.
     Prefix(&'a str),
     /// Names that contain these characters in this order.
@@ -111,7 +111,7 @@ pub enum Like<'a> {
     Typo(&'a str),
 }
 
-impl Like<'_> {
+impl NameCondition<'_> {
     /// Returns true if a name in lower case meets the condition.
     #[must_use]
     pub fn fits(self, name: &str) -> bool {
@@ -173,7 +173,7 @@ pub struct Posting {
 
 /// Positions of a term's posting lists in a corpus: numbers with a meaning for that corpus only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Lists(pub(crate) Vec<[u32; 3]>);
+pub struct PostingLists(pub(crate) Vec<[u32; 3]>);
 
 /// Properties of a file that matter for ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,20 +205,20 @@ pub trait Corpus: Sync {
     fn chunk_bound(&self) -> u32;
 
     /// Returns the totals of a field.
-    fn totals(&self, field: Field) -> Totals;
+    fn totals(&self, field: Field) -> FieldTotals;
 
     /// Looks up a term once; the result gives access to its posting lists.
-    fn find(&self, field: Field, term: &str) -> Lists;
+    fn find(&self, field: Field, term: &str) -> PostingLists;
 
     /// Returns the number of documents that have a term.
-    fn documents_with(&self, field: Field, lists: &Lists) -> u64;
+    fn documents_with(&self, field: Field, lists: &PostingLists) -> u64;
 
     /// Returns consecutive ranges of documents that together are all of them, for several threads.
     fn parts(&self, field: Field) -> Vec<Range<u32>>;
 
     /// Calls `visit` with postings of a term in one or more of these ranges, many at once. Unused
     /// documents may be among them.
-    fn each(&self, field: Field, lists: &Lists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting]));
+    fn each(&self, field: Field, lists: &PostingLists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting]));
 
     /// Calls `visit` with the living files, in ascending order.
     fn each_file(&self, visit: &mut dyn FnMut(LivingFile));
@@ -260,7 +260,7 @@ pub trait Corpus: Sync {
 
     /// Calls `visit` with names of symbols, in lower case, that meet a condition. At most `limit`,
     /// in byte order. A name may be visited twice.
-    fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str));
+    fn names_like(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str));
 
     /// Calls `visit` with a file's symbols in the order of their first lines.
     fn symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>));

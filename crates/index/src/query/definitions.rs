@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use journeyman_syntax::outline::SymbolKind;
 
-use super::corpus::{Corpus, Like, SymbolEntry};
+use super::corpus::{Corpus, NameCondition, SymbolEntry};
 use super::signals::is_source;
 
 /// Maximum names that have the prefix, or are one letter off: the first ones of all.
@@ -16,14 +16,14 @@ const MAX_TIGHT: usize = 100;
 /// Maximum definitions that are examined for each kind of match, if no more are asked for. A common
 /// name (`new`, `main`) has thousands in a large tree; those in files that define its qualifier
 /// come first, and source before tests.
-const MAX_LOOKED_AT: usize = 256;
+const MAX_EXAMINED: usize = 256;
 /// One of this many letters may be isolated: neither at the beginning of a part nor right after the
 /// previous letter.
-const LETTERS_A_STRAY: usize = 4;
+const LETTERS_PER_STRAY: usize = 4;
 /// Maximum characters of a name and of a query that are compared letter by letter.
 const MAX_COMPARED: usize = 100;
 /// Minimum length of a name for fuzzy matches: shorter names resemble everything.
-const LEAST_FUZZY: usize = 3;
+const MIN_FUZZY_LEN: usize = 3;
 
 /// The quality of a match with the wanted name, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,9 +86,9 @@ pub fn definitions<C: Corpus + ?Sized>(corpus: &C, asked: &str, limit: usize) ->
     let asked = asked.trim_end_matches("()").replace("::", ".").replace('#', ".");
     let (scope, name) = asked.rsplit_once('.').unwrap_or(("", &asked));
     let folded = name.to_lowercase();
-    let mut finder = Finder { corpus, scope, name, budget: limit.max(MAX_LOOKED_AT), found: Vec::new() };
+    let mut finder = Finder { corpus, scope, name, budget: limit.max(MAX_EXAMINED), found: Vec::new() };
     finder.take(std::iter::once(folded.as_str()), None);
-    if finder.found.len() < limit && folded.len() >= LEAST_FUZZY {
+    if finder.found.len() < limit && folded.len() >= MIN_FUZZY_LEN {
         finder.fuzzy(&folded, limit);
     }
     let mut found = finder.found;
@@ -113,7 +113,7 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
     /// Collects names that are similar, one kind of match after the other.
     fn fuzzy(&mut self, folded: &str, limit: usize) {
         let corpus = self.corpus;
-        let names = |like: Like<'_>, seen: &mut BTreeSet<String>| {
+        let names = |like: NameCondition<'_>, seen: &mut BTreeSet<String>| {
             let mut names: Vec<String> = Vec::new();
             corpus.names_like(like, MAX_NAMES, &mut |other| {
                 if seen.insert(other.to_owned()) {
@@ -124,13 +124,13 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
             names
         };
         let mut seen = BTreeSet::from([folded.to_owned()]);
-        let beginning = names(Like::Prefix(folded), &mut seen);
+        let beginning = names(NameCondition::Prefix(folded), &mut seen);
         self.take(beginning.iter().map(String::as_str), Some(Match::Prefix));
         // Other similar names come after them.
         if self.scope.is_empty() && self.found.len() >= limit {
             return;
         }
-        let typed = names(Like::Typo(folded), &mut seen);
+        let typed = names(NameCondition::Typo(folded), &mut seen);
         self.take(typed.iter().map(String::as_str), Some(Match::Typo));
         let loose = in_order(corpus, folded, &seen);
         self.take(loose.iter().map(String::as_str), Some(Match::Subsequence));
@@ -138,11 +138,13 @@ impl<C: Corpus + ?Sized> Finder<'_, C> {
             if !matches!(definition.matched, Match::Subsequence | Match::Typo) {
                 return true;
             }
-            match humps(folded, &definition.name) {
-                Humps::Parts => (key.matched, definition.matched) = (Match::Hump, Match::Hump),
-                Humps::Strays(strays) if definition.matched == Match::Subsequence => key.strays = strays,
-                Humps::Noise => return definition.matched == Match::Typo,
-                Humps::Strays(_) => {}
+            match letter_positions(folded, &definition.name) {
+                LetterPositions::Parts => (key.matched, definition.matched) = (Match::Hump, Match::Hump),
+                LetterPositions::Strays(strays) if definition.matched == Match::Subsequence => {
+                    key.strays = strays
+                }
+                LetterPositions::Noise => return definition.matched == Match::Typo,
+                LetterPositions::Strays(_) => {}
             }
             true
         });
@@ -239,7 +241,13 @@ struct Key {
 fn is_minor(kind: SymbolKind) -> bool {
     matches!(
         kind,
-        SymbolKind::Impl | SymbolKind::Field | SymbolKind::Variable | SymbolKind::Key | SymbolKind::Table | SymbolKind::Element | SymbolKind::Rule
+        SymbolKind::Impl
+            | SymbolKind::Field
+            | SymbolKind::Variable
+            | SymbolKind::Key
+            | SymbolKind::Table
+            | SymbolKind::Element
+            | SymbolKind::Rule
     )
 }
 
@@ -260,10 +268,10 @@ fn definition(symbol: &SymbolEntry<'_>, matched: Match) -> Definition {
 /// Returns the names that contain the letters in order, in lower case, the tightest ones.
 fn in_order<C: Corpus + ?Sized>(corpus: &C, folded: &str, seen: &BTreeSet<String>) -> Vec<String> {
     let mut names: Vec<(usize, usize, String)> = Vec::new();
-    corpus.names_like(Like::Subsequence(folded), MAX_LOOSE, &mut |other| {
+    corpus.names_like(NameCondition::Subsequence(folded), MAX_LOOSE, &mut |other| {
         if !seen.contains(other) {
             // Upper case isn't known here, so the number of gaps decides.
-            let interrupted = fewest(folded, other, |_| false).unwrap_or(usize::MAX);
+            let interrupted = min_isolated_letters(folded, other, |_| false).unwrap_or(usize::MAX);
             names.push((interrupted, other.len(), other.to_owned()));
         }
     });
@@ -274,7 +282,7 @@ fn in_order<C: Corpus + ?Sized>(corpus: &C, folded: &str, seen: &BTreeSet<String
 
 /// The positions of letters in a name that contains them in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Humps {
+enum LetterPositions {
     /// Beginnings of its parts, of the first one and others.
     Parts,
     /// This many letters are isolated, few enough to be meant.
@@ -283,22 +291,22 @@ enum Humps {
     Noise,
 }
 
-fn humps(asked: &str, name: &str) -> Humps {
-    let starts = starts(name);
-    let starts_part = |at: usize| starts.get(at).copied().unwrap_or_default();
+fn letter_positions(asked: &str, name: &str) -> LetterPositions {
+    let part_starts = part_starts(name);
+    let starts_part = |at: usize| part_starts.get(at).copied().unwrap_or_default();
     let letters = asked.chars().count();
-    match fewest(asked, &name.to_lowercase(), starts_part) {
-        Some(0) if asked.chars().next() == name.to_lowercase().chars().next() => Humps::Parts,
-        Some(strays) if strays * LETTERS_A_STRAY <= letters => Humps::Strays(strays),
-        _ => Humps::Noise,
+    match min_isolated_letters(asked, &name.to_lowercase(), starts_part) {
+        Some(0) if asked.chars().next() == name.to_lowercase().chars().next() => LetterPositions::Parts,
+        Some(strays) if strays * LETTERS_PER_STRAY <= letters => LetterPositions::Strays(strays),
+        _ => LetterPositions::Noise,
     }
 }
 
 /// Returns, for each character of a name, whether it begins a part.
-fn starts(name: &str) -> Vec<bool> {
+fn part_starts(name: &str) -> Vec<bool> {
     let mut before = None;
-    let starts = name.chars().map(|character| {
-        let starts = match before {
+    let part_starts = name.chars().map(|character| {
+        let part_starts = match before {
             None | Some('_' | '-' | '.') => true,
             Some(before) => {
                 character.is_uppercase() && !char::is_uppercase(before)
@@ -306,15 +314,15 @@ fn starts(name: &str) -> Vec<bool> {
             }
         };
         before = Some(character);
-        starts
+        part_starts
     });
-    starts.collect()
+    part_starts.collect()
 }
 
 /// Returns the minimum number of isolated letters when the letters are matched in order: neither
-/// where a part starts, nor right after the previous letter. `None` where the name doesn't contain
+/// where a part part_starts, nor right after the previous letter. `None` where the name doesn't contain
 /// them.
-fn fewest(asked: &str, name: &str, starts: impl Fn(usize) -> bool) -> Option<usize> {
+fn min_isolated_letters(asked: &str, name: &str, part_starts: impl Fn(usize) -> bool) -> Option<usize> {
     let name: Vec<char> = name.chars().take(MAX_COMPARED).collect();
     // For each of the name's characters: the minimum with the letter so far at it.
     let mut row: Vec<Option<usize>> = vec![None; name.len()];
@@ -325,7 +333,8 @@ fn fewest(asked: &str, name: &str, starts: impl Fn(usize) -> bool) -> Option<usi
         let mut adjacent: Option<usize> = None;
         for (at, character) in name.iter().enumerate() {
             if *character == letter {
-                let jumped = before.map(|fewest| fewest + usize::from(!starts(at)));
+                let jumped =
+                    before.map(|min_isolated_letters| min_isolated_letters + usize::from(!part_starts(at)));
                 let found = [jumped, adjacent].into_iter().flatten().min();
                 if let Some(place) = next.get_mut(at) {
                     *place = found;
@@ -346,21 +355,21 @@ mod tests {
     #[test]
     fn letters_are_meant_or_noise() {
         let cases = [
-            ("gun", "getUserName", Humps::Parts),
-            ("getusnam", "get_user_name", Humps::Parts),
-            ("getname", "getUserName", Humps::Parts),
-            ("hs", "HttpServer", Humps::Parts),
-            ("u8s", "utf8_size", Humps::Parts),
-            ("username", "getUserName", Humps::Strays(0)),
-            ("ainterm", "paint_terminal", Humps::Strays(1)),
+            ("gun", "getUserName", LetterPositions::Parts),
+            ("getusnam", "get_user_name", LetterPositions::Parts),
+            ("getname", "getUserName", LetterPositions::Parts),
+            ("hs", "HttpServer", LetterPositions::Parts),
+            ("u8s", "utf8_size", LetterPositions::Parts),
+            ("username", "getUserName", LetterPositions::Strays(0)),
+            ("ainterm", "paint_terminal", LetterPositions::Strays(1)),
             // Letters in order anywhere.
-            ("tern", "getUserName", Humps::Noise),
-            ("load", "allocate_padding", Humps::Noise),
-            ("parse", "compactorStyle", Humps::Noise),
-            ("xyz", "getUserName", Humps::Noise),
+            ("tern", "getUserName", LetterPositions::Noise),
+            ("load", "allocate_padding", LetterPositions::Noise),
+            ("parse", "compactorStyle", LetterPositions::Noise),
+            ("xyz", "getUserName", LetterPositions::Noise),
         ];
         for (asked, name, expected) in cases {
-            assert_eq!(humps(asked, name), expected, "{asked} {name}");
+            assert_eq!(letter_positions(asked, name), expected, "{asked} {name}");
         }
     }
 }

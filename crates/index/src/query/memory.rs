@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::corpus::{
-    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, LivingFile, Posting, SymbolEntry, Totals,
+    ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, Posting, PostingLists,
+    SymbolEntry,
 };
 use crate::analysis::{Count, FileAnalysis, IndexedSymbol};
 
@@ -92,7 +93,7 @@ impl Memory {
         }
     }
 
-    fn list(&self, field: Field, lists: &Lists) -> &[(u32, u32)] {
+    fn list(&self, field: Field, lists: &PostingLists) -> &[(u32, u32)] {
         let list = lists.0.first().and_then(|[term, ..]| self.field(field).by_term.get(term));
         list.map(Vec::as_slice).unwrap_or_default()
     }
@@ -126,16 +127,16 @@ impl Corpus for Memory {
         u32::try_from(self.chunks.len()).unwrap_or(u32::MAX)
     }
 
-    fn totals(&self, field: Field) -> Totals {
+    fn totals(&self, field: Field) -> FieldTotals {
         let field = self.field(field);
-        Totals { documents: field.lengths.len() as u64, length: field.total }
+        FieldTotals { documents: field.lengths.len() as u64, length: field.total }
     }
 
-    fn find(&self, _: Field, term: &str) -> Lists {
-        Lists(self.terms.get(term).map(|number| [*number, 0, 0]).into_iter().collect())
+    fn find(&self, _: Field, term: &str) -> PostingLists {
+        PostingLists(self.terms.get(term).map(|number| [*number, 0, 0]).into_iter().collect())
     }
 
-    fn documents_with(&self, field: Field, lists: &Lists) -> u64 {
+    fn documents_with(&self, field: Field, lists: &PostingLists) -> u64 {
         self.list(field, lists).len() as u64
     }
 
@@ -144,7 +145,7 @@ impl Corpus for Memory {
         std::iter::once(all).collect()
     }
 
-    fn each(&self, field: Field, lists: &Lists, _: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
+    fn each(&self, field: Field, lists: &PostingLists, _: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
         let lengths = &self.field(field).lengths;
         for (document, times) in self.list(field, lists) {
             let length = lengths.get(*document as usize).copied().unwrap_or(0);
@@ -203,7 +204,7 @@ impl Corpus for Memory {
         }
     }
 
-    fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
+    fn names_like(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
         self.names.keys().filter(|name| like.fits(name)).take(limit).for_each(|name| visit(name));
     }
 

@@ -1,21 +1,21 @@
 //! Combining signals into one score, and choosing the passages of a file.
 
-use super::clean::{Place, Query};
 use super::corpus::{Corpus, Purpose, SymbolEntry, full_name};
 use super::definitions::{Definition, definitions};
-use super::signals::{Signal, Signals, is_source, meant};
+use super::parse::{MentionedFile, Query};
+use super::signals::{Signal, Signals, is_source, mentioned_files};
 use crate::history::History;
 use crate::vectors::Similar;
 
 /// Maximum files of an answer.
 pub const MAX_LIMIT: usize = 1_000;
 /// Maximum passages of a file.
-const PASSAGES: usize = 3;
+const MAX_PASSAGES: usize = 3;
 /// Minimum share of a passage's score in that of the file's best one.
-const LEAST_PASSAGE: f32 = 0.5;
+const MIN_PASSAGE_SHARE: f32 = 0.5;
 /// Factor for files that people rarely change for a query's sake, if the query doesn't mention
 /// them.
-const ASIDE: f32 = 0.6;
+const SECONDARY_FACTOR: f32 = 0.6;
 
 /// Returns the weight of a signal, which is scaled to 0 to 1 over the source files. The first seven
 /// are the signals of published experiments, with their weights where others weren't better on all
@@ -186,7 +186,7 @@ impl Searcher {
         for ((file, sum), purpose) in (0..).zip(sums.iter()).zip(&signals.purposes) {
             let Some(Purpose { flags, .. }) = purpose.filter(|_| *sum > 0.0) else { continue };
             let aside = flags.test && !wants_tests || flags.doc || flags.vendored || flags.generated;
-            let part = if aside && mention.get(file) < 0.5 { ASIDE } else { 1.0 };
+            let part = if aside && mention.get(file) < 0.5 { SECONDARY_FACTOR } else { 1.0 };
             totals.push((file, sum * part));
         }
     }
@@ -251,17 +251,19 @@ impl Searcher {
         for (hit, mut chunks) in files.iter_mut().zip(chunks) {
             let first = |chunk: u32| corpus.chunk(chunk).map_or(0, |entry| entry.first_line);
             chunks.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| first(a.0).cmp(&first(b.0))));
-            let least = chunks.first().map_or(0.0, |(_, score)| score * LEAST_PASSAGE);
-            for (chunk, score) in chunks.into_iter().take_while(|(_, score)| *score >= least).take(PASSAGES) {
+            let least = chunks.first().map_or(0.0, |(_, score)| score * MIN_PASSAGE_SHARE);
+            for (chunk, score) in
+                chunks.into_iter().take_while(|(_, score)| *score >= least).take(MAX_PASSAGES)
+            {
                 if let Some(entry) = corpus.chunk(chunk) {
                     let (first_line, lines) = (entry.first_line, entry.lines);
                     hit.passages.push(Passage { first_line, lines, symbol: None, score });
                 }
             }
         }
-        for Place { path, line } in &query.places {
+        for MentionedFile { path, line } in &query.places {
             let Some(line) = *line else { continue };
-            for (file, _) in meant(corpus, path) {
+            for (file, _) in mentioned_files(corpus, path) {
                 let hit = place_of(file).and_then(|place| files.get_mut(place));
                 let Some(hit) = hit else { continue };
                 let covered = |passage: &Passage| passage.score == 0.0 && passage.first_line == line;

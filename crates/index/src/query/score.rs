@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::clean::Term;
-use super::corpus::{Corpus, Field, Lists, Posting};
+use super::corpus::{Corpus, Field, Posting, PostingLists};
+use super::parse::Term;
 
 /// BM25's saturation, from published experiments.
 pub(crate) const K1: f32 = 1.2;
@@ -13,7 +13,7 @@ pub(crate) const K1: f32 = 1.2;
 /// (`docs/search.md`).
 const MAX_POSTINGS: u64 = 1_500_000;
 /// Number of postings from which on threads are faster.
-const WORTH_THREADS: u64 = 200_000;
+const PARALLEL_FROM: u64 = 200_000;
 
 /// A score for each document.
 #[derive(Debug, Default)]
@@ -81,18 +81,18 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
     }
     let average = (totals.length as f64 / totals.documents as f64).max(1.0) as f32;
     let (base, slope) = (K1 * (1.0 - length_weight), K1 * length_weight / average);
-    let wanted: Vec<Wanted> = terms
+    let wanted: Vec<SearchedTerm> = terms
         .iter()
         .filter_map(|term| {
             let lists = corpus.find(field, &term.text);
             let with = corpus.documents_with(field, &lists);
             let weight = idf(with, totals.documents) * (K1 + 1.0) * term.weight;
-            (with > 0).then_some(Wanted { lists, with, weight })
+            (with > 0).then_some(SearchedTerm { lists, with, weight })
         })
         .collect();
-    let wanted = worthwhile(wanted, MAX_POSTINGS);
+    let wanted = most_valuable_terms(wanted, MAX_POSTINGS);
     let add = |part: Range<u32>, scores: &mut [f32]| {
-        for Wanted { lists, weight, .. } in &wanted {
+        for SearchedTerm { lists, weight, .. } in &wanted {
             corpus.each(field, lists, part.clone(), &mut |postings| {
                 for Posting { document, times, length } in postings {
                     let times = *times as f32;
@@ -105,7 +105,7 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
     };
     let mut parts = corpus.parts(field).into_iter();
     let last = parts.next_back();
-    if wanted.iter().map(|wanted| wanted.with).sum::<u64>() < WORTH_THREADS {
+    if wanted.iter().map(|wanted| wanted.with).sum::<u64>() < PARALLEL_FROM {
         return add(0..scores.values.len() as u32, &mut scores.values);
     }
     std::thread::scope(|scope| {
@@ -123,8 +123,8 @@ pub(crate) fn bm25<C: Corpus + ?Sized>(
 }
 
 /// A term's posting lists.
-struct Wanted {
-    lists: Lists,
+struct SearchedTerm {
+    lists: PostingLists,
     /// Number of documents that have the term.
     with: u64,
     /// Upper bound of its contribution to a document's score.
@@ -134,7 +134,7 @@ struct Wanted {
 /// Returns those terms, in their order, with the greatest contribution per posting, so that at most
 /// `most` postings are read. The best one is always among them.
 #[allow(clippy::cast_precision_loss)]
-fn worthwhile(mut terms: Vec<Wanted>, most: u64) -> Vec<Wanted> {
+fn most_valuable_terms(mut terms: Vec<SearchedTerm>, most: u64) -> Vec<SearchedTerm> {
     if terms.iter().map(|term| term.with).sum::<u64>() <= most {
         return terms;
     }
@@ -183,12 +183,12 @@ mod tests {
     #[test]
     fn what_tells_the_most_is_read() {
         let kept = |terms: &[(u64, f32)], most| -> Vec<u64> {
-            let terms = terms.iter().map(|(with, weight)| Wanted {
-                lists: Lists::default(),
+            let terms = terms.iter().map(|(with, weight)| SearchedTerm {
+                lists: PostingLists::default(),
                 with: *with,
                 weight: *weight,
             });
-            worthwhile(terms.collect(), most).iter().map(|term| term.with).collect()
+            most_valuable_terms(terms.collect(), most).iter().map(|term| term.with).collect()
         };
         assert_eq!(kept(&[(5, 1.0), (10, 1.0)], 15), [5, 10]);
         // A rare term before a frequent one, and one of the first line before others.

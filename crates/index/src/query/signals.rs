@@ -1,7 +1,7 @@
 //! The ranking signals of a file.
 
-use super::clean::{Place, Query};
 use super::corpus::{Corpus, Field, FileEntry, Purpose};
+use super::parse::{MentionedFile, Query};
 use super::rank::Context;
 use super::score::{Scores, bm25};
 use crate::history::History;
@@ -12,7 +12,7 @@ const CHUNK_LENGTHS: f32 = 0.75;
 const PATH_LENGTHS: f32 = 0.3;
 const SYMBOL_LENGTHS: f32 = 0.4;
 /// Weights of a file's second and third best chunk.
-const FURTHER_CHUNKS: [f32; 2] = [1.0 / 2.0, 1.0 / 3.0];
+const FURTHER_CHUNK_WEIGHTS: [f32; 2] = [1.0 / 2.0, 1.0 / 3.0];
 /// Maximum files of one name that a mention may mean.
 const MAX_NAMESAKES: usize = 2_000;
 /// Possible endings of a module's file.
@@ -162,7 +162,7 @@ impl Signals {
         self.similar.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.2.total_cmp(&a.2)));
         let Self { files: [.., vectors], similar, .. } = self;
         for of_one in similar.chunk_by(|(file, ..), (other, ..)| file == other) {
-            let parts = of_one.iter().zip(std::iter::once(&1.0).chain(&FURTHER_CHUNKS));
+            let parts = of_one.iter().zip(std::iter::once(&1.0).chain(&FURTHER_CHUNK_WEIGHTS));
             let score: f32 = parts.map(|((.., score), part)| score * part).sum();
             if let Some((file, ..)) = of_one.first() {
                 vectors.add(*file, score);
@@ -176,7 +176,7 @@ impl Signals {
         bm25(corpus, Field::Chunk, &query.terms, CHUNK_LENGTHS, chunks);
         purposes.clear();
         purposes.resize(corpus.file_bound() as usize, None);
-        let [half, less] = FURTHER_CHUNKS;
+        let [half, less] = FURTHER_CHUNK_WEIGHTS;
         corpus.each_file(&mut |living| {
             if let Some(purpose) = purposes.get_mut(living.file as usize) {
                 *purpose = Some(living.purpose);
@@ -193,8 +193,8 @@ impl Signals {
     }
 
     fn mentions<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
-        for Place { path, .. } in &query.places {
-            for (file, score) in meant(corpus, path) {
+        for MentionedFile { path, .. } in &query.places {
+            for (file, score) in mentioned_files(corpus, path) {
                 self.of(Signal::Mention).raise(file, score);
             }
         }
@@ -224,7 +224,7 @@ impl Signals {
 
 /// Returns the files that a path may mean: those that share the most components at its end, each
 /// with a certainty.
-pub(crate) fn meant<C: Corpus + ?Sized>(corpus: &C, path: &str) -> Vec<(u32, f32)> {
+pub(crate) fn mentioned_files<C: Corpus + ?Sized>(corpus: &C, path: &str) -> Vec<(u32, f32)> {
     let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let mut found: Vec<(u32, usize)> = Vec::new();
     corpus.files_called(name.as_bytes(), &mut |file| {

@@ -6,10 +6,10 @@ use std::path::Path;
 use super::blocks::Blocks;
 use super::codec::{CountList, PlainList, UseList, put, put_bytes};
 use super::data::DataWriter;
-use super::dictionary::{DictionaryBuilder, Made};
-use super::invert::{In, MAX_FILES, Posting, Sorted, trigrams};
-use super::layout::{FileRecord, Parts, Span, SymbolRecord, Words};
-use super::write::Contents;
+use super::dictionary::{DictionaryBuilder, EncodedDictionary};
+use super::invert::{In, MAX_FILES, Sorted, WordPosting, trigrams};
+use super::layout::{DictionaryKind, FileRecord, Parts, Span, SymbolRecord};
+use super::write::SegmentContents;
 use crate::IndexError;
 use crate::analysis::{Count, FileAnalysis, Import, Section, Terms};
 use crate::texts::Interner;
@@ -31,16 +31,16 @@ pub struct Builder {
     terms: Interner,
     /// By a cache's number of a term: its number here plus 1, or 0; and the identity of the cache.
     remembered: (u64, Vec<u32>),
-    in_chunks: Blocks<Posting>,
-    in_paths: Blocks<Posting>,
-    in_symbols: Blocks<Posting>,
+    in_chunks: Blocks<WordPosting>,
+    in_paths: Blocks<WordPosting>,
+    in_symbols: Blocks<WordPosting>,
     /// Each file's trigrams, one file after the other, and where each file's end.
     trigrams: Blocks<u32>,
     trigram_ends: Vec<usize>,
     defined: Interner,
-    definitions: Blocks<Posting>,
+    definitions: Blocks<WordPosting>,
     used: Interner,
-    uses: Blocks<Posting>,
+    uses: Blocks<WordPosting>,
     paths: Vec<(Vec<u8>, u32)>,
     weight: usize,
 }
@@ -74,7 +74,7 @@ impl Builder {
             + self.data.weight()
             + self.weight
             + self.remembered.1.len() * size_of::<u32>();
-        own + interned + postings * size_of::<Posting>() + self.trigrams.len() * size_of::<u32>()
+        own + interned + postings * size_of::<WordPosting>() + self.trigrams.len() * size_of::<u32>()
     }
 
     /// Adds the analysis of a file.
@@ -124,10 +124,10 @@ impl Builder {
     fn add_terms(&mut self, file: u32, facts: &FileAnalysis) {
         // The file's terms by their numbers here.
         let numbers = self.numbers(&facts.terms);
-        let put = |into: &mut Blocks<Posting>, document: u32, counts: &[Count]| {
+        let put = |into: &mut Blocks<WordPosting>, document: u32, counts: &[Count]| {
             let known = |count: &Count| Some((*numbers.get(count.term as usize)?, count.times));
             let some = counts.iter().filter_map(known);
-            into.extend(some.map(|(key, more)| Posting::new(key, document, more)));
+            into.extend(some.map(|(key, more)| WordPosting::new(key, document, more)));
         };
         for chunk in &facts.chunks {
             put(&mut self.in_chunks, self.parts.chunk_count(), &chunk.counts);
@@ -180,7 +180,7 @@ impl Builder {
             let span = self.data.append(|data| record.put(data))?;
             let name = symbol.name.to_lowercase();
             let key = self.defined.number(&name);
-            self.definitions.push(Posting::new(key, self.parts.symbol_count(), 0));
+            self.definitions.push(WordPosting::new(key, self.parts.symbol_count(), 0));
             self.parts.symbols.extend_from_slice(&span.at.to_le_bytes());
         }
         Ok(())
@@ -190,7 +190,7 @@ impl Builder {
         let mut names: Vec<u32> = facts.names.iter().map(|name| self.used.number(name)).collect();
         for reference in &facts.references {
             let Some(key) = names.get(reference.name as usize) else { continue };
-            self.uses.push(Posting::new(*key, file, reference.line));
+            self.uses.push(WordPosting::new(*key, file, reference.line));
         }
         names.sort_unstable();
         names
@@ -206,7 +206,7 @@ impl Builder {
         let Self { files, parts, .. } = &mut self;
         files.iter().for_each(|file| file.put(&mut parts.files));
         let terms = Sorted::of(std::mem::take(&mut self.terms).into_texts());
-        let counted = |postings: Blocks<Posting>| {
+        let counted = |postings: Blocks<WordPosting>| {
             terms.dictionary(postings, |list, out| {
                 let mut counts = CountList::default();
                 list.iter().for_each(|one| counts.push(one.document, one.more));
@@ -246,10 +246,10 @@ impl Builder {
             }))?,
             dictionary(by_name(&self.paths).into_iter().map(|(name, list)| (name, list.bytes)))?,
         ];
-        debug_assert_eq!(Words::ALL.len(), words.len());
+        debug_assert_eq!(DictionaryKind::ALL.len(), words.len());
         let mut parts = self.parts;
         (parts.data, parts.blocks) = self.data.finish()?;
-        Contents::new(parts, words).write(path, durable)
+        SegmentContents::new(parts, words).write(path, durable)
     }
 
     /// Writes each file's names, by their sorted positions, and the rest of its details.
@@ -307,7 +307,7 @@ fn by_name(paths: &[(Vec<u8>, u32)]) -> BTreeMap<Vec<u8>, PlainList> {
 
 fn dictionary<K: AsRef<[u8]>, L: AsRef<[u8]>>(
     sorted: impl Iterator<Item = (K, L)>,
-) -> Result<Made, IndexError> {
+) -> Result<EncodedDictionary, IndexError> {
     let mut builder = DictionaryBuilder::new();
     for (key, list) in sorted {
         builder.add(key.as_ref(), list.as_ref())?;

@@ -53,7 +53,7 @@ pub(crate) struct DictionaryBuilder {
 }
 
 /// A dictionary's three sections: keys, starts of blocks, lists.
-pub(crate) type Made = [Vec<u8>; super::layout::OF_WORDS];
+pub(crate) type EncodedDictionary = [Vec<u8>; super::layout::OF_WORDS];
 
 impl DictionaryBuilder {
     pub(crate) fn new() -> Self {
@@ -84,7 +84,7 @@ impl DictionaryBuilder {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> Made {
+    pub(crate) fn finish(mut self) -> EncodedDictionary {
         self.blocks.extend_from_slice(&self.count.to_le_bytes());
         [self.keys, self.blocks, self.lists]
     }

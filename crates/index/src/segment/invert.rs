@@ -6,13 +6,13 @@
 
 use super::blocks::Blocks;
 use super::codec::put_dense;
-use super::dictionary::{DictionaryBuilder, Made};
+use super::dictionary::{DictionaryBuilder, EncodedDictionary};
 use crate::IndexError;
 use crate::texts::Texts;
 
 /// An occurrence of a word in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Posting {
+pub(super) struct WordPosting {
     /// Number of the word.
     pub(super) key: u32,
     pub(super) within: In,
@@ -26,7 +26,7 @@ pub(super) struct In {
     pub(super) more: u32,
 }
 
-impl Posting {
+impl WordPosting {
     pub(super) fn new(key: u32, document: u32, more: u32) -> Self {
         Self { key, within: In { document, more } }
     }
@@ -68,10 +68,11 @@ impl Sorted {
     /// documents, in the order of their addition.
     pub(super) fn dictionary(
         &self,
-        postings: Blocks<Posting>,
+        postings: Blocks<WordPosting>,
         write: impl Fn(&[In], &mut Vec<u8>),
-    ) -> Result<Made, IndexError> {
-        let place = |posting: Posting| self.ranks.get(posting.key as usize).map_or(0, |rank| *rank as usize);
+    ) -> Result<EncodedDictionary, IndexError> {
+        let place =
+            |posting: WordPosting| self.ranks.get(posting.key as usize).map_or(0, |rank| *rank as usize);
         let mut places = Places::of(self.order.len());
         postings.each(|posting| places.count(place(posting)));
         places.sum();
@@ -144,7 +145,7 @@ const MANY: usize = 1 << (HALF - 2);
 ///
 /// Trigrams with the same first half are collected first, which accesses distant memory; the rest
 /// is sorted within near memory.
-pub(super) fn trigrams(trigrams: Blocks<u32>, ends: &[usize]) -> Result<Made, IndexError> {
+pub(super) fn trigrams(trigrams: Blocks<u32>, ends: &[usize]) -> Result<EncodedDictionary, IndexError> {
     let high = |trigram: u32| (trigram >> HALF) as usize;
     let mut places = Places::of(1 << HALF);
     trigrams.each(|trigram| places.count(high(trigram)));
@@ -214,7 +215,8 @@ mod tests {
         assert_eq!(sorted.ranks, [4, 3, 1, 0, 2, 5]);
         let mut postings = Blocks::default();
         postings.extend(
-            [(5, 1), (1, 1), (5, 2), (2, 9), (1, 7)].map(|(key, document)| Posting::new(key, document, 0)),
+            [(5, 1), (1, 1), (5, 2), (2, 9), (1, 7)]
+                .map(|(key, document)| WordPosting::new(key, document, 0)),
         );
         let made =
             sorted.dictionary(postings, |list, out| out.extend(list.iter().map(|one| one.document as u8)));

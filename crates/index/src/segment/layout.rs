@@ -38,7 +38,7 @@ pub(crate) enum Part {
     ChunkLengths,
     /// The start of each symbol's record.
     Symbols,
-    /// The letters of each key of [`Words::Defined`].
+    /// The letters of each key of [`DictionaryKind::Defined`].
     Letters,
     /// Paths, one after the other.
     Paths,
@@ -54,7 +54,7 @@ pub(crate) const PARTS: usize = 13;
 /// Dictionaries, in the order of the header's table, after the parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub(crate) enum Words {
+pub(crate) enum DictionaryKind {
     /// Terms to chunks.
     Chunks,
     /// Terms to files with them in their path.
@@ -73,7 +73,7 @@ pub(crate) enum Words {
     Names,
 }
 
-impl Words {
+impl DictionaryKind {
     pub(crate) const ALL: [Self; 8] = [
         Self::Chunks,
         Self::Paths,
@@ -89,7 +89,7 @@ impl Words {
 /// Number of sections of a dictionary: its keys, starts of blocks, lists.
 pub(crate) const OF_WORDS: usize = 3;
 /// Number of sections in all.
-pub(crate) const SECTIONS: usize = PARTS + Words::ALL.len() * OF_WORDS;
+pub(crate) const SECTIONS: usize = PARTS + DictionaryKind::ALL.len() * OF_WORDS;
 /// Bytes of a section's checksum, a truncated BLAKE3 hash.
 pub(crate) const SUM: usize = 16;
 /// Bytes of a section's row in the table: its position, its length, its checksum.

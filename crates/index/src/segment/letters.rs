@@ -2,7 +2,7 @@
 
 use super::codec::Cursor;
 use super::column::put_column;
-use super::dictionary::Made;
+use super::dictionary::EncodedDictionary;
 
 /// BitSet of digits, and of characters that are neither digits nor letters of ASCII, after the
 /// letters.
@@ -34,7 +34,7 @@ pub(crate) fn may_be_one_off(own: u32, wanted: u32) -> bool {
 }
 
 /// Returns the column for a dictionary's keys.
-pub(super) fn column(made: &Made) -> Vec<u8> {
+pub(super) fn column(made: &EncodedDictionary) -> Vec<u8> {
     let [keys, ..] = made;
     let (mut keys, mut key) = (Cursor::new(keys), Vec::new());
     put_column(std::iter::from_fn(|| {

@@ -6,10 +6,10 @@ use super::Id;
 use super::build::{append_path, put_details};
 use super::codec::{CountList, PlainList, UseList, counts, dense, plain, put_dense, uses};
 use super::data::DataWriter;
-use super::dictionary::{Dictionary, DictionaryBuilder, Entries, Made};
-use super::layout::{FileRecord, Parts, Words};
+use super::dictionary::{Dictionary, DictionaryBuilder, EncodedDictionary, Entries};
+use super::layout::{DictionaryKind, FileRecord, Parts};
 use super::read::Segment;
-use super::write::Contents;
+use super::write::SegmentContents;
 use crate::IndexError;
 use crate::analysis::Stamp;
 
@@ -40,7 +40,7 @@ pub fn merge(
     let mut numbers = renumber(segments, lives);
     let words = dictionaries(segments, &mut numbers)?;
     let parts = records(segments, &numbers, stamps)?;
-    Contents::new(parts, words).write(path, durable)
+    SegmentContents::new(parts, words).write(path, durable)
 }
 
 fn renumber(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<Numbers> {
@@ -52,7 +52,7 @@ fn renumber(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<Num
             files: dead(segment.files()),
             chunks: dead(segment.chunks()),
             symbols: dead(segment.symbols()),
-            names: dead(segment.words(Words::Used).map_or(0, |words| words.len() as u32)),
+            names: dead(segment.words(DictionaryKind::Used).map_or(0, |words| words.len() as u32)),
         };
         for file in 0..segment.files() {
             let Some(record) = segment.file(file).filter(|_| lives(place, file)) else { continue };
@@ -81,8 +81,8 @@ fn to(map: &[u32], old: u32) -> Option<u32> {
 fn dictionaries(
     segments: &[&Segment],
     numbers: &mut [Numbers],
-) -> Result<[Made; Words::ALL.len()], IndexError> {
-    let counted = |numbers: &[Numbers], words: Words, pick: fn(&Numbers) -> &[u32]| {
+) -> Result<[EncodedDictionary; DictionaryKind::ALL.len()], IndexError> {
+    let counted = |numbers: &[Numbers], words: DictionaryKind, pick: fn(&Numbers) -> &[u32]| {
         union(segments, words, |found, out| {
             let mut list = CountList::default();
             for (place, _, bytes) in found {
@@ -98,7 +98,7 @@ fn dictionaries(
             }
         })
     };
-    let listed = |numbers: &[Numbers], words: Words, pick: fn(&Numbers) -> &[u32]| {
+    let listed = |numbers: &[Numbers], words: DictionaryKind, pick: fn(&Numbers) -> &[u32]| {
         union(segments, words, |found, out| {
             let mut list = PlainList::default();
             for (place, _, bytes) in found {
@@ -112,10 +112,10 @@ fn dictionaries(
             *out = list.bytes;
         })
     };
-    let chunks = counted(numbers, Words::Chunks, |numbers| &numbers.chunks)?;
-    let paths = counted(numbers, Words::Paths, |numbers| &numbers.files)?;
-    let symbols = counted(numbers, Words::Symbols, |numbers| &numbers.files)?;
-    let trigrams = union(segments, Words::Trigrams, |found, out| {
+    let chunks = counted(numbers, DictionaryKind::Chunks, |numbers| &numbers.chunks)?;
+    let paths = counted(numbers, DictionaryKind::Paths, |numbers| &numbers.files)?;
+    let symbols = counted(numbers, DictionaryKind::Symbols, |numbers| &numbers.files)?;
+    let trigrams = union(segments, DictionaryKind::Trigrams, |found, out| {
         let mut files = Vec::new();
         for (place, _, bytes) in found {
             let Some(map) = numbers.get(*place).map(|numbers| numbers.files.as_slice()) else { continue };
@@ -123,17 +123,17 @@ fn dictionaries(
         }
         put_dense(out, files.into_iter());
     })?;
-    let defined = listed(numbers, Words::Defined, |numbers| &numbers.symbols)?;
-    let files = listed(numbers, Words::Files, |numbers| &numbers.files)?;
-    let names = listed(numbers, Words::Names, |numbers| &numbers.files)?;
+    let defined = listed(numbers, DictionaryKind::Defined, |numbers| &numbers.symbols)?;
+    let files = listed(numbers, DictionaryKind::Files, |numbers| &numbers.files)?;
+    let names = listed(numbers, DictionaryKind::Names, |numbers| &numbers.files)?;
     let used = used(segments, numbers)?;
     Ok([chunks, paths, symbols, trigrams, defined, used, files, names])
 }
 
 /// Merges the used names, and records each segment's new numbers of them.
-fn used(segments: &[&Segment], numbers: &mut [Numbers]) -> Result<Made, IndexError> {
+fn used(segments: &[&Segment], numbers: &mut [Numbers]) -> Result<EncodedDictionary, IndexError> {
     let mut next = 0_u32;
-    union(segments, Words::Used, |found, out| {
+    union(segments, DictionaryKind::Used, |found, out| {
         let mut list = UseList::default();
         for (place, _, bytes) in found {
             let Some(map) = numbers.get(*place).map(|numbers| numbers.files.as_slice()) else { continue };
@@ -163,9 +163,9 @@ type Found<'a> = [(usize, u32, &'a [u8])];
 /// list are dropped.
 fn union(
     segments: &[&Segment],
-    words: Words,
+    words: DictionaryKind,
     mut merged: impl FnMut(&Found<'_>, &mut Vec<u8>),
-) -> Result<Made, IndexError> {
+) -> Result<EncodedDictionary, IndexError> {
     let entries = segments.iter().map(|segment| segment.words(words).map(Dictionary::entries));
     let mut entries: Vec<Entries<'_>> = entries.flatten().collect();
     // The next key of each dictionary, with its number and its list.
@@ -219,11 +219,15 @@ fn records(
             record.details = data.append(|data| put_details(data, names, &rest))?;
             for chunk in record.first_chunk..record.first_chunk.saturating_add(record.chunks) {
                 let Some(lines) = segment.chunk(chunk) else { break };
-                parts.push_chunk(lines.start, lines.len() as u32, segment.lengths(Words::Chunks).get(chunk));
+                parts.push_chunk(
+                    lines.start,
+                    lines.len() as u32,
+                    segment.lengths(DictionaryKind::Chunks).get(chunk),
+                );
             }
             (record.first_chunk, record.first_symbol) = (first_chunk, first_symbol);
             let [path_length, symbol_length] =
-                [Words::Paths, Words::Symbols].map(|which| segment.lengths(which).get(old));
+                [DictionaryKind::Paths, DictionaryKind::Symbols].map(|which| segment.lengths(which).get(old));
             parts.columns.push(&record, path, path_length, symbol_length);
             record.put(&mut parts.files);
         }

@@ -14,8 +14,8 @@ use super::column::{Column, Lengths};
 use super::data::Unpacked;
 use super::dictionary::{Dictionary, Slice};
 use super::layout::{
-    CHUNK, FILE, FileRecord, HEADER, MAGIC, OF_WORDS, PARTS, Part, ROW, SECTIONS, SUM, SymbolRecord, Words,
-    purpose_of, version,
+    CHUNK, DictionaryKind, FILE, FileRecord, HEADER, MAGIC, OF_WORDS, PARTS, Part, ROW, SECTIONS, SUM,
+    SymbolRecord, purpose_of, version,
 };
 use super::map::{map, unmap_pages};
 use super::write::sum;
@@ -28,13 +28,13 @@ use crate::query::{Posting, Purpose};
 pub struct Segment {
     path: PathBuf,
     map: Arc<Mmap>,
-    rows: Vec<Row>,
+    rows: Vec<SectionRow>,
     words: Vec<Dictionary>,
     unpacked: Unpacked,
 }
 
 #[derive(Debug, Clone)]
-struct Row {
+struct SectionRow {
     start: usize,
     end: usize,
     sum: [u8; SUM],
@@ -77,14 +77,14 @@ impl Segment {
             if end > map.len() {
                 return Err(IndexError::damaged(path, "it is shorter than it was"));
             }
-            rows.push(Row { start: at as usize, end, sum });
+            rows.push(SectionRow { start: at as usize, end, sum });
         }
         let slice = |at: usize| {
             let range = rows.get(at).map_or(0..0, |row| row.start..row.end);
             Slice::new(&map, range)
         };
-        let mut words = Vec::with_capacity(Words::ALL.len());
-        for which in Words::ALL {
+        let mut words = Vec::with_capacity(DictionaryKind::ALL.len());
+        for which in DictionaryKind::ALL {
             let first = PARTS + which as usize * OF_WORDS;
             let dictionary = Dictionary::new(slice(first), slice(first + 1), slice(first + 2));
             words.push(dictionary.ok_or_else(|| IndexError::damaged(path, "a dictionary"))?);
@@ -141,7 +141,8 @@ impl Segment {
             "blocks",
         ];
         const OF: [&str; OF_WORDS] = ["keys", "offsets", "lists"];
-        let words = Words::ALL.iter().flat_map(|words| OF.iter().map(move |of| format!("{words:?} {of}")));
+        let words =
+            DictionaryKind::ALL.iter().flat_map(|words| OF.iter().map(move |of| format!("{words:?} {of}")));
         for (name, row) in PART.iter().map(|name| (*name).to_owned()).chain(words).zip(&self.rows) {
             visit(name, (row.end - row.start) as u64);
         }
@@ -152,7 +153,7 @@ impl Segment {
         row.and_then(|row| self.map.get(row.start..row.end)).unwrap_or_default()
     }
 
-    pub(crate) fn words(&self, which: Words) -> Option<&Dictionary> {
+    pub(crate) fn words(&self, which: DictionaryKind) -> Option<&Dictionary> {
         self.words.get(which as usize)
     }
 
@@ -194,11 +195,11 @@ impl Segment {
     }
 
     /// Returns the lengths in terms of the documents of a term's list: chunks, or, for
-    /// [`Words::Paths`] and [`Words::Symbols`], files.
-    pub(crate) fn lengths(&self, which: Words) -> Lengths<'_> {
+    /// [`DictionaryKind::Paths`] and [`DictionaryKind::Symbols`], files.
+    pub(crate) fn lengths(&self, which: DictionaryKind) -> Lengths<'_> {
         Lengths::new(self.part(match which {
-            Words::Paths => Part::PathLengths,
-            Words::Symbols => Part::SymbolLengths,
+            DictionaryKind::Paths => Part::PathLengths,
+            DictionaryKind::Symbols => Part::SymbolLengths,
             _ => Part::ChunkLengths,
         }))
     }
@@ -221,7 +222,7 @@ impl Segment {
     /// Returns the file at a path.
     #[must_use]
     pub fn find(&self, path: &RelPath) -> Option<Id> {
-        let list = self.words(Words::Files)?.get(path.as_bytes())?;
+        let list = self.words(DictionaryKind::Files)?.get(path.as_bytes())?;
         let mut found = None;
         plain(list, |file| found = Some(file));
         found
@@ -234,7 +235,7 @@ impl Segment {
 
     /// Calls `visit` with the files whose path's last part, in ASCII lower case, is `name`.
     pub(crate) fn called(&self, name: &[u8], visit: impl FnMut(Id)) {
-        if let Some(list) = self.words(Words::Names).and_then(|words| words.get(name)) {
+        if let Some(list) = self.words(DictionaryKind::Names).and_then(|words| words.get(name)) {
             plain(list, visit);
         }
     }
@@ -301,9 +302,9 @@ impl Segment {
         innermost
     }
 
-    /// Calls `visit` with the chunks (or, for [`Words::Paths`] and [`Words::Symbols`], the files)
+    /// Calls `visit` with the chunks (or, for [`DictionaryKind::Paths`] and [`DictionaryKind::Symbols`], the files)
     /// that have a term.
-    pub(crate) fn counted(&self, which: Words, term: &str, visit: impl FnMut(Id, u32)) {
+    pub(crate) fn counted(&self, which: DictionaryKind, term: &str, visit: impl FnMut(Id, u32)) {
         if let Some(list) = self.words(which).and_then(|words| words.get(term.as_bytes())) {
             counts(list, visit);
         }
@@ -311,7 +312,13 @@ impl Segment {
 
     /// Calls `visit` with the postings of a list of [`Segment::counted`], with `first` added to
     /// their numbers: many at once.
-    pub(crate) fn each(&self, which: Words, list: &[u8], first: Id, visit: &mut dyn FnMut(&[Posting])) {
+    pub(crate) fn each(
+        &self,
+        which: DictionaryKind,
+        list: &[u8],
+        first: Id,
+        visit: &mut dyn FnMut(&[Posting]),
+    ) {
         /// As many as fit into the nearest cache together with the scoring.
         const BATCH: usize = 256;
         let lengths = self.lengths(which);
@@ -348,14 +355,14 @@ impl Segment {
     /// Calls `visit` with the names of symbols, in lower case and ascending order, whose letters
     /// are wanted, until it returns false.
     pub(crate) fn names_with(&self, wanted: impl Fn(u32) -> bool, visit: impl FnMut(&[u8]) -> bool) {
-        let Some(words) = self.words(Words::Defined) else { return };
+        let Some(words) = self.words(DictionaryKind::Defined) else { return };
         let letters = self.column(Part::Letters).iter();
         words.those((0..).zip(letters).filter(|(_, own)| wanted(*own)).map(|(number, _)| number), visit);
     }
 
     /// Calls `visit` with the files that have a trigram of lower-case bytes.
     pub(crate) fn with_trigram(&self, trigram: [u8; 3], visit: impl FnMut(Id)) {
-        if let Some(list) = self.words(Words::Trigrams).and_then(|words| words.get(&trigram)) {
+        if let Some(list) = self.words(DictionaryKind::Trigrams).and_then(|words| words.get(&trigram)) {
             dense(list, visit);
         }
     }
@@ -363,14 +370,14 @@ impl Segment {
     /// Calls `visit` with the symbols of a name, whatever its case.
     pub fn defined(&self, name: &str, visit: impl FnMut(Id)) {
         let name = name.to_lowercase();
-        if let Some(list) = self.words(Words::Defined).and_then(|words| words.get(name.as_bytes())) {
+        if let Some(list) = self.words(DictionaryKind::Defined).and_then(|words| words.get(name.as_bytes())) {
             plain(list, visit);
         }
     }
 
     /// Calls `visit` with the references to a name.
     pub fn used(&self, name: &str, mut visit: impl FnMut(ReferenceAt)) {
-        if let Some(list) = self.words(Words::Used).and_then(|words| words.get(name.as_bytes())) {
+        if let Some(list) = self.words(DictionaryKind::Used).and_then(|words| words.get(name.as_bytes())) {
             uses(list, |file, line| visit(ReferenceAt { file, line }));
         }
     }
@@ -389,7 +396,7 @@ impl Segment {
     /// Returns the names that a file uses.
     #[must_use]
     pub fn names(&self, file: &FileRecord) -> Vec<String> {
-        let words = self.words(Words::Used);
+        let words = self.words(DictionaryKind::Used);
         let key =
             |number| String::from_utf8(words?.key(number)?).ok().filter(|name| !crate::docs::is_mark(name));
         self.details(file).0.into_iter().filter_map(key).collect()

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::dictionary::Made;
-use super::layout::{HEADER, MAGIC, Parts, SUM, Words, version};
+use super::dictionary::EncodedDictionary;
+use super::layout::{DictionaryKind, HEADER, MAGIC, Parts, SUM, version};
 use super::letters;
 use crate::IndexError;
 
@@ -13,14 +13,14 @@ use crate::IndexError;
 const BUFFER: usize = 64 << 10;
 
 /// The content of a segment.
-pub(crate) struct Contents {
+pub(crate) struct SegmentContents {
     parts: Parts,
-    words: [Made; Words::ALL.len()],
+    words: [EncodedDictionary; DictionaryKind::ALL.len()],
 }
 
-impl Contents {
+impl SegmentContents {
     /// Creates the content from the collected parts and dictionaries.
-    pub(super) fn new(mut parts: Parts, words: [Made; Words::ALL.len()]) -> Self {
+    pub(super) fn new(mut parts: Parts, words: [EncodedDictionary; DictionaryKind::ALL.len()]) -> Self {
         let [.., defined, _used, _files, _names] = &words;
         parts.letters = letters::column(defined);
         Self { parts, words }

@@ -7,18 +7,19 @@ use journeyman_protocol::RelPath;
 
 use super::{Living, Snapshot};
 use crate::query::{
-    ChunkEntry, Corpus, Field, FileEntry, Like, Lists, LivingFile, Posting, Purpose, SymbolEntry, Totals,
+    ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, Posting, PostingLists,
+    Purpose, SymbolEntry,
 };
-use crate::segment::{Id, Words, counted, counts, letters, may_be_one_off, may_contain};
+use crate::segment::{DictionaryKind, Id, counted, counts, letters, may_be_one_off, may_contain};
 
 /// Maximum threads that score posting lists: memory is soon the limit.
 const MOST_THREADS: usize = 4;
 
-fn words(field: Field) -> Words {
+fn words(field: Field) -> DictionaryKind {
     match field {
-        Field::Chunk => Words::Chunks,
-        Field::Path => Words::Paths,
-        Field::Symbol => Words::Symbols,
+        Field::Chunk => DictionaryKind::Chunks,
+        Field::Path => DictionaryKind::Paths,
+        Field::Symbol => DictionaryKind::Symbols,
     }
 }
 
@@ -68,7 +69,7 @@ impl Living {
     }
 
     /// Calls `visit` with the names of living symbols, at most `limit`.
-    fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
+    fn names_like(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
         let mut left = limit;
         let mut take = |key: &[u8]| {
             let fits = |name: &&str| like.fits(name) && self.has(name);
@@ -79,16 +80,16 @@ impl Living {
             left > 0
         };
         match like {
-            Like::Prefix(prefix) => {
-                if let Some(words) = self.segment.words(Words::Defined) {
+            NameCondition::Prefix(prefix) => {
+                if let Some(words) = self.segment.words(DictionaryKind::Defined) {
                     words.beginning(prefix.as_bytes(), take);
                 }
             }
-            Like::Subsequence(name) => {
+            NameCondition::Subsequence(name) => {
                 let wanted = letters(name.as_bytes());
                 self.segment.names_with(|own| may_contain(own, wanted), &mut take);
             }
-            Like::Typo(name) => {
+            NameCondition::Typo(name) => {
                 let wanted = letters(name.as_bytes());
                 self.segment.names_with(|own| may_be_one_off(own, wanted), &mut take);
             }
@@ -98,7 +99,11 @@ impl Living {
 
 impl Snapshot {
     /// Returns posting lists with the dead documents of their segments.
-    fn lists<'a>(&'a self, field: Field, lists: &'a Lists) -> impl Iterator<Item = (&'a Living, &'a [u8])> {
+    fn lists<'a>(
+        &'a self,
+        field: Field,
+        lists: &'a PostingLists,
+    ) -> impl Iterator<Item = (&'a Living, &'a [u8])> {
         lists.0.iter().filter_map(move |[number, start, end]| {
             let one = self.living.get(*number as usize)?;
             Some((one, one.segment.words(words(field))?.list(*start..*end)))
@@ -115,25 +120,25 @@ impl Corpus for Snapshot {
         self.chunk_numbers()
     }
 
-    fn totals(&self, field: Field) -> Totals {
+    fn totals(&self, field: Field) -> FieldTotals {
         let sums = self.totals;
         let (documents, length) = match field {
             Field::Chunk => (sums.chunks, sums.chunk_terms),
             Field::Path => (sums.files, sums.path_terms),
             Field::Symbol => (sums.files, sums.symbol_terms),
         };
-        Totals { documents, length }
+        FieldTotals { documents, length }
     }
 
-    fn find(&self, field: Field, term: &str) -> Lists {
+    fn find(&self, field: Field, term: &str) -> PostingLists {
         let found = (0..).zip(&self.living).filter_map(|(number, one)| {
             let list = one.segment.words(words(field))?.range(term.as_bytes())?;
             Some([number, list.start, list.end])
         });
-        Lists(found.collect())
+        PostingLists(found.collect())
     }
 
-    fn documents_with(&self, field: Field, lists: &Lists) -> u64 {
+    fn documents_with(&self, field: Field, lists: &PostingLists) -> u64 {
         let of_one = |(one, list): (&Living, &[u8])| {
             if one.dead.is_empty() {
                 return u64::from(counted(list));
@@ -161,7 +166,7 @@ impl Corpus for Snapshot {
         parts
     }
 
-    fn each(&self, field: Field, lists: &Lists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
+    fn each(&self, field: Field, lists: &PostingLists, part: Range<u32>, visit: &mut dyn FnMut(&[Posting])) {
         for (one, list) in self.lists(field, lists) {
             if part.contains(&one.first(field)) {
                 one.segment.each(words(field), list, one.first(field), visit);
@@ -243,7 +248,7 @@ impl Corpus for Snapshot {
         }
     }
 
-    fn names_like(&self, like: Like<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
+    fn names_like(&self, like: NameCondition<'_>, limit: usize, visit: &mut dyn FnMut(&str)) {
         // The best of each segment: the best of all are among them.
         let mut names: Vec<String> = Vec::new();
         for one in &self.living {

@@ -24,14 +24,14 @@ pub(super) struct Walk {
 
 /// Maximum numbers of files and directories to return.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct WalkLimits {
     pub(super) files: usize,
     pub(super) directories: usize,
 }
 
 /// Results of a walk, in no order.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct WalkResult {
     pub(super) files: Vec<Listed>,
     /// Paths from the root, which is the empty one.
     pub(super) directories: Vec<Vec<u8>>,
@@ -43,17 +43,17 @@ pub(super) struct Found {
 
 /// A directory to be read, with the rules of those above it.
 #[derive(Debug)]
-struct Waiting {
+struct PendingDirectory {
     path: Vec<u8>,
     rules: Option<Arc<Rules>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    waiting: Vec<Waiting>,
+struct WalkState {
+    waiting: Vec<PendingDirectory>,
     /// Threads that are reading a directory, which may have more in it.
     reading: usize,
-    found: Found,
+    found: WalkResult,
 }
 
 impl Walk {
@@ -63,9 +63,9 @@ impl Walk {
     }
 
     /// Finds what ignore rules let be seen.
-    pub(super) fn run(&self, threads: usize, wanted: Wanted) -> Found {
-        let start = Waiting { path: Vec::new(), rules: self.above.clone() };
-        let shared = Mutex::new(Shared { waiting: vec![start], ..Shared::default() });
+    pub(super) fn run(&self, threads: usize, wanted: WalkLimits) -> WalkResult {
+        let start = PendingDirectory { path: Vec::new(), rules: self.above.clone() };
+        let shared = Mutex::new(WalkState { waiting: vec![start], ..WalkState::default() });
         let news = Condvar::new();
         std::thread::scope(|scope| {
             let work = || self.work(&shared, &news, wanted);
@@ -79,7 +79,7 @@ impl Walk {
     }
 
     /// Reads directories until there are none left.
-    fn work(&self, shared: &Mutex<Shared>, news: &Condvar, wanted: Wanted) {
+    fn work(&self, shared: &Mutex<WalkState>, news: &Condvar, wanted: WalkLimits) {
         let mut all = lock(shared);
         loop {
             let Some(next) = all.waiting.pop() else {
@@ -101,11 +101,15 @@ impl Walk {
     }
 
     /// Reads one directory; `None` where that isn't possible.
-    fn read(&self, directory: &Waiting, with_files: bool) -> Option<(Vec<Waiting>, Found)> {
+    fn read(
+        &self,
+        directory: &PendingDirectory,
+        with_files: bool,
+    ) -> Option<(Vec<PendingDirectory>, WalkResult)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let name = if directory.path.is_empty() { b"." } else { directory.path.as_slice() };
         let opened = open_beneath(self.root.as_fd(), name, flags, Links::Refuse).ok()?;
-        let mut found = Found::default();
+        let mut found = WalkResult::default();
         let mut entries: Vec<(Vec<u8>, FileType)> = Vec::new();
         for entry in Dir::read_from(&opened).ok()? {
             let entry = entry.ok()?;
@@ -135,7 +139,7 @@ impl Walk {
                 continue;
             }
             if kind == FileType::Directory {
-                inner.push(Waiting { path, rules: rules.clone() });
+                inner.push(PendingDirectory { path, rules: rules.clone() });
             } else if let (Ok(path), Some(stat)) = (RelPath::parse(&path), stat()) {
                 found.files.push(Listed { path, stamp: stamp_of(&stat) });
             }
@@ -166,8 +170,13 @@ impl Walk {
     }
 }
 
-impl Shared {
-    fn add(&mut self, directory: Waiting, read: Option<(Vec<Waiting>, Found)>, wanted: Wanted) {
+impl WalkState {
+    fn add(
+        &mut self,
+        directory: PendingDirectory,
+        read: Option<(Vec<PendingDirectory>, WalkResult)>,
+        wanted: WalkLimits,
+    ) {
         let Some((inner, read)) = read else {
             self.found.unreadable += 1;
             return;
@@ -186,7 +195,7 @@ impl Shared {
     }
 }
 
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn lock(shared: &Mutex<WalkState>) -> MutexGuard<'_, WalkState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -8,29 +8,29 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::IndexError;
-use crate::bit_set::BitSet;
 use crate::analysis::Stamp;
+use crate::bit_set::BitSet;
 use crate::segment::{Segment, version};
 use crate::snapshot::{Living, Totals};
 
 const NAME: &str = "manifest";
-const NEW: &str = "manifest.new";
+const NEW_NAME: &str = "manifest.new";
 /// Maximum bytes of a manifest: a million dead files need a tenth of it.
 const MAX_BYTES: u64 = 128 << 20;
 /// Maximum attempts to read while another process replaces the listed segments.
-const TRIES: usize = 20;
+const MAX_ATTEMPTS: usize = 20;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Written {
+struct ManifestFile {
     version: u64,
     complete: bool,
     /// Incremented with each writing.
     generation: u64,
-    segments: Vec<Row>,
+    segments: Vec<SegmentRow>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Row {
+struct SegmentRow {
     name: String,
     dead: Vec<u32>,
     restamped: Vec<(u32, u64, i64, i64, u64)>,
@@ -61,8 +61,8 @@ impl Manifest {
             tried += 1;
             match Self::read_once(directory) {
                 // Another process merged the listed segments, and has written a newer manifest.
-                Err(IndexError::Io { error, .. }) if error.kind() == ErrorKind::NotFound && tried < TRIES => {
-                }
+                Err(IndexError::Io { error, .. })
+                    if error.kind() == ErrorKind::NotFound && tried < MAX_ATTEMPTS => {}
                 Err(IndexError::Io { path, error, .. }) if error.kind() == ErrorKind::NotFound => {
                     return Err(IndexError::Damaged { path, what: "it is gone" });
                 }
@@ -86,7 +86,7 @@ impl Manifest {
         if sum.strip_suffix(b"\n") != Some(blake3::hash(told).to_hex().as_bytes()) {
             return Err(damaged("its checksum differs"));
         }
-        let written: Written =
+        let written: ManifestFile =
             serde_json::from_slice(told).map_err(|_| damaged("another version wrote it"))?;
         if written.version != version() {
             return Err(damaged("another version wrote it"));
@@ -98,10 +98,10 @@ impl Manifest {
 
     /// Replaces the manifest. Afterwards it is on disk.
     pub(crate) fn write(&self, directory: &Path) -> Result<(), IndexError> {
-        let segments = self.segments.iter().map(Row::of).collect();
+        let segments = self.segments.iter().map(SegmentRow::of).collect();
         let (complete, generation) = (self.complete, self.generation);
-        let written = Written { version: version(), complete, generation, segments };
-        let path = directory.join(NEW);
+        let written = ManifestFile { version: version(), complete, generation, segments };
+        let path = directory.join(NEW_NAME);
         let told = serde_json::to_vec(&written)
             .map_err(|error| IndexError::io("writing", &path)(std::io::Error::other(error)))?;
         let put = || {
@@ -131,7 +131,7 @@ impl Manifest {
     }
 }
 
-impl Row {
+impl SegmentRow {
     fn of(living: &Living) -> Self {
         let name = living.segment.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let flat =

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::memory::release_freed_memory;
 use hashbrown::HashMap;
 use journeyman_protocol::RelPath;
-use crate::memory::release_freed_memory;
 
 use super::manifest::Manifest;
-use super::{Index, When};
+use super::{Index, MergeOccasion};
 use crate::IndexError;
 use crate::analyser::{Analyser, MAX_BYTES};
 use crate::analysis::{Content, Stamp};
@@ -21,9 +21,9 @@ use crate::source::{Bytes, Listed, Source};
 
 /// Maximum bytes of memory of a segment being built, some two thirds of its source: all threads
 /// together, with as much again for sorting, stay under a gigabyte.
-const FLUSH: usize = 192 << 20;
+const MAX_BUILDER_BYTES: usize = 192 << 20;
 /// Minimum number of changed files for which a second thread pays.
-const MANY: usize = 16;
+const PARALLEL_FROM: usize = 16;
 /// A file modified so shortly before it was read may change again with the same time stamp, and is
 /// read once more. In nanoseconds; the kernel's clock ticks every 4 ms or less.
 const UNSETTLED: i64 = 20_000_000;
@@ -77,7 +77,7 @@ pub struct Report {
 
 /// Position of a living file in the index.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct StoredFile {
     segment: usize,
     file: Id,
     stamp: Stamp,
@@ -87,7 +87,7 @@ struct Place {
 
 /// Number of files that are prefetched: a disk is faster with several requests, and no thread waits
 /// for it.
-const AHEAD: usize = 16;
+const PREFETCHED_FILES: usize = 16;
 /// Minimum number of read files after which freed memory is returned to the system.
 const MANY_READ: usize = 200;
 
@@ -99,7 +99,7 @@ enum Depth {
     Whole,
 }
 
-impl Place {
+impl StoredFile {
     fn new(segment: usize, living: &Living, file: Id, record: &FileRecord) -> Self {
         let (stamp, hash) = (living.stamp(file, record), record.hash);
         Self { segment, file, stamp, hash, shallow: record.shallow }
@@ -107,7 +107,7 @@ impl Place {
 
     /// Returns true if the stored analysis has the wanted depth, provided that the content is the
     /// same.
-    fn serves(&self, depth: Depth) -> bool {
+    fn suffices(&self, depth: Depth) -> bool {
         depth == Depth::Text || !self.shallow
     }
 }
@@ -143,14 +143,14 @@ impl Index {
         let mut changed = Vec::new();
         for listed in listing.files {
             let place = known.remove(listed.path.as_bytes());
-            if place.is_none_or(|place| place.stamp != listed.stamp || !place.serves(depth)) {
-                changed.push((settled(listed, now), place));
+            if place.is_none_or(|place| place.stamp != listed.stamp || !place.suffices(depth)) {
+                changed.push((settled_stamp(listed, now), place));
             }
         }
         report.gone = known.len();
-        let gone: Vec<Place> = known.into_values().collect();
+        let gone: Vec<StoredFile> = known.into_values().collect();
         let report = self.apply(&mut manifest, source, Task { changed, gone, options, depth }, report)?;
-        self.put_in_order(&mut manifest, When::AtLeisure)?;
+        self.merge_segments(&mut manifest, MergeOccasion::WhenIdle)?;
         if report.read > MANY_READ {
             release_freed_memory();
         }
@@ -178,15 +178,17 @@ impl Index {
             let place = place(&manifest, path);
             match source.stamp(path) {
                 Some(stamp)
-                    if place.is_some_and(|place| place.stamp == stamp && place.serves(Depth::Whole)) => {}
-                Some(stamp) => changed.push((settled(Listed { path: path.clone(), stamp }, now), place)),
+                    if place.is_some_and(|place| place.stamp == stamp && place.suffices(Depth::Whole)) => {}
+                Some(stamp) => {
+                    changed.push((settled_stamp(Listed { path: path.clone(), stamp }, now), place))
+                }
                 None => gone.extend(place),
             }
         }
         let report = Report { gone: gone.len(), ..Report::default() };
         let task = Task { changed, gone, options, depth: Depth::Whole };
         let report = self.apply(&mut manifest, source, task, report)?;
-        self.put_in_order(&mut manifest, When::Waited)?;
+        self.merge_segments(&mut manifest, MergeOccasion::DuringUpdate)?;
         Ok(report)
     }
 
@@ -197,7 +199,7 @@ impl Index {
     /// [`IndexError`].
     pub fn merge_small_segments(&self) -> Result<(), IndexError> {
         let done = match self.lock(false)? {
-            Some(_lock) => self.put_in_order(&mut self.current()?, When::AtLeisure),
+            Some(_lock) => self.merge_segments(&mut self.current()?, MergeOccasion::WhenIdle),
             None => Ok(()),
         };
         self.release_memory();
@@ -231,19 +233,19 @@ impl Index {
     ) -> Result<Report, IndexError> {
         let Task { changed, gone, options, depth } = task;
         let was_complete = manifest.complete;
-        bury(manifest, &gone);
+        mark_dead(manifest, &gone);
         if changed.is_empty() && gone.is_empty() {
             if !was_complete && depth == Depth::Whole {
                 manifest.complete = true;
                 self.publish(manifest)?;
             } else if self.state().generation != manifest.generation {
-                self.show(manifest);
+                self.show_manifest(manifest);
             }
             return Ok(report);
         }
         let first = manifest.segments.is_empty();
         manifest.complete = was_complete && !first;
-        let work = Work {
+        let work = RefreshWork {
             index: self,
             source,
             options,
@@ -251,7 +253,7 @@ impl Index {
             changed: &changed,
             next: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
-            shared: Mutex::new(Shared { manifest, report: &mut report, failed: None }),
+            shared: Mutex::new(RefreshState { manifest, report: &mut report, failed: None }),
         };
         work.run();
         let failed = work.shared.into_inner().unwrap_or_else(PoisonError::into_inner).failed;
@@ -268,26 +270,26 @@ impl Index {
 
 /// The work to do.
 struct Task<'a> {
-    changed: Vec<(Listed, Option<Place>)>,
-    gone: Vec<Place>,
+    changed: Vec<(Listed, Option<StoredFile>)>,
+    gone: Vec<StoredFile>,
     options: Options<'a>,
     depth: Depth,
 }
 
 /// Reading of changed files by several threads.
-struct Work<'a> {
+struct RefreshWork<'a> {
     index: &'a Index,
     source: &'a dyn Source,
     options: Options<'a>,
     depth: Depth,
-    changed: &'a [(Listed, Option<Place>)],
+    changed: &'a [(Listed, Option<StoredFile>)],
     next: AtomicUsize,
     done: AtomicUsize,
-    shared: Mutex<Shared<'a>>,
+    shared: Mutex<RefreshState<'a>>,
 }
 
 /// State shared by the threads.
-struct Shared<'a> {
+struct RefreshState<'a> {
     manifest: &'a mut Manifest,
     report: &'a mut Report,
     failed: Option<IndexError>,
@@ -299,15 +301,15 @@ struct Own {
     analyst: Analyser,
     builder: Builder,
     /// The earlier versions of files that `builder` has newer ones of.
-    replaced: Vec<Place>,
-    restamped: Vec<(Place, Stamp)>,
+    replaced: Vec<StoredFile>,
+    restamped: Vec<(StoredFile, Stamp)>,
     bytes: u64,
     unreadable: usize,
 }
 
-impl<'a> Work<'a> {
+impl<'a> RefreshWork<'a> {
     fn run(&self) {
-        let threads = if self.changed.len() < MANY { 1 } else { self.options.threads.get() };
+        let threads = if self.changed.len() < PARALLEL_FROM { 1 } else { self.options.threads.get() };
         std::thread::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|| self.thread());
@@ -322,10 +324,11 @@ impl<'a> Work<'a> {
         while !self.options.stop.load(Ordering::Relaxed) {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((listed, place)) = self.changed.get(next) else { break };
-            self.soon(next);
+            self.prefetch(next);
             let read = self.read(&mut own, listed, *place);
-            let read =
-                read.and_then(|()| if own.builder.weight() > FLUSH { self.flush(&mut own) } else { Ok(()) });
+            let read = read.and_then(|()| {
+                if own.builder.weight() > MAX_BUILDER_BYTES { self.flush(&mut own) } else { Ok(()) }
+            });
             if let Err(error) = read {
                 self.fail(error);
                 return;
@@ -340,14 +343,18 @@ impl<'a> Work<'a> {
     }
 
     /// Prefetches files that come after the one at this position.
-    fn soon(&self, next: usize) {
-        if self.changed.len() < MANY {
+    fn prefetch(&self, next: usize) {
+        if self.changed.len() < PARALLEL_FROM {
             return;
         }
-        let ahead = if next == 0 { 1..AHEAD + 1 } else { next + AHEAD..next + AHEAD + 1 };
+        let ahead = if next == 0 {
+            1..PREFETCHED_FILES + 1
+        } else {
+            next + PREFETCHED_FILES..next + PREFETCHED_FILES + 1
+        };
         let soon = ahead.filter_map(|at| self.changed.get(at));
         let read = soon.filter(|(listed, _)| listed.stamp.size <= MAX_BYTES as u64);
-        read.for_each(|(listed, _)| self.source.soon(&listed.path));
+        read.for_each(|(listed, _)| self.source.prefetch(&listed.path));
     }
 
     fn fail(&self, error: IndexError) {
@@ -356,16 +363,16 @@ impl<'a> Work<'a> {
         self.shared().failed.get_or_insert(error);
     }
 
-    fn shared(&self) -> std::sync::MutexGuard<'_, Shared<'a>> {
+    fn shared(&self) -> std::sync::MutexGuard<'_, RefreshState<'a>> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self, own: &mut Own, listed: &Listed, place: Option<Place>) -> Result<(), IndexError> {
+    fn read(&self, own: &mut Own, listed: &Listed, place: Option<StoredFile>) -> Result<(), IndexError> {
         let Listed { path, stamp } = listed;
         let facts = match self.source.read(path) {
             Ok(Bytes::Whole(bytes)) => {
                 own.bytes += bytes.len() as u64;
-                let known = place.filter(|place| place.serves(self.depth));
+                let known = place.filter(|place| place.suffices(self.depth));
                 if let Some(place) = known.filter(|place| place.hash == *blake3::hash(&bytes).as_bytes()) {
                     own.restamped.push((place, *stamp));
                     return Ok(());
@@ -400,13 +407,13 @@ impl<'a> Work<'a> {
             let path: PathBuf = {
                 let mut shared = self.shared();
                 shared.manifest.generation += 1;
-                self.index.fresh(shared.manifest)
+                self.index.unused_path(shared.manifest)
             };
             builder.finish(&path, true)?;
             living = Some(Living::new(Arc::new(Segment::open(&path)?)));
         }
         let mut shared = self.shared();
-        bury(shared.manifest, &own.replaced);
+        mark_dead(shared.manifest, &own.replaced);
         for (place, stamp) in own.restamped.drain(..) {
             shared.report.same += 1;
             if let Some(living) = shared.manifest.segments.get_mut(place.segment) {
@@ -424,30 +431,30 @@ impl<'a> Work<'a> {
     }
 }
 
-fn bury(manifest: &mut Manifest, places: &[Place]) {
+fn mark_dead(manifest: &mut Manifest, places: &[StoredFile]) {
     for place in places {
         if let Some(living) = manifest.segments.get_mut(place.segment) {
-            living.bury(place.file);
+            living.mark_dead(place.file);
         }
     }
 }
 
-fn places(manifest: &Manifest) -> HashMap<Vec<u8>, Place> {
+fn places(manifest: &Manifest) -> HashMap<Vec<u8>, StoredFile> {
     let mut places = HashMap::new();
     for (segment, living) in manifest.segments.iter().enumerate() {
         for (file, record) in living.living_files() {
             let path = living.segment.path_of(&record).to_vec();
-            places.insert(path, Place::new(segment, living, file, &record));
+            places.insert(path, StoredFile::new(segment, living, file, &record));
         }
     }
     places
 }
 
-fn place(manifest: &Manifest, path: &RelPath) -> Option<Place> {
+fn place(manifest: &Manifest, path: &RelPath) -> Option<StoredFile> {
     manifest.segments.iter().enumerate().find_map(|(segment, living)| {
         let file = living.segment.find(path).filter(|file| !living.dead.contains(*file))?;
         let record = living.segment.file(file)?;
-        Some(Place::new(segment, living, file, &record))
+        Some(StoredFile::new(segment, living, file, &record))
     })
 }
 
@@ -458,7 +465,7 @@ fn now() -> i64 {
 
 /// Returns a stamp by which a later change will be noticed: an impossible one for a file that was
 /// modified just now.
-fn settled(mut listed: Listed, now: i64) -> Listed {
+fn settled_stamp(mut listed: Listed, now: i64) -> Listed {
     let latest = listed.stamp.modified.max(listed.stamp.changed);
     let coarse = listed.stamp.modified % 1_000_000_000 == 0 && listed.stamp.changed % 1_000_000_000 == 0;
     if latest > now - if coarse { UNSETTLED_COARSE } else { UNSETTLED } {

@@ -50,7 +50,7 @@ pub(super) struct Word {
 const NOTHING: u32 = u32::MAX;
 
 /// Words, their terms, and the terms' texts.
-pub(super) struct Cache {
+pub(super) struct WordCache {
     /// Identity of the cache: numbers of terms have a meaning only together with it.
     memory: u64,
     slots: Vec<Slot>,
@@ -69,15 +69,15 @@ pub(super) struct Cache {
     unkept: Vec<u32>,
 }
 
-impl fmt::Debug for Cache {
+impl fmt::Debug for WordCache {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Cache").field("words", &self.used).finish_non_exhaustive()
+        formatter.debug_struct("WordCache").field("words", &self.used).finish_non_exhaustive()
     }
 }
 
 /// Result of looking up a word.
 #[derive(Clone, Copy)]
-enum Found {
+enum SlotLookup {
     /// Cached, with its terms in the slot.
     One(usize),
     /// Cached, with its terms in the list.
@@ -88,7 +88,7 @@ enum Found {
     Nowhere,
 }
 
-impl Cache {
+impl WordCache {
     pub(super) fn new() -> Self {
         static MEMORIES: AtomicU64 = AtomicU64::new(1);
         Self {
@@ -136,18 +136,18 @@ impl Cache {
         std::hint::black_box(lengths.fold(0, |all, length| all ^ length));
         for word in words {
             match self.find(word, text) {
-                Found::One(slot) => {
+                SlotLookup::One(slot) => {
                     let term = self.slots.get(slot).map(|slot| &slot.terms);
                     each(term.map(std::slice::from_ref).unwrap_or_default(), self.terms.texts());
                 }
-                Found::Listed { start, end } => {
+                SlotLookup::Listed { start, end } => {
                     each(self.lists.get(start..end).unwrap_or_default(), self.terms.texts());
                 }
-                Found::Free(slot) => {
+                SlotLookup::Free(slot) => {
                     let (start, end) = self.learn(slot, word, text);
                     each(self.lists.get(start..end).unwrap_or_default(), self.terms.texts());
                 }
-                Found::Nowhere => {
+                SlotLookup::Nowhere => {
                     let mut unkept = std::mem::take(&mut self.unkept);
                     unkept.clear();
                     self.take_apart(word.text(text), &mut unkept);
@@ -158,29 +158,29 @@ impl Cache {
         }
     }
 
-    fn find(&self, word: &Word, text: &str) -> Found {
+    fn find(&self, word: &Word, text: &str) -> SlotLookup {
         let mask = self.slots.len() - 1;
         let mut at = word.hash & mask;
         for _ in 0..MAX_PROBES {
-            let Some(slot) = self.slots.get(at) else { return Found::Nowhere };
+            let Some(slot) = self.slots.get(at) else { return SlotLookup::Nowhere };
             if slot.length == 0 {
                 return if self.used * 2 < self.slots.len() || self.slots.len() < MAX_SLOTS {
-                    Found::Free(at)
+                    SlotLookup::Free(at)
                 } else {
-                    Found::Nowhere
+                    SlotLookup::Nowhere
                 };
             }
             let length = usize::from(slot.length);
             if slot.head == word.head && length == word.end - word.start && self.same_rest(slot, word, text) {
                 let start = slot.terms as usize;
                 return match slot.terms_count {
-                    1 => Found::One(at),
-                    count => Found::Listed { start, end: start + usize::from(count) },
+                    1 => SlotLookup::One(at),
+                    count => SlotLookup::Listed { start, end: start + usize::from(count) },
                 };
             }
             at = (at + 1) & mask;
         }
-        Found::Nowhere
+        SlotLookup::Nowhere
     }
 
     fn same_rest(&self, slot: &Slot, word: &Word, text: &str) -> bool {

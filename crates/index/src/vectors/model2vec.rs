@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{EmbedError, Embedder, Patience, Purpose};
+use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose};
 use tensors::Tensors;
 use tokens::Tokens;
 
@@ -40,11 +40,11 @@ const BATCH: usize = 64;
 pub enum ModelFault {
     /// There is no model.
     #[error(
-        "no model2vec model is in «{0}»: it needs model.safetensors, tokenizer.json and config.json (or config_sentence_transformers.json)"
+        "no model2vec model is in `{0}`: it needs model.safetensors, tokenizer.json and config.json (or config_sentence_transformers.json)"
     )]
     Missing(PathBuf),
     /// A file can't be read.
-    #[error("reading «{path}»: {error}")]
+    #[error("reading `{path}`: {error}")]
     Io {
         /// The file.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum ModelFault {
         error: std::io::Error,
     },
     /// A file is too long.
-    #[error("«{path}» has more than {most} bytes; such a model isn't read")]
+    #[error("`{path}` has more than {most} bytes; such a model isn't read")]
     TooLong {
         /// The file.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum ModelFault {
         most: u64,
     },
     /// A file has invalid content.
-    #[error("«{path}» can't be used: {what}")]
+    #[error("`{path}` can't be used: {what}")]
     Unusable {
         /// The file.
         path: PathBuf,
@@ -169,11 +169,11 @@ impl Embedder for Model2Vec {
     fn embed(
         &self,
         texts: &[&str],
-        _purpose: Purpose,
-        patience: Patience<'_>,
+        _purpose: EmbeddingPurpose,
+        deadline: Deadline<'_>,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let one = |text: &&str| {
-            patience.check()?;
+            deadline.check()?;
             let failed = |what| EmbedError::Unusable { model: self.name.clone(), what };
             self.vector(text).map_err(failed)
         };

@@ -27,17 +27,17 @@ const SCALE: usize = 4;
 const LINK: usize = KEY + 4 + 4 + 4;
 
 /// The key of a text.
-pub(super) type Key = [u8; KEY];
+pub(super) type TextKey = [u8; KEY];
 
 /// The beginning of a hash.
-pub(super) fn key_of(hash: &[u8; 32]) -> Key {
+pub(super) fn key_of(hash: &[u8; 32]) -> TextKey {
     hash.first_chunk().copied().unwrap_or_default()
 }
 
 /// A line range of a file's content, and its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Link {
-    pub(super) content: Key,
+    pub(super) content: TextKey,
     pub(super) first_line: u32,
     pub(super) lines: u32,
     pub(super) row: u32,
@@ -64,7 +64,7 @@ impl Link {
 
 /// A mapped part.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct VectorPart {
     path: PathBuf,
     map: Mmap,
     dimensions: usize,
@@ -75,7 +75,7 @@ pub(super) struct Part {
     sum: [u8; SUM],
 }
 
-impl Part {
+impl VectorPart {
     /// Maps a part. Reads only its header.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl Part {
     }
 
     /// Returns the keys of the rows.
-    pub(super) fn keys(&self) -> &[Key] {
+    pub(super) fn keys(&self) -> &[TextKey] {
         self.section(&self.keys).as_chunks().0
     }
 
@@ -171,7 +171,7 @@ impl Part {
     }
 
     /// Returns the links of a content, by line.
-    pub(super) fn links_of(&self, content: &Key) -> impl Iterator<Item = Link> {
+    pub(super) fn links_of(&self, content: &TextKey) -> impl Iterator<Item = Link> {
         let (count, links) = (self.count(), self.packed_links());
         let start = links.partition_point(|link| link.first_chunk::<KEY>().is_some_and(|own| own < content));
         let rest = links.get(start..).unwrap_or_default();
@@ -236,7 +236,7 @@ impl Header {
 }
 
 /// A function that takes each row: its key, its scale and its numbers.
-pub(super) type Visit<'a> = dyn FnMut(&Key, f32, &[u8]) -> std::io::Result<()> + 'a;
+pub(super) type RowVisitor<'a> = dyn FnMut(&TextKey, f32, &[u8]) -> std::io::Result<()> + 'a;
 
 /// A part to be written.
 pub(super) trait Contents {
@@ -245,7 +245,7 @@ pub(super) trait Contents {
     /// Number of rows.
     fn count(&self) -> usize;
     /// Visits the rows in order.
-    fn each(&self, visit: &mut Visit<'_>) -> std::io::Result<()>;
+    fn each(&self, visit: &mut RowVisitor<'_>) -> std::io::Result<()>;
     /// Sorted links.
     fn links(&self) -> &[Link];
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::{HashMap, HashSet};
 use rustix::fs::FlockOperation;
 
-use super::part::{Contents, Key, Link, Part, Visit, key_of, write};
+use super::part::{Contents, Link, RowVisitor, TextKey, VectorPart, key_of, write};
 use super::view::View;
 use super::{Embedder, quantise::Quantised};
 use crate::snapshot::FileView;
@@ -22,15 +22,15 @@ const LOCK: &str = "lock";
 const PART: &str = "part-";
 const NEW: &str = "new";
 /// Number of parts of about one size that are merged into one.
-const FAN: usize = 8;
+const MERGE_COUNT: usize = 8;
 /// Minimum bytes of parts that aren't merged while their content is used.
-const LARGEST: u64 = 192 << 20;
+const MAX_MERGED_BYTES: u64 = 192 << 20;
 /// Bytes up to which parts count as the smallest size class.
-const SMALLEST: u64 = 64 << 10;
+const SMALLEST_CLASS_BYTES: u64 = 64 << 10;
 /// Number of vectors of deleted texts that are kept in any case: another branch may need them.
 const SPARE: usize = 4_096;
 /// Maximum attempts to open while another process replaces parts.
-const TRIES: usize = 20;
+const MAX_ATTEMPTS: usize = 20;
 
 /// The vectors of one model.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Vectors {
     directory: PathBuf,
     name: String,
     model: [u8; 32],
-    parts: Mutex<Arc<Vec<Arc<Part>>>>,
+    parts: Mutex<Arc<Vec<Arc<VectorPart>>>>,
     damage_report: Option<String>,
 }
 
@@ -107,11 +107,11 @@ impl Vectors {
         &self.model
     }
 
-    pub(super) fn parts(&self) -> Arc<Vec<Arc<Part>>> {
+    pub(super) fn parts(&self) -> Arc<Vec<Arc<VectorPart>>> {
         Arc::clone(&self.parts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn show(&self, parts: Vec<Arc<Part>>) {
+    fn show(&self, parts: Vec<Arc<VectorPart>>) {
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(parts);
     }
 
@@ -127,8 +127,8 @@ impl Vectors {
             tried += 1;
             match self.load_once() {
                 // Another process just merged it.
-                Err(IndexError::Io { error, .. }) if error.kind() == ErrorKind::NotFound && tried < TRIES => {
-                }
+                Err(IndexError::Io { error, .. })
+                    if error.kind() == ErrorKind::NotFound && tried < MAX_ATTEMPTS => {}
                 other => return other,
             }
         }
@@ -137,7 +137,7 @@ impl Vectors {
     fn load_once(&self) -> Result<Option<String>, IndexError> {
         let (mut parts, mut damaged) = (Vec::new(), None);
         for path in self.files(|name| name.starts_with(&self.prefix()))? {
-            match Part::open(&path, &self.model) {
+            match VectorPart::open(&path, &self.model) {
                 Ok(part) => parts.push(Arc::new(part)),
                 Err(error @ IndexError::Damaged { .. }) => {
                     remove(&path)?;
@@ -148,7 +148,7 @@ impl Vectors {
         }
         // Vectors of two lengths can't be compared. That happens if two processes began at the same
         // time, and the server's model was replaced in between.
-        let dimensions = parts.last().map(|part: &Arc<Part>| part.dimensions());
+        let dimensions = parts.last().map(|part: &Arc<VectorPart>| part.dimensions());
         parts.retain(|part| Some(part.dimensions()) == dimensions);
         self.show(parts);
         Ok(damaged)
@@ -194,7 +194,7 @@ impl Vectors {
         Ok(())
     }
 
-    fn write(&self, contents: &dyn Contents) -> Result<Arc<Part>, IndexError> {
+    fn write(&self, contents: &dyn Contents) -> Result<Arc<VectorPart>, IndexError> {
         let prefix = self.prefix();
         let last = self.files(|name| name.starts_with(&prefix))?.pop();
         let number = last.and_then(|path| {
@@ -204,7 +204,7 @@ impl Vectors {
         let number = number.map_or(0, |number| number.saturating_add(1));
         let path = self.directory.join(format!("{prefix}{number:012x}"));
         write(contents, &self.model, &self.directory.join(NEW), &path)?;
-        Part::open(&path, &self.model).map(Arc::new)
+        VectorPart::open(&path, &self.model).map(Arc::new)
     }
 
     /// Reads everything and compares the checksums; damaged parts are removed, so that they are
@@ -246,9 +246,13 @@ impl Vectors {
     /// Merges parts, drops vectors of deleted texts if they outnumber the others, and, once
     /// everything is embedded, other models' vectors. Returns the number of dropped vectors. The
     /// caller must hold the lock.
-    pub(super) fn merge_small_segments(&self, snapshot: &Snapshot, complete: bool) -> Result<usize, IndexError> {
+    pub(super) fn merge_small_segments(
+        &self,
+        snapshot: &Snapshot,
+        complete: bool,
+    ) -> Result<usize, IndexError> {
         let mut dropped = 0;
-        let alive: HashSet<Key> = wanted(snapshot).map(|(_, file)| key_of(&file.record.hash)).collect();
+        let alive: HashSet<TextKey> = wanted(snapshot).map(|(_, file)| key_of(&file.record.hash)).collect();
         let parts = self.parts();
         let kept: usize = parts.iter().map(|part| part.count()).sum();
         if kept > SPARE {
@@ -293,19 +297,22 @@ pub(super) fn wanted(snapshot: &Snapshot) -> impl Iterator<Item = (u32, FileView
     })
 }
 
-fn living_rows(part: &Part, alive: &HashSet<Key>) -> usize {
+fn living_rows(part: &VectorPart, alive: &HashSet<TextKey>) -> usize {
     let rows: HashSet<u32> =
         part.links().filter(|link| alive.contains(&link.content)).map(|link| link.row).collect();
     rows.len()
 }
 
 /// Returns the parts that should be merged, if any.
-fn choose(parts: &[Arc<Part>]) -> Option<Vec<usize>> {
+fn choose(parts: &[Arc<VectorPart>]) -> Option<Vec<usize>> {
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
-    for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.bytes() < LARGEST) {
-        tiers.entry((part.bytes() / SMALLEST).max(1).ilog2() / FAN.ilog2()).or_default().push(at);
+    for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.bytes() < MAX_MERGED_BYTES) {
+        tiers
+            .entry((part.bytes() / SMALLEST_CLASS_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())
+            .or_default()
+            .push(at);
     }
-    tiers.into_values().find(|tier| tier.len() >= FAN)
+    tiers.into_values().find(|tier| tier.len() >= MERGE_COUNT)
 }
 
 fn remove(path: &Path) -> Result<(), IndexError> {
@@ -318,18 +325,18 @@ fn remove(path: &Path) -> Result<(), IndexError> {
 /// Rows of several parts, each text once.
 struct Merged<'a> {
     dimensions: usize,
-    rows: Vec<(&'a Part, u32)>,
+    rows: Vec<(&'a VectorPart, u32)>,
     links: Vec<Link>,
 }
 
 impl<'a> Merged<'a> {
-    fn of(parts: Vec<&'a Arc<Part>>, wanted: &dyn Fn(&Link) -> bool) -> Self {
+    fn of(parts: Vec<&'a Arc<VectorPart>>, wanted: &dyn Fn(&Link) -> bool) -> Self {
         let mut merged = Self {
             dimensions: parts.first().map_or(0, |part| part.dimensions()),
             rows: Vec::new(),
             links: Vec::new(),
         };
-        let mut known: HashMap<Key, u32> = HashMap::new();
+        let mut known: HashMap<TextKey, u32> = HashMap::new();
         for part in parts {
             for link in part.links().filter(wanted) {
                 let Some(key) = part.keys().get(link.row as usize) else { continue };
@@ -355,7 +362,7 @@ impl Contents for Merged<'_> {
         self.rows.len()
     }
 
-    fn each(&self, visit: &mut Visit<'_>) -> std::io::Result<()> {
+    fn each(&self, visit: &mut RowVisitor<'_>) -> std::io::Result<()> {
         self.rows.iter().try_for_each(|(part, row)| {
             let key = part.keys().get(*row as usize).copied().unwrap_or_default();
             visit(&key, part.scale(*row), part.row(*row))
@@ -372,11 +379,11 @@ impl Contents for Merged<'_> {
 pub(super) struct Fresh {
     dimensions: usize,
     stride: usize,
-    keys: Vec<Key>,
+    keys: Vec<TextKey>,
     scales: Vec<f32>,
     rows: Vec<u8>,
     links: Vec<Link>,
-    known: HashMap<Key, u32>,
+    known: HashMap<TextKey, u32>,
 }
 
 impl Fresh {
@@ -384,22 +391,22 @@ impl Fresh {
         Self { dimensions, stride: super::dot::stride(dimensions), ..Self::default() }
     }
 
-    pub(super) fn row_of(&self, key: &Key) -> Option<u32> {
+    pub(super) fn row_of(&self, key: &TextKey) -> Option<u32> {
         self.known.get(key).copied()
     }
 
     /// Adds a vector.
-    pub(super) fn add(&mut self, key: Key, vector: &Quantised) {
+    pub(super) fn add(&mut self, key: TextKey, vector: &Quantised) {
         let bytes = vector.values.iter().map(|value| value.cast_unsigned());
         self.push(key, vector.scale, bytes);
     }
 
     /// Copies a row from a part.
-    pub(super) fn copy(&mut self, key: Key, part: &Part, row: u32) {
+    pub(super) fn copy(&mut self, key: TextKey, part: &VectorPart, row: u32) {
         self.push(key, part.scale(row), part.row(row).iter().copied());
     }
 
-    fn push(&mut self, key: Key, scale: f32, row: impl Iterator<Item = u8>) {
+    fn push(&mut self, key: TextKey, scale: f32, row: impl Iterator<Item = u8>) {
         let at = self.keys.len() as u32;
         if self.known.contains_key(&key) {
             return;
@@ -439,7 +446,7 @@ impl Contents for Fresh {
         self.keys.len()
     }
 
-    fn each(&self, visit: &mut Visit<'_>) -> std::io::Result<()> {
+    fn each(&self, visit: &mut RowVisitor<'_>) -> std::io::Result<()> {
         let rows = self.rows.chunks_exact(self.stride.max(1));
         self.keys
             .iter()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::{EmbedError, Embedder, Patience, Purpose, Similar, View, beginning, checked};
+use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose, Similar, View, beginning, checked};
 
 /// Maximum similar chunks of a query. Ranking by vectors beyond them is noise, and each costs a
 /// little.
@@ -37,8 +37,8 @@ impl Vectorer {
         if view.chunks() == 0 {
             return Ok(Similar::default());
         }
-        let patience = Patience { stop, until: Some(Instant::now() + self.timeout) };
-        let vectors = self.embedder.embed(&[beginning(query)], Purpose::Query, patience)?;
+        let deadline = Deadline { stop, until: Some(Instant::now() + self.timeout) };
+        let vectors = self.embedder.embed(&[beginning(query)], EmbeddingPurpose::Query, deadline)?;
         let vectors = checked(self.embedder.name(), 1, self.embedder.dimensions(), vectors)?;
         Ok(vectors.first().map(|vector| view.nearest(vector, MOST_LIKE)).unwrap_or_default())
     }

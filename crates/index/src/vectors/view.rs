@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use super::dot::{dots, stride};
-use super::part::{Part, key_of};
+use super::part::{VectorPart, key_of};
 use super::quantise::quantise;
 use super::store::wanted;
 use crate::Snapshot;
@@ -17,7 +17,7 @@ const MOST_THREADS: usize = 4;
 /// The row of each chunk of a snapshot. It is valid for that snapshot only.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    parts: Arc<Vec<Arc<Part>>>,
+    parts: Arc<Vec<Arc<VectorPart>>>,
     /// By part: chunks, and their rows in it.
     rows: Vec<Vec<(u32, u32)>>,
 }
@@ -31,7 +31,7 @@ pub struct Similar {
 }
 
 impl View {
-    pub(super) fn new(parts: Arc<Vec<Arc<Part>>>, snapshot: &Snapshot) -> Self {
+    pub(super) fn new(parts: Arc<Vec<Arc<VectorPart>>>, snapshot: &Snapshot) -> Self {
         let mut rows = vec![Vec::new(); parts.len()];
         for (_, file) in wanted(snapshot) {
             let content = key_of(&file.record.hash);

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{put, refresh};
-use journeyman_index::docs::{Docs, Place, Why, find};
+use journeyman_index::docs::{Docs, SectionPlace, SectionReason, search_sections};
 use journeyman_index::query::{Context, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_index::{Index, Snapshot};
@@ -36,15 +36,15 @@ fn indexed() -> (tempfile::TempDir, Index) {
     (place, index)
 }
 
-fn shown(snapshot: &Snapshot, place: &Place) -> String {
+fn shown(snapshot: &Snapshot, place: &SectionPlace) -> String {
     let path = snapshot.file(place.file).unwrap().path().unwrap();
     format!("{path}:{} {}", place.first_line, place.headings.join(" > "))
 }
 
 fn naming(snapshot: &Snapshot, scope: &str, name: &str) -> Vec<String> {
     let mut docs = Docs::new(snapshot);
-    let symbols = docs.called(name, scope);
-    docs.naming(name, &symbols).iter().map(|place| shown(snapshot, place)).collect()
+    let symbols = docs.symbols_called(name, scope);
+    docs.sections_mentioning(name, &symbols).iter().map(|place| shown(snapshot, place)).collect()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_name_means_what_the_rule_says() {
         ("close", &["src/shop.py:9", "src/till.rs:7"]),
     ];
     for (mention, expected) in cases {
-        let meant = docs.meant(mention).to_vec();
+        let meant = docs.resolve_mention(mention).to_vec();
         let mut places: Vec<String> = meant
             .into_iter()
             .map(|id| {
@@ -112,11 +112,11 @@ fn what_is_ambiguous_is_not_linked() {
     refresh(&index, &tree);
     let snapshot = index.snapshot();
     let mut docs = Docs::new(&snapshot);
-    assert!(docs.meant("run").is_empty());
-    assert_eq!(docs.meant("a3.run").len(), 1);
-    let all = docs.called("run", "");
+    assert!(docs.resolve_mention("run").is_empty());
+    assert_eq!(docs.resolve_mention("a3.run").len(), 1);
+    let all = docs.symbols_called("run", "");
     assert_eq!(all.len(), 6);
-    assert_eq!(docs.naming("run", &all).len(), 1);
+    assert_eq!(docs.sections_mentioning("run", &all).len(), 1);
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn documentation_is_found_by_section() {
         let answer = Searcher::new().search(&*snapshot, None, &query, Context::default(), 50);
         let read =
             |path: &journeyman_protocol::RelPath| std::fs::read_to_string(tree.join(path.to_string())).ok();
-        find(&snapshot, &query, &answer.files, &read, 5)
+        search_sections(&snapshot, &query, &answer.files, &read, 5)
     };
     let first = |text: &str| shown(&snapshot, &ask(text).first().unwrap_or_else(|| panic!("{text}")).place);
     assert_eq!(first("how to count coins"), "docs/notes.adoc:3 Notes > Coins");
     assert_eq!(first("when to open in the morning"), "docs/guide.md:5 Guide > Opening");
     let named = ask("Till.add");
     assert_eq!(shown(&snapshot, &named[0].place), "docs/guide.md:9 Guide > Opening > Money");
-    assert_eq!(named[0].why, Why::Names);
+    assert_eq!(named[0].why, SectionReason::Names);
     // Source isn't documentation, but for its comments that name what is asked for.
     assert!(ask("how to count coins").iter().all(|found| {
         snapshot.file(found.place.file).unwrap().path().unwrap().to_string().starts_with("docs/")

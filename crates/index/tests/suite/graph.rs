@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{options, put};
-use journeyman_testkit::again;
 use journeyman_index::graph::{Changed, Direction, Graph};
 use journeyman_index::{Project, Snapshot};
+use journeyman_testkit::again;
 
 /// Set for the process that a test starts: where the tree and the index are.
 const CHILD: &str = "JM_GRAPH_TEST_CHILD";
@@ -395,11 +395,7 @@ fn child() {
 }
 
 fn start(kept: &Path) -> Child {
-    again!("child")
-        .env(CHILD, kept)
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap()
+    again!("child").env(CHILD, kept).stdout(std::process::Stdio::null()).spawn().unwrap()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{options, put};
-use journeyman_index::graph::{Changed, Gone, Graph, Part};
+use journeyman_index::graph::{Changed, ChangedPart, DeletedFile, Graph};
 use journeyman_index::{Project, Snapshot};
 
 struct Tree {
@@ -37,11 +37,11 @@ impl Tree {
 
     /// What a change of some lines of a file affects, by path.
     fn affected_by_line(&self, path: &str, line: u32) -> Vec<&str> {
-        let part = Part { lines: vec![line..=line], gone: Vec::new() };
+        let part = ChangedPart { lines: vec![line..=line], gone: Vec::new() };
         self.affected_by(path, part)
     }
 
-    fn affected_by(&self, path: &str, part: Part) -> Vec<&str> {
+    fn affected_by(&self, path: &str, part: ChangedPart) -> Vec<&str> {
         let file = self.graph.find(path).unwrap();
         let changed = [Changed { file, part: Some(part) }];
         let reach = self.graph.impact(&self.snapshot, &changed, u32::MAX);
@@ -50,7 +50,7 @@ impl Tree {
         paths
     }
 
-    fn with_gone(&self, gone: &[Gone]) -> Graph {
+    fn with_gone(&self, gone: &[DeletedFile]) -> Graph {
         let root = self.kept.path().join("tree");
         self.graph
             .with_gone(&self.snapshot, gone, &|path| std::fs::read_to_string(root.join(Path::new(path))).ok())
@@ -181,7 +181,8 @@ fn who_needed_what_is_gone() {
         ("pkg/a.go", "package pkg\nfunc First() { computeTotal() }\n"),
         ("pkg/b.go", "package pkg\nfunc Second() { stillThere() }\nfunc stillThere() {}\n"),
     ]);
-    let gone = |path: &str, text: Option<&str>| Gone { path: path.to_owned(), text: text.map(str::to_owned) };
+    let gone =
+        |path: &str, text: Option<&str>| DeletedFile { path: path.to_owned(), text: text.map(str::to_owned) };
     let graph = tree.with_gone(&[
         gone("src/lost.py", None),
         gone("pkg/total.go", Some("package pkg\nfunc computeTotal() {}\nfunc stillThere() {}\n")),
@@ -232,9 +233,9 @@ fn a_change_goes_from_symbol_to_symbol() {
     // What is imported anew is another thing for what uses it.
     assert_eq!(tree.affected_by_line("shop/sign.py", 1), ["tests/test_sign.py"]);
     // Who needs a name that is gone.
-    let gone = Part { lines: Vec::new(), gone: vec!["show".to_owned()] };
+    let gone = ChangedPart { lines: Vec::new(), gone: vec!["show".to_owned()] };
     assert_eq!(tree.affected_by("shop/till.py", gone), ["shop/sign.py", "tests/test_sign.py"]);
-    assert!(tree.affected_by("shop/till.py", Part::default()).is_empty());
+    assert!(tree.affected_by("shop/till.py", ChangedPart::default()).is_empty());
 }
 
 #[test]

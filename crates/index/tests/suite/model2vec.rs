@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use journeyman_index::vectors::{EmbedError, Embedder, Model2Vec, ModelFault, Patience, Purpose};
+use journeyman_index::vectors::{Deadline, EmbedError, Embedder, EmbeddingPurpose, Model2Vec, ModelFault};
 use serde_json::{Value, json};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
-const PATIENCE: Patience<'static> = Patience { stop: &NEVER, until: None };
+const PATIENCE: Deadline<'static> = Deadline { stop: &NEVER, until: None };
 
 /// The vocabulary of each kind of tokenizer, in order; the first is for what is unknown.
 const VOCABULARY: [&str; 6] = ["[UNK]", "read", "##er", "file", "the", "_"];
@@ -90,7 +90,7 @@ fn put(directory: &Path, config: &str, told: &Value, tokenizer: &Value, tensors:
 }
 
 fn vector(model: &Model2Vec, text: &str) -> Vec<f32> {
-    model.embed(&[text], Purpose::Document, PATIENCE).unwrap().remove(0)
+    model.embed(&[text], EmbeddingPurpose::Document, PATIENCE).unwrap().remove(0)
 }
 
 /// The mean of some rows.
@@ -118,7 +118,7 @@ fn every_type_of_number_gives_the_mean_of_the_rows() {
         let model = Model2Vec::load(&directory).unwrap();
         assert_eq!((model.name(), model.dimensions()), (format!("model2vec:{kind}").as_str(), Some(3)));
         let scale = if kind == "I8" { 4.0 } else { 1.0 };
-        // «strange» is unknown, and counts nothing.
+        // `strange` is unknown, and counts nothing.
         let found = vector(&model, "The READER, strange");
         let wanted: Vec<f32> = mean(&[ROWS[4], ROWS[1], ROWS[2]]).iter().map(|value| value * scale).collect();
         assert_near(&found, &wanted, kind);
@@ -265,7 +265,7 @@ fn a_model_that_does_not_fit_together_is_refused() {
         let directory = kept.path().join(at.to_string());
         put(&directory, "config.json", &json!({}), &word_pieces(), &tensors);
         let told = Model2Vec::load(&directory).unwrap_err().to_string();
-        assert!(told.contains(said), "{told}, not «{said}»");
+        assert!(told.contains(said), "{told}, not `{said}`");
     }
 }
 
@@ -295,7 +295,7 @@ fn damaged_models_are_refused_or_give_numbers_and_never_panic() {
         std::fs::write(kept.path().join(files[at]), &bytes).unwrap();
         match Model2Vec::load(kept.path()) {
             Ok(model) => {
-                let found = model.embed(&["the reader_file strange"], Purpose::Query, PATIENCE);
+                let found = model.embed(&["the reader_file strange"], EmbeddingPurpose::Query, PATIENCE);
                 assert!(found.is_err() || found.unwrap()[0].iter().all(|value| value.is_finite()));
             }
             Err(_) => refused += 1,
@@ -313,7 +313,7 @@ fn somebody_who_stops_waiting_is_heard() {
     put(kept.path(), "config.json", &json!({}), &word_pieces(), &[table("embeddings", "F32", &ROWS)]);
     let model = Model2Vec::load(kept.path()).unwrap();
     let stop = AtomicBool::new(true);
-    let embed = |patience| model.embed(&["the"], Purpose::Query, patience);
-    assert_eq!(embed(Patience { stop: &stop, until: None }), Err(EmbedError::Stopped));
-    assert_eq!(embed(Patience { stop: &NEVER, until: Some(Instant::now()) }), Err(EmbedError::TooLate));
+    let embed = |deadline| model.embed(&["the"], EmbeddingPurpose::Query, deadline);
+    assert_eq!(embed(Deadline { stop: &stop, until: None }), Err(EmbedError::Stopped));
+    assert_eq!(embed(Deadline { stop: &NEVER, until: Some(Instant::now()) }), Err(EmbedError::TooLate));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use journeyman_index::graph::resolve::{Key, Known, Meant, Settings, resolve, touched};
+use journeyman_index::graph::resolve::{ImportTarget, PathSet, PlaceKey, Settings, resolve, touched};
 use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
 use proptest::prelude::*;
@@ -16,11 +16,11 @@ struct Case {
     imports: &'static [(&'static str, &'static str, &'static [&'static str])],
 }
 
-fn meant(meant: &Meant) -> Vec<String> {
+fn meant(meant: &ImportTarget) -> Vec<String> {
     match meant {
-        Meant::Files(files) => files.clone(),
-        Meant::Package(name) => vec![format!("package:{name}")],
-        Meant::Nothing => Vec::new(),
+        ImportTarget::Files(files) => files.clone(),
+        ImportTarget::Package(name) => vec![format!("package:{name}")],
+        ImportTarget::Nothing => Vec::new(),
     }
 }
 
@@ -379,7 +379,7 @@ const CASES: &[Case] = &[
 #[test]
 fn imports_and_the_files_that_they_mean() {
     for case in CASES {
-        let paths = Known::new(case.files.iter().copied());
+        let paths = PathSet::new(case.files.iter().copied());
         let mut settings = Settings::default();
         case.settings.iter().for_each(|(path, text)| settings.put(path, text));
         for (path, text, expected) in case.imports {
@@ -400,22 +400,22 @@ fn whoever_means_something_else_had_looked_there() {
         let mut settings = Settings::default();
         case.settings.iter().for_each(|(path, text)| settings.put(path, text));
         for gone in case.files {
-            let all = Known::new(case.files.iter().copied());
+            let all = PathSet::new(case.files.iter().copied());
             let mut fewer = all.clone();
             fewer.remove(gone);
             for (path, text, _) in case.imports {
                 let imports = analyse(case.language, text).unwrap().imports;
                 let with = resolve(path, case.language, &imports, &all, &settings);
                 let without = resolve(path, case.language, &imports, &fewer, &settings);
-                let touched: BTreeSet<Key> = touched(gone).collect();
-                let looked = |keys: &[Key]| keys.iter().any(|key| touched.contains(key));
+                let touched: BTreeSet<PlaceKey> = touched(gone).collect();
+                let looked = |keys: &[PlaceKey]| keys.iter().any(|key| touched.contains(key));
                 if with.meant != without.meant {
                     assert!(looked(&with.looked) && looked(&without.looked), "{gone} {path}: {text}");
                 }
             }
             let mut again = fewer;
             again.add(gone);
-            assert_eq!(again, Known::new(case.files.iter().copied()));
+            assert_eq!(again, PathSet::new(case.files.iter().copied()));
         }
     }
 }
@@ -441,8 +441,8 @@ fn a_configuration_built_on_itself_ends() {
     settings.put("tsconfig.json", "{\"extends\": [\"./tsconfig.json\", \"./a\"]}");
     settings.put("a.json", "{}");
     let imports = analyse(Language::TypeScript, "import 'x';").unwrap().imports;
-    let edges = resolve("a.ts", Language::TypeScript, &imports, &Known::new(["a.ts"]), &settings);
-    assert_eq!(edges.meant, [Meant::Package("x".to_owned())]);
+    let edges = resolve("a.ts", Language::TypeScript, &imports, &PathSet::new(["a.ts"]), &settings);
+    assert_eq!(edges.meant, [ImportTarget::Package("x".to_owned())]);
 }
 
 proptest! {
@@ -458,7 +458,7 @@ proptest! {
         path in "([a-c]{1,2}/){0,4}[a-c]{1,2}\\.[a-c]{1,2}",
         text in "[a-z{}\\[\\]\",:./*\n ]{0,80}",
     ) {
-        let paths = Known::new([path.as_str(), "a/b.rs", "a/__init__.py", "src/a/b.ts", "a/b/c.java", "c.h"]);
+        let paths = PathSet::new([path.as_str(), "a/b.rs", "a/__init__.py", "src/a/b.ts", "a/b/c.java", "c.h"]);
         let mut settings = Settings::default();
         for name in ["Cargo.toml", "a/package.json", "tsconfig.json", "go.mod", "composer.json"] {
             settings.put(name, &text);

@@ -7,9 +7,9 @@ use std::process::Child;
 use std::time::Duration;
 
 use common::{everything, options, paths, put, refresh};
-use journeyman_testkit::again;
 use journeyman_index::Index;
 use journeyman_index::source::WorkTree;
+use journeyman_testkit::again;
 
 /// Set for the process that a test starts: where the tree and the index are.
 const CHILD: &str = "JM_INDEX_TEST_CHILD";
@@ -40,11 +40,7 @@ fn child() {
 }
 
 fn start(kept: &Path) -> Child {
-    again!("child")
-        .env(CHILD, kept)
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap()
+    again!("child").env(CHILD, kept).stdout(std::process::Stdio::null()).spawn().unwrap()
 }
 
 #[test]

@@ -11,7 +11,9 @@ use common::{put, refresh};
 use journeyman_index::query::{Context, Query, Searcher, Signal};
 use journeyman_index::source::WorkTree;
 use journeyman_index::tokens::Tokenizer;
-use journeyman_index::vectors::{EmbedError, Embedder, Options, Patience, Purpose, Report, Vectors};
+use journeyman_index::vectors::{
+    Deadline, EmbedError, Embedder, EmbeddingOptions, EmbeddingPurpose, EmbeddingReport, Vectors,
+};
 use journeyman_index::{Index, IndexError};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -23,7 +25,7 @@ struct Words {
     dimensions: usize,
     asked: Mutex<Vec<String>>,
     /// Fails from so many texts on.
-    patience: usize,
+    max_texts: usize,
     spoil: fn(&mut Vec<Vec<f32>>),
 }
 
@@ -33,7 +35,7 @@ impl Words {
             identity: 1,
             dimensions: DIMENSIONS,
             asked: Mutex::default(),
-            patience: usize::MAX,
+            max_texts: usize::MAX,
             spoil: |_| {},
         }
     }
@@ -73,10 +75,15 @@ impl Embedder for Words {
         2
     }
 
-    fn embed(&self, texts: &[&str], _: Purpose, patience: Patience<'_>) -> Result<Vec<Vec<f32>>, EmbedError> {
-        patience.check()?;
+    fn embed(
+        &self,
+        texts: &[&str],
+        _: EmbeddingPurpose,
+        deadline: Deadline<'_>,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        deadline.check()?;
         let mut asked = self.asked.lock().unwrap();
-        if asked.len() + texts.len() > self.patience {
+        if asked.len() + texts.len() > self.max_texts {
             return Err(EmbedError::Failed { model: "words".to_owned(), what: "tired".to_owned() });
         }
         asked.extend(texts.iter().map(|text| (*text).to_owned()));
@@ -107,16 +114,20 @@ impl House {
         Vectors::open(self.index.directory(), embedder).unwrap()
     }
 
-    fn follow_with(&self, embedder: &dyn Embedder, stop: &AtomicBool) -> Report {
+    fn follow_with(&self, embedder: &dyn Embedder, stop: &AtomicBool) -> EmbeddingReport {
         refresh(&self.index, &self.tree());
         let redactor = journeyman_policy::secrets::Redactor::default();
-        let options =
-            Options { threads: NonZero::new(2).unwrap(), progress: &|_| {}, stop, redactor: &redactor };
+        let options = EmbeddingOptions {
+            threads: NonZero::new(2).unwrap(),
+            progress: &|_| {},
+            stop,
+            redactor: &redactor,
+        };
         let source = WorkTree::new(&self.tree(), 1);
         self.open(embedder).follow(&self.index.snapshot(), &source, embedder, options).unwrap()
     }
 
-    fn follow(&self, embedder: &dyn Embedder) -> Report {
+    fn follow(&self, embedder: &dyn Embedder) -> EmbeddingReport {
         self.follow_with(embedder, &NEVER)
     }
 
@@ -164,7 +175,7 @@ fn only_what_is_new_is_embedded() {
     let report = house.follow(&words);
     assert_eq!((report.embedded, report.reused, report.files), (3, 1, 3), "a text is embedded once");
     assert_eq!(words.asked(), 3);
-    assert_eq!(house.follow(&words), Report::default());
+    assert_eq!(house.follow(&words), EmbeddingReport::default());
 
     // One chunk of two changes.
     put(&house.tree(), "pears.py", format!("{}{}", block("pear"), block("plum")));
@@ -325,7 +336,7 @@ fn another_model_has_vectors_of_its_own() {
     fill(&house.tree());
     house.follow(&one);
     assert!(house.nearest(&other, "apple").is_empty());
-    let tired = Words { identity: 2, dimensions: 100, patience: 0, ..Words::new() };
+    let tired = Words { identity: 2, dimensions: 100, max_texts: 0, ..Words::new() };
     assert!(house.follow(&tired).failed.is_some());
     assert_eq!(house.nearest(&one, "apple").len(), 4, "the old model's stay until the new one's are whole");
     assert_eq!(house.follow(&other).embedded, 3);
@@ -377,9 +388,9 @@ fn what_was_done_before_a_stop_or_a_failure_is_kept() {
     for number in 0..80 {
         put(&house.tree(), &format!("{number:02}.py"), block(&format!("w{number}")));
     }
-    let tired = Words { patience: 50, ..Words::new() };
+    let tired = Words { max_texts: 50, ..Words::new() };
     let report = house.follow(&tired);
-    assert_eq!(report.failed.unwrap().to_string(), "«words» can't be asked: tired");
+    assert_eq!(report.failed.unwrap().to_string(), "`words` can't be asked: tired");
     assert!((30..=50).contains(&report.embedded), "{}", report.embedded);
     let stop = AtomicBool::new(true);
     let stopped = house.follow_with(&Words::new(), &stop);

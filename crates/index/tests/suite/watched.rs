@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{everything, put, refresh};
 use journeyman_index::store::Options;
-use journeyman_index::watch::{Told, follow};
+use journeyman_index::watch::{WatchEvent, follow};
 use journeyman_index::{Index, Project};
 
 /// Long after anything should have happened; a machine under load is slow.
@@ -41,13 +41,13 @@ impl Followed {
             let project = Project::open(&tree, &directory, 2).unwrap();
             let options =
                 Options { threads: NonZero::new(2).unwrap(), wait: false, progress: &|_| {}, stop: &flag };
-            let mut tell = |told: Told<'_>| {
+            let mut tell = |told: WatchEvent<'_>| {
                 let said = match told {
-                    Told::Watching(directories) => format!("watching {directories}"),
-                    Told::Polling(why) => format!("polling: {why}"),
-                    Told::Updated(paths, _) => format!("updated {}", paths.len()),
-                    Told::Refreshed(why, _) => format!("refreshed: {why}"),
-                    Told::Failed(error) => format!("failed: {error}"),
+                    WatchEvent::Watching(directories) => format!("watching {directories}"),
+                    WatchEvent::Polling(why) => format!("polling: {why}"),
+                    WatchEvent::Updated(paths, _) => format!("updated {}", paths.len()),
+                    WatchEvent::Refreshed(why, _) => format!("refreshed: {why}"),
+                    WatchEvent::Failed(error) => format!("failed: {error}"),
                 };
                 sender.send(said).ok();
             };

@@ -118,7 +118,9 @@ fn mistaken(
             let import = import.starts_with("import") || import.starts_with("export {");
             (alone && import && (listed.is_empty() || listed.ends_with(['{', ',']))).then_some(Reason::Import)
         }
-        Language::C | Language::Cpp => (is_upper_case(name) && after.starts_with('(')).then_some(Reason::Macro),
+        Language::C | Language::Cpp => {
+            (is_upper_case(name) && after.starts_with('(')).then_some(Reason::Macro)
+        }
         _ => None,
     }
 }
@@ -163,7 +165,8 @@ fn declared(language: Language, name: &str, before: &str, after: &str) -> Option
             // A constructor has no type before it, and what is called no bracket behind it.
             let constructor =
                 before.is_empty() && name.starts_with(char::is_uppercase) && after.ends_with('{');
-            (called && (typed && word && plain || constructor) && !is_upper_case(name)).then_some(Reason::Method)
+            (called && (typed && word && plain || constructor) && !is_upper_case(name))
+                .then_some(Reason::Method)
         }
         _ => None,
     }

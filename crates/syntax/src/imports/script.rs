@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Import, ImportCollector, without_blanks, string_literal};
+use super::{Import, ImportCollector, string_literal, without_blanks};
 
 /// Adds `import a.b as c, d` and `from ..a import b`.
 pub(super) fn python(node: Node<'_>, into: &mut ImportCollector<'_>) {
@@ -17,8 +17,10 @@ pub(super) fn python(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let written = without_blanks(into.field_text(node, "module_name"));
     let target = written.trim_start_matches('.');
     let dots = u32::try_from(written.len() - target.len()).unwrap_or(u32::MAX);
-    let mut names: Vec<String> =
-        node.children_by_field_name("name", &mut cursor).map(|child| without_blanks(into.text_of(without_alias(child)))).collect();
+    let mut names: Vec<String> = node
+        .children_by_field_name("name", &mut cursor)
+        .map(|child| without_blanks(into.text_of(without_alias(child))))
+        .collect();
     if names.is_empty() && node.named_children(&mut cursor).any(|child| child.kind() == "wildcard_import") {
         names.push("*".to_owned());
     }
@@ -99,7 +101,9 @@ pub(super) fn ruby(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let last = arguments.named_children(&mut cursor).last();
     let Some(target) = last.and_then(|last| string_literal(into.text_of(last))) else { return };
     let name = match word {
-        "autoload" => arguments.named_child(0).map(|name| into.text_of(name).trim_start_matches(':').to_owned()),
+        "autoload" => {
+            arguments.named_child(0).map(|name| into.text_of(name).trim_start_matches(':').to_owned())
+        }
         _ => None,
     };
     let relative = word == "require_relative" || target.starts_with("./") || target.starts_with("../");
@@ -164,7 +168,8 @@ pub(super) fn lua(node: Node<'_>, into: &mut ImportCollector<'_>) {
         (_, Some(rest)) => (rest, true),
         _ => return,
     };
-    let Some(target) = string_literal(rest.trim_matches(|c: char| c.is_whitespace() || c == '(' || c == ')')) else {
+    let Some(target) = string_literal(rest.trim_matches(|c: char| c.is_whitespace() || c == '(' || c == ')'))
+    else {
         return;
     };
     if file { into.add_file(node, target) } else { into.add_package(node, target, Vec::new()) }

@@ -1,6 +1,6 @@
 //! Markdown: headings with `#` and underlined headings.
 
-use super::{Line, Headings};
+use super::{Headings, Line};
 
 /// Returns the sign, length and indentation of a code fence.
 fn fence(text: &str) -> Option<(char, usize)> {

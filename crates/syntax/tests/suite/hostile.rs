@@ -44,7 +44,12 @@ fn faults_of_scanners_are_out_of_reach() {
         (Language::Rust, "fn a() {}\0".to_owned()),
     ];
     for (language, text) in untrusted {
-        assert_eq!(parse(language, &text).err(), Some(ParseError::UnsafeForScanner), "{language:?} {:.40}", text);
+        assert_eq!(
+            parse(language, &text).err(),
+            Some(ParseError::UnsafeForScanner),
+            "{language:?} {:.40}",
+            text
+        );
     }
     let trusted = [
         (Language::Ruby, "x = <<~SQL\n  a\nSQL\n"),

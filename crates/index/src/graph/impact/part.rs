@@ -17,14 +17,14 @@ const MAX_LINES: usize = 20_000;
 
 /// The changed part of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Part {
+pub struct ChangedPart {
     /// Changed lines, 1-based.
     pub lines: Vec<RangeInclusive<u32>>,
     /// Names that the file defined or imported, and no longer does.
     pub gone: Vec<String>,
 }
 
-impl Part {
+impl ChangedPart {
     /// Compares two texts of a file: added and changed lines, the lines of definitions that lost
     /// some, and names that are no longer defined or imported. Blank and comment lines don't count.
     /// `None` if that would take too long, or if a lost line belonged to no definition: then the
@@ -198,15 +198,18 @@ class Three:
         return 4
 ";
 
-    fn between(from: &str, to: &str) -> Option<Part> {
+    fn between(from: &str, to: &str) -> Option<ChangedPart> {
         assert!(BEFORE.contains(from), "{from}");
-        Part::between(Language::Python, BEFORE, &BEFORE.replacen(from, to, 1))
+        ChangedPart::between(Language::Python, BEFORE, &BEFORE.replacen(from, to, 1))
     }
 
     #[test]
     fn what_differs_is_told_by_lines_and_lost_names() {
         let part = |lines: &[RangeInclusive<u32>], gone: &[&str]| {
-            Some(Part { lines: lines.to_vec(), gone: gone.iter().map(|name| (*name).to_owned()).collect() })
+            Some(ChangedPart {
+                lines: lines.to_vec(),
+                gone: gone.iter().map(|name| (*name).to_owned()).collect(),
+            })
         };
         // A changed line is both lost and new.
         assert_eq!(between("return 1", "return 3"), part(&[6..=6, 5..=5], &[]));
@@ -227,21 +230,25 @@ class Three:
     #[test]
     fn what_looks_like_a_comment_may_be_text() {
         let text = |title: &str| format!("TEXT = \"\"\"\n# {title}\n\"\"\"\n# {title}\n");
-        let part = Part::between(Language::Python, &text("one"), &text("two")).unwrap();
+        let part = ChangedPart::between(Language::Python, &text("one"), &text("two")).unwrap();
         assert_eq!(part.lines, [2..=2]);
         let go = |tag: &str| format!("//go:build {tag}\n// {tag}\npackage x\n");
-        assert_eq!(Part::between(Language::Go, &go("a"), &go("b")), None);
+        assert_eq!(ChangedPart::between(Language::Go, &go("a"), &go("b")), None);
     }
 
     #[test]
     fn what_can_not_be_told_means_the_whole_file() {
         let long = |word: &str| (0..MAX_LINES).map(|line| format!("{word} = {line}\n")).collect::<String>();
-        assert_eq!(Part::between(Language::Python, &long("a"), &long("b")), None);
-        assert_eq!(Part::between(Language::Python, "print(1)\n", ""), None);
+        assert_eq!(ChangedPart::between(Language::Python, &long("a"), &long("b")), None);
+        assert_eq!(ChangedPart::between(Language::Python, "print(1)\n", ""), None);
         for lost in ["import a\n", "from a import *\n", "from a import b as c\n", "from a import b\nb()\n"] {
-            assert_eq!(Part::between(Language::Python, &format!("{lost}x = 1\n"), "x = 1\n"), None, "{lost}");
+            assert_eq!(
+                ChangedPart::between(Language::Python, &format!("{lost}x = 1\n"), "x = 1\n"),
+                None,
+                "{lost}"
+            );
         }
         let barrel = "export { default as One } from './one';\nexport const two = 2;\n";
-        assert_eq!(Part::between(Language::TypeScript, barrel, "export const two = 2;\n"), None);
+        assert_eq!(ChangedPart::between(Language::TypeScript, barrel, "export const two = 2;\n"), None);
     }
 }

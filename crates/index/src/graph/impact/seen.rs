@@ -9,8 +9,8 @@ use journeyman_syntax::language::Language;
 
 use super::symbols::Symbols;
 use crate::Snapshot;
-use crate::bit_set::BitSet;
 use crate::analysis::Content;
+use crate::bit_set::BitSet;
 use crate::graph::names::{Role, role};
 use crate::graph::resolve::{last, parent};
 use crate::graph::{Edge, Graph, names};
@@ -36,7 +36,7 @@ pub(super) const UNNAMED: &str = "default";
 
 /// The files that see one file's names.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Viewers {
     /// By file: the file that re-exports the names to it; `None` for a direct import.
     by: HashMap<u32, Option<u32>>,
     /// Those files, ascending.
@@ -45,7 +45,7 @@ pub(super) struct Seen {
     hubs: Vec<u32>,
 }
 
-impl Seen {
+impl Viewers {
     /// Returns whether a file sees the names, and through which file.
     pub(super) fn by(&self, file: u32) -> Option<Option<u32>> {
         self.by.get(&file).copied()
@@ -85,7 +85,7 @@ impl Named {
     }
 
     /// Returns the users that see a file's names, and that file, if it uses the name itself.
-    pub(super) fn users_among<'a>(&'a self, file: u32, seen: &'a Seen) -> Vec<&'a (u32, Vec<u32>)> {
+    pub(super) fn users_among<'a>(&'a self, file: u32, seen: &'a Viewers) -> Vec<&'a (u32, Vec<u32>)> {
         // For a very common name, the files that see it are searched, if they are few.
         if seen.files.len() * FEW < self.users.len() {
             let mut files = seen.files.clone();
@@ -100,7 +100,7 @@ impl Named {
 }
 
 /// Cached knowledge of files and names.
-pub(super) struct Known<'a> {
+pub(super) struct ImpactCache<'a> {
     graph: &'a Graph,
     snapshot: &'a Snapshot,
     /// By a file's number in the snapshot.
@@ -108,7 +108,7 @@ pub(super) struct Known<'a> {
     imports: HashMap<u32, Rc<Vec<Import>>>,
     ends: HashMap<u32, Rc<Vec<u32>>>,
     symbols: HashMap<u32, Option<Rc<Symbols>>>,
-    seen: HashMap<u32, Rc<Seen>>,
+    seen: HashMap<u32, Rc<Viewers>>,
     names: HashMap<u32, Rc<HashSet<String>>>,
     behind: HashMap<u32, Rc<BitSet>>,
     renamed: HashMap<u32, Rc<Vec<Renamed>>>,
@@ -118,7 +118,7 @@ pub(super) struct Known<'a> {
     pub(super) handed: usize,
 }
 
-impl<'a> Known<'a> {
+impl<'a> ImpactCache<'a> {
     pub(super) fn new(graph: &'a Graph, snapshot: &'a Snapshot) -> Self {
         let mut nodes = vec![u32::MAX; snapshot.file_numbers() as usize];
         for (number, node) in (0..).zip(&graph.nodes) {
@@ -262,12 +262,12 @@ impl<'a> Known<'a> {
     }
 
     /// Returns the files that see a file's names.
-    pub(super) fn seen(&mut self, file: u32) -> Rc<Seen> {
+    pub(super) fn seen(&mut self, file: u32) -> Rc<Viewers> {
         if let Some(known) = self.seen.get(&file) {
             return Rc::clone(known);
         }
         let (graph, family) = (self.graph, self.family(file));
-        let mut seen = Seen::default();
+        let mut seen = Viewers::default();
         let mut level: Vec<u32> = Vec::new();
         for edge in graph.back(file).iter().filter(|edge| edge.depends()) {
             seen.by.insert(edge.to, None);

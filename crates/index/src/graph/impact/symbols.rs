@@ -113,8 +113,9 @@ impl Symbols {
 
     /// Returns the types defined here with a name.
     pub(super) fn types_called(&self, name: &str) -> impl Iterator<Item = u32> {
-        let is_meant =
-            move |symbol: &Symbol| symbol.name == name && is_type(symbol.kind) && symbol.kind != SymbolKind::Impl;
+        let is_meant = move |symbol: &Symbol| {
+            symbol.name == name && is_type(symbol.kind) && symbol.kind != SymbolKind::Impl
+        };
         self.iter().filter(move |(_, symbol)| is_meant(symbol)).map(|(own, _)| own)
     }
 

@@ -3,14 +3,14 @@
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
-use super::{Look, Meant, join, or_package};
+use super::{ImportTarget, Look, join, or_package};
 
 const ENDINGS: [&str; 3] = [".java", ".kt", ".scala"];
 /// Maximum parts of a name that are tried as nested types and members.
 const MAX_INNER: usize = 3;
 
 impl Look<'_> {
-    pub(super) fn jvm(&mut self, language: Language, import: &Import) -> Meant {
+    pub(super) fn jvm(&mut self, language: Language, import: &Import) -> ImportTarget {
         let parts: Vec<&str> = import.target.split('.').filter(|part| !part.is_empty()).collect();
         let package = parts.get(..parts.len().min(2)).unwrap_or_default().join(".");
         let mut files = Vec::new();
@@ -28,7 +28,7 @@ impl Look<'_> {
                 let own = if is_type { self.type_file(outer, None) } else { Vec::new() };
                 if !own.is_empty() {
                     files.extend(own);
-                    return Meant::Files(files);
+                    return ImportTarget::Files(files);
                 }
             }
             let named = import.names.iter().any(|name| name != "*" && name.starts_with(char::is_uppercase));
@@ -60,7 +60,7 @@ impl Look<'_> {
     }
 
     /// Resolves `using A.B`: the folders whose path, with dots for slashes, ends so.
-    pub(super) fn csharp(&mut self, import: &Import) -> Meant {
+    pub(super) fn csharp(&mut self, import: &Import) -> ImportTarget {
         let name = import.target.as_str();
         let parts: Vec<&str> = name.split('.').collect();
         let mut folders = Vec::new();
@@ -91,7 +91,7 @@ impl Look<'_> {
     }
 
     /// Resolves Swift's `import A`: the folder of a target.
-    pub(super) fn swift(&mut self, import: &Import) -> Meant {
+    pub(super) fn swift(&mut self, import: &Import) -> ImportTarget {
         let mut files = Vec::new();
         for folder in self.folders(&import.target) {
             if super::last(super::parent(&folder)) == "Sources" || super::parent(&folder).is_empty() {

@@ -2,11 +2,11 @@
 
 use journeyman_syntax::imports::Import;
 
-use super::{Look, Meant, around, found, join, or_package};
+use super::{ImportTarget, Look, around, found, join, or_package};
 
 impl Look<'_> {
     /// A package is a folder: all of its files except tests.
-    pub(super) fn go(&mut self, import: &Import) -> Meant {
+    pub(super) fn go(&mut self, import: &Import) -> ImportTarget {
         let path = import.target.as_str();
         if import.relative {
             let folder = join(self.folder, path).unwrap_or_default();
@@ -34,14 +34,14 @@ impl Look<'_> {
         for (_, folder) in folders {
             let files = self.go_files(&folder);
             if !files.is_empty() {
-                return Meant::Files(files);
+                return ImportTarget::Files(files);
             }
         }
         let mut parts = path.split('/');
         let host = path.split('/').next().is_some_and(|first| first.contains('.'));
         let package =
             if host { parts.by_ref().take(3).collect::<Vec<_>>().join("/") } else { path.to_owned() };
-        Meant::Package(package)
+        ImportTarget::Package(package)
     }
 
     fn go_files(&mut self, folder: &str) -> Vec<String> {
@@ -50,7 +50,7 @@ impl Look<'_> {
         files
     }
 
-    pub(super) fn php(&mut self, import: &Import) -> Meant {
+    pub(super) fn php(&mut self, import: &Import) -> ImportTarget {
         if import.relative {
             return self.linked(import);
         }
@@ -63,7 +63,7 @@ impl Look<'_> {
                     .and_then(|root| join(&root, &format!("{}.php", rest.replace('\\', "/"))))
                     .and_then(|path| self.file(path));
                 if let Some(file) = file {
-                    return Meant::Files(vec![file]);
+                    return ImportTarget::Files(vec![file]);
                 }
             }
         }
@@ -73,13 +73,13 @@ impl Look<'_> {
             let end = parts.get(from..).unwrap_or_default().join("/");
             let files = self.ending(&format!("{end}.php"));
             if !files.is_empty() {
-                return Meant::Files(self.nearest(files));
+                return ImportTarget::Files(self.nearest(files));
             }
         }
         or_package(Vec::new(), parts.first().copied().unwrap_or_default())
     }
 
-    pub(super) fn ruby(&mut self, import: &Import) -> Meant {
+    pub(super) fn ruby(&mut self, import: &Import) -> ImportTarget {
         let names = [format!("{}.rb", import.target), import.target.clone()];
         let names = || names.iter().map(String::as_str);
         if import.relative {
@@ -89,7 +89,7 @@ impl Look<'_> {
             for root in ["lib", "app", ""] {
                 let Some(root) = join(&folder, root) else { continue };
                 if let Some(file) = self.first(&root, names()) {
-                    return Meant::Files(vec![file]);
+                    return ImportTarget::Files(vec![file]);
                 }
             }
         }

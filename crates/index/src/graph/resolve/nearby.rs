@@ -2,7 +2,7 @@
 
 use journeyman_syntax::imports::Import;
 
-use super::{Look, Meant, around, join, last};
+use super::{ImportTarget, Look, around, join, last};
 
 /// Names of header folders, looked up in each enclosing folder.
 const INCLUDES: [&str; 4] = ["", "include", "src", "inc"];
@@ -11,18 +11,18 @@ const INDEXES: [&str; 4] = ["README.md", "index.md", "index.html", "index.rst"];
 
 impl Look<'_> {
     /// `"x"` is looked up beside the file first; `<x>` only in header folders.
-    pub(super) fn include(&mut self, import: &Import) -> Meant {
+    pub(super) fn include(&mut self, import: &Import) -> ImportTarget {
         let target = import.target.as_str();
         if import.relative
             && let Some(file) = self.first(self.folder, [target])
         {
-            return Meant::Files(vec![file]);
+            return ImportTarget::Files(vec![file]);
         }
         for folder in around(self.folder).map(str::to_owned).collect::<Vec<_>>() {
             for include in INCLUDES {
                 let Some(root) = join(&folder, include) else { continue };
                 if let Some(file) = self.first(&root, [target]) {
-                    return Meant::Files(vec![file]);
+                    return ImportTarget::Files(vec![file]);
                 }
             }
         }
@@ -35,15 +35,15 @@ impl Look<'_> {
         };
         let files = self.ending(&end);
         match self.nearest(files).as_slice() {
-            [only] => Meant::Files(vec![only.clone()]),
-            [] if !import.relative => Meant::Package(target.to_owned()),
+            [only] => ImportTarget::Files(vec![only.clone()]),
+            [] if !import.relative => ImportTarget::Package(target.to_owned()),
             // The header is ambiguous.
-            _ => Meant::Nothing,
+            _ => ImportTarget::Nothing,
         }
     }
 
     /// Resolves a path from the file's folder, or from the root of the project.
-    pub(super) fn linked(&mut self, import: &Import) -> Meant {
+    pub(super) fn linked(&mut self, import: &Import) -> ImportTarget {
         let target = import.target.as_str();
         let rooted = target.strip_prefix('/');
         let mut folders = vec![self.folder.to_owned()];
@@ -61,14 +61,14 @@ impl Look<'_> {
         for folder in folders {
             let Some(path) = join(&folder, target) else { continue };
             if let Some(file) = self.file(path.clone()) {
-                return Meant::Files(vec![file]);
+                return ImportTarget::Files(vec![file]);
             }
             if !last(&path).contains('.')
                 && let Some(file) = self.first(&path, INDEXES).or_else(|| self.file(format!("{path}.md")))
             {
-                return Meant::Files(vec![file]);
+                return ImportTarget::Files(vec![file]);
             }
         }
-        Meant::Nothing
+        ImportTarget::Nothing
     }
 }

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use journeyman_syntax::imports::Import;
 
-use super::{Look, Meant, around, found, join, or_package, parent};
+use super::{ImportTarget, Look, around, found, join, or_package, parent};
 
 /// Names of common source folders.
 const ROOTS: [&str; 4] = ["", "src", "lib", "python"];
 
 impl Look<'_> {
-    pub(super) fn python(&mut self, import: &Import) -> Meant {
+    pub(super) fn python(&mut self, import: &Import) -> ImportTarget {
         let parts: Vec<&str> = import.target.split('.').filter(|part| !part.is_empty()).collect();
         if import.relative {
             let mut folder = self.folder.to_owned();
@@ -20,11 +20,11 @@ impl Look<'_> {
             let files = self.module(&folder, &parts, &import.names);
             return found(files).unwrap_or_default();
         }
-        let Some(first) = parts.first().copied() else { return Meant::Nothing };
+        let Some(first) = parts.first().copied() else { return ImportTarget::Nothing };
         for root in self.roots().iter() {
             let files = self.module(root, &parts, &import.names);
             if !files.is_empty() {
-                return Meant::Files(files);
+                return ImportTarget::Files(files);
             }
         }
         // An unknown root: the only place where the whole path fits.
@@ -33,10 +33,10 @@ impl Look<'_> {
             let mut files = self.ending(&format!("{whole}.py"));
             files.extend(self.ending(&format!("{whole}/__init__.py")));
             if let [only] = files.as_slice() {
-                return Meant::Files(vec![only.clone()]);
+                return ImportTarget::Files(vec![only.clone()]);
             }
         }
-        Meant::Package(first.to_owned())
+        ImportTarget::Package(first.to_owned())
     }
 
     /// Returns possible roots of absolute imports, the nearest first.
@@ -106,14 +106,14 @@ impl Look<'_> {
         self.first(folder, [package.as_str(), &module, &stub, &native])
     }
 
-    pub(super) fn lua(&mut self, import: &Import) -> Meant {
+    pub(super) fn lua(&mut self, import: &Import) -> ImportTarget {
         let path = if import.relative { import.target.clone() } else { import.target.replace('.', "/") };
         let names = [path.clone(), format!("{path}.lua"), format!("{path}/init.lua")];
         for folder in around(self.folder).map(str::to_owned).collect::<Vec<_>>() {
             for root in ["", "lua", "src", "lib"] {
                 let Some(root) = join(&folder, root) else { continue };
                 if let Some(file) = self.first(&root, names.iter().map(String::as_str)) {
-                    return Meant::Files(vec![file]);
+                    return ImportTarget::Files(vec![file]);
                 }
             }
         }

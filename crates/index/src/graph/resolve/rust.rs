@@ -2,13 +2,13 @@
 
 use journeyman_syntax::imports::Import;
 
-use super::{Look, Meant, around, found, join, last, or_package, parent};
+use super::{ImportTarget, Look, around, found, join, last, or_package, parent};
 
 /// Root files of crate targets.
 const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
 
 impl Look<'_> {
-    pub(super) fn rust(&mut self, import: &Import) -> Meant {
+    pub(super) fn rust(&mut self, import: &Import) -> ImportTarget {
         if import.relative && import.target.contains(['/', '.']) {
             return found(self.first(self.folder, [import.target.as_str()]).into_iter().collect())
                 .unwrap_or_default();
@@ -29,13 +29,13 @@ impl Look<'_> {
                 found(files).unwrap_or_default()
             }
             Some((first, rest)) => self.named_crate(first, rest, import),
-            None => Meant::Nothing,
+            None => ImportTarget::Nothing,
         }
     }
 
     /// Resolves a path that begins with a name: a sibling module, a crate of the project, or a
     /// third-party one.
-    fn named_crate(&mut self, first: &str, rest: &[&str], import: &Import) -> Meant {
+    fn named_crate(&mut self, first: &str, rest: &[&str], import: &Import) -> ImportTarget {
         let own = around(self.folder).find_map(|folder| self.settings.crates.get(folder));
         let name = own.and_then(|own| own.renamed.get(first)).map_or(first, String::as_str).to_owned();
         let known = self.settings.crates.iter().find(|(_, one)| one.name == name);
@@ -56,9 +56,9 @@ impl Look<'_> {
             if files.is_empty() {
                 files.push(step);
             }
-            return Meant::Files(files);
+            return ImportTarget::Files(files);
         }
-        Meant::Package(first.to_owned())
+        ImportTarget::Package(first.to_owned())
     }
 
     /// Returns the folder of the file's submodules.

@@ -3,7 +3,7 @@
 use journeyman_syntax::imports::Import;
 
 use super::settings::Package;
-use super::{Look, Meant, around, found, join, or_package};
+use super::{ImportTarget, Look, around, found, join, or_package};
 
 /// Extensions that may be left out, the likeliest first.
 const ENDINGS: [&str; 13] = [
@@ -16,7 +16,7 @@ const WRITTEN: [(&str, &[&str]); 4] =
 const BUILT: [&str; 5] = ["dist", "lib", "build", "out", "esm"];
 
 impl Look<'_> {
-    pub(super) fn script(&mut self, import: &Import) -> Meant {
+    pub(super) fn script(&mut self, import: &Import) -> ImportTarget {
         let target =
             import.target.split(['?', '#']).next().filter(|bare| !bare.is_empty()).unwrap_or(&import.target);
         if import.relative || target.starts_with('/') {
@@ -34,7 +34,7 @@ impl Look<'_> {
             return found(file.into_iter().collect()).unwrap_or_default();
         }
         if let Some(builtin) = target.strip_prefix("node:") {
-            return Meant::Package(format!("node:{}", builtin.split('/').next().unwrap_or_default()));
+            return ImportTarget::Package(format!("node:{}", builtin.split('/').next().unwrap_or_default()));
         }
         let file = self.alias(target).or_else(|| self.workspace(target)).or_else(|| self.usual_alias(target));
         let mut parts = target.split('/');

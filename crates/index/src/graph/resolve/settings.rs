@@ -66,7 +66,7 @@ struct Script {
 
 /// The effective settings under a `tsconfig.json`, including those it extends.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Aliases {
+pub(super) struct PathAliases {
     /// The base folder of names.
     pub(super) base: Option<String>,
     /// Patterns with at most one `*`, and their targets, from the root of the project.
@@ -137,8 +137,8 @@ impl Settings {
 
     /// Returns the effective settings for the scripts in a folder: the nearest configuration,
     /// including those it extends.
-    pub(super) fn aliases(&self, folder: &str) -> Aliases {
-        let mut aliases = Aliases::default();
+    pub(super) fn aliases(&self, folder: &str) -> PathAliases {
+        let mut aliases = PathAliases::default();
         let nearest = super::around(folder).find_map(|folder| {
             ["tsconfig.json", "jsconfig.json"]
                 .iter()

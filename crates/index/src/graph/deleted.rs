@@ -10,7 +10,7 @@ use journeyman_syntax::language::Language;
 
 use super::names::{Role, role};
 use super::paths::Tree;
-use super::resolve::{Meant, Settings, last, parent, resolve};
+use super::resolve::{ImportTarget, Settings, last, parent, resolve};
 use super::units::Units;
 use super::{Edge, Graph, Node, WHOLE, names};
 use crate::Snapshot;
@@ -23,7 +23,7 @@ const MAX_SETTINGS: usize = 20_000;
 
 /// A deleted file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Gone {
+pub struct DeletedFile {
     /// Its path.
     pub path: String,
     /// Its text, if known.
@@ -37,11 +37,11 @@ impl Graph {
     pub fn with_gone(
         &self,
         snapshot: &Snapshot,
-        gone: &[Gone],
+        gone: &[DeletedFile],
         read: &dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        let is_new = |gone: &&Gone| self.find(&gone.path).is_none();
-        let gone: Vec<&Gone> = gone.iter().filter(is_new).take(MAX_GONE).collect();
+        let is_new = |gone: &&DeletedFile| self.find(&gone.path).is_none();
+        let gone: Vec<&DeletedFile> = gone.iter().filter(is_new).take(MAX_GONE).collect();
         let mut nodes: Vec<(Node, Option<u32>)> =
             (0..).zip(&self.nodes).map(|(old, node)| (node.clone(), Some(old))).collect();
         nodes.extend(gone.iter().map(|gone| (lost(gone), None)));
@@ -84,7 +84,7 @@ impl Graph {
     }
 }
 
-fn lost(gone: &Gone) -> Node {
+fn lost(gone: &DeletedFile) -> Node {
     Node {
         path: gone.path.as_str().into(),
         // No snapshot has it.
@@ -99,7 +99,7 @@ struct Lost<'a> {
     /// All files, with the deleted ones.
     nodes: &'a [Node],
     snapshot: &'a Snapshot,
-    gone: &'a [&'a Gone],
+    gone: &'a [&'a DeletedFile],
 }
 
 impl Lost<'_> {
@@ -144,7 +144,7 @@ impl Lost<'_> {
             let settings = settings.get_or_insert_with(|| self.settings(read));
             let edges = resolve(&node.path, language, &imports, &tree, settings);
             for (import, meant) in imports.iter().zip(&edges.meant) {
-                let Meant::Files(files) = meant else { continue };
+                let ImportTarget::Files(files) = meant else { continue };
                 let meant = files.iter().filter_map(|path| self.number(path));
                 let lost = |to: &u32| self.nodes.get(*to as usize).is_some_and(|node| node.file == u32::MAX);
                 found.extend(

@@ -18,9 +18,9 @@ pub trait Paths {
 
 /// The key of a looked-up place: a stable number that may be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(pub u64);
+pub struct PlaceKey(pub u64);
 
-impl Key {
+impl PlaceKey {
     pub(super) fn path(path: &str) -> Self {
         Self::of(b'p', path)
     }
@@ -50,20 +50,20 @@ impl Key {
 }
 
 /// Returns the keys of the places that a file's appearance or disappearance changes.
-pub fn touched(path: &str) -> impl Iterator<Item = Key> {
+pub fn touched(path: &str) -> impl Iterator<Item = PlaceKey> {
     let folder = super::parent(path);
     let own = [
-        Key::path(path),
-        Key::name(super::last(path)),
-        Key::folder(folder),
-        Key::folder_name(super::last(folder)),
+        PlaceKey::path(path),
+        PlaceKey::name(super::last(path)),
+        PlaceKey::folder(folder),
+        PlaceKey::folder_name(super::last(folder)),
     ];
-    own.into_iter().chain(super::around(folder).map(Key::beneath))
+    own.into_iter().chain(super::around(folder).map(PlaceKey::beneath))
 }
 
 /// Paths in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct PathSet {
     folders: BTreeMap<String, BTreeSet<String>>,
     /// By file name, its folders.
     names: BTreeMap<String, BTreeSet<String>>,
@@ -71,7 +71,7 @@ pub struct Known {
     folder_names: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Known {
+impl PathSet {
     /// Creates the set of these paths.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
         let mut known = Self::default();
@@ -111,7 +111,7 @@ fn whole(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-impl Paths for Known {
+impl Paths for PathSet {
     fn has(&self, path: &str) -> bool {
         self.folders.get(super::parent(path)).is_some_and(|names| names.contains(super::last(path)))
     }

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::{HashMap, HashSet};
 use journeyman_syntax::language::Language;
 
-use super::kept::{Kept, Mark};
+use super::file::{Mark, SavedGraph};
 use super::names::{self, Row, Used};
 use super::paths::Tree;
-use super::resolve::{Key, Meant, Settings, resolve, touched};
+use super::resolve::{ImportTarget, PlaceKey, Settings, resolve, touched};
 use super::{Edge, Node};
-use crate::bit_set::BitSet;
 use crate::analysis::Content;
-use crate::segment::{Id, Segment, Words, uses};
+use crate::bit_set::BitSet;
+use crate::segment::{DictionaryKind, Id, Segment, uses};
 use crate::snapshot::{FileView, Snapshot};
 
 /// Maximum settings files: a repository with more packages contains third-party ones.
@@ -39,7 +39,7 @@ pub(super) type Read<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// The resolution of one file.
 #[derive(Debug, Clone, Default)]
-pub(super) struct FoundFile {
+pub(super) struct ResolvedFile {
     /// By target.
     pub(super) edges: Vec<Edge>,
     pub(super) packages: Vec<u32>,
@@ -51,11 +51,11 @@ pub(super) struct FoundFile {
 
 /// The resolution of all files.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ResolvedGraph {
     /// By path.
     pub(super) nodes: Vec<Node>,
     /// In the order of the files.
-    pub(super) files: Vec<FoundFile>,
+    pub(super) files: Vec<ResolvedFile>,
     pub(super) packages: Vec<Box<str>>,
     /// Empty if nothing changed.
     pub(super) rows: Vec<Row>,
@@ -74,7 +74,7 @@ pub struct Done {
 }
 
 /// Shortens a place's key for storage; collisions only cause needless resolutions.
-fn place(key: Key) -> u32 {
+fn place(key: PlaceKey) -> u32 {
     ((key.0 ^ key.0 >> 32) & 0x00ff_ffff) as u32
 }
 
@@ -106,18 +106,24 @@ fn nodes(snapshot: &Snapshot) -> Vec<Node> {
 /// changed since.
 pub(super) fn follow(
     snapshot: &Snapshot,
-    kept: Option<&Kept>,
+    kept: Option<&SavedGraph>,
     read: &Read<'_>,
     most: usize,
-) -> Option<Found> {
+) -> Option<ResolvedGraph> {
     let nodes = nodes(snapshot);
     let change = Change::between(kept, &nodes);
     if change.count > most {
         return None;
     }
-    let mut work =
-        Work { snapshot, kept, nodes: &nodes, change: &change, packages: HashMap::new(), names: Vec::new() };
-    let mut files: Vec<FoundFile> = (0..nodes.len()).map(|node| work.known(node)).collect();
+    let mut work = GraphUpdate {
+        snapshot,
+        kept,
+        nodes: &nodes,
+        change: &change,
+        packages: HashMap::new(),
+        names: Vec::new(),
+    };
+    let mut files: Vec<ResolvedFile> = (0..nodes.len()).map(|node| work.known(node)).collect();
     let mut done = Done { changed: change.count, ..Done::default() };
     let mut rows = Vec::new();
     if change.count > 0 {
@@ -126,7 +132,7 @@ pub(super) fn follow(
         work.link_again(&mut files, &rows, moved, &mut done);
     }
     let packages = sorted_packages(work.names, &mut files);
-    Some(Found { nodes, files, packages, rows, done })
+    Some(ResolvedGraph { nodes, files, packages, rows, done })
 }
 
 /// The differences between the saved graph and the snapshot.
@@ -143,7 +149,7 @@ struct Change {
 }
 
 impl Change {
-    fn between(kept: Option<&Kept>, nodes: &[Node]) -> Self {
+    fn between(kept: Option<&SavedGraph>, nodes: &[Node]) -> Self {
         let old = kept.map(|kept| kept.files.as_slice()).unwrap_or_default();
         let mut change = Self {
             same: vec![NONE; nodes.len()],
@@ -196,14 +202,14 @@ struct Resolved {
     /// By target.
     imports: Vec<Edge>,
     packages: BTreeSet<String>,
-    /// See [`FoundFile`].
+    /// See [`ResolvedFile`].
     brought: Vec<u64>,
     looked: Vec<u32>,
 }
 
-struct Work<'a> {
+struct GraphUpdate<'a> {
     snapshot: &'a Snapshot,
-    kept: Option<&'a Kept>,
+    kept: Option<&'a SavedGraph>,
     nodes: &'a [Node],
     change: &'a Change,
     /// Numbers of packages, and their names by number.
@@ -211,7 +217,7 @@ struct Work<'a> {
     names: Vec<Box<str>>,
 }
 
-impl Work<'_> {
+impl GraphUpdate<'_> {
     fn package(&mut self, name: &str) -> u32 {
         if let Some(number) = self.packages.get(name) {
             return *number;
@@ -223,11 +229,11 @@ impl Work<'_> {
     }
 
     /// Returns the resolution of a file with current numbers. Deleted targets are left out.
-    fn known(&mut self, node: usize) -> FoundFile {
+    fn known(&mut self, node: usize) -> ResolvedFile {
         let (Some(kept), Some(was)) = (self.kept, self.change.same.get(node)) else {
-            return FoundFile::default();
+            return ResolvedFile::default();
         };
-        let Some(old) = kept.files.get(*was as usize) else { return FoundFile::default() };
+        let Some(old) = kept.files.get(*was as usize) else { return ResolvedFile::default() };
         let now = |edge: &Edge| {
             // A changed file keeps its position among the others.
             let path = &kept.files.get(edge.to as usize)?.path;
@@ -247,7 +253,7 @@ impl Work<'_> {
         let packages = packages.into_iter().map(|name| self.package(name)).collect();
         // Only a new save needs them.
         let looked = if self.change.count == 0 { Vec::new() } else { kept.looked(old) };
-        FoundFile { edges, packages, brought: old.brought.to_vec(), looked }
+        ResolvedFile { edges, packages, brought: old.brought.to_vec(), looked }
     }
 
     /// Returns files in the order of the snapshot: neighbours are read together.
@@ -257,7 +263,7 @@ impl Work<'_> {
     }
 
     /// Resolves files where needed, and returns those whose imports lead elsewhere now.
-    fn resolve_again(&mut self, files: &mut [FoundFile], read: &Read<'_>, done: &mut Done) -> BitSet {
+    fn resolve_again(&mut self, files: &mut [ResolvedFile], read: &Read<'_>, done: &mut Done) -> BitSet {
         let places: HashSet<u32> =
             self.change.moved.iter().flat_map(|path| touched(path)).map(place).collect();
         let needs = |node: &usize| {
@@ -287,7 +293,7 @@ impl Work<'_> {
                 moved.insert(number);
             }
             let links: Vec<Edge> = file.edges.iter().filter(|edge| edge.names > 0).copied().collect();
-            *file = FoundFile { edges: joined(&imports, &links), packages, brought, looked };
+            *file = ResolvedFile { edges: joined(&imports, &links), packages, brought, looked };
         }
         moved
     }
@@ -309,15 +315,15 @@ impl Work<'_> {
                 && import.names.is_empty()
                 && !import.target.contains(['/', '.']);
             match meant {
-                Meant::Files(found) => {
+                ImportTarget::Files(found) => {
                     brought.extend(import.names.iter().map(|name| names::number(name.as_bytes())));
                     for to in found.iter().filter_map(|path| tree.number(path)) {
                         let known = targets.entry(to).or_insert((u32::MAX, true));
                         *known = (known.0.min(import.line.max(1)), known.1 && part);
                     }
                 }
-                Meant::Package(name) => drop(packages.insert(name)),
-                Meant::Nothing => {}
+                ImportTarget::Package(name) => drop(packages.insert(name)),
+                ImportTarget::Nothing => {}
             }
         }
         let mut imports: Vec<Edge> =
@@ -377,7 +383,7 @@ impl Work<'_> {
     }
 
     /// Looks up the meaning of names again.
-    fn link_again(&self, files: &mut [FoundFile], rows: &[Row], moved: BitSet, done: &mut Done) {
+    fn link_again(&self, files: &mut [ResolvedFile], rows: &[Row], moved: BitSet, done: &mut Done) {
         let mut again = moved;
         for node in (0..self.nodes.len()).filter(|node| !self.change.is_same(*node)) {
             again.insert(node as u32);
@@ -398,7 +404,7 @@ impl Work<'_> {
             };
             let here: Vec<u32> = rest.iter().take_while(same).copied().collect();
             by_segment.of(first.segment(), here.len() >= MANY, rows);
-            let known: &[FoundFile] = files;
+            let known: &[ResolvedFile] = files;
             let each = |some: &[u32]| -> Vec<(u32, Vec<Edge>)> {
                 let linked = |node: &u32| Some((*node, self.linked(*node, known, &by_segment, rows)?));
                 some.iter().filter_map(linked).collect()
@@ -413,7 +419,7 @@ impl Work<'_> {
     }
 
     /// Combines a file's imports with the names that it uses.
-    fn linked(&self, node: u32, files: &[FoundFile], names: &Names, rows: &[Row]) -> Option<Vec<Edge>> {
+    fn linked(&self, node: u32, files: &[ResolvedFile], names: &Names, rows: &[Row]) -> Option<Vec<Edge>> {
         let (view, file) = (self.view(node)?, files.get(node as usize)?);
         let imports: Vec<u32> = imported(&file.edges).collect();
         let brought = names::Brought { files: &imports, names: &file.brought };
@@ -460,7 +466,7 @@ impl Work<'_> {
         let mut by_file: HashMap<Id, u32> = HashMap::with_capacity(self.nodes.len());
         by_file.extend((0..).zip(self.nodes).map(|(number, node)| (node.file, number)));
         for living in self.snapshot.living() {
-            let Some(words) = living.segment.words(Words::Used) else { continue };
+            let Some(words) = living.segment.words(DictionaryKind::Used) else { continue };
             let mut entries = words.entries();
             while let Some((_, list)) = entries.advance() {
                 if wanted.contains(&names::number(entries.key())) {
@@ -497,7 +503,7 @@ fn joined(imports: &[Edge], links: &[Edge]) -> Vec<Edge> {
 }
 
 /// Sorts packages by name, and drops unused ones.
-fn sorted_packages(names: Vec<Box<str>>, files: &mut [FoundFile]) -> Vec<Box<str>> {
+fn sorted_packages(names: Vec<Box<str>>, files: &mut [ResolvedFile]) -> Vec<Box<str>> {
     let needed: HashSet<u32> = files.iter().flat_map(|file| &file.packages).copied().collect();
     let mut order: Vec<u32> = (0..names.len() as u32).filter(|name| needed.contains(name)).collect();
     order.sort_unstable_by_key(|name| names.get(*name as usize));
@@ -527,7 +533,7 @@ struct Names {
 impl Names {
     fn of(&mut self, segment: &Segment, many: bool, rows: &[Row]) {
         self.all.clear();
-        if many && let Some(words) = segment.words(Words::Used) {
+        if many && let Some(words) = segment.words(DictionaryKind::Used) {
             let mut numbers = Vec::new();
             words.beginning(b"", |key| {
                 numbers.push(names::number(key));
@@ -543,7 +549,7 @@ impl Names {
     /// Returns the names that a file uses and another one defines.
     fn used(&self, view: &FileView<'_>, rows: &[Row]) -> Vec<Used> {
         let (places, _) = view.segment().details(&view.record);
-        let words = view.segment().words(Words::Used);
+        let words = view.segment().words(DictionaryKind::Used);
         let one = |place: u32| match self.all.get(place as usize) {
             Some(known) => *known,
             None => names::used(names::number(&words?.key(place)?), rows),

@@ -28,7 +28,7 @@ pub struct Term {
 
 /// A file, and maybe a line, mentioned in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct MentionedFile {
     /// The path as written, with `/` between its parts.
     pub path: String,
     /// The line, if one is mentioned.
@@ -41,7 +41,7 @@ pub struct Query {
     /// Search terms, in text order.
     pub terms: Vec<Term>,
     /// Mentioned paths and file names, as written.
-    pub places: Vec<Place>,
+    pub places: Vec<MentionedFile>,
     /// The parts of names joined by dots, colons or backslashes, which may be modules.
     pub modules: Vec<Vec<String>>,
     /// Names that look like code.
@@ -57,7 +57,7 @@ impl Query {
         let text = text.get(..text.floor_char_boundary(MAX_QUERY)).unwrap_or_default();
         let cleaned = clean(text);
         let mut query = Self { terms: terms(&cleaned, tokenizer), ..Self::default() };
-        query.mentions(text);
+        query.collect_mentions(text);
         let whole = text.trim();
         if is_name(whole) && !(is_stop_word(whole) && whole.len() < 4) {
             query.symbol = Some(whole.to_owned());
@@ -71,17 +71,17 @@ impl Query {
         self.terms.is_empty() && self.places.is_empty() && self.symbol.is_none()
     }
 
-    fn mentions(&mut self, text: &str) {
+    fn collect_mentions(&mut self, text: &str) {
         for piece in text.split(|c: char| c.is_whitespace() || "`'\"()[]{}<>,;*|=".contains(c)) {
             let piece = piece.trim_end_matches(['.', ':', '!', '?']);
             if piece.is_empty() || piece.len() > 400 {
                 continue;
             }
-            self.piece(piece);
+            self.add_mention(piece);
         }
     }
 
-    fn piece(&mut self, piece: &str) {
+    fn add_mention(&mut self, piece: &str) {
         let (path, line) = place_and_line(piece);
         let last = path.rsplit(['/', '\\']).next().unwrap_or_default();
         let has_ending = last.rsplit_once('.').is_some_and(|(stem, ending)| {
@@ -92,7 +92,7 @@ impl Query {
         });
         if (has_ending || path.contains('/')) && self.places.len() < MAX_MENTIONS {
             let path = path.replace('\\', "/");
-            let place = Place { path: path.trim_matches('/').to_owned(), line };
+            let place = MentionedFile { path: path.trim_matches('/').to_owned(), line };
             if !place.path.is_empty() && !self.places.contains(&place) {
                 self.places.push(place);
             }
@@ -181,7 +181,7 @@ fn clean(text: &str) -> String {
     kept.push_str(rest);
     let mut cleaned = String::with_capacity(kept.len());
     for line in kept.lines() {
-        if is_check(line) || is_template_heading(line) || is_trailer(line) {
+        if is_checklist_item(line) || is_template_heading(line) || is_trailer(line) {
             continue;
         }
         let mut rest = line;
@@ -198,7 +198,7 @@ fn clean(text: &str) -> String {
 }
 
 /// Returns true for an item of a check list.
-fn is_check(line: &str) -> bool {
+fn is_checklist_item(line: &str) -> bool {
     let line = line.trim_start().trim_start_matches(['-', '*', '+']).trim_start();
     ["[ ]", "[x]", "[X]"].iter().any(|check| line.starts_with(check))
 }

@@ -2,26 +2,26 @@
 
 use journeyman_protocol::RelPath;
 
-use super::{Docs, Place};
+use super::{Docs, SectionPlace};
 use crate::query::{FileHit, Query};
 use crate::segment::Id;
 use crate::snapshot::Snapshot;
 use crate::tokens::Tokenizer;
 
 /// Maximum sections of one file in an answer.
-const OF_A_FILE: usize = 3;
+const MAX_SECTIONS_PER_FILE: usize = 3;
 /// Minimum share of a section's score in that of its file's best one.
-const LEAST: f32 = 0.5;
+const MIN_SHARE: f32 = 0.5;
 /// Weight of the words of a heading.
 const HEADING_TIMES: u32 = 3;
 /// BM25's saturation of a word's count.
 const K1: f32 = 1.2;
 /// Number of words above which a section is long: its words count less.
-const LONG: f32 = 400.0;
+const LONG_SECTION_WORDS: f32 = 400.0;
 
 /// The reason why a section was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Why {
+pub enum SectionReason {
     /// The section mentions the symbol in question.
     Names,
     /// The section has words of the query: the score, comparable within an answer only.
@@ -30,45 +30,45 @@ pub enum Why {
 
 /// A section in an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SectionHit {
     /// The section.
-    pub place: Place,
+    pub place: SectionPlace,
     /// The reason why it was found.
-    pub why: Why,
+    pub why: SectionReason,
 }
 
 /// Returns the sections that match a query, the best first: those that mention the symbol, if the
 /// query is one, and then those with the most of its words, of documents among the `files` found.
 /// `read` returns a file's text.
 #[must_use]
-pub fn find(
+pub fn search_sections(
     snapshot: &Snapshot,
     query: &Query,
     files: &[FileHit],
     read: &dyn Fn(&RelPath) -> Option<String>,
     limit: usize,
-) -> Vec<Found> {
+) -> Vec<SectionHit> {
     let mut docs = Docs::new(snapshot);
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<SectionHit> = Vec::new();
     if let Some(asked) = &query.symbol {
         let whole = asked.trim_end_matches("()").replace("::", ".").replace('#', ".");
         let (scope, name) = whole.rsplit_once('.').unwrap_or(("", &whole));
-        let symbols = docs.called(name, scope);
-        let places = docs.naming(name, &symbols);
-        found.extend(places.into_iter().map(|place| Found { place, why: Why::Names }));
+        let symbols = docs.symbols_called(name, scope);
+        let places = docs.sections_mentioning(name, &symbols);
+        found.extend(places.into_iter().map(|place| SectionHit { place, why: SectionReason::Names }));
     }
     let mut tokenizer = Tokenizer::new();
-    let mut by_words: Vec<(f32, Place)> = Vec::new();
+    let mut by_words: Vec<(f32, SectionPlace)> = Vec::new();
     let documents = files.iter().filter(|hit| super::is_document(snapshot, hit.file));
     // Better files come first, so more of them than the answer holds add nothing.
     for hit in documents.take(limit) {
         let text = RelPath::parse(&hit.path).ok().and_then(|path| read(&path)).unwrap_or_default();
-        by_words.extend(of_file(&mut docs, hit.file, &text, hit.score, query, &mut tokenizer));
+        by_words.extend(best_sections_of_file(&mut docs, hit.file, &text, hit.score, query, &mut tokenizer));
     }
     by_words.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     for (score, place) in by_words {
         if found.iter().all(|known| known.place != place) {
-            found.push(Found { place, why: Why::Words(score) });
+            found.push(SectionHit { place, why: SectionReason::Words(score) });
         }
     }
     found.truncate(limit);
@@ -76,15 +76,15 @@ pub fn find(
 }
 
 /// Returns the best sections of a file, each with its share of the file's score.
-fn of_file(
+fn best_sections_of_file(
     docs: &mut Docs<'_>,
     file: Id,
     text: &str,
     score: f32,
     query: &Query,
     tokenizer: &mut Tokenizer,
-) -> Vec<(f32, Place)> {
-    let sections: Vec<Place> = docs.sections(file).into_iter().map(|(place, _)| place).collect();
+) -> Vec<(f32, SectionPlace)> {
+    let sections: Vec<SectionPlace> = docs.sections(file).into_iter().map(|(place, _)| place).collect();
     let lines: Vec<&str> = text.lines().collect();
     tokenizer.begin();
     let mut counted = Vec::with_capacity(sections.len());
@@ -116,17 +116,17 @@ fn of_file(
     #[allow(clippy::cast_precision_loss)]
     let scored = counted.iter().map(|counts| {
         let length: u32 = counts.iter().map(|count| count.times).sum();
-        let long = 0.25 + 0.75 * length as f32 / LONG;
+        let long = 0.25 + 0.75 * length as f32 / LONG_SECTION_WORDS;
         let one = |term: u32, times: u32| {
             let rare = 1.0 / having.get(term as usize).map_or(1.0, |having| (*having).max(1) as f32).sqrt();
             weight(term).map(|weight| weight * rare * times as f32 / (times as f32 + K1 * long))
         };
         counts.iter().filter_map(|count| one(count.term, count.times)).sum::<f32>()
     });
-    let mut scored: Vec<(f32, Place)> = scored.zip(sections).collect();
+    let mut scored: Vec<(f32, SectionPlace)> = scored.zip(sections).collect();
     scored.sort_by(|(one, a), (other, b)| other.total_cmp(one).then(a.first_line.cmp(&b.first_line)));
     let best = scored.first().map_or(0.0, |(best, _)| *best);
-    scored.retain(|(own, _)| *own > 0.0 && *own >= best * LEAST);
-    scored.truncate(OF_A_FILE);
+    scored.retain(|(own, _)| *own > 0.0 && *own >= best * MIN_SHARE);
+    scored.truncate(MAX_SECTIONS_PER_FILE);
     scored.into_iter().map(|(own, place)| (score * own / best, place)).collect()
 }

@@ -14,7 +14,7 @@ use memmap2::Mmap;
 use rustix::fs::FlockOperation;
 
 use super::names::{self, Row};
-use super::{Edge, follow::Found};
+use super::{Edge, update::ResolvedGraph};
 use crate::IndexError;
 use crate::segment::{Cursor, map, put, put_bytes, version};
 
@@ -37,7 +37,7 @@ pub(super) type Mark = [u8; MARK];
 
 /// The graph as last saved.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct SavedGraph {
     map: Arc<Mmap>,
     pub(super) files: Vec<KeptFile>,
     pub(super) packages: Vec<Box<str>>,
@@ -58,7 +58,7 @@ pub(super) struct KeptFile {
     looked: Range<usize>,
 }
 
-impl Kept {
+impl SavedGraph {
     /// Loads the graph in a directory; `None` where there is no usable one.
     pub(super) fn load(directory: &Path) -> Option<Self> {
         let map = Arc::new(map(&File::open(directory.join(NAME)).ok()?).ok()?);
@@ -121,7 +121,7 @@ impl Kept {
     ///
     /// # Errors
     /// [`IndexError::Io`].
-    pub(super) fn save(found: &Found, directory: &Path) -> Result<(), IndexError> {
+    pub(super) fn save(found: &ResolvedGraph, directory: &Path) -> Result<(), IndexError> {
         let path = directory.join(LOCK);
         let lock = File::options().create(true).truncate(false).write(true).open(&path);
         let lock = lock.map_err(IndexError::io("opening", &path))?;
@@ -144,7 +144,7 @@ impl Kept {
     }
 }
 
-fn body(found: &Found) -> Vec<u8> {
+fn body(found: &ResolvedGraph) -> Vec<u8> {
     let mut body = Vec::new();
     put(&mut body, found.nodes.len() as u64);
     let mut before = "";

@@ -9,10 +9,10 @@ use hashbrown::HashMap;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 
-use super::part::{Key, Link, Part, key_of};
+use super::part::{Link, TextKey, VectorPart, key_of};
 use super::quantise::{Quantised, quantise};
 use super::store::{Fresh, Vectors, wanted};
-use super::{EmbedError, Embedder, MAX_VECTORS, Patience, Purpose, beginning, checked};
+use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose, MAX_VECTORS, beginning, checked};
 use crate::analyser::{Lines, text};
 use crate::source::{Bytes, Source};
 use crate::{IndexError, Snapshot};
@@ -26,20 +26,20 @@ const BATCHES: usize = 4;
 
 /// Settings of an embedding run.
 #[derive(Clone, Copy)]
-pub struct Options<'a> {
+pub struct EmbeddingOptions<'a> {
     /// Number of threads, limited by the embedder.
     pub threads: NonZero<usize>,
     /// Called now and then with the progress.
-    pub progress: &'a (dyn Fn(Progress) + Sync),
+    pub progress: &'a (dyn Fn(EmbeddingProgress) + Sync),
     /// Set to stop early: the work done until then is kept.
     pub stop: &'a AtomicBool,
     /// Secrets that are never sent to a model, besides texts with the shape of a secret.
     pub redactor: &'a Redactor,
 }
 
-/// Progress of an embedding run.
+/// EmbeddingProgress of an embedding run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct EmbeddingProgress {
     /// Number of files whose chunks have vectors now.
     pub done: usize,
     /// Number of files that had none.
@@ -48,7 +48,7 @@ pub struct Progress {
 
 /// Result of an embedding run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct EmbeddingReport {
     /// Number of embedded texts.
     pub embedded: usize,
     /// Number of chunks whose text had a vector already.
@@ -72,22 +72,22 @@ impl Vectors {
     /// Embeds the chunks of a snapshot that have no vector yet. `source` provides its files.
     ///
     /// # Errors
-    /// [`IndexError`] where vectors can't be stored. Where the model fails, [`Report::failed`]
+    /// [`IndexError`] where vectors can't be stored. Where the model fails, [`EmbeddingReport::failed`]
     /// tells the reason, and the vectors made until then are kept.
     pub fn follow(
         &self,
         snapshot: &Snapshot,
         source: &dyn Source,
         embedder: &dyn Embedder,
-        options: Options<'_>,
-    ) -> Result<Report, IndexError> {
+        options: EmbeddingOptions<'_>,
+    ) -> Result<EmbeddingReport, IndexError> {
         let Some(_lock) = self.lock()? else {
-            return Ok(Report { left_to_another: true, ..Report::default() });
+            return Ok(EmbeddingReport { left_to_another: true, ..EmbeddingReport::default() });
         };
         self.load()?;
-        let mut report = Report::default();
+        let mut report = EmbeddingReport::default();
         let files = self.missing(snapshot, &mut report);
-        let mut work = Work {
+        let mut work = EmbeddingRun {
             vectors: self,
             embedder,
             options,
@@ -110,7 +110,7 @@ impl Vectors {
             work.take(source, &file);
             if work.is_due() {
                 work.embed()?;
-                (options.progress)(Progress { done: at + 1, of });
+                (options.progress)(EmbeddingProgress { done: at + 1, of });
             }
         }
         if work.report.failed.is_none() {
@@ -124,7 +124,7 @@ impl Vectors {
     }
 
     /// Returns the files with a chunk without a vector.
-    fn missing(&self, snapshot: &Snapshot, report: &mut Report) -> Vec<Wanted> {
+    fn missing(&self, snapshot: &Snapshot, report: &mut EmbeddingReport) -> Vec<Wanted> {
         let parts = self.parts();
         let (mut files, mut chunks) = (Vec::new(), 0);
         for (_, file) in wanted(snapshot) {
@@ -160,7 +160,7 @@ struct Wanted {
     places: Vec<(u32, u32)>,
 }
 
-fn known(parts: &Arc<Vec<Arc<Part>>>) -> HashMap<Key, (Arc<Part>, u32)> {
+fn known(parts: &Arc<Vec<Arc<VectorPart>>>) -> HashMap<TextKey, (Arc<VectorPart>, u32)> {
     let mut known = HashMap::new();
     for part in parts.iter() {
         for (row, key) in (0_u32..).zip(part.keys()) {
@@ -174,36 +174,36 @@ fn known(parts: &Arc<Vec<Arc<Part>>>) -> HashMap<Key, (Arc<Part>, u32)> {
 struct Stretch {
     first_line: u32,
     lines: u32,
-    key: Key,
+    key: TextKey,
 }
 
 impl Stretch {
     /// Returns its link, if its text has a vector.
-    fn link(&self, content: Key, fresh: &Fresh) -> Option<Link> {
+    fn link(&self, content: TextKey, fresh: &Fresh) -> Option<Link> {
         let row = fresh.row_of(&self.key)?;
         Some(Link { content, first_line: self.first_line, lines: self.lines, row })
     }
 }
 
-struct Work<'a> {
+struct EmbeddingRun<'a> {
     vectors: &'a Vectors,
     embedder: &'a dyn Embedder,
-    options: Options<'a>,
+    options: EmbeddingOptions<'a>,
     /// The stored vector of each text.
-    known: HashMap<Key, (Arc<Part>, u32)>,
+    known: HashMap<TextKey, (Arc<VectorPart>, u32)>,
     dimensions: Option<usize>,
     fresh: Option<Fresh>,
     /// Contents with collected texts, and the vectors of these.
-    waiting: Vec<(Key, Vec<Stretch>)>,
+    waiting: Vec<(TextKey, Vec<Stretch>)>,
     /// Texts without a vector.
-    texts: Vec<(Key, String)>,
+    texts: Vec<(TextKey, String)>,
     /// Position of each text among them.
-    places: HashMap<Key, usize>,
+    places: HashMap<TextKey, usize>,
     flushed: Instant,
-    report: Report,
+    report: EmbeddingReport,
 }
 
-impl Work<'_> {
+impl EmbeddingRun<'_> {
     /// Collects a file's texts.
     fn take(&mut self, source: &dyn Source, file: &Wanted) {
         let bytes = match source.read(&file.path) {
@@ -234,7 +234,7 @@ impl Work<'_> {
         self.waiting.push((key_of(&file.hash), chunks));
     }
 
-    fn key(&self, chunk: &str) -> Key {
+    fn key(&self, chunk: &str) -> TextKey {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.vectors.model()).update(chunk.as_bytes());
         key_of(hasher.finalize().as_bytes())
@@ -283,19 +283,19 @@ impl Work<'_> {
     }
 
     /// Returns the vectors of texts, in order; none after the point where the model failed.
-    fn ask(&mut self, texts: &[(Key, String)]) -> Vec<Option<Quantised>> {
-        let batches: Vec<&[(Key, String)]> = texts.chunks(self.embedder.batch().max(1)).collect();
+    fn ask(&mut self, texts: &[(TextKey, String)]) -> Vec<Option<Quantised>> {
+        let batches: Vec<&[(TextKey, String)]> = texts.chunks(self.embedder.batch().max(1)).collect();
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
         let done: Mutex<Vec<(usize, Vec<Vec<f32>>)>> = Mutex::default();
-        let patience = Patience { stop: self.options.stop, until: None };
+        let deadline = Deadline { stop: self.options.stop, until: None };
         let thread = || {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(batch) = batches.get(at) else { return };
                 let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
-                let vectors = patience
+                let vectors = deadline
                     .check()
-                    .and_then(|()| self.embedder.embed(&texts, Purpose::Document, patience))
+                    .and_then(|()| self.embedder.embed(&texts, EmbeddingPurpose::Document, deadline))
                     .and_then(|vectors| checked(self.embedder.name(), texts.len(), self.dimensions, vectors));
                 match vectors {
                     Ok(vectors) => done.lock().unwrap_or_else(PoisonError::into_inner).push((at, vectors)),
