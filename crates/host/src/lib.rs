@@ -25,6 +25,7 @@
 mod builder;
 pub mod candidates;
 pub mod config;
+#[cfg(feature = "containers")]
 mod containers;
 mod delivery;
 pub mod embeddings;

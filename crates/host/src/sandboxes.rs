@@ -9,8 +9,8 @@ use crate::HostError;
 use crate::config::Config;
 
 /// Every sandbox, strongest first.
-pub const SANDBOX_TIERS: [SandboxTier; 6] =
-    [SandboxTier::Namespaces, SandboxTier::Bubblewrap, SandboxTier::Container, SandboxTier::Seatbelt, SandboxTier::Landlock, SandboxTier::Unconfined];
+pub const SANDBOX_TIERS: [SandboxTier; 5] =
+    [SandboxTier::Namespaces, SandboxTier::Bubblewrap, SandboxTier::Container, SandboxTier::Landlock, SandboxTier::Unconfined];
 
 /// The note for a program that runs as root.
 const ROOT_NOTE: &str = "running as root: commands are confined, but files that only root may read in the project are open to \

@@ -7,7 +7,7 @@ use journeyman_protocol::Mode;
 use toml::Value;
 
 use crate::config::{Config, ConfigError, Environment, Flag, Loaded, TrustStore, Trusted, load};
-use crate::{Context as _, HostError, Prompts, containers};
+use crate::{Context as _, HostError, Prompts};
 
 /// The administrator's configuration.
 pub const ADMIN_CONFIG: &str = "/etc/journeyman/config.toml";
@@ -98,9 +98,11 @@ pub fn resolve_settings(
 ) -> Result<ResolvedSettings, HostError> {
     let asked = merge_asked(options, earlier)?;
     let flags = config_flags(options, earlier, &asked);
+    #[cfg_attr(not(feature = "containers"), allow(unused_mut))]
     let Loaded { mut config, warnings, .. } =
         load_with_trust(environment, root, &flags, options.trust_project, prompts)?;
-    containers::load_image_recipe(&mut config, environment, root, options.trust_project, prompts)?;
+    #[cfg(feature = "containers")]
+    crate::containers::load_image_recipe(&mut config, environment, root, options.trust_project, prompts)?;
     Ok(ResolvedSettings { config, asked, warnings })
 }
 

@@ -13,7 +13,7 @@ use journeyman_tools::GUARDS;
 use journeyman_workspace::{Clock, Options, Workspace};
 
 use crate::config::{Config, Environment};
-use crate::{Context as _, HostError, containers, sandboxes};
+use crate::{Context as _, HostError, sandboxes};
 
 /// Maximum size of all pre-images together, in bytes: 4 GiB over every project.
 pub const MAX_BLOB_BYTES: u64 = 4 * 1024 * 1024 * 1024;
@@ -78,8 +78,10 @@ pub struct StateDirs {
     /// The pre-images of files.
     pub blobs: Arc<Blobs>,
     /// The value of `DOCKER_HOST`.
+    #[cfg_attr(not(feature = "containers"), allow(dead_code))]
     docker_host: Option<OsString>,
     /// Receives the progress of building container images.
+    #[cfg_attr(not(feature = "containers"), allow(dead_code))]
     progress: Option<Progress>,
 }
 
@@ -147,16 +149,18 @@ impl StateDirs {
     /// [`HostError::Usage`] where `DOCKER_HOST` names a socket that can't be used.
     pub fn sandbox_settings(
         &self,
-        config: &Config,
+        #[cfg_attr(not(feature = "containers"), allow(unused_variables))] config: &Config,
         allow: Vec<SandboxTier>,
         allow_root: bool,
     ) -> Result<SandboxSettings, HostError> {
+        #[cfg(feature = "containers")]
         let container =
-            containers::container_settings(config, self.docker_host.as_deref(), self.progress.clone())?;
+            crate::containers::container_settings(config, self.docker_host.as_deref(), self.progress.clone())?;
         Ok(SandboxSettings {
             allow,
             cache: Some(self.dir.join("sandbox-probe")),
             allow_root,
+            #[cfg(feature = "containers")]
             container,
             ..SandboxSettings::default()
         })

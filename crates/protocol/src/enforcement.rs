@@ -17,8 +17,6 @@ pub enum SandboxTier {
     Landlock,
     /// A Docker or Podman container.
     Container,
-    /// macOS Seatbelt.
-    Seatbelt,
     /// No sandbox.
     Unconfined,
 }
@@ -38,9 +36,6 @@ impl SandboxTier {
                 resources_bounded: false,
                 ..SandboxNeeds::ALL
             },
-            Self::Seatbelt => {
-                SandboxNeeds { processes_confined: false, resources_bounded: false, ..SandboxNeeds::ALL }
-            }
             Self::Unconfined => SandboxNeeds::NONE,
         }
     }
@@ -53,7 +48,6 @@ impl fmt::Display for SandboxTier {
             Self::Bubblewrap => "bubblewrap",
             Self::Landlock => "landlock",
             Self::Container => "container",
-            Self::Seatbelt => "seatbelt",
             Self::Unconfined => "none",
         })
     }

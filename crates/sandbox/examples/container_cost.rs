@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p journeyman-sandbox --example container_cost -- SOCKET IMAGE PROJECT`, where the project isn't root's.
 
-#[cfg(all(target_os = "linux", feature = "container"))]
+#[cfg(feature = "containers")]
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ async fn main() {
     println!("warm: {:?} at best, {:?} in the middle", times.first(), times.get(RUNS / 2));
 }
 
-#[cfg(not(all(target_os = "linux", feature = "container")))]
+#[cfg(not(feature = "containers"))]
 fn main() {
     eprintln!("containers are for Linux, with the feature «container»");
 }

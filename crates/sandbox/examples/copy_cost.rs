@@ -35,7 +35,6 @@ fn measure(place: &Path) {
         &root,
         "git init -q . && git -c core.fsync=none add -A && git -c user.name=a -c user.email=a@b commit -qm a",
     );
-    #[cfg(target_os = "linux")]
     linux::measure(place, &root);
 }
 
@@ -59,7 +58,6 @@ fn sandbox() -> Sandbox {
     Sandbox::new(SandboxSettings::default())
 }
 
-#[cfg(target_os = "linux")]
 mod linux {
     use std::os::fd::AsRawFd as _;
     use std::sync::Arc;

@@ -14,13 +14,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     journeyman_sandbox::run_helper_if_asked();
-    #[cfg(target_os = "linux")]
-    return linux::main();
-    #[cfg(not(target_os = "linux"))]
-    ExitCode::SUCCESS
+    linux::main()
 }
 
-#[cfg(target_os = "linux")]
 mod linux {
     use std::path::Path;
     use std::process::ExitCode;

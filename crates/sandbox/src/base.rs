@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use journeyman_protocol::RelPath;
@@ -35,26 +34,18 @@ pub enum Base {
 #[derive(Debug)]
 pub struct Mounted {
     /// Where the tree is in the namespace, without links.
-    #[cfg(target_os = "linux")]
     pub(crate) path: PathBuf,
     /// What it is made of, which commands mustn't see by another name.
-    #[cfg(target_os = "linux")]
     pub(crate) layers: Vec<PathBuf>,
-    #[cfg(target_os = "linux")]
     pub(crate) root: OwnedFd,
-    #[cfg(target_os = "linux")]
     pub(crate) user: OwnedFd,
-    #[cfg(target_os = "linux")]
     pub(crate) mounts: OwnedFd,
     /// Locked for as long as anybody may write to the layers.
-    #[cfg(target_os = "linux")]
     pub(crate) lock: OwnedFd,
     /// True for an overlay over the whole tree, whose upper layer is what is locked.
-    #[cfg(target_os = "linux")]
     pub(crate) overlays: bool,
 }
 
-#[cfg(target_os = "linux")]
 impl Mounted {
     /// The merged directory. Names beneath it are resolved as beneath any other directory.
     #[must_use]

@@ -22,7 +22,6 @@ const BLANK: &[u8] = b"***";
 const HIDDEN: &[u8] = b"# hidden from commands: longer than can be searched for credentials\n";
 
 /// The settings of the request's repositories that hold credentials, each with its text without them.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub(crate) fn blanked(request: &Request, root: &Path, view: &View) -> Vec<(PathBuf, CString)> {
     let git = request.protected.iter().filter(|path| path.file_name().eq_ignore_ascii_case(b".git"));
     let mut all = Vec::new();

@@ -6,11 +6,12 @@
 //! what compilers and interpreters of this machine need. [`Repositories`] tells what git a command may have
 //! planted. [`clean`] makes output safe to show.
 //!
-//! On Linux a command gets namespaces of its own (user, mount, process, network, IPC, host name, cgroup), a
+//! A command gets namespaces of its own (user, mount, process, network, IPC, host name, cgroup), a
 //! root made of an allow-list, no capability, Landlock and a seccomp filter beneath the mounts, and bounds of its whole
 //! tree: by control groups where some can be made, else by looking. What can't be set up
-//! refuses the command; nothing is weakened silently. Elsewhere only [`SandboxTier::Unconfined`] exists, and it is
-//! used only if [`SandboxSettings::allow`] names it.
+//! refuses the command; nothing is weakened silently. [`SandboxTier::Unconfined`] is used only if
+//! [`SandboxSettings::allow`] names it. The crate is written for Linux alone. Without its feature `containers`
+//! [`SandboxTier::Container`] is unavailable and says so.
 //!
 //! A command may find a copy at the project's own path, by [`Request::base`]: a directory, or an overlay that
 //! [`Sandbox::mount`] mounts in namespaces of its own. All that confines a command in the project confines it in the
@@ -50,39 +51,35 @@ mod credentials;
 mod denial;
 mod error;
 mod network;
+mod progress;
 mod repositories;
 mod request;
 mod run;
 mod sandbox;
-#[cfg(unix)]
-#[cfg_attr(not(target_os = "macos"), allow(dead_code))]
-mod seatbelt;
 mod spill;
-#[cfg(target_os = "linux")]
 mod syscalls;
 mod toolchain;
 mod trial;
 mod unconfined;
 mod view;
 
-#[cfg(all(target_os = "linux", feature = "container"))]
+#[cfg(feature = "containers")]
 mod container;
-#[cfg(target_os = "linux")]
 mod namespaces;
 
 pub use base::{Base, Mounted, OverlayPlan};
 pub use capture::{Captured, OutputChunk, Stream};
 pub use clean::clean;
-#[cfg(all(target_os = "linux", feature = "container"))]
+#[cfg(feature = "containers")]
 pub use container::{
-    ContainerImage, ContainerSettings, Progress, Recipe, RecipeError, RecipeSource, TreeError,
+    ContainerImage, ContainerSettings, Recipe, RecipeError, RecipeSource, TreeError,
     recipe as container_recipe,
 };
 pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;
-#[cfg(target_os = "linux")]
 pub use namespaces::replace_descriptor;
 pub use network::{Connection, HostPattern, HostPatternError, Network, NetworkRules, Outside, Reaching};
+pub use progress::Progress;
 pub use repositories::Repositories;
 pub use request::{Limits, Live, Request, Spill, Stdin, Streams, WriteMode};
 pub use run::{Completed, Outcome, ResourceUsage, Running};
@@ -93,6 +90,5 @@ pub use toolchain::{HostEnvironment, Toolchains, toolchains};
 ///
 /// Call it first in `main`, before threads, runtimes or output. Where it does its work it never returns.
 pub fn run_helper_if_asked() {
-    #[cfg(target_os = "linux")]
     namespaces::run_helper_if_asked();
 }

@@ -6,32 +6,23 @@
 //! ([`target`]) is judged before anything is resolved, what it resolves to ([`address`]) before anything is connected,
 //! and TLS has to name the same host ([`hello`]). What went where is written down ([`journal`]). No proxy, no network.
 
-#[cfg(target_os = "linux")]
 mod address;
 mod environment;
-#[cfg(target_os = "linux")]
 mod head;
-#[cfg(target_os = "linux")]
 mod hello;
-#[cfg(target_os = "linux")]
 mod journal;
 mod outside;
-#[cfg(target_os = "linux")]
 mod proxy;
-#[cfg(target_os = "linux")]
 mod socks;
-#[cfg(target_os = "linux")]
 mod target;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-#[cfg(target_os = "linux")]
 pub(crate) use environment::PROXY_PORT;
 pub(crate) use environment::announce;
 pub use outside::{Outside, Reaching};
-#[cfg(target_os = "linux")]
 pub(crate) use proxy::{Proxy, Serving};
 
 /// The longest name that DNS has.

@@ -125,7 +125,6 @@ fn identity(path: &Path) -> Identity {
         return fs::read_link(path).map_or(Identity::Unknown, Identity::Link);
     }
     if found.is_dir() {
-        #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt as _;
             return Identity::Directory(found.dev(), found.ino());
@@ -148,15 +147,9 @@ fn pointed(text: &[u8]) -> Option<&Path> {
     path_of(text)
 }
 
-#[cfg(unix)]
 fn path_of(text: &[u8]) -> Option<&Path> {
     use std::os::unix::ffi::OsStrExt as _;
     Some(Path::new(OsStr::from_bytes(text)))
-}
-
-#[cfg(not(unix))]
-fn path_of(text: &[u8]) -> Option<&Path> {
-    std::str::from_utf8(text).ok().map(|text| Path::new(OsStr::new(text)))
 }
 
 fn relative(path: &Path) -> Option<RelPath> {

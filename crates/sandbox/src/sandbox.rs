@@ -30,7 +30,7 @@ pub struct SandboxSettings {
     /// Whether back-ends other than [`SandboxTier::Namespaces`] may run commands while this program is root.
     pub allow_root: bool,
     /// How containers are made, for [`SandboxTier::Container`].
-    #[cfg(all(target_os = "linux", feature = "container"))]
+    #[cfg(feature = "containers")]
     pub container: Option<crate::ContainerSettings>,
     /// Directories where programs of the system are looked for, such as `bwrap`. What others than root or this user can
     /// change there isn't used.
@@ -49,7 +49,7 @@ impl Default for SandboxSettings {
             helper: None,
             cache: None,
             allow_root: false,
-            #[cfg(all(target_os = "linux", feature = "container"))]
+            #[cfg(feature = "containers")]
             container: None,
             programs: PROGRAMS.map(PathBuf::from).to_vec(),
             outside: None,
@@ -89,21 +89,15 @@ impl Slot {
 }
 
 /// Whether this program runs as root.
-#[cfg(unix)]
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-#[cfg(not(unix))]
-fn is_root() -> bool {
-    false
 }
 
 impl Sandbox {
     /// A sandbox with these settings.
     #[must_use]
     pub fn new(settings: SandboxSettings) -> Self {
-        let slots = settings.allow.iter().filter_map(|tier| backend(*tier, &settings));
+        let slots = settings.allow.iter().map(|tier| backend(*tier, &settings));
         let slots = slots.map(|backend| Slot { backend, seen: OnceCell::new() }).collect();
         Self { settings, slots }
     }
@@ -160,7 +154,7 @@ impl Sandbox {
         }
         Err(trouble.unwrap_or_else(|| Trouble {
             error: SandboxError::Unavailable {
-                reason: "no back-end that exists on this system is allowed".to_owned(),
+                reason: "no back-end is allowed".to_owned(),
                 fix: "Allow one by name in the settings".to_owned(),
             },
             works: None,
@@ -183,13 +177,12 @@ impl Sandbox {
     /// where one can't be used, or somebody else has the upper layer mounted; [`SandboxError::NoHelper`],
     /// [`SandboxError::InsideHelper`], [`SandboxError::Start`].
     pub fn mount(&self, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
-        #[cfg(target_os = "linux")]
         if self.settings.allow.contains(&SandboxTier::Namespaces) {
             return crate::namespaces::mount(&self.settings, plan);
         }
         Err(SandboxError::Unavailable {
             reason: format!("an overlay over «{}» needs namespaces of its own", plan.lower.display()),
-            fix: "Allow the back-end «namespaces» in the settings, on Linux, or use another kind of copy"
+            fix: "Allow the back-end \"namespaces\" in the settings, or use another kind of copy"
                 .to_owned(),
         })
     }
@@ -278,20 +271,51 @@ fn unmet(enforcement: &Enforcement, needs: &SandboxNeeds, network: &Network) -> 
     enforcement.first_unmet(needs)
 }
 
-/// The back-end of a tier, where this system has it.
-fn backend(tier: SandboxTier, settings: &SandboxSettings) -> Option<Box<dyn Backend>> {
+/// Returns the back-end of a tier.
+fn backend(tier: SandboxTier, settings: &SandboxSettings) -> Box<dyn Backend> {
     match tier {
-        #[cfg(target_os = "linux")]
-        SandboxTier::Namespaces => Some(Box::new(crate::namespaces::Namespaces::new(settings.clone()))),
-        #[cfg(all(target_os = "linux", feature = "container"))]
-        SandboxTier::Container => Some(Box::new(crate::container::Container::new(settings.clone()))),
-        #[cfg(target_os = "linux")]
-        SandboxTier::Bubblewrap => Some(Box::new(crate::namespaces::Bubblewrap::new(settings.clone()))),
-        #[cfg(target_os = "linux")]
-        SandboxTier::Landlock => Some(Box::new(crate::namespaces::LandlockOnly::new(settings.clone()))),
-        #[cfg(target_os = "macos")]
-        SandboxTier::Seatbelt => Some(Box::new(crate::seatbelt::Seatbelt::new())),
-        SandboxTier::Unconfined => Some(Box::new(Unconfined)),
-        _ => None,
+        SandboxTier::Namespaces => Box::new(crate::namespaces::Namespaces::new(settings.clone())),
+        SandboxTier::Bubblewrap => Box::new(crate::namespaces::Bubblewrap::new(settings.clone())),
+        SandboxTier::Landlock => Box::new(crate::namespaces::LandlockOnly::new(settings.clone())),
+        #[cfg(feature = "containers")]
+        SandboxTier::Container => Box::new(crate::container::Container::new(settings.clone())),
+        #[cfg(not(feature = "containers"))]
+        SandboxTier::Container => Box::new(NoContainers),
+        SandboxTier::Unconfined => Box::new(Unconfined),
+    }
+}
+
+/// Stands for containers in a build without them.
+#[cfg(not(feature = "containers"))]
+#[derive(Debug)]
+struct NoContainers;
+
+#[cfg(not(feature = "containers"))]
+impl NoContainers {
+    fn unavailable() -> SandboxError {
+        SandboxError::Unavailable {
+            reason: "this build has no containers".to_owned(),
+            fix: "Build it with the cargo feature `containers`, or allow another back-end".to_owned(),
+        }
+    }
+}
+
+#[cfg(not(feature = "containers"))]
+impl Backend for NoContainers {
+    fn tier(&self) -> SandboxTier {
+        SandboxTier::Container
+    }
+
+    fn probe(&self) -> crate::backend::Boxed<'_, Result<Enforcement, SandboxError>> {
+        Box::pin(async { Err(Self::unavailable()) })
+    }
+
+    fn spawn(
+        &self,
+        _: Request,
+        _: Enforcement,
+        _: CancellationToken,
+    ) -> crate::backend::Boxed<'_, Result<Running, SandboxError>> {
+        Box::pin(async { Err(Self::unavailable()) })
     }
 }

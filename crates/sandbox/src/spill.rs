@@ -23,7 +23,6 @@ impl Spilling {
     pub(crate) fn begin(spill: &Spill) -> Result<Self, SandboxError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&spill.path).map_err(|source| SandboxError::Path {
             what: "the file for all of the output",
@@ -83,7 +82,6 @@ impl Spilling {
 }
 
 /// Refuses a file that the command would find: `shows` says whether it is shown what lies in a directory.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub(crate) fn check_hidden(spill: &Spill, shows: impl Fn(&Path) -> bool) -> Result<(), SandboxError> {
     let error = |source| SandboxError::Path {
         what: "the file for all of the output",
@@ -119,7 +117,6 @@ mod tests {
         assert!(Spilling::begin(&spill).unwrap_err().to_string().contains("all of the output"));
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_ends_the_file_and_says_so() {
         let file = OpenOptions::new().write(true).open("/dev/full").unwrap();

@@ -10,6 +10,7 @@ use std::ffi::{c_int, c_long};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     /// The call's name in the kernel's table.
+    #[cfg_attr(not(feature = "containers"), allow(dead_code))]
     pub(crate) name: &'static str,
     /// The call's number on this architecture.
     pub(crate) number: c_long,

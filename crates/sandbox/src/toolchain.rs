@@ -31,11 +31,8 @@ pub struct Toolchains {
 }
 
 /// Mounted in every sandbox; nothing beneath them need be listed.
-#[cfg(target_os = "linux")]
 pub(crate) const SYSTEM: [&str; 10] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix"];
-#[cfg(not(target_os = "linux"))]
-const SYSTEM: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/etc", "/opt"];
 
 /// A toolchain's home: the variable that moves it, where it is else (beneath the home directory), which of
 /// its parts are caches, and which hold credentials.

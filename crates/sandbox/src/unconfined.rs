@@ -20,7 +20,6 @@ use crate::{Base, Limits, SandboxError};
 const LINGER: Duration = Duration::from_millis(250);
 
 /// Gives the command its pipes; where both streams share one, its reading end is returned.
-#[cfg(unix)]
 fn outputs(command: &mut Command, streams: Streams) -> std::io::Result<Option<ChildStdout>> {
     if streams != Streams::Merged {
         command.stdout(ProcessStdio::piped()).stderr(ProcessStdio::piped());
@@ -29,13 +28,6 @@ fn outputs(command: &mut Command, streams: Streams) -> std::io::Result<Option<Ch
     let (reader, writer) = std::io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);
     ChildStdout::from_std(std::process::ChildStdout::from(std::os::fd::OwnedFd::from(reader))).map(Some)
-}
-
-/// Gives the command its pipes. One pipe for both isn't to be had here.
-#[cfg(not(unix))]
-fn outputs(command: &mut Command, _streams: Streams) -> std::io::Result<Option<ChildStdout>> {
-    command.stdout(ProcessStdio::piped()).stderr(ProcessStdio::piped());
-    Ok(None)
 }
 
 /// Runs commands with the caller's own rights.
@@ -86,7 +78,6 @@ pub(crate) fn spawn(
         Stdin::Null => ProcessStdio::null(),
         Stdin::Bytes(_) => ProcessStdio::piped(),
     });
-    #[cfg(unix)]
     command.process_group(0);
     let spilling = request.spill.as_ref().map(Spilling::begin).transpose()?;
     let mut child = match command.spawn() {
@@ -157,7 +148,6 @@ struct Group(Option<u32>);
 
 impl Group {
     fn kill(&self) {
-        #[cfg(unix)]
         if let Some(pid) = self.0.and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
             // Fails only where the group is gone already, which is what is wanted.
             rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).ok();
@@ -253,16 +243,10 @@ async fn until(when: Option<tokio::time::Instant>) {
     }
 }
 
-#[cfg(unix)]
 fn outcome_of(status: std::process::ExitStatus) -> Outcome {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
         (Some(code), _) => Outcome::Exited(code),
         (None, signal) => Outcome::Signaled(signal.unwrap_or(0)),
     }
-}
-
-#[cfg(not(unix))]
-fn outcome_of(status: std::process::ExitStatus) -> Outcome {
-    Outcome::Exited(status.code().unwrap_or(-1))
 }

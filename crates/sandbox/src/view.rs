@@ -40,7 +40,6 @@ impl View {
         fs::symlink_metadata(self.at(path))
     }
 
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) fn is_dir(&self, path: &Path) -> bool {
         self.look(path).is_ok_and(|found| found.is_dir())
     }

@@ -22,7 +22,7 @@ pub struct ContainerConfig {
     /// Processors that the commands of one container may use together.
     pub cpus: Option<f64>,
     /// How the project's image is made, once the user trusts it.
-    #[cfg(target_os = "linux")]
+    #[cfg(feature = "containers")]
     pub recipe: Option<Box<journeyman_sandbox::Recipe>>,
 }
 
@@ -73,7 +73,7 @@ impl ContainerConfig {
                 .and_then(Value::as_bool)
                 .unwrap_or_default(),
             cpus,
-            #[cfg(target_os = "linux")]
+            #[cfg(feature = "containers")]
             recipe: None,
         })
     }

@@ -70,7 +70,7 @@ pub struct Key {
 }
 
 const WIRES: &[&str] = &["anthropic", "responses", "chat", "gemini"];
-const SANDBOXES: &[&str] = &["namespaces", "bubblewrap", "container", "landlock", "seatbelt", "none"];
+const SANDBOXES: &[&str] = &["namespaces", "bubblewrap", "container", "landlock", "none"];
 const EFFORTS: &[&str] = &["low", "medium", "high"];
 
 const fn key(
@@ -271,7 +271,7 @@ pub const KEYS: &[Key] = &[
         Kind::List,
         ProjectMay::Nothing,
         None,
-        "weaker sandboxes that may run commands (container, landlock, seatbelt, none); \"none\" runs them with your rights",
+        "weaker sandboxes that may run commands (container, landlock, none); \"none\" runs them with your rights",
     ),
     key(
         "sandbox.prefer",

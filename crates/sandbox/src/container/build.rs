@@ -5,7 +5,8 @@ use futures_util::StreamExt as _;
 
 use super::client::{Daemon, setup, shown, status};
 use super::recipe::{Build, Make, Recipe};
-use super::{Progress, image};
+use super::image;
+use crate::Progress;
 use crate::SandboxError;
 
 /// The images' name; the tag is a digest.
@@ -36,7 +37,7 @@ pub(super) async fn ensure(
     }
     let tell = |line: &str| {
         if let Some(progress) = progress {
-            progress.tell(line);
+            progress.show(line);
         }
     };
     tell(&format!("building the image that {} describes", recipe.file()));

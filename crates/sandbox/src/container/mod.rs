@@ -22,7 +22,6 @@ mod tree;
 mod warm;
 mod watch;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -62,7 +61,7 @@ pub struct ContainerSettings {
     /// Processors that the commands of one container may use together; by default all.
     pub cpus: Option<f64>,
     /// Told what is going on while an image is built, a line at a time.
-    pub progress: Option<Progress>,
+    pub progress: Option<crate::Progress>,
 }
 
 /// Which image commands run in. It needs `/bin/sh`, `ls` and `cat`.
@@ -76,28 +75,6 @@ pub enum ContainerImage {
     /// One that is built as the project says. Building runs the project's code, with the network and the rights of a
     /// build: only where the user trusts this version of it ([`Recipe::digest`]).
     Built(Box<Recipe>),
-}
-
-/// Whom lines of progress are told to.
-#[derive(Clone)]
-pub struct Progress(Arc<dyn Fn(&str) + Send + Sync>);
-
-impl Progress {
-    /// Calls `tell` with each line, cleaned and short.
-    #[must_use]
-    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
-    }
-
-    fn tell(&self, line: &str) {
-        (self.0)(line);
-    }
-}
-
-impl fmt::Debug for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Progress")
-    }
 }
 
 /// The back-end, with what it keeps between commands. Dropped, its containers end.

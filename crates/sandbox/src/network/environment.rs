@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// Where the proxy is on the sandbox's own loopback: the usual port of one.
-#[cfg(target_os = "linux")]
 pub(crate) const PROXY_PORT: u16 = 3128;
 
 const PROXY: &str = "http://127.0.0.1:3128";

@@ -26,24 +26,20 @@ pub trait Outside: fmt::Debug + Send + Sync {
 
 /// Names that are resolved at once for one command. The system's resolver can't be stopped and takes a thread, which
 /// mustn't be one of those that the caller's files are read on.
-#[cfg(target_os = "linux")]
 const RESOLVERS: usize = 8;
 
 /// The system's.
-#[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(super) struct System {
     turns: std::sync::Arc<tokio::sync::Semaphore>,
 }
 
-#[cfg(target_os = "linux")]
 impl System {
     pub(super) fn new() -> Self {
         Self { turns: std::sync::Arc::new(tokio::sync::Semaphore::new(RESOLVERS)) }
     }
 }
 
-#[cfg(target_os = "linux")]
 impl Outside for System {
     fn resolve<'a>(&'a self, host: &'a str) -> Reaching<'a, Vec<IpAddr>> {
         use std::net::ToSocketAddrs as _;

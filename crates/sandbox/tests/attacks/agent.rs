@@ -75,14 +75,14 @@ fn request(order: &Order, sandbox: &Sandbox) -> Result<Request, SandboxError> {
 }
 
 fn settings(order: &Order) -> SandboxSettings {
-    #[cfg_attr(not(feature = "container"), allow(unused_mut))]
+    #[cfg_attr(not(feature = "containers"), allow(unused_mut))]
     let mut settings = SandboxSettings {
         allow: vec![order.tier],
         cache: Some(order.cache.clone()),
         allow_root: true,
         ..SandboxSettings::default()
     };
-    #[cfg(feature = "container")]
+    #[cfg(feature = "containers")]
     {
         use journeyman_sandbox::{ContainerImage, ContainerSettings};
         settings.container = order.service.clone().map(|(socket, image)| ContainerSettings {

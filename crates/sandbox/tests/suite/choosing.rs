@@ -65,7 +65,6 @@ fn nothing_is_weakened_silently() {
         (&[][..], SandboxNeeds::NONE, "no back-end"),
         (&[SandboxTier::Unconfined], SandboxNeeds::ALL, "confined writes"),
         (&[SandboxTier::Landlock], SandboxNeeds::ALL, "protected paths"),
-        (&[SandboxTier::Seatbelt], SandboxNeeds::NONE, "no back-end"),
     ] {
         let error = ran(with(allow), needs).unwrap_err();
         let unavailable = matches!(error, SandboxError::Unavailable { .. });
