@@ -15,11 +15,11 @@ pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// One way to run commands.
 pub(crate) trait Backend: fmt::Debug + Send + Sync {
-    /// Which tier it is.
+    /// Returns the back-end's tier.
     fn tier(&self) -> SandboxTier;
 
-    /// What it enforces here, seen by running the real thing and trying to get out of it. Asked again only after it
-    /// failed.
+    /// Returns what the back-end enforces here, found by running it and trying to escape from it.
+    /// Called again only after a failure.
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>>;
 
     /// Starts a command. `enforcement` is what [`probe`](Self::probe) said, adapted to the request's network; it meets

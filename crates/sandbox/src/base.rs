@@ -1,4 +1,4 @@
-//! What stands at the project's root for a command, where that isn't what the host has there.
+//! The tree that a command finds at the project's root in place of the host's.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ pub enum Base {
         /// can't be had it is read-only. Left out are those that the copy has itself, whose parent it doesn't
         /// have, or that a link stands for. The real ones are never changed.
         caches: Vec<RelPath>,
-        /// Where these layers lie: on the file system of the copy, outside of it and of the real root, and nobody
-        /// else's. It is made if it isn't there.
+        /// The directory of these layers: on the file system of the copy, outside of the copy and
+        /// of the real root, and used by nobody else. It is made if it doesn't exist.
         layers: PathBuf,
     },
     /// A mount in namespaces of its own.
@@ -33,9 +33,9 @@ pub enum Base {
 /// was killed, the kernel takes the mounts down; what was changed stays in the upper layer.
 #[derive(Debug)]
 pub struct Mounted {
-    /// Where the tree is in the namespace, without links.
+    /// The path of the tree in the namespace, without links.
     pub(crate) path: PathBuf,
-    /// What it is made of, which commands mustn't see by another name.
+    /// The directories that the tree is made of, which commands mustn't reach by another name.
     pub(crate) layers: Vec<PathBuf>,
     pub(crate) root: OwnedFd,
     pub(crate) user: OwnedFd,
@@ -60,13 +60,13 @@ impl Mounted {
     }
 }
 
-/// What an overlay is made of. All three are absolute; upper and work lie on one file system, empty at first, and
-/// belong to nobody else.
+/// The directories of an overlay. All three are absolute. The upper and the work directory lie on
+/// one file system, are empty at first, and belong to nobody else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlayPlan {
-    /// What is read where nothing was changed. It is never written.
+    /// The directory that unchanged files are read from. It is never written.
     pub lower: PathBuf,
-    /// Where changes go.
+    /// The directory that takes changes.
     pub upper: PathBuf,
     /// The kernel's own directory beside it.
     pub work: PathBuf,

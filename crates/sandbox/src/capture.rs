@@ -1,4 +1,4 @@
-//! What is kept of a command's output: its head and its tail.
+//! The head and the tail of a command's output, kept in bounded memory.
 
 use std::collections::VecDeque;
 
@@ -11,14 +11,15 @@ use crate::spill::Spilling;
 
 /// Beyond this many times the kept size a command is flooding, and is stopped: `yes` writes 1 GB a second.
 const FLOOD_FACTOR: u64 = 64;
-/// How far a cut may move to fall on a line's end. Longer lines are cut within.
+/// Maximum distance in bytes that a cut moves to fall on the end of a line. Longer lines are cut
+/// within.
 const CUT_SLACK: usize = 1024;
 /// Chunks waiting for a slow reader; with [`READ_BYTES`] each it bounds what a reader who never comes costs.
 const LIVE_CHUNKS: usize = 8;
 /// One read. A pipe holds 64 KiB by default, but most output comes in small pieces.
 pub(crate) const READ_BYTES: usize = 32 * 1024;
 
-/// Which of the two streams.
+/// One of a command's two output streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -30,16 +31,16 @@ pub enum Stream {
 /// A piece of output as it came, for live display. Not cleaned: see [`clean`](crate::clean).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputChunk {
-    /// Where it was written.
+    /// The stream that the piece was written to.
     pub stream: Stream,
-    /// How many bytes of output, of both streams together, came before it: more than were seen where pieces were
-    /// missed.
+    /// The bytes of output, of both streams together, before this piece: more than were seen where
+    /// pieces were missed.
     pub at: u64,
     /// The raw bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What was kept of one stream.
+/// The kept output of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Captured {
     /// Cleaned text; where the middle was dropped, a line says how much.
@@ -167,7 +168,8 @@ impl Collector {
         self.spilling = spilling;
     }
 
-    /// How much is in that file, and what ended it before it should. Its last word: what comes later isn't in it.
+    /// Returns the bytes in that file, and the reason if it ended early. Output that comes after
+    /// this call isn't in the file.
     pub(crate) fn spilled(&mut self) -> (Option<u64>, Option<Denial>) {
         match self.spilling.take().map(Spilling::finish) {
             Some((bytes, trouble)) => (Some(bytes), trouble),
@@ -204,12 +206,12 @@ impl Collector {
         }
     }
 
-    /// Whether pieces may be taken without waiting for [`room`](Self::room) before each.
+    /// Returns true if pieces may be taken without waiting for [`room`](Self::room) before each.
     pub(crate) fn is_hasty(&self) -> bool {
         !self.patient
     }
 
-    /// Whether the command wrote so much that it is to be stopped.
+    /// Returns true if the command wrote so much that it must be stopped.
     pub(crate) fn is_flooded(&self) -> bool {
         self.combined.total > self.flood || self.exact.as_ref().is_some_and(|(kept, most)| kept.len() > *most)
     }

@@ -1,6 +1,6 @@
 //! Output of a command made safe to show to a person and to a model.
 
-/// Where the cleaner is within an escape sequence.
+/// The cleaner's position within an escape sequence.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Text,
@@ -56,11 +56,11 @@ pub fn clean(bytes: &[u8]) -> String {
 
 struct Cleaner {
     out: String,
-    /// Where the current line begins in `out`.
+    /// The start of the current line in `out`.
     line: usize,
     /// A carriage return was seen and nothing after it yet.
     returned: bool,
-    /// How many backspaces, likewise.
+    /// The number of backspaces, likewise.
     back: usize,
     /// Of a control sequence that has one number or none as its parameter; `None` if it has anything else.
     number: Option<u16>,

@@ -94,7 +94,7 @@ fn blank(text: &[u8]) -> Option<Vec<u8>> {
     found.then_some(out)
 }
 
-/// Where in a line the value of a key that is named for a secret begins.
+/// Returns the start in a line of the value of a key that is named for a secret.
 fn secret_value(line: &[u8]) -> Option<usize> {
     let lower = line.to_ascii_lowercase();
     SECRET_KEYS.iter().find_map(|key| {

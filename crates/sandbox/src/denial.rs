@@ -1,4 +1,4 @@
-//! What the sandbox kept a command from doing, as far as that can be told.
+//! Actions that the sandbox denied a command, as far as they can be known.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ mod read;
 
 pub(crate) use read::denials;
 
-/// What was denied.
+/// The kind of a denied action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DenialKind {
     /// A connection.
@@ -28,11 +28,12 @@ pub enum DenialKind {
 pub struct Denial {
     /// Of which kind.
     pub kind: DenialKind,
-    /// What it was: a host and port, a path, a limit. Cleaned, and short.
+    /// The target of the action: a host and port, a path, a limit. Cleaned, and short.
     pub what: String,
-    /// Whether the sandbox itself saw it. What was only read from the command's output may have other reasons.
+    /// True if the sandbox itself saw the denial. A denial that was only read from the command's
+    /// output may have other reasons.
     pub certain: bool,
-    /// What the command's author may do about it, in one line.
+    /// Advice for the command's author, in one line.
     pub hint: String,
 }
 

@@ -1,17 +1,17 @@
-//! Why a command wasn't run, or can't be waited for.
+//! Errors of starting a command, or of waiting for it.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a command did not run, or why nothing can be said of how it ended.
+/// The reason why a command did not run, or why its end is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// No allowed back-end works on this machine.
     #[error("commands can't be confined here: {reason}. {fix}")]
     Unavailable {
-        /// What was tried and what the kernel said.
+        /// The attempt and the kernel's error.
         reason: String,
-        /// What the user can do.
+        /// Advice for the user.
         fix: String,
     },
     /// The back-end runs, but something got out of it.
@@ -20,7 +20,7 @@ pub enum SandboxError {
     /// The request needs more than is enforced.
     #[error("refused: {need} is needed, and the {tier} back-end doesn't give that")]
     Unmet {
-        /// What is missing.
+        /// The missing guarantee.
         need: &'static str,
         /// The back-end in use.
         tier: String,
@@ -31,11 +31,11 @@ pub enum SandboxError {
     /// A path of the request is missing or unusable.
     #[error("{what} «{}»: {source}", path.display())]
     Path {
-        /// Which part of the request it is.
+        /// The part of the request.
         what: &'static str,
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -59,16 +59,16 @@ pub enum SandboxError {
     Start {
         /// The program.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
     /// Talking to the process failed.
     #[error("{what}: {source}; the command was killed")]
     Supervise {
-        /// What was being done.
+        /// The step that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -1,4 +1,4 @@
-//! Which hosts a command may reach, where it may reach any, and the proxy that lets it.
+//! The hosts that a command may reach, and the proxy that leads to them.
 //!
 //! A command whose network is [`Network::Filtered`] has a loopback and nothing else. On it is a listener that was made
 //! inside and handed out, before the command began, to the program that runs the sandbox, which serves it as a proxy
@@ -28,7 +28,7 @@ pub(crate) use proxy::{Proxy, Serving};
 /// The longest name that DNS has.
 const MAX_NAME: usize = 253;
 
-/// Which network the command sees.
+/// The network that the command sees.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Network {
     /// A loopback of its own and nothing else.
@@ -40,7 +40,7 @@ pub enum Network {
     Host,
 }
 
-/// What a proxy lets through.
+/// The rules of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NetworkRules {
     /// The hosts.
@@ -57,18 +57,19 @@ pub struct HostPattern {
     below: bool,
 }
 
-/// Why a text is no [`HostPattern`].
+/// The reason why a text is no [`HostPattern`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("«{given}» names no host: {why}")]
 pub struct HostPatternError {
     /// The text.
     pub given: String,
-    /// What is wrong with it.
+    /// The fault.
     pub why: &'static str,
 }
 
 impl HostPattern {
-    /// Whether a host's name is meant. Letter case and one dot at the end don't count.
+    /// Returns true if the pattern matches a host's name. Letter case and one dot at the end don't
+    /// count.
     #[must_use]
     pub fn matches(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
@@ -125,22 +126,22 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// What a command asked the proxy for, once or several times in the same way.
+/// A connection that a command asked the proxy for, once or several times in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     /// The host as asked for, cleaned and cut; «(others)» stands for those beyond the first 256.
     pub host: String,
     /// The port; 0 where none was understood.
     pub port: u16,
-    /// How many connections.
+    /// The number of connections.
     pub times: u64,
     /// Bytes that were handed on from the command to the host, all of them together.
     pub sent: u64,
     /// Bytes that were handed on from the host to the command.
     pub received: u64,
-    /// Why it wasn't let through, where it wasn't.
+    /// The reason of a denial.
     pub denied: Option<String>,
-    /// Why it came to nothing, where it was let through.
+    /// The reason of a failure after the connection was allowed.
     pub failed: Option<String>,
 }
 

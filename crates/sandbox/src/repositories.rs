@@ -18,7 +18,7 @@ use crate::view::View;
 /// A `.git` file is one line with a path, which has at most 4,095 bytes.
 const MAX_POINTER: u64 = 8 * 1024;
 
-/// What a `.git` entry is.
+/// The kind of a `.git` entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Identity {
     /// A directory, by device and inode: a name alone may stand for another one now.
@@ -33,9 +33,9 @@ enum Identity {
 /// The `.git` entries of a project before a command.
 #[derive(Debug, Clone)]
 pub struct Repositories {
-    /// Where this process finds the files.
+    /// The directory where this process finds the files.
     reach: PathBuf,
-    /// Where commands do.
+    /// The directory where commands find them.
     root: PathBuf,
     found: BTreeMap<RelPath, Identity>,
 }
@@ -53,9 +53,9 @@ impl Repositories {
         Self { reach: reach.to_owned(), root: root.to_owned(), found: found.collect() }
     }
 
-    /// What must be read-only for a command that may write: the entries, and the directories beneath the root
-    /// that they point to. Links are left out, because they can't be mounted over; [`Repositories::planted`]
-    /// sees when one was replaced.
+    /// Returns the paths that must be read-only for a command that may write: the entries, and the
+    /// directories beneath the root that they point to. Links are left out, because they can't be
+    /// mounted over; [`Repositories::planted`] notices when one was replaced.
     #[must_use]
     pub fn protected(&self) -> Vec<RelPath> {
         let mut all = Vec::with_capacity(self.found.len());
@@ -141,7 +141,7 @@ fn identity(path: &Path) -> Identity {
     read().map_or(Identity::Unknown, Identity::Pointer)
 }
 
-/// Where a `.git` file points.
+/// Returns the path that a `.git` file points to.
 fn pointed(text: &[u8]) -> Option<&Path> {
     let text = text.strip_prefix(b"gitdir:")?.trim_ascii();
     path_of(text)
@@ -156,7 +156,8 @@ fn relative(path: &Path) -> Option<RelPath> {
     RelPath::parse(path.as_os_str().as_encoded_bytes()).ok()
 }
 
-/// Whether no directory on the way is a link: the sandbox refuses to protect what lies beyond one.
+/// Returns true if no directory on the way is a link: the sandbox refuses to protect files beyond
+/// one.
 fn is_reached_plainly(root: &Path, path: &RelPath) -> bool {
     let mut above = path.parent();
     while let Some(directory) = above {

@@ -1,4 +1,4 @@
-//! What to run, and within which bounds.
+//! A command to run, and its bounds.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -21,10 +21,10 @@ const DEFAULT_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 const DEFAULT_OPEN_FILES: u64 = 4096;
 /// `/tmp`, `/dev/shm`, the private home and the throw-away layers together; it is memory.
 const DEFAULT_SCRATCH_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-/// What `PATH` is when nobody said more.
+/// The default of `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Whether the command may change the project.
+/// The command's access to the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteMode {
     /// The root is read-only.
@@ -33,7 +33,7 @@ pub enum WriteMode {
     Direct,
 }
 
-/// What the command reads from its standard input. It is never a terminal.
+/// The command's standard input. It is never a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stdin {
     /// `/dev/null`.
@@ -42,7 +42,7 @@ pub enum Stdin {
     Bytes(Vec<u8>),
 }
 
-/// How a command's standard output and standard error come back.
+/// The treatment of standard output and standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Streams {
     /// Each through a pipe of its own. Their order among each other is only about right.
@@ -66,7 +66,7 @@ pub enum Streams {
     },
 }
 
-/// Whether a command waits for whoever reads its output live.
+/// The treatment of a slow reader of live output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Live {
     /// It doesn't: a reader who lags misses pieces.
@@ -81,7 +81,7 @@ pub enum Live {
 pub struct Spill {
     /// Made anew; it must not be there. Never a path that the command sees.
     pub path: PathBuf,
-    /// Where it ends; what comes after is only counted.
+    /// Maximum bytes of the file; output beyond it is only counted.
     pub bytes: u64,
 }
 
@@ -141,15 +141,15 @@ impl Default for Limits {
 pub struct Request {
     /// Program and arguments. Without a `/`, the program is looked up in `PATH` of `env`, inside the sandbox.
     pub argv: Vec<OsString>,
-    /// Where it starts: beneath the root or a listed path.
+    /// The working directory: beneath the root or a listed path.
     pub cwd: PathBuf,
     /// The exact environment; nothing is inherited. `HOME`, if set, becomes a private empty directory.
     pub env: BTreeMap<OsString, OsString>,
     /// The project. Refused: `/`, a system directory, the home directory or one above it.
     pub root: PathBuf,
-    /// What is at the root inside, where that isn't what the host has there.
+    /// The tree at the root inside, in place of the host's.
     pub base: Option<Base>,
-    /// Whether the root is writable.
+    /// The access to the root.
     pub write: WriteMode,
     /// Further paths, readable.
     pub read_only: Vec<PathBuf>,
@@ -169,17 +169,17 @@ pub struct Request {
     pub masked: Vec<PathBuf>,
     /// Standard input.
     pub stdin: Stdin,
-    /// How output comes back.
+    /// The treatment of the output streams.
     pub streams: Streams,
-    /// Whether it waits for whoever reads its output live.
+    /// The treatment of a slow reader of live output.
     pub live: Live,
-    /// Where all of the output goes besides.
+    /// The file that takes all of the output besides.
     pub spill: Option<Spill>,
     /// The network.
     pub network: Network,
     /// Bounds.
     pub limits: Limits,
-    /// What must be enforced for the command to run at all.
+    /// The guarantees without which the command doesn't run.
     pub needs: SandboxNeeds,
     /// A file that is locked (`flock`, shared) for as long as any process of the command lives, also when this
     /// program is killed: whoever gets it exclusively knows that the command is gone. Where the file isn't there

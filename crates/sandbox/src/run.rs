@@ -10,10 +10,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::capture::{Captured, OutputChunk};
 use crate::{Connection, Denial, SandboxError};
 
-/// Why a command didn't run where no process could be started for it.
+/// The reason why a command didn't run when no process could be made for it.
 pub(crate) const TOO_MANY_PROCESSES: &str = "starting the command: more processes than it may have at once";
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// By itself, with this code.
@@ -37,7 +37,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What it was killed for, where that was a limit other than wall time: completes «killed for …».
+    /// Returns the limit, other than wall time, that the command was killed for: it completes
+    /// "killed for …".
     #[must_use]
     pub fn excess(&self) -> Option<&'static str> {
         match self {
@@ -52,7 +53,8 @@ impl Outcome {
     }
 }
 
-/// What a command used, its whole tree together as far as the system counts it.
+/// The resources that a command used, its whole process tree together as far as the system counts
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResourceUsage {
     /// Processor time in user mode.
@@ -66,7 +68,7 @@ pub struct ResourceUsage {
 /// A finished command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completed {
-    /// How it ended.
+    /// The command's end.
     pub outcome: Outcome,
     /// Standard output.
     pub stdout: Captured,
@@ -76,17 +78,18 @@ pub struct Completed {
     pub combined: Captured,
     /// Standard output as it was written, with [`Streams::Exact`](crate::Streams::Exact); else empty.
     pub exact: Vec<u8>,
-    /// How many bytes of output are in the [`Spill`](crate::Spill) file, where one was asked for.
+    /// The bytes of output in the [`Spill`](crate::Spill) file, where the request has one.
     pub spilled: Option<u64>,
-    /// What the sandbox kept it from, as far as that can be told; a bounded number.
+    /// The actions that the sandbox denied, as far as they can be known; a bounded number.
     pub denials: Vec<Denial>,
-    /// What it asked the proxy for, with [`Network::Filtered`](crate::Network::Filtered); a bounded number.
+    /// The connections asked of the proxy, with [`Network::Filtered`](crate::Network::Filtered); a
+    /// bounded number.
     pub connections: Vec<Connection>,
     /// Wall time from the request to the end of the last process.
     pub duration: Duration,
-    /// What it used.
+    /// The resources used.
     pub usage: ResourceUsage,
-    /// What was enforced while it ran.
+    /// The guarantees that held while the command ran.
     pub enforcement: Enforcement,
 }
 

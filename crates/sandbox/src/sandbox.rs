@@ -15,7 +15,7 @@ use crate::trial::Trial;
 use crate::unconfined::Unconfined;
 use crate::{Mounted, Outside, OverlayPlan, SandboxError};
 
-/// How a [`Sandbox`] may run commands.
+/// The settings of a [`Sandbox`].
 #[derive(Debug, Clone)]
 pub struct SandboxSettings {
     /// Back-ends that may be used, in this order: for each command the first that works and meets the command's needs.
@@ -27,19 +27,20 @@ pub struct SandboxSettings {
     /// A file, outside any project, where the result of the test is kept until the next boot, so that a
     /// new process needn't repeat it.
     pub cache: Option<PathBuf>,
-    /// Whether back-ends other than [`SandboxTier::Namespaces`] may run commands while this program is root.
+    /// True if back-ends other than [`SandboxTier::Namespaces`] may run commands while this program
+    /// is root.
     pub allow_root: bool,
-    /// How containers are made, for [`SandboxTier::Container`].
+    /// The settings of containers, for [`SandboxTier::Container`].
     #[cfg(feature = "containers")]
     pub container: Option<crate::ContainerSettings>,
     /// Directories where programs of the system are looked for, such as `bwrap`. What others than root or this user can
     /// change there isn't used.
     pub programs: Vec<PathBuf>,
-    /// How the proxy of a command with [`Network::Filtered`] reaches the world; by the system's means by default.
+    /// The way out of the proxy of a command with [`Network::Filtered`]; the system's by default.
     pub outside: Option<Arc<dyn Outside>>,
 }
 
-/// Where distributions put `bwrap`.
+/// The directories where distributions put `bwrap`.
 const PROGRAMS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
 
 impl Default for SandboxSettings {
@@ -88,7 +89,7 @@ impl Slot {
     }
 }
 
-/// Whether this program runs as root.
+/// Returns true if this program runs as root.
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -102,9 +103,10 @@ impl Sandbox {
         Self { settings, slots }
     }
 
-    /// What is enforced for commands with these needs, as seen by running the back-end that would take them and trying
-    /// to get out of it; where none meets them, that of the first that works. Repeated only after a failure; a success
-    /// is remembered, and kept in [`SandboxSettings::cache`].
+    /// Returns what is enforced for commands with these needs, found by running the back-end that
+    /// would take them and trying to escape from it. Where no back-end meets the needs, the result
+    /// is that of the first that works. The test is repeated only after a failure; a success is
+    /// remembered, and kept in [`SandboxSettings::cache`].
     ///
     /// # Errors
     /// [`SandboxError::Unavailable`] when no allowed back-end works, with the reason and what helps;
@@ -187,8 +189,9 @@ impl Sandbox {
         })
     }
 
-    /// Whether overlays can be mounted whose layers lie in this directory's file system: one is, and is written to.
-    /// Costs what [`mount`](Self::mount) does, and leaves nothing behind.
+    /// Checks that overlays can be mounted whose layers lie in this directory's file system, by
+    /// mounting one and writing to it. Costs as much as [`mount`](Self::mount), and leaves nothing
+    /// behind.
     ///
     /// # Errors
     /// As [`mount`](Self::mount); [`SandboxError::Path`] where nothing can be made in the directory.
@@ -221,7 +224,8 @@ impl Sandbox {
     }
 }
 
-/// Why no back-end was chosen: what the strongest says of itself, and the first that works at all.
+/// The reason why no back-end was chosen: the error of the strongest, and the first that works at
+/// all.
 struct Trouble {
     error: SandboxError,
     works: Option<Enforcement>,
@@ -255,7 +259,7 @@ fn named(tier: SandboxTier, error: SandboxError) -> SandboxError {
     }
 }
 
-/// What of it holds on this network.
+/// Returns the guarantees that hold on this network.
 fn on_network(mut enforcement: Enforcement, network: &Network) -> Enforcement {
     if *network == Network::Host && enforcement.network_off {
         enforcement.network_off = false;

@@ -1,4 +1,4 @@
-//! Which of the host's toolchains a command must see, and the environment that goes with them.
+//! The host's toolchains that a command must see, and their environment.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ pub struct HostEnvironment {
     pub home: Option<PathBuf>,
 }
 
-/// What [`Request::with_toolchains`](crate::Request::with_toolchains) adds.
+/// The additions of [`Request::with_toolchains`](crate::Request::with_toolchains).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Toolchains {
     /// Directories to mount read-only.
@@ -262,8 +262,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a directory may be shown at all: absolute, existing, outside the project, and not so high up
-    /// that it would show the home directory.
+    /// Returns true if a directory may be shown at all: absolute, existing, outside the project,
+    /// and not so high up that it would show the home directory.
     fn may_show(&self, directory: &Path) -> bool {
         directory.is_absolute()
             && directory.is_dir()
@@ -299,7 +299,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether `directory` is `home` or above it, by name or in truth.
+/// Returns true if `directory` is `home` or above it, by name or after resolving links.
 pub(crate) fn is_above(directory: &Path, home: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     home.starts_with(directory) || real(home).starts_with(real(directory))

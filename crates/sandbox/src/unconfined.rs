@@ -16,7 +16,8 @@ use crate::run::{Completed, Outcome, ResourceUsage, Running};
 use crate::spill::Spilling;
 use crate::{Base, Limits, SandboxError};
 
-/// How long output is awaited once the command ended: a background process may hold its pipes for ever.
+/// Maximum wait for output after the command's end: a background process may hold the pipes for
+/// ever.
 const LINGER: Duration = Duration::from_millis(250);
 
 /// Gives the command its pipes; where both streams share one, its reading end is returned.
@@ -106,7 +107,7 @@ pub(crate) fn spawn(
     Ok(Running::watch(live, stop, watcher))
 }
 
-/// Where the command starts: in a copy, if there is one.
+/// Returns the command's working directory: in a copy, if there is one.
 fn directory(request: &Request) -> Result<PathBuf, SandboxError> {
     let copy = match &request.base {
         None => return Ok(request.cwd.clone()),

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 /// The kernel's own bound on symbolic links in one path.
 const MAX_LINKS: usize = 40;
 
-/// Where to look for what is, for a command, at a path.
+/// The host's path of a path that a command sees.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct View {
     /// The root, without links, and where its files are. Nothing but absolute names of the latter may be used:
@@ -35,7 +35,7 @@ impl View {
         }
     }
 
-    /// What is at a path, links not followed.
+    /// Returns the metadata at a path; links are not followed.
     pub(crate) fn look(&self, path: &Path) -> io::Result<fs::Metadata> {
         fs::symlink_metadata(self.at(path))
     }

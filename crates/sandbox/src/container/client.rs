@@ -11,7 +11,8 @@ use bollard::{API_DEFAULT_VERSION, Docker};
 use super::ContainerSettings;
 use crate::SandboxError;
 
-/// How long the daemon may take to begin an answer. Starting a container on a busy machine takes seconds.
+/// Maximum seconds until the daemon begins an answer. Starting a container on a busy machine takes
+/// seconds.
 const ANSWER_SECONDS: u64 = 60;
 /// Bytes of a daemon's message that are shown.
 const MESSAGE_BYTES: usize = 600;
@@ -27,7 +28,7 @@ pub(super) struct Daemon {
     pub(super) podman: bool,
     /// It runs without root's rights: its root is the user who started it.
     pub(super) rootless: bool,
-    /// What it calls itself.
+    /// The name that the daemon gives itself.
     pub(super) name: String,
     /// Its cgroups have limits for memory and for processes.
     pub(super) bounds: bool,
@@ -94,7 +95,8 @@ fn unreachable(socket: &Path, error: &ApiError) -> SandboxError {
     }
 }
 
-/// What went wrong, short and harmless to show: a daemon quotes what the image and the project say.
+/// Returns the reason of a failure, short and harmless to show: a daemon quotes the image and the
+/// project.
 pub(super) fn message(error: &ApiError) -> String {
     let text = match error {
         ApiError::DockerResponseServerError { message, .. } => message.clone(),

@@ -1,4 +1,4 @@
-//! What the kernel counts of a container's processes, read where it says so.
+//! The kernel's counters of a container's processes.
 //!
 //! The daemon would tell it, too, but about once a second.
 
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the control groups are, on every Linux.
+/// The directory of control groups, on every Linux.
 const GROUPS: &str = "/sys/fs/cgroup";
 
 /// The files of one container. Each is missing where the kernel or the way in which it is set up has none.
@@ -18,14 +18,14 @@ pub(super) struct Counters {
     exhausted: Option<PathBuf>,
 }
 
-/// What was used since the container was made.
+/// The resources used since the container was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Used {
     pub(super) user: Duration,
     pub(super) system: Duration,
     /// The most memory at once, in bytes.
     pub(super) peak: u64,
-    /// How often a process was killed because memory ran out.
+    /// The number of processes killed because memory ran out.
     pub(super) exhausted: u64,
 }
 
@@ -72,7 +72,7 @@ impl Counters {
         found
     }
 
-    /// How many processes and threads there are, where that is counted.
+    /// Returns the number of processes and threads, where it is counted.
     pub(super) fn processes(&self) -> Option<u64> {
         fs::read_to_string(self.processes.as_ref()?).ok()?.trim().parse().ok()
     }

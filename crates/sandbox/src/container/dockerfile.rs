@@ -1,5 +1,5 @@
-//! Which images a Dockerfile starts from: a build fetches the ones that aren't there, and nothing is fetched without
-//! being asked for.
+//! The images that a Dockerfile starts from. A build fetches those that aren't on the machine, and
+//! nothing is fetched without being asked for.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use crate::request::Request;
 /// Variables that a runtime sets where nobody else does.
 const SET_BY_RUNTIME: [&str; 3] = ["PATH", "HOSTNAME", "TERM"];
 
-/// What matters about an image.
+/// The properties of an image that commands depend on.
 #[derive(Debug, Clone)]
 pub(super) struct Image {
     /// By content: a name may come to stand for another image.
@@ -20,7 +20,7 @@ pub(super) struct Image {
     pub(super) volumes: Vec<String>,
     /// Its own environment: name and value.
     env: Vec<(String, String)>,
-    /// Whether that counts where the request says nothing.
+    /// True if the image's environment holds where the request sets nothing.
     keep_env: bool,
 }
 

@@ -48,15 +48,15 @@ use warm::{Warm, remove};
 /// One read of a command's output.
 const READ: usize = crate::capture::READ_BYTES;
 
-/// How containers are made.
+/// The settings of containers.
 #[derive(Debug, Clone, Default)]
 pub struct ContainerSettings {
     /// The daemon's socket; by default `/var/run/docker.sock`, else the user's own of Docker or Podman.
     pub socket: Option<PathBuf>,
-    /// What commands run in.
+    /// The image that commands run in.
     pub image: ContainerImage,
-    /// Whether variables that the image sets hold where a request sets none, and the directories of its `PATH` after the
-    /// request's. Otherwise the environment is the request's and nothing else.
+    /// True if variables that the image sets hold where a request sets none, and the directories of
+    /// its `PATH` come after the request's. Otherwise the environment is the request's alone.
     pub image_environment: bool,
     /// Processors that the commands of one container may use together; by default all.
     pub cpus: Option<f64>,
@@ -64,7 +64,7 @@ pub struct ContainerSettings {
     pub progress: Option<crate::Progress>,
 }
 
-/// Which image commands run in. It needs `/bin/sh`, `ls` and `cat`.
+/// The image that commands run in. It needs `/bin/sh`, `ls` and `cat`.
 #[derive(Debug, Clone, Default)]
 pub enum ContainerImage {
     /// Nobody said.
@@ -184,7 +184,8 @@ impl Backend for Container {
     }
 }
 
-/// What is run. A runtime gives each stream a pipe of its own; a shell of the image's makes one of both.
+/// Returns the command to run. A runtime gives each stream a pipe of its own; a shell of the
+/// image's makes one of both.
 fn command(request: &Request) -> Result<Vec<String>, SandboxError> {
     if request.argv.first().is_none_or(|program| program.is_empty()) {
         return Err(SandboxError::Refused("the command is empty".to_owned()));

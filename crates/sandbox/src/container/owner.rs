@@ -1,4 +1,4 @@
-//! Whose a container is, and what becomes of those whose owner is gone.
+//! The owner of a container, and the removal of containers whose owner is gone.
 //!
 //! A container ends by itself when its owner does: its first process reads from a connection that the owner holds, and
 //! ends with it. What is swept here are the remains of a daemon that was killed at the wrong moment.
@@ -51,8 +51,9 @@ impl Owner {
         parts.next().is_none().then_some(owner)
     }
 
-    /// Whether this process can tell that the owner is gone. One in another namespace is left alone, and so is what
-    /// runs since before a boot: it is another machine's, which has this machine's socket.
+    /// Returns true if this process can tell that the owner is gone. Owners in another namespace
+    /// are left alone, and so are containers that run since before a boot: they belong to another
+    /// machine that has this machine's socket.
     fn is_gone(&self, running: bool) -> bool {
         if boot().as_ref() != Some(&self.boot) {
             return !running;

@@ -20,7 +20,7 @@ const NOBODY: u32 = 65_534;
 const SCRATCH: [(&str, u64); 2] = [("/tmp", 3), ("/var/tmp", 1)];
 const HOME_SHARE: u64 = 3;
 
-/// What is at a place inside.
+/// The contents of a path inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// The host's file or directory, told by device and inode besides, because a name may come to stand for another.
@@ -38,7 +38,7 @@ pub(super) struct Plan {
     pub(super) places: BTreeMap<String, Place>,
     /// User and group of commands.
     pub(super) owner: (u32, u32),
-    /// Whether there is a network at all.
+    /// True if there is a network.
     pub(super) network: bool,
     pub(super) shared_memory: u64,
     pub(super) processes: u64,
@@ -47,7 +47,7 @@ pub(super) struct Plan {
     pub(super) limits: Vec<(&'static str, u64)>,
 }
 
-/// Who runs commands: the agent's own user and group, and whether that is root.
+/// The user that runs commands: the agent's own user and group, and whether that is root.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Agent {
     pub(super) user: u32,
@@ -143,8 +143,8 @@ fn limits(request: &Request) -> Result<Vec<(&'static str, u64)>, SandboxError> {
     Ok(limits)
 }
 
-/// Whose commands they are. Root's run as the owner of the project, so that what they write is the owner's, never as
-/// root.
+/// Returns the user and group of commands. Root's commands run as the owner of the project, so that
+/// the owner owns what they write.
 fn owner(root: &Path, writable: bool, agent: Agent) -> Result<(u32, u32), SandboxError> {
     if agent.user != 0 {
         return Ok((agent.user, agent.group));
@@ -226,14 +226,14 @@ impl Places<'_> {
     }
 }
 
-/// Whether the host's files are at a path.
+/// Returns true if the host's files are at a path.
 fn shows(places: &BTreeMap<String, Place>, path: &Path) -> bool {
     let covers = path.ancestors().find_map(|above| places.get(above.to_str()?));
     matches!(covers, Some(Place::Bind { .. }))
 }
 
 impl Plan {
-    /// Whether a directory of the host's is there for a command, by its own name or another.
+    /// Returns true if a command sees a directory of the host's, by its own name or another.
     pub(super) fn shows(&self, path: &Path) -> bool {
         let by_source = |place: &Place| match place {
             Place::Bind { source, .. } => path.starts_with(source),

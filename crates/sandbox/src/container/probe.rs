@@ -1,4 +1,4 @@
-//! Whether containers hold here: one is made, and a script in it tries to get out.
+//! The test that containers hold here: a script in one tries to escape.
 
 use std::fs;
 use std::io;
@@ -20,8 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// `nobody`: whom the project belongs to where this program is root.
 const NOBODY: u32 = 65_534;
 
-/// What is tried. Each line that comes back is one way out, by its name in [`ESCAPES`]. What an image doesn't have
-/// (`unshare`, `nc`) can't be tried with it; the kernel's own word on privileges and interfaces is read besides.
+/// The attempts. Each line of output names an escape, as in [`ESCAPES`]. An attempt whose program
+/// the image lacks (`unshare`, `nc`) can't be made; the kernel's own report on privileges and
+/// interfaces is read besides.
 const TRY: &str = r#"P=$1 O=$2 PORT=$3 AGENT=$4 TOKEN=$5 SOCK=$6 NET=$7
 opens() { ( : >>"$1" ) 2>/dev/null; }
 read -r seen <"$P/token"; [ "$seen" = "$TOKEN" ] || echo unseen

@@ -1,4 +1,4 @@
-//! How a project says its image is made: a `devcontainer.json`, or a Dockerfile.
+//! A project's description of its image: a `devcontainer.json`, or a Dockerfile.
 //!
 //! All of it is hostile input until the user trusts it: it is opened beneath the root without following links, read
 //! within bounds, and nothing of it is quoted but names. What a build would be given is read once, here, so that what
@@ -24,12 +24,13 @@ const MAX_FILE: u64 = 256 * 1024;
 const MAX_ARGUMENTS: usize = 100;
 /// Bytes of a name or of an argument's value.
 const MAX_TEXT: usize = 4096;
-/// Where the specification looks for it, first wins.
+/// The paths that the specification names; the first that exists is used.
 const DEVCONTAINERS: [&str; 2] = [".devcontainer/devcontainer.json", ".devcontainer.json"];
-/// Where a Dockerfile usually is.
+/// The usual names of a Dockerfile.
 const DOCKERFILES: [&str; 2] = ["Dockerfile", "Containerfile"];
 
-/// What would run code outside of the image's build, or take away what confines it. An empty one says nothing.
+/// Keys that would run code outside of the image's build, or take away confinement. An empty value
+/// is ignored.
 const REFUSED: [(&str, &str); 14] = [
     ("features", "features are fetched from a registry and run as root"),
     ("dockerComposeFile", "several containers can't be made"),
@@ -47,7 +48,7 @@ const REFUSED: [(&str, &str); 14] = [
     ("workspaceMount", "the project is shown at its own path"),
 ];
 
-/// Which of a project's files says how its image is made.
+/// The file of a project that describes the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecipeSource {
     /// Its `devcontainer.json`.
@@ -57,10 +58,10 @@ pub enum RecipeSource {
     Dockerfile(Option<RelPath>),
 }
 
-/// How an image is made, whole: nothing is read from the project any more.
+/// A complete description of an image: nothing is read from the project any more.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Recipe {
-    /// Which file says so, for messages.
+    /// The file that it was read from, for messages.
     file: String,
     pub(super) make: Make,
 }
@@ -92,7 +93,7 @@ impl fmt::Debug for Recipe {
     }
 }
 
-/// Why a project doesn't say how its image is made, or not in a way that is followed.
+/// The reason why a project's description of its image can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
     /// There is none.
@@ -103,43 +104,44 @@ pub enum RecipeError {
         "{file} can't be read: {source}; it must be a file of the project's, not a link, of at most 256 KiB"
     )]
     Read {
-        /// Which one.
+        /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
     /// It isn't what it should be.
     #[error("{file} isn't understood: {problem}")]
     Invalid {
-        /// Which one.
+        /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
     /// It asks for what isn't done.
     #[error("{file} has «{key}», which isn't followed: {why}")]
     Refused {
-        /// Which one.
+        /// The file.
         file: String,
-        /// What of it.
+        /// The key or instruction.
         key: String,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
-    /// What the build would be given can't be.
+    /// A build's files can't be used.
     #[error("what {file} gives to the build: {source}")]
     Context {
-        /// Which one.
+        /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         #[source]
         source: TreeError,
     },
 }
 
 impl Recipe {
-    /// What trust in it is about, and by which its image is found again: changes with everything that it is made of.
+    /// Returns the digest that trust is bound to and that names the built image. It changes with
+    /// everything that the image is made of.
     #[must_use]
     pub fn digest(&self) -> ContentHash {
         // Lengths before texts: no two recipes have the same bytes.
@@ -168,13 +170,13 @@ impl Recipe {
         ContentHash::of(&all)
     }
 
-    /// Which of the project's files it was read from, relative to the root.
+    /// Returns the project's file that the description was read from, relative to the root.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Whether something of the project's runs to make it.
+    /// Returns true if making the image runs code of the project's.
     #[must_use]
     pub fn is_built(&self) -> bool {
         matches!(self.make, Make::Built(_))
@@ -301,7 +303,7 @@ fn devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Recipe, 
     }
 }
 
-/// Whether a key asks for anything.
+/// Returns true if a key's value has an effect.
 fn says_something(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,

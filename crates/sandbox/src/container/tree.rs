@@ -1,4 +1,4 @@
-//! What a build is given: the files of a directory as a tar archive, but for those that are left out.
+//! The files of a directory as a tar archive for a build, without those that are ignored.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -26,7 +26,7 @@ const NEVER_BEGINNING: &str = ".env.";
 
 const BLOCK: usize = 512;
 
-/// Why a build can't be given a directory.
+/// The reason why a directory can't be given to a build.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// Something of it can't be read.
@@ -34,7 +34,7 @@ pub enum TreeError {
     Read {
         /// What.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -29,19 +29,21 @@ use super::plan::{Place, Plan};
 use super::seccomp;
 use crate::SandboxError;
 
-/// Who the first process is: nobody whom commands run as, so that they can't end it.
+/// The user and group of the first process. No command runs as this user, so none can end the
+/// process.
 const KEEPER: &str = "65532:65532";
 /// The first process: it waits for the end of its input, which is the end of whoever holds the connection to it, and
 /// with it the kernel ends every process of the container.
 const KEEP: &str = "while read -r _; do :; done";
 /// Processes that are there before any command: the keeper, the reaper above it, and what looks the container over.
 const OWN_PROCESSES: u64 = 4;
-/// What a look over may say: names at the top of private directories, and the numbers of mounted files.
+/// Maximum bytes of the check of a container: names at the top of private directories, and the
+/// numbers of mounted files.
 const LOOK_BYTES: usize = 256 * 1024;
 /// So often, and so far apart, it is looked whether processes are left.
 const LOOKS: u32 = 8;
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
-/// How long a look over may take.
+/// Maximum time of the check of a container.
 const LOOK_WAIT: Duration = Duration::from_secs(20);
 /// Names what is in the private directories and in shared memory, then which files are mounted. Nothing of the
 /// project's is in its `PATH`.
@@ -61,9 +63,9 @@ pub(super) struct Warm {
     pub(super) id: String,
     pub(super) plan: Plan,
     pub(super) counters: Counters,
-    /// How many processes are its own.
+    /// The number of the container's own processes.
     own: u64,
-    /// What [`LOOK`] said when it was new.
+    /// The output of [`LOOK`] when the container was new.
     fresh: String,
     /// The connection to the first process: to hold it is all it is for, and nobody ever locks it.
     _hold: std::sync::Mutex<(Input, Output)>,
@@ -156,8 +158,8 @@ impl Warm {
         command
     }
 
-    /// Whether a command left nothing in the private directories and in shared memory: the next one is to find them
-    /// as it would in a new container.
+    /// Returns true if a command left nothing in the private directories and in shared memory, so
+    /// that the next one finds them as in a new container.
     pub(super) async fn is_fresh(&self) -> bool {
         let said = self.exec(self.look_command()).await;
         said.is_ok_and(|said| said.strip_suffix("==\n") == Some(self.fresh.as_str()))
@@ -218,7 +220,7 @@ impl Warm {
         }
     }
 
-    /// How many processes there are: as the kernel counts, or else the daemon.
+    /// Returns the number of processes, as the kernel counts or else the daemon.
     async fn processes(&self) -> Result<u64, ApiError> {
         if let Some(count) = self.counters.processes() {
             return Ok(count);
@@ -228,7 +230,7 @@ impl Warm {
         Ok(found.processes.unwrap_or_default().len() as u64)
     }
 
-    /// Whether nothing but the container's own processes is left.
+    /// Returns true if nothing but the container's own processes is left.
     pub(super) async fn is_quiet(&self) -> bool {
         for _ in 0..LOOKS {
             match self.processes().await {
@@ -248,8 +250,9 @@ impl Warm {
 }
 
 impl Daemon {
-    /// How a user of the host is called inside. Of a daemon without root's rights, its own root is the user who
-    /// started it, and nobody else's files could be written by another; Podman keeps numbers as they are.
+    /// Returns a host user's number inside. A daemon without root's rights maps its own root to the
+    /// user who started it, and nobody else could write that user's files; Podman keeps numbers as
+    /// they are.
     pub(super) fn user(&self, user: u32, group: u32) -> String {
         if self.rootless && !self.podman { "0:0".to_owned() } else { format!("{user}:{group}") }
     }

@@ -22,17 +22,19 @@ use crate::capture::{Collector, Stream};
 use crate::request::{Limits, Stdin, Streams};
 use crate::run::{Completed, Outcome, ResourceUsage};
 
-/// How long output is awaited once the command ended: what it left running may hold its pipes for ever.
+/// Maximum wait for output after the command's end: processes that it left may hold the pipes for
+/// ever.
 const LINGER: Duration = Duration::from_millis(250);
-/// How long the kernel's word is awaited that memory ran out, where a command was killed.
+/// Maximum wait for the kernel's report that memory ran out, after a command was killed.
 const OOM_WAIT: Duration = Duration::from_millis(300);
 /// So often, and so far apart, the daemon is asked for the code of a command whose streams ended; after that, it is
 /// asked as often as the disk.
 const ASKED: u32 = 5;
 const ASK_PAUSE: Duration = Duration::from_millis(5);
-/// How often it is looked how much the disk has filled.
+/// The interval between two checks of the disk.
 const DISK_PAUSE: Duration = Duration::from_millis(100);
-/// What a shell says where a program isn't there or can't be run, and how the runtime begins to say so.
+/// Exit codes of a shell whose program doesn't exist or can't be run; the runtime's message of the
+/// same begins so.
 const NOT_RUN: [i64; 2] = [126, 127];
 const NOT_RUN_BEGINS: &str = "OCI runtime exec failed";
 /// «Killed», as a shell's number.
@@ -40,7 +42,7 @@ const KILLED: i64 = 128 + 9;
 /// The end of the file, typed.
 const END_OF_FILE: u8 = 4;
 
-/// What is run, all but where.
+/// A command to run, without its container.
 pub(super) struct Job {
     pub(super) argv: Vec<String>,
     pub(super) env: Vec<String>,
@@ -61,7 +63,7 @@ pub(super) struct Ends {
     pub(super) dropped: CancellationToken,
 }
 
-/// How the command itself went.
+/// The end of the command itself.
 struct Ended {
     outcome: Outcome,
     /// Its streams ended by themselves.
@@ -135,7 +137,7 @@ fn unrun(outcome: Outcome, text: &str) -> Outcome {
     }
 }
 
-/// Why the command is to be killed.
+/// Waits for a reason to kill the command, and returns it.
 async fn stopped(job: &Job, ends: &Ends) -> Outcome {
     let deadline = tokio::time::sleep_until((job.begun + job.limits.wall).into());
     tokio::select! {
@@ -257,7 +259,7 @@ async fn feed(mut input: Input, stdin: &Stdin, terminal: bool) {
     std::future::pending().await
 }
 
-/// What the daemon tells of the container from now on.
+/// Returns the daemon's events of the container from now on.
 fn events(warm: &Warm) -> impl futures_util::Stream<Item = Result<EventMessage, ApiError>> + use<> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // The daemon repeats what happened since, so that nothing is lost until it listens.
@@ -303,7 +305,7 @@ async fn exhausted_soon(
     tokio::time::timeout(OOM_WAIT, heard).await.unwrap_or(false)
 }
 
-/// What the daemon says of a command whose streams ended.
+/// Returns the exit code of a command whose streams ended.
 async fn exit_code(warm: &Warm, id: &str) -> Result<i64, ApiError> {
     let mut asked = 0;
     loop {

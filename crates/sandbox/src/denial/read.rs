@@ -1,4 +1,4 @@
-//! What a finished command was denied: known from how it ended, or read from what it said.
+//! The denials of a finished command: known from its end, or read from its output.
 
 use super::{Denial, DenialKind};
 use crate::network::{HostPattern, Network};
@@ -11,7 +11,7 @@ const LINE: usize = 2_000;
 /// Characters of what was denied.
 const WHAT: usize = 200;
 
-/// How a line names what it was about.
+/// The place in a line of the name of what was denied.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Names {
     Host,
@@ -19,7 +19,8 @@ enum Names {
     Nothing,
 }
 
-/// What programs say, exactly so; what it means; and what they name with it. The first that fits stands.
+/// Texts that programs print, their meaning, and the name that goes with them. The first match
+/// counts.
 const SAID: &[(&str, Reason, Names)] = &[
     ("CONNECT tunnel failed, response 403", Reason::Host, Names::Host),
     ("Tunnel connection failed: 403", Reason::Host, Names::Host),
@@ -131,7 +132,7 @@ const CHANGING: [&str; 18] = [
     "chmod", "install", "save", "lock", "append", "output",
 ];
 
-/// What lies behind a message.
+/// The reason behind a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Host,
@@ -145,9 +146,9 @@ enum Reason {
     Memory,
 }
 
-/// What a command was denied, from how it ended and from its output, which is cleaned. Only that of a command that
-/// failed is read: one that went on found another way. At most [`MOST`], each once, the certain ones first. Pure, and
-/// linear in the output.
+/// Returns the denials of a command, from its end and its cleaned output. Only the output of a
+/// command that failed is read: one that went on found another way. At most [`MAX_DENIALS`] are
+/// returned, each once, the certain ones first. Pure, and linear in the output.
 pub(crate) fn denials(outcome: &Outcome, output: &str, network: &Network) -> Vec<Denial> {
     let mut found: Vec<Denial> = known(outcome).into_iter().collect();
     let failed = !matches!(outcome, Outcome::Exited(0) | Outcome::Cancelled | Outcome::SetupFailed(_));
@@ -165,7 +166,7 @@ pub(crate) fn denials(outcome: &Outcome, output: &str, network: &Network) -> Vec
     found
 }
 
-/// What the sandbox did itself.
+/// Returns the denial that the sandbox itself made.
 fn known(outcome: &Outcome) -> Option<Denial> {
     let (what, hint) = match outcome {
         Outcome::MemoryLimit => (
@@ -188,7 +189,7 @@ fn known(outcome: &Outcome) -> Option<Denial> {
     Some(Denial { kind: DenialKind::Resource, what: what.to_owned(), certain: true, hint: hint.to_owned() })
 }
 
-/// What a line tells of, if it is a denial.
+/// Returns the denial that a line of output reports, if any.
 fn heard(line: &str, network: &Network) -> Option<Denial> {
     let (said, reason, names) = said(line)?;
     // Node's errors are followed by their parts, one a line.
@@ -320,12 +321,12 @@ fn host<'a>(line: &'a str, said: &str) -> Option<&'a str> {
     address.or(after_said).or_else(|| first(line))
 }
 
-/// What is inside the sandbox itself.
+/// Returns true if a host is inside the sandbox itself.
 fn is_own(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether a path lies in a repository's own directory.
+/// Returns true if a path lies in a repository's own directory.
 fn is_git(path: &str) -> bool {
     path.split('/').any(|part| part == ".git")
 }

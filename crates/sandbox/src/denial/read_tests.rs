@@ -1,4 +1,4 @@
-//! What real programs say, and what is read from it.
+//! Messages of real programs, and the denials that are read from them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn read(output: &str, network: &Network) -> Vec<(DenialKind, String)> {
     found.into_iter().map(|denial| (denial.kind, denial.what)).collect()
 }
 
-/// What was said, and of which kind what was denied is, by its name.
+/// Messages with the kind and the name of the denial.
 const MESSAGES: &[(&str, &[(DenialKind, &str)])] = &[
     ("curl: (6) Could not resolve host: example.com", &[(Net, "connecting to example.com")]),
     (

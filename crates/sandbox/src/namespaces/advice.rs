@@ -1,4 +1,5 @@
-//! What helps where a sandbox can't be set up, from where it failed and what the system looks like.
+//! Advice for a system where a sandbox can't be set up, from the failed step and the system's
+//! settings.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +29,7 @@ const OLD_BWRAP: &str = "bubblewrap 0.8 or newer is needed: install your distrib
 const UNKNOWN: &str =
     "Report this with the kernel's version; commands run only if a weaker back-end is allowed by name";
 
-/// What matters of this system.
+/// The settings of this system that matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct System {
     /// AppArmor keeps user namespaces from programs without a profile.
@@ -61,7 +62,7 @@ fn root_is_layered(mounts: &str) -> bool {
     root.is_some_and(|line| line.contains(" - overlay "))
 }
 
-/// What helps. `said` is what a program that was asked said, if any was.
+/// Returns the advice. `said` is the output of a program that failed, if any.
 pub(super) fn advice(failure: Option<(Stage, Errno)>, said: &str) -> &'static str {
     advise(failure, said, System::look())
 }

@@ -1,4 +1,5 @@
-//! What pid 1 of a sandbox sees of its whole tree's use: memory, processor time, growth of the disk.
+//! The bounds of a command's whole process tree that pid 1 of a sandbox checks: memory, processor
+//! time, growth of the disk.
 //!
 //! Looked at some times a second, so a command can be above its bound for that long. Where control groups can be had
 //! the kernel keeps the memory's bound besides.
@@ -20,19 +21,19 @@ use super::wire::{Access, Excess, Policy, Step};
 const EVERY: Duration = Duration::from_millis(50);
 /// Between two looks at files in memory that have no name, which have to be sought.
 const NAMELESS_EVERY: Duration = Duration::from_millis(250);
-/// What is dear to find out may take one part of so many of the time.
+/// An expensive measurement may take this part of the time.
 const DEAR: u32 = 8;
 /// Entries of the writable paths that are looked at for what grew; what comes after isn't counted.
 const MOST_ENTRIES: usize = 400_000;
 /// A command is blamed without proof if it holds more than one of so many parts of what was free.
 const UNPROVEN: u64 = 2;
 
-/// What is bounded, and when it is looked at next.
+/// The bounds, and the time of the next check.
 pub(super) struct Bounds {
     memory: Option<u64>,
-    /// Where files are held in memory: the sandbox's own file systems.
+    /// The sandbox's own file systems that hold files in memory.
     stores: Vec<OwnedFd>,
-    /// What files without a name held when they were last looked at, and when they are again.
+    /// The bytes that files without a name held at the last count, and the time of the next one.
     nameless: (u64, Instant),
     cpu: Option<Duration>,
     disks: Vec<Disk>,
@@ -72,12 +73,12 @@ impl Bounds {
         }
     }
 
-    /// How long until it is to be looked at again.
+    /// Returns the time until the next check.
     pub(super) fn wait(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// What is exceeded, if it is time to look.
+    /// Returns the bound that is exceeded, if it is time for a check.
     pub(super) fn look(&mut self) -> Option<Excess> {
         let now = Instant::now();
         if now < self.next {
@@ -94,8 +95,9 @@ impl Bounds {
         self.fills(&processes).then_some(Excess::Disk)
     }
 
-    /// Whether the processes together hold more than this. What several share counts once; that is dear to find out,
-    /// so it is only looked at where counting it for each exceeds the bound.
+    /// Returns true if the processes together hold more than the limit. Memory that several share
+    /// counts once; finding that out is expensive, so it is done only where the plain sum exceeds
+    /// the bound.
     fn holds_more(&mut self, processes: &[PathBuf], limit: u64) -> bool {
         let files = self.files(processes);
         if self.resident(processes).saturating_add(files) <= limit || Instant::now() < self.rested {
@@ -112,8 +114,8 @@ impl Bounds {
         whole.saturating_sub(shared).saturating_add(shared.max(files)) > limit
     }
 
-    /// What files hold in memory, mapped by a process or not: in the sandbox's own file systems, shared segments, and
-    /// files without a name.
+    /// Returns the bytes that files hold in memory, mapped by a process or not: in the sandbox's
+    /// own file systems, shared segments, and files without a name.
     fn files(&mut self, processes: &[PathBuf]) -> u64 {
         let now = Instant::now();
         if now >= self.nameless.1 {
@@ -172,8 +174,9 @@ impl Bounds {
         Duration::from_millis(ticks.saturating_mul(1000) / self.ticks) + sys::children_so_far()
     }
 
-    /// Whether the command filled a disk: it grew by more than the bound, and the command has it written, or its files
-    /// hold it. Others may write to the same disk. Where it is about to be full, there is no asking who it was.
+    /// Returns true if the command filled a disk: the disk grew by more than the bound, and the
+    /// command wrote as much or its files hold it. Others may write to the same disk. Where the
+    /// disk is about to be full, the writer doesn't matter.
     fn fills(&mut self, processes: &[PathBuf]) -> bool {
         let grown = |disk: &Disk| {
             let free = free(&disk.place).unwrap_or(disk.free);

@@ -1,4 +1,4 @@
-//! What a copy of the project is mounted in for commands, shared by those that run at once and kept for the next.
+//! Mounts of a copy's build caches, shared by commands that run at once and kept for the next.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -31,7 +31,8 @@ struct Named {
 #[derive(Debug)]
 struct Known {
     named: Named,
-    /// What each cache's place was when it was mounted: whoever removes a place takes the mount away with it.
+    /// The identity of each cache's directory when it was mounted: removing the directory removes
+    /// the mount.
     seen: Vec<Identity>,
     mounted: Arc<Mounted>,
 }
@@ -80,7 +81,7 @@ impl Caches {
 }
 
 impl Known {
-    /// Whether copy, layers and places are still those that were mounted.
+    /// Returns true if the copy, the layers and the directories are still those that were mounted.
     fn is_current(&self) -> bool {
         let now = |path: &PathBuf| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
         let of = |stat: Result<rustix::fs::Stat, _>| stat.ok().map(|stat| (stat.st_dev, stat.st_ino));

@@ -1,4 +1,4 @@
-//! What a canary run tries, from within the sandbox, in place of a command.
+//! The attempts of a canary run, made from within the sandbox in place of a command.
 
 use std::ffi::CStr;
 
@@ -25,7 +25,7 @@ pub(super) const ESCAPES: [(i32, &str); 12] = [
     (BOUND, "capabilities weren't given up for good"),
     (METADATA, "modes of files outside the project could be changed"),
 ];
-/// What Landlock alone doesn't hold: in a writable project everything can be written, …
+/// The escapes that Landlock alone leaves open: in a writable project everything can be written, …
 const PROTECTED: i32 = 8;
 /// … processes outside can be seen, …
 const SEEN: i32 = 32;
@@ -102,7 +102,7 @@ fn makes_a_device(beside: &CStr) -> bool {
         .is_ok()
 }
 
-/// Whether the proxy is there and refuses a host that nobody listed.
+/// Returns true if the proxy is there and refuses a host that nobody listed.
 fn is_refused(port: u16) -> Result<bool, Errno> {
     let socket =
         rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::wire::{Reader, Writer};
 use crate::SandboxError;
 
-/// What every group's name begins with; the owner's process id, its start and a number come after.
+/// The prefix of every group's name; the owner's process id, its start and a number follow.
 const PREFIX: &str = "journeyman-";
 /// Groups of dead owners that are removed at once; the rest waits for the next start.
 const MOST_SWEPT: usize = 10_000;
@@ -26,7 +26,7 @@ const MOST_SWEPT: usize = 10_000;
 const REMOVALS: u32 = 400;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
-/// How a command comes into a group, by absolute paths.
+/// The way in which a command enters a group, by absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Group<T> {
     /// The helper puts itself into it, alone, before it makes anything else. Version 1 alone: it takes the caller's own
@@ -65,7 +65,7 @@ impl<'a> Group<&'a CStr> {
     }
 }
 
-/// What a group bounds, and by which files.
+/// The resource that a group bounds, and the files by which it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Version 1, memory.
@@ -76,7 +76,7 @@ enum Kind {
     Unified,
 }
 
-/// Where groups can be made.
+/// The directories where groups can be made.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cgroups(Arc<OnceLock<Vec<(PathBuf, Kind)>>>);
 
@@ -89,7 +89,7 @@ impl Cgroups {
         })
     }
 
-    /// Whether memory, and whether processes are bounded by groups.
+    /// Returns whether memory is bounded by groups, and whether processes are.
     pub(super) fn bounds(&self) -> (bool, bool) {
         let has = |kind| self.places().iter().any(|(_, found)| *found == kind || *found == Kind::Unified);
         (has(Kind::Memory), has(Kind::Pids))
@@ -166,7 +166,7 @@ impl Lease {
         Ok(())
     }
 
-    /// What the helper has to do.
+    /// Returns the groups that the helper must enter or join.
     pub(super) fn ways(&self) -> Result<Vec<Group<CString>>, SandboxError> {
         let way = |(directory, kind): &(PathBuf, Kind)| {
             Ok(match kind {
@@ -177,7 +177,7 @@ impl Lease {
         self.groups.iter().map(way).collect()
     }
 
-    /// Whether the kernel killed one of the processes for want of memory.
+    /// Returns true if the kernel killed one of the processes for lack of memory.
     pub(super) fn ran_out_of_memory(&self) -> bool {
         self.groups.iter().any(|(directory, kind)| {
             let file = match kind {
@@ -221,14 +221,15 @@ fn owner() -> String {
     format!("{id}-{}", began(id).unwrap_or(0))
 }
 
-/// When a process began, in ticks since boot: the field 22 of its `stat`, as proc(5) counts.
+/// Returns the start of a process in ticks since boot: field 22 of its `stat`, as proc(5) counts.
 fn began(process: u32) -> Option<u64> {
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     let after = stat.iter().rposition(|&byte| byte == b')')?;
     String::from_utf8_lossy(stat.get(after..)?).split(' ').nth(20)?.parse().ok()
 }
 
-/// Whether a group can be made there, with what it should bound. Removes what dead owners left on the way.
+/// Returns true if a group with its bounds can be made there. Removes groups of dead owners on the
+/// way.
 fn works(place: &Path, kind: Kind) -> bool {
     sweep(place);
     let trial = place.join(name());
@@ -254,7 +255,8 @@ fn sweep(place: &Path) {
     }
 }
 
-/// Whether the owner that a name tells of is alive; a name that tells of none is nobody's to remove.
+/// Returns true if the owner that a group's name tells of is alive. A name that tells of none is
+/// nobody's to remove.
 fn lives(name: &str) -> bool {
     let mut parts = name.split('-');
     let (Some(Ok(process)), Some(Ok(start))) =

@@ -83,7 +83,7 @@ impl Program {
     }
 }
 
-/// What confines a command besides the filter.
+/// The confinement beside the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Confinement {
     /// Namespaces: every local socket, and the internet's in the command's own network.

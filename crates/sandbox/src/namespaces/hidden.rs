@@ -1,4 +1,4 @@
-//! What lies in the system's directories and is hidden all the same.
+//! Files in the system's directories that are hidden from commands.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,8 +22,8 @@ const ROOT_SECRETS: [&str; 7] = [
     "etc/journeyman",
 ];
 
-/// Where services keep keys and passwords among what everybody reads. Not all of `/etc`: it is looked at before
-/// every command of root's.
+/// Directories where services keep keys and passwords among files that everybody reads. All of
+/// `/etc` would be too much: it is searched before every command of root's.
 const KEPT: [&str; 8] = [
     "etc",
     "etc/ssl",
@@ -43,8 +43,9 @@ const MOST_CLOSED: usize = 512;
 const OTHERS: u32 = 0o4;
 const OTHERS_ENTER: u32 = 0o5;
 
-/// What was hidden from the last command, so that the next one of the same sandbox needn't look at some two
-/// hundred files again. It is looked at anew when an entry of a directory came, went or was renamed.
+/// The files that were hidden from the last command, so that the next one of the same sandbox
+/// needn't check some two hundred files again. They are searched anew when an entry of a directory
+/// came, went or was renamed.
 #[derive(Debug, Default)]
 pub(crate) struct Memory(Mutex<Option<Remembered>>);
 
@@ -74,8 +75,8 @@ impl Memory {
     }
 }
 
-/// What is hidden from a command of user `uid`, beneath `base`, which is `/` outside of tests. A command of
-/// root's would read what others can't by owning it.
+/// Returns the files to hide from a command of user `uid`, beneath `base`, which is `/` outside of
+/// tests. A command of root's could read what others can't, because root owns it.
 fn hidden(base: &Path, uid: u32) -> Vec<PathBuf> {
     let mut hidden: Vec<PathBuf> = SERVICES.iter().map(|path| base.join(path)).collect();
     if uid != 0 {

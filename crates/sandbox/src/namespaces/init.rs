@@ -26,7 +26,7 @@ use super::sys::{self, Strings};
 use super::wire::{self, HEADER, Note, Policy, Stage, Step, body_length};
 use super::{bounds, bubblewrap, canary, cgroups, landlock_only, mounter, pass, terminal};
 
-/// Which limits a policy carries, in its order.
+/// The resources of a policy's limits, in its order.
 pub(super) const RESOURCES: [Resource; 6] =
     [Resource::Core, Resource::Nproc, Resource::Fsize, Resource::Nofile, Resource::Cpu, Resource::As];
 
@@ -35,7 +35,7 @@ const WAITING: i32 = 128;
 /// One read of standard input on its way to the command.
 const INPUT_CHUNK: usize = 64 * 1024;
 
-/// What failed: the stage, the step's number, the error.
+/// A failed set-up: the stage, the step's number, the error.
 pub(super) struct Failure(pub(super) Stage, pub(super) u32, pub(super) Errno);
 
 pub(super) trait At<T> {
@@ -246,7 +246,8 @@ pub(super) struct Init<'a> {
     pub(super) stdin: Option<&'a OwnedFd>,
     /// The command's mask for modes of new files.
     pub(super) mask: Mode,
-    /// Where the helper says that pid 1 is in its control groups; one that is in them from its beginning has none.
+    /// The descriptor on which the helper reports that pid 1 is in its control groups; `None` for a
+    /// pid 1 that is in them from its beginning.
     pub(super) gate: Option<&'a OwnedFd>,
 }
 

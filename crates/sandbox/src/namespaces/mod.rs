@@ -91,14 +91,14 @@ fn is_helper() -> bool {
     std::env::args_os().nth(1).is_some_and(|argument| argument == HELPER_ARGUMENT)
 }
 
-/// What is known of the host, and needn't be looked up for every command.
+/// Facts of the host that needn't be looked up for every command.
 #[derive(Debug, Default)]
 struct Known {
     hidden: Memory,
     groups: Cgroups,
 }
 
-/// What is started, all but the processes.
+/// A command to start, without its processes.
 struct Job {
     plan: Plan,
     policy: Vec<u8>,
@@ -109,13 +109,13 @@ struct Job {
     limits: Limits,
     /// Serves the listener that is passed out.
     proxy: Option<Proxy>,
-    /// Whose namespaces it is started in; they must last as long.
+    /// The namespaces to start in; they must last as long.
     joined: Option<Arc<Mounted>>,
-    /// What is typed into its terminal, where it has one.
+    /// The text to type into the command's terminal, where it has one.
     typed: Vec<u8>,
     /// Its control groups, for as long as anything of it lives.
     groups: Lease,
-    /// Where all of the output goes besides.
+    /// The file that takes all of the output besides.
     spill: Option<Spill>,
     lead: Lead,
     /// The file to keep locked, as the policy names it.
@@ -124,7 +124,7 @@ struct Job {
     waiting: Option<Waiting>,
 }
 
-/// Which process the agent watches, kills and reaps.
+/// The process that the agent watches, kills and reaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lead {
     /// Pid 1 of the sandbox, with which the kernel kills all the others. Its helper makes the namespaces at once, or
@@ -143,7 +143,7 @@ impl Lead {
         }
     }
 
-    /// What it is ended with.
+    /// Returns the signal that ends the process.
     fn signal(self) -> rustix::process::Signal {
         match self {
             Self::Init { .. } => rustix::process::Signal::KILL,
@@ -364,7 +364,7 @@ fn default_memory() -> u64 {
     found.totalram.saturating_mul(u64::from(found.mem_unit)) / 4 * 3
 }
 
-/// Where the program may be: as named, or in each directory of `PATH`, inside.
+/// Returns the possible paths of the program inside: as named, or in each directory of `PATH`.
 fn candidates(request: &Request) -> Result<Vec<CString>, SandboxError> {
     let Some(program) = request.argv.first().filter(|program| !program.is_empty()) else {
         return Err(SandboxError::Refused("the command is empty".to_owned()));
@@ -380,7 +380,7 @@ fn candidates(request: &Request) -> Result<Vec<CString>, SandboxError> {
 /// A command just started.
 struct Started {
     helper: Helper,
-    /// What of the policy and the input the socket hasn't taken yet.
+    /// The part of the policy and the input that the socket hasn't taken yet.
     unsent: Vec<u8>,
 }
 

@@ -24,8 +24,8 @@ use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
 
 /// A helper answers in milliseconds; only a program that is none, or a dead disk, takes this long.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a lock is waited for: a command that was killed with its agent takes milliseconds to be gone, and the
-/// kernel writes out what a mount changed when it takes it down.
+/// Maximum wait for a lock: a command that was killed with its agent takes milliseconds to be gone,
+/// and the kernel writes out a mount's changes when it takes the mount down.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 /// The longest name that file systems take.
@@ -122,7 +122,8 @@ fn order(
     })
 }
 
-/// Whether this process may map all its users and groups: both or none, for a map can't be written twice.
+/// Returns true if this process may map all its users and groups: both or none, because a map can't
+/// be written twice.
 fn may_map() -> bool {
     use rustix::thread::CapabilitySet;
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::SETFCAP;
@@ -249,7 +250,7 @@ fn perform(
     }
 }
 
-/// How far the other end talked like a helper.
+/// The state of the conversation with the helper.
 enum Heard {
     Nothing,
     Hello,
@@ -295,7 +296,7 @@ fn hear(control: &UnixStream, passed: &mut Vec<OwnedFd>) -> Option<Note> {
     Note::decode(&note)
 }
 
-/// Where a helper failed.
+/// A failure of the helper.
 struct Trouble {
     stage: Stage,
     index: u32,
@@ -303,7 +304,7 @@ struct Trouble {
 }
 
 impl Trouble {
-    /// Why there is no mount, and what helps, where the layers have nothing to do with it.
+    /// Returns the reason why there is no mount, with advice, where the layers aren't the cause.
     fn general(&self) -> SandboxError {
         let Self { stage, errno, .. } = self;
         let reason = format!("an overlay couldn't be mounted: {}: {errno}", stage.name());

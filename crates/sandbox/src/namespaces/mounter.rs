@@ -16,7 +16,7 @@ use super::root::{RDONLY_NOSUID_NODEV, copy};
 use super::wire::{HEADER, Note, Stage};
 use super::{outside, pass, sys};
 
-/// What the agent answers when it was told of the namespaces: whether it mapped the users.
+/// The agent's answer after the namespaces were made, if it mapped the users.
 pub(super) const MAPPED: u8 = 1;
 
 /// Of a layer, in the order that failures number them.
@@ -153,7 +153,8 @@ fn show(root: &OwnedFd, real: &OwnedFd, cache: &Cache<&CStr>) -> Result<(), Errn
     cover(copy(&lower, c"", true, RDONLY_NOSUID_NODEV)?, &place)
 }
 
-/// Where a cache is shown: a directory of the copy's without anything in it, made if it isn't there.
+/// Opens the directory where a cache is shown: one of the copy's that is empty, made if it doesn't
+/// exist.
 fn place(root: &OwnedFd, path: &CStr) -> Result<OwnedFd, Errno> {
     let there = match beneath(root, path, OFlags::RDONLY) {
         Err(Errno::NOENT) => {

@@ -1,4 +1,4 @@
-//! What the helper is to mount, and how that is told to it.
+//! The order to the helper that mounts, and its encoding.
 
 use std::ffi::{CStr, CString};
 
@@ -18,7 +18,7 @@ pub(super) struct Order<T> {
     pub(super) root: T,
     /// Layers of an overlay over it.
     pub(super) overlay: Option<Layers<T>>,
-    /// Where the caches are real; they have the same names there.
+    /// The directory of the real caches, which have the same names there.
     pub(super) real: T,
     pub(super) caches: Vec<Cache<T>>,
 }

@@ -1,4 +1,5 @@
-//! What the helpers outside of a sandbox begin with, which start and watch what isn't pid 1 of namespaces of ours.
+//! The common beginning of the helpers outside of a sandbox, which start and watch a command
+//! without being pid 1 of namespaces of ours.
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
@@ -10,7 +11,7 @@ use super::init::{At as _, Failure, input, merge, read_frame, say, witness};
 use super::sys;
 use super::wire::{self, Note, Policy, Stage};
 
-/// What such a helper was told, as it came.
+/// The frames that such a helper received.
 pub(super) struct Told {
     /// Says when a child ended, and when this process is told to end.
     pub(super) signals: OwnedFd,
@@ -18,7 +19,7 @@ pub(super) struct Told {
     pub(super) policy: Vec<u8>,
 }
 
-/// What it holds for the command.
+/// The files that the helper holds for the command.
 pub(super) struct Held {
     /// Open for as long as this process or whoever it is passed to lives.
     pub(super) witness: Option<OwnedFd>,

@@ -47,7 +47,7 @@ pub(crate) const RESERVED: [&str; 22] = [
     "/srv",
     "/mnt",
 ];
-/// How many of them, from the first, are so with all that is beneath.
+/// The number of paths, from the first, that are reserved with everything beneath.
 pub(crate) const RESERVED_WHOLE: usize = 5;
 
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -59,7 +59,7 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("/dev/ptmx", "pts/ptmx"),
 ];
 
-/// What is mounted at a place. Where a request names one twice, the later of these stands: the stricter.
+/// The mount at a path. Where a request names a path twice, the later variant counts: the stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mount {
     Proc,
@@ -74,7 +74,7 @@ enum Mount {
 }
 
 impl Mount {
-    /// Whether the host's files are there, so that what the host has beneath exists inside too.
+    /// Returns true if the host's files are there, so that files beneath exist inside too.
     fn shows_host(self) -> bool {
         matches!(self, Self::Writable | Self::Layer | Self::ReadOnly | Self::Base(_))
     }
@@ -315,7 +315,7 @@ impl Builder {
             .map(|(at, mount)| (at.as_path(), *mount))
     }
 
-    /// Whether a path of the host is the same inside.
+    /// Returns true if a path of the host is the same inside.
     fn reaches(&self, path: &Path) -> bool {
         self.cover(path).is_some_and(|(_, mount)| mount.shows_host())
     }
@@ -471,7 +471,8 @@ fn list_of_sockets() -> String {
         .unwrap_or_default()
 }
 
-/// What a base is made of: nobody inside may come to it by its own name, should a listed path show it.
+/// Returns the directories that a base is made of: nobody inside may reach them by their own names,
+/// should a listed path show them.
 fn layers(request: &Request) -> Vec<PathBuf> {
     let layers = match &request.base {
         None => Vec::new(),
@@ -526,7 +527,7 @@ pub(crate) fn protected(request: &Request, root: &Path, view: &View) -> Result<V
     Ok(found)
 }
 
-/// What is to look empty, without links; what isn't there is left out.
+/// Returns the paths to mask, without links; paths that don't exist are left out.
 pub(crate) fn masked(paths: &[PathBuf], view: &View) -> Result<Vec<PathBuf>, SandboxError> {
     let mut found = Vec::new();
     for path in paths {

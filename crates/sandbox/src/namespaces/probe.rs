@@ -1,4 +1,4 @@
-//! Whether the back-end works and holds here: a canary run, remembered until the next boot.
+//! The test that a back-end works and holds here: a canary run, remembered until the next boot.
 
 use std::ffi::CString;
 use std::fs;
@@ -44,21 +44,22 @@ const CACHE_VERSION: u32 = 7;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 
-/// Which back-end is tested.
+/// The back-end to test.
 pub(super) struct Probed {
     pub(super) tier: SandboxTier,
     /// The program besides the helper that it depends on.
     pub(super) program: Option<Identity>,
-    /// What it doesn't do by what it is.
+    /// The guarantees that the back-end lacks by its nature.
     pub(super) gaps: Vec<String>,
     /// The control groups that its commands are in: of memory, and of processes.
     pub(super) groups: (bool, bool),
 }
 
-/// What a file is known by: device, inode, size, time of change in seconds and nanoseconds.
+/// The identity of a file: device, inode, size, time of change in seconds and nanoseconds.
 pub(super) type Identity = (u64, u64, u64, i64, i64);
 
-/// What the back-end enforces, from memory on disk or by running it: `start` starts the canaries in place of a command.
+/// Returns what the back-end enforces, from the file on disk or by running it: `start` starts the
+/// canaries in place of a command.
 pub(super) async fn probe(
     settings: &SandboxSettings,
     probed: &Probed,
@@ -89,7 +90,7 @@ fn beside(file: &Path, tier: SandboxTier) -> PathBuf {
     name.into()
 }
 
-/// What a result depends on.
+/// The facts that a result depends on.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Key {
     version: u32,
@@ -101,13 +102,13 @@ struct Key {
     other: Option<Identity>,
     /// The control groups that there are, as in [`Probed`].
     groups: (bool, bool),
-    /// What this process is in, and may.
+    /// The process's namespaces, rights and settings.
     surroundings: Vec<String>,
 }
 
 /// A container has the host's boot and kernel, and may have the same home and program.
 const NAMESPACES: [&str; 6] = ["user", "mnt", "pid", "net", "ipc", "cgroup"];
-/// What may forbid namespaces from one moment to the next.
+/// Settings that may forbid namespaces from one moment to the next.
 const SETTINGS: [&str; 6] = [
     "/proc/sys/user/max_user_namespaces",
     "/proc/sys/user/max_mnt_namespaces",
@@ -119,7 +120,7 @@ const SETTINGS: [&str; 6] = [
 /// Lines of a process's status.
 const STATUS: [&str; 4] = ["CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
 
-/// What the same kernel may answer differently for.
+/// Returns the facts for which the same kernel may give another result.
 fn surroundings() -> Vec<String> {
     let name = |namespace| fs::read_link(Path::new("/proc/self/ns").join(namespace)).unwrap_or_default();
     let namespaces = NAMESPACES.iter().map(|namespace| name(namespace).to_string_lossy().into_owned());
@@ -338,7 +339,8 @@ fn kernel_version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Why it doesn't work here, and what helps, from where it failed and what the system looks like.
+/// Returns the reason why the back-end doesn't work here, with advice, from the failed step and the
+/// system's settings.
 fn unavailable(seen: &Seen) -> SandboxError {
     let said = seen.said("bwrap: ").unwrap_or_default();
     let reason = match &seen.outcome {

@@ -21,13 +21,14 @@ use super::wire::{NOTE, Note};
 use super::{HELPER_ARGUMENT, WAIT_ARGUMENT, pass};
 use crate::{SandboxError, SandboxSettings};
 
-/// How long a helper waits; longer than a model takes to answer.
+/// Maximum time that a helper waits for a command; longer than a model takes to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(180);
-/// How old one may be that is given a command: so much younger that it can't be about to end.
+/// Maximum age of a helper that is given a command: so much younger that the helper can't be about
+/// to end.
 const FRESH: Duration = Duration::from_secs(120);
 /// So many commands of a sandbox suggest that there will be another one; a program that runs a single one needs none.
 const ENOUGH: u32 = 2;
-/// What waits in the pipe of standard output, in the kernel, until it is read.
+/// Maximum bytes that wait in the pipe of standard output, in the kernel, until they are read.
 const PIPE_BYTES: usize = 256 * 1024;
 
 /// A helper, with the agent's ends of what connects them.
@@ -90,7 +91,8 @@ impl Waiting {
         }
     }
 
-    /// Whether it lives, has failed at nothing so far, and won't end soon. What it said stays to be heard.
+    /// Returns true if the helper lives, hasn't failed and won't end soon. Its messages stay
+    /// unread.
     fn is_sound(&mut self) -> bool {
         let Some(helper) = &mut self.helper else { return false };
         // What it said before it ended would still be there to be heard.

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::sys;
 
-/// What is granted beneath a path.
+/// The rights beneath a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grant {
     /// Looking at it, and executing.
@@ -26,7 +26,7 @@ pub(crate) enum Grant {
     Write,
 }
 
-/// Whether TCP is left alone. It says nothing of UDP, MPTCP and the like.
+/// The treatment of TCP. Other protocols (UDP, MPTCP) aren't affected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tcp {
     /// Another layer closes the network.

@@ -16,7 +16,7 @@ use super::wire::{Access, Step};
 
 /// Holds what the private directories and layers are made of; nobody inside may enter it.
 const STORE: &CStr = c".sandbox";
-/// How many files the scratch space may hold; an inode is about 1 KiB of kernel memory.
+/// Maximum number of files in the scratch space; an inode is about 1 KiB of kernel memory.
 const SCRATCH_FILES: u32 = 400_000;
 
 const RDONLY: u64 = MountAttrFlags::MOUNT_ATTR_RDONLY.bits() as u64;

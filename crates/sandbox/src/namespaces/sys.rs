@@ -101,9 +101,9 @@ pub(super) fn exit(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// How often a program is tried that somebody has open for writing, and the nanoseconds between: a fifth of a second.
-/// Whoever has just written it may have done so beside a thread that started something else, where the descriptor lives
-/// on until that has executed its program: some milliseconds.
+/// Tries to execute a program that is open for writing, and the nanoseconds between two: a fifth of
+/// a second in all. A writer may have forked in another thread, where the descriptor lives on until
+/// that process executes its program: some milliseconds.
 const BUSY_TRIES: usize = 40;
 const BUSY_PAUSE: libc::c_long = 5_000_000;
 
@@ -383,7 +383,7 @@ pub(super) fn reap(pid: Pid, wait: bool) -> Option<ResourceUsage> {
     Some(usage_of(&usage).into())
 }
 
-/// What this process and all that it reaped used.
+/// Returns the resources used by this process and by all that it reaped.
 pub(super) fn usage_so_far() -> Usage {
     let mut total = Usage::default();
     for whose in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {

@@ -25,10 +25,11 @@ use crate::{Denial, DenialKind, Mounted, Network, SandboxError};
 
 /// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
 const HELLO_WAIT: Duration = Duration::from_secs(10);
-/// How long killed processes may take to be gone. One that waits for a dead disk or server can take for ever.
+/// Maximum time until killed processes are gone. One that waits for a dead disk or server can take
+/// for ever.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// How long whoever drops a running command waits for its end; usually it takes a few milliseconds.
+/// Maximum time that dropping a running command waits for its end; usually a few milliseconds.
 const DROP_WAIT: Duration = Duration::from_secs(2);
 
 /// Between two looks at whether the kernel killed a process of the command for want of memory.
@@ -47,12 +48,12 @@ pub(super) struct Ends {
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
     pub(super) escaped: Option<i32>,
-    /// Where and with which error the set-up failed, for advice.
+    /// The stage and the error of a failed set-up, for advice.
     pub(super) failure: Option<(Stage, Errno)>,
     output: ([Captured; 3], Vec<u8>),
     spilled: Option<u64>,
     denials: Vec<Denial>,
-    /// What it was given, and what was asked of the proxy.
+    /// The command's network, and its requests to the proxy.
     network: Network,
     connections: Vec<Connection>,
     duration: Duration,
@@ -95,7 +96,7 @@ impl Seen {
 struct Processes {
     helper: std::process::Child,
     init: Option<(Pid, AsyncFd<OwnedFd>)>,
-    /// What that is ended with.
+    /// The signal that ends that process.
     signal: Signal,
     usage: Option<ResourceUsage>,
     /// It didn't end though killed, and nobody waits for it here.
@@ -122,7 +123,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Whether both have ended and were reaped.
+    /// Returns true if both have ended and were reaped.
     fn are_gone(&mut self) -> bool {
         if let (Some((pid, _)), None) = (&self.init, self.usage) {
             match rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG) {
@@ -213,7 +214,7 @@ impl Pipe {
     }
 }
 
-/// What is typed into a command's terminal, as fast as it takes it.
+/// The text that is typed into a command's terminal, as fast as the terminal takes it.
 struct Typing(Option<(pipe::Sender, Vec<u8>)>);
 
 impl Typing {
@@ -260,7 +261,7 @@ pub(super) struct Watcher {
     outcome: Option<Outcome>,
     escaped: Option<i32>,
     failure: Option<(Stage, Errno)>,
-    /// What didn't go as it should, for the result.
+    /// Faults of the sandbox itself, for the result.
     told: Vec<Denial>,
     killed: Option<tokio::time::Instant>,
     used: ResourceUsage,
@@ -610,7 +611,7 @@ fn leave(held: (Option<Arc<Mounted>>, Lease)) {
 }
 
 impl Job {
-    /// How it ended, where that was for a limit that the kernel keeps.
+    /// Returns the outcome, which is a limit of the kernel's if that ended the command.
     fn explained(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Signaled(libc::SIGXCPU) if self.limits.cpu.is_some() => Outcome::CpuLimit,
@@ -668,7 +669,7 @@ fn explain(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
     format!("{}: {errno}", what.unwrap_or_else(|| stage.name().to_owned()))
 }
 
-/// What was looked for, where it was in none of several directories.
+/// Returns the program's name if it was searched in several directories and found in none.
 fn program_name(job: &Job) -> Option<String> {
     let path = shown(job.candidates.first()?);
     (job.candidates.len() > 1).then(|| path.rsplit('/').next().unwrap_or_default().to_owned())

@@ -1,4 +1,4 @@
-//! What passes between agent and helper: the policy one way, notes on its progress the other.
+//! The messages between agent and helper: the policy one way, the helper's progress the other.
 //!
 //! A flat encoding, read in place: the helper runs once a command, so it must not cost parsing or
 //! allocation. Strings end in NUL and go to the kernel as they are.
@@ -55,7 +55,7 @@ impl<T: Copy> Step<T> {
     }
 }
 
-/// How a bound path may be used.
+/// The access to a bound path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     ReadOnly,
@@ -91,7 +91,7 @@ pub(super) struct Canary<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy<T> {
     pub(super) own_network: bool,
-    /// Where on the sandbox's own loopback a listener is made, which is passed out; 0 is none.
+    /// The port of the listener on the sandbox's own loopback that is passed out; 0 for none.
     pub(super) listen: u16,
     /// Descriptors of a base come along, whose namespaces are joined first.
     pub(super) joins: bool,
@@ -171,7 +171,7 @@ impl Policy<CString> {
     }
 }
 
-/// What was written, with its length in the header.
+/// Returns the written bytes, with their length in the header.
 pub(super) fn framed(mut out: Writer) -> Vec<u8> {
     let body = u32::try_from(out.0.len() - HEADER).unwrap_or(u32::MAX);
     if let Some(length) = out.0.get_mut(4..HEADER) {
@@ -368,7 +368,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where in the set-up something failed, besides the steps of the root.
+/// The part of the set-up that failed, besides the steps of the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Stage {
@@ -470,7 +470,7 @@ impl Stage {
     }
 }
 
-/// What the helper tells the agent.
+/// A message from the helper to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Note {
     /// It is a helper.
@@ -499,7 +499,7 @@ pub(super) enum Note {
     Waiting,
 }
 
-/// What a tree used too much of.
+/// The resource of which a process tree used too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Excess {
@@ -514,7 +514,7 @@ impl Excess {
     }
 }
 
-/// What pid 1 and all it reaped used: microseconds and bytes.
+/// The resources that pid 1 and everything that it reaped used: microseconds and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Usage {
     pub(super) user: u64,

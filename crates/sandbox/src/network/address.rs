@@ -1,4 +1,4 @@
-//! Which addresses are the public Internet's.
+//! The addresses of the public Internet.
 //!
 //! The ranges are those of the IANA registries for special-purpose addresses (RFC 6890 and what was added since), and
 //! the few public-looking ones at which clouds answer about the machine that asks.
@@ -30,7 +30,7 @@ const V4: &[(u32, u8, &str)] = &[
 /// Of what IPv6 has, only this is given out to networks; everything else is special or free.
 const GLOBAL: (u16, u8) = (0x2000, 3);
 
-/// What is special within [`GLOBAL`].
+/// The special ranges within [`GLOBAL`].
 const V6: &[([u16; 2], u8, &str)] = &[
     // Teredo, ORCHID, measuring and others.
     ([0x2001, 0x0000], 23, "an address for protocols"),
@@ -44,7 +44,7 @@ const fn v4(a: u8, b: u8, c: u8, d: u8) -> u32 {
     u32::from_be_bytes([a, b, c, d])
 }
 
-/// What is wrong with connecting to an address: `None` for the public Internet's.
+/// Returns the reason against connecting to an address; `None` for the public Internet's.
 pub(super) fn special(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => special_v4(address),

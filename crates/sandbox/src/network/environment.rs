@@ -1,9 +1,9 @@
-//! What tells programs inside where the proxy is.
+//! The environment variables that lead programs inside to the proxy.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// Where the proxy is on the sandbox's own loopback: the usual port of one.
+/// The proxy's port on the sandbox's own loopback: the usual one.
 pub(crate) const PROXY_PORT: u16 = 3128;
 
 const PROXY: &str = "http://127.0.0.1:3128";
@@ -15,8 +15,9 @@ const JAVA: &str = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=3128 -Dhttps.pro
                     -Dhttps.proxyPort=3128 -Daether.connector.http.useSystemProperties=true \
                     -Daether.transport.http.useSystemProperties=true";
 
-/// What is set for a command whose network is a proxy. Curl, git, pip, go, cargo, gem, apt, wget and most libraries read
-/// the first ones; those with names of their own are for tools whose settings files would win over them.
+/// The variables of a command whose network is a proxy. Curl, git, pip, go, cargo, gem, apt, wget
+/// and most libraries read the first ones; the others are for tools whose settings files would
+/// override them.
 const VARIABLES: [(&str, &str); 21] = [
     ("http_proxy", PROXY),
     ("HTTP_PROXY", PROXY),

@@ -21,7 +21,7 @@ const HOPS: [&str; 9] = [
     "host",
 ];
 
-/// How far a head has come.
+/// The progress of reading a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scan {
     More,
@@ -51,7 +51,7 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Scan, Refusal> {
     Ok(Scan::More)
 }
 
-/// What of a connection a request is about.
+/// The target of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place<'a> {
     /// It is to the proxy, and says where it wants to go.
@@ -60,7 +60,7 @@ pub(super) enum Place<'a> {
     Tunnel(&'a Target),
 }
 
-/// What a request wants.
+/// The kind of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Head {
     /// A tunnel.
@@ -74,7 +74,7 @@ pub(super) enum Head {
     },
 }
 
-/// How much follows a head.
+/// The length of the body after a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Body {
     Length(u64),
@@ -244,7 +244,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
-/// Where a chunked body (RFC 9112, section 7.1) ends.
+/// Finds the end of a chunked body (RFC 9112, section 7.1).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Chunks {
     at: At,

@@ -6,7 +6,7 @@
 /// A hello has some 2 KiB with the largest keys in use; one that is longer is no hello.
 pub(super) const MAX_HELLO: usize = 32 * 1024;
 
-/// What the first bytes of a connection are.
+/// The kind of a connection's first bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Hello {
     /// The beginning of one.

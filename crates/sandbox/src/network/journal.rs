@@ -1,4 +1,4 @@
-//! What a command asked the proxy for, in bounded memory, and exact.
+//! The log of a command's requests to the proxy: bounded memory, exact sums.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use crate::denial::{Denial, DenialKind};
 
 /// Entries for connections that were let through, and as many for others: more hosts than any build has.
 const MAX_ENTRIES: usize = 256;
-/// How many denials are told; who reads them has understood by then.
+/// Maximum number of denials that are reported.
 const MAX_DENIALS: usize = 32;
 /// Stands for hosts that no entry was left for.
 const OTHERS: &str = "(others)";
@@ -69,7 +69,7 @@ impl Journal {
         }
     }
 
-    /// What there was: connections let through first.
+    /// Returns the connections, those that were let through first, and the denials.
     pub(super) fn read(&self) -> (Vec<Connection>, Vec<Denial>) {
         let book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let denials = book.denied.iter().take(MAX_DENIALS).map(denial).collect();
@@ -96,7 +96,7 @@ fn denial(connection: &Connection) -> Denial {
     Denial { kind: DenialKind::Network, what, certain: true, hint: hint.to_owned() }
 }
 
-/// How a connection ended.
+/// The end of a connection.
 #[derive(Debug)]
 enum End {
     Open,
@@ -121,7 +121,7 @@ impl Entry {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = End::Failed(why);
     }
 
-    /// What came over it wasn't let through.
+    /// Records that the connection's data was refused.
     pub(super) fn denied(&self, why: &'static str) {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = End::Denied(why);
     }

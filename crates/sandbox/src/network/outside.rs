@@ -1,4 +1,4 @@
-//! How the proxy gets out: the one place that resolves names and opens connections.
+//! The proxy's way out: the one place that resolves names and opens connections.
 
 use std::fmt;
 use std::io;

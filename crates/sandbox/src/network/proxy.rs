@@ -28,12 +28,12 @@ use crate::denial::Denial;
 const BUFFER: usize = 16 * 1024;
 /// Addresses of a host that are tried.
 const ADDRESSES: usize = 4;
-/// What a client may still send after it was refused, so that it reads the answer.
+/// Maximum bytes that a client may still send after a refusal, so that it reads the answer.
 const LINGER_BYTES: usize = 256 * 1024;
-/// How long to wait when the system is out of descriptors.
+/// The pause after the system ran out of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How much, and how long.
+/// The limits of a proxy.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     /// Connections at once; more wait.
@@ -68,7 +68,7 @@ impl Default for Bounds {
     }
 }
 
-/// What a proxy needs to know, before there is a listener.
+/// The settings of a proxy, before there is a listener.
 #[derive(Debug)]
 pub(crate) struct Proxy {
     rules: Arc<NetworkRules>,
@@ -143,7 +143,7 @@ async fn take(desk: Arc<Desk>, listener: TcpListener, stop: CancellationToken) {
     clients.shutdown().await;
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Desk {
     rules: Arc<NetworkRules>,
     outside: Arc<dyn Outside>,
@@ -151,7 +151,7 @@ struct Desk {
     journal: Journal,
 }
 
-/// Why there is no connection, for the client.
+/// The reason why there is no connection, for the client.
 struct Trouble {
     status: u16,
     code: Code,
@@ -226,7 +226,7 @@ impl Client {
     }
 }
 
-/// What a client asks for.
+/// A client's request.
 enum Wish {
     Http(Head),
     Socks(Target),
@@ -263,7 +263,7 @@ impl Desk {
         }
     }
 
-    /// What the client wants, or the answer to what can't be had.
+    /// Reads the client's request, or returns the answer to a request that is refused.
     async fn wish(&self, client: &mut Client) -> io::Result<Result<Wish, Vec<u8>>> {
         if !client.more().await? {
             return Ok(Ok(Wish::Nothing));

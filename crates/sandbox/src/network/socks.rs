@@ -30,11 +30,11 @@ pub(super) fn answer(code: Code) -> [u8; 10] {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Parsed<T> {
     More,
-    /// What it says, and its length.
+    /// The message, and its length.
     Whole(T, usize),
 }
 
-/// Whether a greeting offers to do without authentication.
+/// Returns true if a greeting offers to do without authentication.
 pub(super) fn greeting(bytes: &[u8]) -> Result<Parsed<bool>, Refusal> {
     let (version, count) = (bytes.first(), bytes.get(1));
     if version.is_some_and(|version| *version != VERSION) {
@@ -49,7 +49,7 @@ pub(super) fn greeting(bytes: &[u8]) -> Result<Parsed<bool>, Refusal> {
 /// A request that isn't granted, with what was asked for.
 pub(super) type Asked = (String, u16, Code, Refusal);
 
-/// What a request asks for.
+/// Returns the target of a request.
 pub(super) fn request(bytes: &[u8]) -> Result<Parsed<Target>, Asked> {
     let wrong = |code, why| Err((shown(b""), 0, code, Refusal::Malformed(why)));
     let [version, command, reserved, kind, rest @ ..] = bytes else {

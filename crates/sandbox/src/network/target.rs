@@ -1,4 +1,4 @@
-//! What a client asked for, and whether it may have it.
+//! The target of a client's request, and the judgement of it.
 
 use super::NetworkRules;
 
@@ -6,14 +6,15 @@ use super::NetworkRules;
 const MAX_NAME: usize = 253;
 /// The longest label of one.
 const MAX_LABEL: usize = 63;
-/// How much of what was asked for is kept for the log, in characters: a name's length.
+/// Maximum characters of a target in the log: a name's length.
 const SHOWN: usize = MAX_NAME;
 /// Encrypted.
 pub(super) const TLS_PORT: u16 = 443;
 /// Plain.
 pub(super) const HTTP_PORT: u16 = 80;
 
-/// Why something isn't let through. Each text is plain ASCII: it goes into the status line of an answer.
+/// The reason of a refusal. Each text is plain ASCII, because it goes into the status line of an
+/// answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// It isn't what the proxy speaks, or not exactly.
@@ -58,7 +59,7 @@ impl Target {
         Ok(Self { host: host.to_ascii_lowercase(), port })
     }
 
-    /// Whether a `Host` header means this target.
+    /// Returns true if a `Host` header names this target.
     pub(super) fn is_meant_by(&self, header: &str, usual: u16) -> bool {
         Self::parse(header, Some(usual)).is_ok_and(|target| target == *self)
     }
@@ -86,7 +87,8 @@ fn number(text: &str) -> Result<u16, Refusal> {
     port.ok_or(Refusal::Malformed("the port isn't a number from 1 to 65535"))
 }
 
-/// Whether a text is a host's name in its one spelling: ASCII labels between dots, none at the end.
+/// Checks that a text is a host's name in its one spelling: ASCII labels between dots, none at the
+/// end.
 fn name(host: &str) -> Result<(), Refusal> {
     if host.is_empty() || host.len() > MAX_NAME {
         return Err(Refusal::Malformed("the host's name is empty or too long"));
@@ -122,7 +124,7 @@ fn name(host: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What was asked for, as the log shows it.
+/// Returns the target as the log shows it.
 pub(super) fn shown(bytes: &[u8]) -> String {
     let text: String = crate::clean(bytes).chars().filter(|c| !c.is_whitespace()).take(SHOWN).collect();
     if text.is_empty() { "(nothing)".to_owned() } else { text }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::wire::{Access, Step};
 use crate::SandboxError;
 
-/// Where the helper lies inside. Nobody may list the directory.
+/// The helper's path inside. Nobody may list its directory.
 pub(super) const INSIDE: &str = "/.sandbox/helper";
 /// The first of the descriptors that masked files read from.
 pub(super) const FIRST_TEXT: u32 = 200;
@@ -17,11 +17,11 @@ const MAX_TEXTS: u32 = 2_000;
 /// Bytes of the smallest file system: a page.
 const LEAST_SCRATCH: u64 = 4096;
 
-/// What `bwrap` is told, and what is checked when it has done it.
+/// The arguments of `bwrap`, and the checks of its work.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Arguments {
     pub(super) list: Vec<CString>,
-    /// What the descriptors from [`FIRST_TEXT`] on say: mostly nothing.
+    /// The contents of the descriptors from [`FIRST_TEXT`] on: mostly nothing.
     pub(super) texts: Vec<CString>,
     pub(super) checks: Vec<Check<CString>>,
 }
@@ -202,7 +202,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What of the host's is at a path inside, by what was mounted above it last.
+    /// Returns the host's path of a path inside, by the last mount above it.
     fn source(&self, path: &CString) -> Result<CString, SandboxError> {
         let bytes = path.as_bytes();
         let above = self.binds.iter().rev().find_map(|(at, source)| {

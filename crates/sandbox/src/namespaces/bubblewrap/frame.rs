@@ -1,4 +1,4 @@
-//! What the agent tells the outer helper before the policy, and what that tells the inner one.
+//! The frames from the agent to the outer helper before the policy, and from that to the inner one.
 
 use std::ffi::{CStr, CString};
 
@@ -8,7 +8,7 @@ use super::arguments::{Arguments, Check, Kind};
 /// First bytes of an order to `bwrap`; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JMB2";
 
-/// What the outer helper starts.
+/// The order of the outer helper.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Order<'a> {
     pub(super) program: &'a CStr,
@@ -51,7 +51,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// What must be at a path inside.
+/// The file that must be at a path inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Expected<T> {
     pub(super) path: T,
@@ -60,7 +60,7 @@ pub(super) struct Expected<T> {
     pub(super) identity: (u64, u64),
 }
 
-/// What the inner helper must find, header included.
+/// Encodes the files that the inner helper must find, header included.
 pub(super) fn encode_expected(all: &[Expected<CString>]) -> Vec<u8> {
     let mut out = Writer::new(MAGIC);
     out.count(all.len());

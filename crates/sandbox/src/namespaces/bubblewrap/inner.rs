@@ -60,7 +60,7 @@ fn section(from: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
     Ok(body)
 }
 
-/// Whether what is at a path is what was to be mounted there.
+/// Checks that the file at a path is the one that was to be mounted there.
 fn check(expected: &Expected<&CStr>) -> Result<(), Errno> {
     let place = match open_plainly(expected.path) {
         Ok(place) => place,
@@ -81,7 +81,8 @@ fn is_read_only(place: impl AsFd) -> Result<bool, Errno> {
     Ok(rustix::fs::fstatvfs(place)?.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
-/// That `bwrap` took every capability away and every way to one; and nobody looks into this process.
+/// Checks that `bwrap` took away every capability and every way to gain one, and keeps other
+/// processes from looking into this one.
 fn privileges() -> Result<(), Errno> {
     let sets = rustix::thread::capabilities(None)?;
     let none = sets.effective.is_empty() && sets.permitted.is_empty() && sets.inheritable.is_empty();

@@ -35,7 +35,7 @@ use crate::run::{Outcome, Running};
 use crate::{Base, Network, SandboxError, SandboxSettings};
 use program::Program;
 
-/// What it doesn't do.
+/// The guarantee that it lacks.
 const GAP: &str = "layered directories, such as build caches, are read-only";
 
 /// The back-end, with what it keeps between commands.

@@ -33,7 +33,7 @@ const WITNESS: u32 = 106;
 const ARGUMENTS: u32 = 107;
 const INFORMATION: u32 = 108;
 
-/// What `bwrap` says of its own failure is a line.
+/// Maximum bytes of `bwrap`'s message of its own failure, which is a line.
 const MAX_COMPLAINT: usize = 1024;
 /// `{ "child-pid": 4194304, … }`
 const MAX_INFORMATION: usize = 1024;
@@ -91,8 +91,8 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     Err(Failure(Stage::Bubblewrap, 0, Errno::CANCELED))
 }
 
-/// What the host has where something will be mounted from. Links are not followed: since the plan was made somebody
-/// may have put one there.
+/// Identifies the host's files that will be mounted. Links are not followed: somebody may have put
+/// one there since the plan was made.
 fn look(order: &Order<'_>) -> Result<Vec<Expected<CString>>, Failure> {
     let mut expected = Vec::with_capacity(order.checks.len());
     for check in &order.checks {

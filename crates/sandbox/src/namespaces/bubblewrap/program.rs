@@ -1,4 +1,4 @@
-//! Which `bwrap` is used: one that nobody but the user or root can have put there.
+//! The search for a `bwrap` that nobody but the user or root can have put there.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -58,7 +58,7 @@ fn look(path: &Path, uid: u32) -> Result<Identity, String> {
 }
 
 impl Program {
-    /// Whether a command that may write to these paths could replace the program.
+    /// Returns true if a command that may write to these paths could replace the program.
     pub(super) fn lies_in(&self, writable: &[&Path]) -> bool {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         writable.iter().any(|path| self.path.starts_with(real(path)))

@@ -1,4 +1,4 @@
-//! What the agent tells the supervisor before the policy.
+//! The frame from the agent to the supervisor before the policy.
 
 use std::ffi::{CStr, CString};
 
@@ -8,14 +8,14 @@ use super::super::wire::{Reader, Writer, framed};
 /// First bytes of an order to the supervisor; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JML2";
 
-/// What the supervisor does before the command starts.
+/// The supervisor's work before the command starts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Order<T> {
     /// A directory to make, and to remove with all in it when the command is gone.
     pub(super) private: T,
     /// The variable that takes the place of `HOME`, where there is one: `HOME=…`.
     pub(super) home: T,
-    /// Where the command starts, on the host.
+    /// The command's working directory, on the host.
     pub(super) cwd: T,
     pub(super) grants: Vec<(T, Grant)>,
     /// The filter in place of the policy's.

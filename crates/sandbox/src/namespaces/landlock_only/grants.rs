@@ -13,18 +13,18 @@ use crate::SandboxError;
 /// Rules of one command. A directory with something hidden in it takes one for each of its entries.
 const MAX_GRANTS: usize = 8_192;
 
-/// What a command is granted.
+/// The grants of a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Grants {
     /// Paths of the host, absolute, without links.
     pub(super) list: Vec<(PathBuf, Grant)>,
-    /// What is read-only in the plan and lies where the command may write all the same.
+    /// Paths that the plan makes read-only and that lie where the command may write all the same.
     pub(super) kept: Vec<PathBuf>,
     binds: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Grants {
-    /// What of the host's is at a path of the plan.
+    /// Returns the host's path of a path in the plan.
     pub(super) fn on_host(&self, path: &Path) -> PathBuf {
         let above = self
             .binds

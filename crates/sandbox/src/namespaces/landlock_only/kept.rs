@@ -1,4 +1,4 @@
-//! What became of paths that should have stayed as they were, where nothing kept a command from changing them.
+//! Changes of protected paths, found afterwards where nothing keeps a command from making them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,8 +15,8 @@ const MAX_NAMED: usize = 20;
 /// Characters of a path that are shown.
 const MAX_SHOWN: usize = 200;
 
-/// What a file is recognized by. The kernel sets the time of change itself, whatever is done to a file; only whoever
-/// may set the clock forges it, and commands may not.
+/// The identity and the state of a file. The kernel sets the time of change itself; forging it
+/// takes setting the clock, which commands may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Signature {
     inode: (u64, u64),
@@ -26,7 +26,7 @@ struct Signature {
     content: Option<(u64, i64, i64)>,
 }
 
-/// What was there at one moment. `None` where it was too much.
+/// The files at one moment. `None` where there were too many.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Look(Option<BTreeMap<PathBuf, Signature>>);
 
@@ -56,7 +56,7 @@ impl Look {
         Self(Some(found))
     }
 
-    /// What has become other, come or gone since, beneath the root by its name there.
+    /// Returns the files that changed, came or went since, with names beneath the root.
     pub(super) fn changes(&self, later: &Self, root: &Path) -> Vec<Denial> {
         let (Some(before), Some(after)) = (&self.0, &later.0) else {
             return vec![breach("protected paths have too many files to be compared".to_owned())];

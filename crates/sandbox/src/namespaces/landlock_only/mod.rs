@@ -47,7 +47,7 @@ use kept::Look;
 /// The version that has scopes (Linux 6.12): before it a command could kill whatever the user runs, what watches it
 /// included.
 const LEAST_VERSION: u32 = 6;
-/// Where private directories are made: every system has it, and empties it some time.
+/// The parent of private directories: every system has it, and empties it some time.
 const TEMPORARY: &str = "/tmp";
 /// The home in a private directory.
 const HOME: &str = "home";
@@ -223,7 +223,7 @@ fn tasks(uid: u32) -> u64 {
         .sum()
 }
 
-/// What it doesn't give, in words.
+/// The guarantees that it lacks.
 const GAPS: [&str; 7] = [
     "not protected: .git and all else in a writable project; what changed there is told afterwards",
     "other processes are visible; they can't be touched",

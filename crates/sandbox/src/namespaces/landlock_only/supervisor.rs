@@ -149,7 +149,7 @@ fn oversee(
     Ok(ended)
 }
 
-/// What is granted, open, by a path that leads to it, and how.
+/// A granted file: open, a path that leads to the descriptor, and the grant.
 type Granted = (OwnedFd, CString, Grant);
 
 /// Starts the thread that changes metadata where the command may write.
@@ -159,7 +159,8 @@ fn metadata(granted: &[Granted]) -> Result<MetadataThread, Errno> {
     MetadataThread::start(places.collect::<Result<_, _>>()?)
 }
 
-/// What is granted, opened with no link on the way: since the plan was made somebody may have put one there.
+/// Opens the granted files, with no link on the way: somebody may have put one there since the plan
+/// was made.
 fn open(order: &Order<&CStr>) -> Result<Vec<Granted>, Errno> {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
     rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
