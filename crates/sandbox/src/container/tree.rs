@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, Dir, FileType, OFlags};
+use tar::EntryType;
 
 use super::recipe::beneath;
 
@@ -23,8 +24,6 @@ const MAX_IGNORE: u64 = 64 * 1024;
 /// Never given to a build, whatever the project says: history, our own, and where keys usually are.
 const NEVER: [&str; 3] = [".git", ".journeyman", ".env"];
 const NEVER_BEGINNING: &str = ".env.";
-
-const BLOCK: usize = 512;
 
 /// The reason why a directory can't be given to a build.
 #[derive(Debug, thiserror::Error)]
@@ -51,26 +50,18 @@ pub(super) fn archive(directory: BorrowedFd<'_>, besides: (&str, &str)) -> Resul
     let ignored = Ignored::read(directory)?;
     let mut walk = Walk { ignored: &ignored, files: BTreeMap::new(), seen: 0, bytes: 0 };
     walk.directory(directory, &mut Vec::new())?;
-    let mut out = Vec::new();
     let (name, text) = besides;
-    put(
-        &mut out,
-        name.as_bytes(),
-        &Entry { kind: b'0', mode: 0o644, link: Vec::new(), content: text.into() },
-    );
-    for (path, entry) in &walk.files {
-        if path != name.as_bytes() {
-            put(&mut out, path, entry);
-        }
+    let special = Entry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: text.into() };
+    let mut out = tar::Builder::new(Vec::new());
+    append(&mut out, name.as_bytes(), &special)?;
+    for (path, entry) in walk.files.iter().filter(|(path, _)| *path != name.as_bytes()) {
+        append(&mut out, path, entry)?;
     }
-    // Two empty blocks are the end.
-    out.resize(out.len() + 2 * BLOCK, 0);
-    Ok(out)
+    out.into_inner().map_err(|source| TreeError::Read { path: name.into(), source })
 }
 
 struct Entry {
-    /// `0` a file, `2` a link, `5` a directory, as in the format.
-    kind: u8,
+    kind: EntryType,
     mode: u32,
     link: Vec<u8>,
     content: Vec<u8>,
@@ -115,14 +106,14 @@ impl Walk<'_> {
         let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
         let found = found.map_err(|errno| unread(path, errno))?;
         let out = self.ignored.covers(path);
-        let mut entry = Entry { kind: b'0', mode: 0o644, link: Vec::new(), content: Vec::new() };
+        let mut entry = Entry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: Vec::new() };
         match FileType::from_raw_mode(found.st_mode) {
             // What is left out may have something beneath that isn't.
             FileType::Directory if !out || self.ignored.has_exceptions() && !never(path) => {
                 let inner = open(directory, name, OFlags::RDONLY | OFlags::DIRECTORY);
                 let inner = inner.map_err(|errno| unread(path, errno))?;
                 self.directory(inner.as_fd(), path)?;
-                (entry.kind, entry.mode) = (b'5', 0o755);
+                (entry.kind, entry.mode) = (EntryType::Directory, 0o755);
             }
             FileType::RegularFile if !out => {
                 let file = open(directory, name, OFlags::RDONLY | OFlags::NONBLOCK);
@@ -140,7 +131,7 @@ impl Walk<'_> {
             FileType::Symlink if !out => {
                 let link = rustix::fs::readlinkat(directory, name, Vec::new());
                 entry.link = link.map_err(|errno| unread(path, errno))?.into_bytes();
-                (entry.kind, entry.mode) = (b'2', 0o777);
+                (entry.kind, entry.mode) = (EntryType::Symlink, 0o777);
             }
             // Left out, and sockets, pipes and devices.
             _ => return Ok(()),
@@ -169,45 +160,22 @@ fn open(
     rustix::fs::openat(directory, name, flags, rustix::fs::Mode::empty())
 }
 
-/// One entry in the format that every tar reads, with GNU's entries for names that are longer than it has room for.
-fn put(out: &mut Vec<u8>, path: &[u8], entry: &Entry) {
-    const ROOM: usize = 100;
-    for (kind, long) in [(b'K', entry.link.as_slice()), (b'L', path)] {
-        if long.len() > ROOM {
-            let mut content = long.to_vec();
-            content.push(0);
-            header(out, b"././@LongLink", &Entry { kind, mode: 0, link: Vec::new(), content });
-        }
-    }
-    header(out, path, entry);
-}
-
-fn header(out: &mut Vec<u8>, path: &[u8], entry: &Entry) {
-    let mut block = Vec::with_capacity(BLOCK);
-    let text = |block: &mut Vec<u8>, text: &[u8], room: usize| {
-        let end = block.len() + room;
-        block.extend(text.iter().take(room));
-        block.resize(end, 0);
+/// Appends an entry, with GNU's extension for names that are longer than the format has room for.
+fn append(out: &mut tar::Builder<Vec<u8>>, path: &[u8], entry: &Entry) -> Result<(), TreeError> {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(entry.kind);
+    header.set_mode(entry.mode);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header.set_size(entry.content.len() as u64);
+    let name = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+    let appended = if entry.kind == EntryType::Symlink {
+        out.append_link(&mut header, name, std::ffi::OsStr::from_bytes(&entry.link))
+    } else {
+        out.append_data(&mut header, name, entry.content.as_slice())
     };
-    text(&mut block, path, 100);
-    text(&mut block, format!("{:07o}", entry.mode).as_bytes(), 8);
-    text(&mut block, b"0000000", 8);
-    text(&mut block, b"0000000", 8);
-    text(&mut block, format!("{:011o}", entry.content.len()).as_bytes(), 12);
-    text(&mut block, b"00000000000", 12);
-    // The sum is over the header with blanks in its own place.
-    let at = block.len();
-    text(&mut block, b"        ", 8);
-    block.push(entry.kind);
-    text(&mut block, &entry.link, 100);
-    text(&mut block, b"ustar  \0", 8);
-    block.resize(BLOCK, 0);
-    let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
-    let sum = format!("{sum:06o}\0 ");
-    block.splice(at..at + 8, sum.bytes());
-    out.append(&mut block);
-    out.extend_from_slice(&entry.content);
-    out.resize(out.len().next_multiple_of(BLOCK), 0);
+    appended.map_err(|source| TreeError::Read { path: name.to_owned(), source })
 }
 
 fn never(path: &[Vec<u8>]) -> bool {

@@ -14,6 +14,7 @@ mod builds;
 mod choosing;
 mod clean;
 mod common;
+#[cfg(feature = "containers")]
 mod container;
 mod directories;
 mod git;
