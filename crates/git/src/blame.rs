@@ -1,4 +1,4 @@
-//! Who wrote which lines.
+//! The author of each line of a file.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -18,20 +18,21 @@ use crate::{Git, GitError};
 pub struct Blamed {
     /// The first one, counted from 1.
     pub first_line: u32,
-    /// How many there are.
+    /// The number of lines.
     pub lines: u32,
     /// The commit.
     pub commit: String,
-    /// When it was written, as its author's clock had it.
+    /// The time of the commit, by its author's clock.
     pub time: UnixMillis,
-    /// Who wrote it, made safe to show.
+    /// The author, made safe to show.
     pub author: String,
     /// Its first line, made safe to show.
     pub subject: String,
 }
 
 impl Git {
-    /// Which commits the lines of a file come from, as a commit has it. At most 5,000 lines.
+    /// Returns the commits that the lines of a file come from, in the version of a commit. At most
+    /// 5,000 lines.
     ///
     /// # Errors
     /// [`GitError::Refused`] where `rev` names no commit, or for no or too many lines; [`GitError::Failed`] where the

@@ -34,7 +34,7 @@ pub struct Branching {
 }
 
 impl UserGit {
-    /// Whether a branch of this name can be begun now.
+    /// Checks that a branch of this name can be begun now.
     ///
     /// # Errors
     /// [`GitError::Unfit`] with the reason where not; as [`UserGit::begin_branch`].
@@ -178,7 +178,7 @@ impl Drop for Branching {
     }
 }
 
-/// Whether the name can be a new branch's; gives the commit to begin at.
+/// Checks that the name can be a new branch's, and returns the commit to begin at.
 async fn check(own: &Own<'_>, name: &str) -> Result<String, GitError> {
     let bad = || Refusal::BranchName(journeyman_sandbox::clean(name.as_bytes()));
     // A name such as HEAD, or one that repeats where branches lie, is taken by git and read by nobody as meant.
@@ -207,7 +207,7 @@ async fn tip(own: &Own<'_>, name: &str) -> Option<String> {
     said.is_done().then(|| String::from_utf8_lossy(&said.bytes).trim_end().to_owned())
 }
 
-/// Whether a failed attempt got as far as making the worktree.
+/// Returns true if a failed attempt got as far as making the worktree.
 async fn is_ours(own: &Own<'_>, begun: &Branching) -> bool {
     let Ok(place) = Place::find(&begun.top) else { return false };
     let head = bounded(&place.git_dir.join("HEAD"));
@@ -266,7 +266,7 @@ fn bounded(file: &Path) -> Vec<u8> {
     read_path(file, MAX_POINTER).ok().flatten().unwrap_or_default()
 }
 
-/// Whether a path lies beneath a directory, which may be known by another name.
+/// Returns true if a path lies beneath a directory, which may be known by another name.
 fn lies_in(path: &Path, dir: &Path) -> bool {
     let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let is_plain = path.components().all(|part| part != std::path::Component::ParentDir);

@@ -1,4 +1,4 @@
-//! What `HEAD` has, written into a directory elsewhere.
+//! The files of `HEAD`, written into a directory elsewhere.
 //!
 //! An index of its own is read from `HEAD` and checked out into the directory. That takes as long as `git worktree
 //! add`, touches nothing of the repository, and leaves nothing to be removed from it.
@@ -114,7 +114,7 @@ impl Reader<'_> {
     }
 }
 
-/// What the tree at `root` has otherwise than the one at `into`.
+/// Returns the files that differ between the tree at `root` and the one at `into`.
 fn differing(
     root: &Path,
     into: &Path,
@@ -133,8 +133,8 @@ fn differing(
     found.into_iter().collect()
 }
 
-/// Whether a file that git takes for unchanged is so in fact: line ends may have been converted by settings of the
-/// user's that weren't in force here, and those change the size.
+/// Returns true if a file that git takes for unchanged is so in fact: settings of the user's that
+/// weren't in force here may have converted its line ends, which changes the size.
 fn is_alike(root: &Path, into: &Path, file: &Tracked) -> bool {
     let look = |top: &Path| fs::symlink_metadata(top.join(file.path.as_path()));
     match (look(root), look(into)) {

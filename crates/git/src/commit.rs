@@ -33,7 +33,7 @@ const OWN_INDEX: &str = "journeyman-index-";
 /// Begins a path that is read from the work tree's top, and otherwise as it stands.
 const TOP: &[u8] = b":(top)";
 
-/// What to commit.
+/// A commit to make.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Commit {
     /// The files, as they are in the work tree: added, edited, made executable, or gone. Nothing else is committed. Of
@@ -53,13 +53,14 @@ pub struct CommitDone {
     pub id: String,
     /// The branch it is on; `None` where `HEAD` is detached: nothing else names the commit then.
     pub branch: Option<String>,
-    /// What it changed, by path; within the project.
+    /// The changed paths within the project.
     pub paths: Vec<RelPath>,
     /// Those among them that weren't asked for: a hook added them.
     pub added_by_hooks: Vec<RelPath>,
-    /// What git and the hooks said, made safe to show.
+    /// The messages of git and the hooks, made safe to show.
     pub words: String,
-    /// Why the user's index doesn't have the commit yet; `git reset` brings it up. The commit stands.
+    /// The reason why the user's index doesn't have the commit yet; `git reset` updates it. The
+    /// commit stands.
     pub index_behind: Option<String>,
 }
 
@@ -142,7 +143,7 @@ struct Work<'a> {
     own: Own<'a>,
 }
 
-/// What one of the files is in the work tree.
+/// The state of a file in the work tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     There,
@@ -150,7 +151,7 @@ enum Standing {
 }
 
 impl Work<'_> {
-    /// What can be told without running anything.
+    /// Checks the facts that can be known without running anything.
     fn check(&self, commit: &Commit) -> Result<(), Refusal> {
         if let Some(operation) = state::operation(self.place) {
             return Err(Refusal::InProgress(operation));
@@ -315,14 +316,15 @@ impl Work<'_> {
         Ok(String::from_utf8_lossy(&listed).lines().next().map(str::to_owned))
     }
 
-    /// Whether a commit has just what an index has.
+    /// Returns true if a commit has exactly the content of an index.
     async fn is_of(&self, id: &str, index: &Path) -> Result<bool, GitError> {
         let tree = self.own.run(Call::new(["write-tree"]).index(index)).await?.done("write-tree")?;
         let its = self.own.ask("rev-parse", ["rev-parse", "--verify", &format!("{id}^{{tree}}")]).await?;
         Ok(tree == its)
     }
 
-    /// What a commit changed: for each path its mode and its object, as the index wants them told.
+    /// Returns the changes of a commit: the mode and the object of each path, in the form that the
+    /// index takes.
     async fn changed(&self, id: &str) -> Result<BTreeMap<Vec<u8>, String>, GitError> {
         let action = "diff-tree";
         let fixed = [action, "--root", "--raw", "--no-commit-id", "--no-renames", "--no-abbrev", "-r", "-z"];
@@ -434,7 +436,8 @@ fn above(path: &RelPath) -> Vec<RelPath> {
     all
 }
 
-/// Whether a path lies in a repository within the project. Its own directory doesn't: that is how it is committed.
+/// Returns true if a path lies in a repository within the project. The directory of such a
+/// repository itself doesn't: it is committed as a submodule.
 fn is_elsewhere(root: &Path, path: &RelPath) -> bool {
     path.components().any(|name| name.eq_ignore_ascii_case(b".git"))
         || above(path)

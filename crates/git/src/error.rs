@@ -1,4 +1,4 @@
-//! Why git couldn't do something, and what can be done about it.
+//! The errors of git, with advice.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use journeyman_sandbox::SandboxError;
 use crate::Operation;
 use crate::limits::MAX_MESSAGE;
 
-/// Why git couldn't do something.
+/// The error of a git action.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
@@ -21,7 +21,7 @@ pub enum GitError {
         "git {found} is too old to read a repository safely without a sandbox; {least} or newer is needed"
     )]
     TooOld {
-        /// What is installed.
+        /// The installed version.
         found: String,
         /// The oldest that will do.
         least: &'static str,
@@ -38,18 +38,18 @@ pub enum GitError {
         /// The project.
         root: PathBuf,
     },
-    /// What leads to the repository isn't as git writes it.
+    /// The files that lead to the repository aren't as git writes them.
     #[error("{}: {reason}", .path.display())]
     Broken {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// Git said no.
     #[error("git {action} failed: {words}")]
     Failed {
-        /// What was asked of it.
+        /// The action.
         action: &'static str,
         /// Its words, made safe to show.
         words: String,
@@ -57,7 +57,7 @@ pub enum GitError {
     /// It gave more than is taken.
     #[error("git {action} gave more than {limit} bytes")]
     TooMuch {
-        /// What was asked of it.
+        /// The action.
         action: &'static str,
         /// The bound, in bytes.
         limit: usize,
@@ -65,19 +65,19 @@ pub enum GitError {
     /// It took too long.
     #[error("git {action} took too long and was ended")]
     TimedOut {
-        /// What was asked of it.
+        /// The action.
         action: &'static str,
     },
     /// The caller ended it.
     #[error("git {action} was ended")]
     Cancelled {
-        /// What was asked of it.
+        /// The action.
         action: &'static str,
     },
     /// It gave what this version doesn't understand.
     #[error("git {action} gave something that isn't understood: {what}")]
     Malformed {
-        /// What was asked of it.
+        /// The action.
         action: &'static str,
         /// What.
         what: &'static str,
@@ -97,7 +97,7 @@ pub enum GitError {
     /// The file system said no.
     #[error("{what} {}: {source}", .path.display())]
     Io {
-        /// What was done.
+        /// The action.
         what: &'static str,
         /// To what.
         path: PathBuf,
@@ -107,7 +107,7 @@ pub enum GitError {
     },
 }
 
-/// Why a commit or a branch isn't made. Nothing was changed.
+/// The reason why a commit or a branch isn't made. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -155,7 +155,7 @@ pub enum Refusal {
     Hooks {
         /// Their files.
         hooks: Vec<PathBuf>,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// A program that would run outside of the sandbox, and files of the change that decide what it does.

@@ -1,4 +1,4 @@
-//! What was committed: ids, contents, the last commits.
+//! The history of a repository: ids, contents, the last commits.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -24,13 +24,13 @@ const NOT_THERE: i32 = 3;
 pub struct Logged {
     /// Its id, as hexadecimal digits.
     pub id: String,
-    /// When it was written, as its author's clock had it.
+    /// The time of the commit, by its author's clock.
     pub time: UnixMillis,
-    /// Who wrote it, made safe to show.
+    /// The author, made safe to show.
     pub author: String,
     /// Its first line, made safe to show.
     pub subject: String,
-    /// What it changed within the project; of a merge nothing is listed.
+    /// The changed paths within the project; none for a merge.
     pub paths: Vec<RelPath>,
 }
 
@@ -39,13 +39,13 @@ pub struct Logged {
 pub struct Told {
     /// Its id, as hexadecimal digits.
     pub id: String,
-    /// When it was written, as its author's clock had it.
+    /// The time of the commit, by its author's clock.
     pub time: UnixMillis,
-    /// Who wrote it, made safe to show.
+    /// The author, made safe to show.
     pub author: String,
     /// Its message as it is, as far as it is read: not made safe to show.
     pub message: String,
-    /// What it changed within the project.
+    /// The changed paths within the project.
     pub paths: Vec<RelPath>,
 }
 
@@ -124,7 +124,7 @@ impl Git {
         if ids.iter().all(|id| is_id(id)) { Ok(ids) } else { Err(malformed) }
     }
 
-    /// What is told of these commits, in the same order: their messages whole, and what they changed.
+    /// Returns these commits in the same order, with their whole messages and their changed paths.
     ///
     /// # Errors
     /// [`GitError::Refused`] for what is no id; other [`GitError`]s, also where the repository lacks one of them.
@@ -168,7 +168,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether it is an id, of either length.
+/// Returns true if a text is a commit's id, of either length.
 pub(crate) fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

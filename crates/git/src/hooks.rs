@@ -400,7 +400,8 @@ impl<'a> HookRunner<'a> {
 }
 
 impl CommitHooks {
-    /// What lies outside of the work tree and has to be readable: the hooks' directory, and what links in it lead to.
+    /// Returns the paths outside of the work tree that must be readable: the hooks' directory, and
+    /// the targets of links in it.
     fn programs(&self, top: &Path) -> Vec<PathBuf> {
         let real = self.files().into_iter().filter_map(|file| file.canonicalize().ok());
         let homes = real.filter_map(|file| file.parent().map(Path::to_owned));

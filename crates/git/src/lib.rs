@@ -54,7 +54,7 @@ pub use tracked::Tracked;
 pub use tree::TreeFile;
 pub use user::UserGit;
 
-/// Where programs are, if nobody says more.
+/// The default of `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The user's git, for one project.

@@ -6,7 +6,7 @@ use std::time::Duration;
 pub(crate) const MAX_OUTPUT: usize = 128 * 1024 * 1024;
 /// A short answer: an id, a name, a handful of settings.
 pub(crate) const MAX_ANSWER: usize = 256 * 1024;
-/// What git says when something fails, in bytes kept.
+/// Maximum bytes that are kept of git's messages.
 pub(crate) const MAX_WORDS: usize = 16 * 1024;
 /// Wall time of a read that somebody at a prompt waits for.
 pub(crate) const READ_WALL: Duration = Duration::from_secs(20);
@@ -21,12 +21,13 @@ pub(crate) const MAX_POINTER: u64 = 8 * 1024;
 pub(crate) const MAX_SETTINGS: u64 = 4 * 1024 * 1024;
 /// Object stores that a repository may borrow from, one through the other: git itself stops at 5 levels.
 pub(crate) const MAX_BORROWED: usize = 32;
-/// How long git may take to end in order when it is told to, before it is killed.
+/// Maximum wait for git's orderly end before it is killed.
 pub(crate) const END_WAIT: Duration = Duration::from_secs(3);
-/// How long output is awaited once git ended: a background process of a hook's may hold its pipes for ever.
+/// Maximum wait for output after git's end: a background process of a hook's may hold the pipes for
+/// ever.
 pub(crate) const LINGER: Duration = Duration::from_millis(250);
-/// How often a lock that somebody else holds is tried again, and how long is waited in between: editors and prompts
-/// hold one for some milliseconds.
+/// The number of tries to take a lock that somebody else holds, and the pause between two: editors
+/// and prompts hold one for some milliseconds.
 pub(crate) const LOCK_TRIES: u32 = 20;
 /// See [`LOCK_TRIES`].
 pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! Where a project's repository lies. Found by looking, as git looks, without running it.
+//! The search for a project's repository by reading files as git does, without running git.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -84,8 +84,9 @@ impl Place {
         self.top.as_deref().ok_or_else(|| GitError::NoWorkTree { root: self.root.clone() })
     }
 
-    /// What must be readable besides the project: git directories elsewhere, object stores that are borrowed from,
-    /// and the rules of directories above it. All of them exist, and are what they seem to be.
+    /// Returns the paths besides the project that must be readable: git directories elsewhere,
+    /// object stores that are borrowed from, and the rules of directories above it. All of them
+    /// exist, and are of the expected kind.
     pub(crate) fn outside(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut add = |path: PathBuf| {

@@ -208,9 +208,9 @@ impl ProgramCheck<'_> {
 /// The moment at which git runs the command of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Runs {
-    /// When a file is put into the index or checked out.
+    /// Runs when a file is put into the index or checked out.
     Filter,
-    /// When a commit is signed.
+    /// Runs when a commit is signed.
     Signer,
     /// At other times, as far as is known.
     Elsewhere,

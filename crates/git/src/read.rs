@@ -34,7 +34,7 @@ pub(crate) struct Reader<'a> {
 /// One reading command.
 #[derive(Debug)]
 pub(crate) struct Ask<'a> {
-    /// What it is for, as a person would name it.
+    /// The action, as a person would name it.
     pub(crate) action: &'static str,
     /// The program's arguments; where there is a script, its.
     pub(crate) args: Vec<OsString>,
@@ -43,7 +43,7 @@ pub(crate) struct Ask<'a> {
     /// Variables besides.
     pub(crate) env: Vec<(&'static str, OsString)>,
     pub(crate) stdin: Option<Vec<u8>>,
-    /// Where it starts, if not in the project; and it may write there.
+    /// The working directory, if not the project; the command may write there.
     pub(crate) into: Option<&'a Path>,
     /// Bytes it may give.
     pub(crate) limit: usize,
@@ -68,7 +68,7 @@ impl Ask<'_> {
     }
 }
 
-/// What a command gave.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: i32,
@@ -220,7 +220,7 @@ pub(crate) fn program(path: &OsStr, root: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Where every sandbox has what it needs.
+/// The system directories that every sandbox needs.
 const SYSTEM: [&str; 4] = ["/usr", "/bin", "/opt", "/nix"];
 
 /// The directories that a program elsewhere lies in, under each of its names.

@@ -1,4 +1,4 @@
-//! What keeps a repository's own settings from running anything while it is read.
+//! Overrides that keep a repository's own settings from running anything while it is read.
 //!
 //! Settings name programs: monitors, hooks, filters, pagers, editors, helpers for credentials and connections. All that
 //! a reading command could come by are overridden here, whether or not the sandbox would hold what they start.
@@ -103,12 +103,12 @@ pub(crate) fn filters(names: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// Whether settings could name a filter, or take in others that do.
+/// Returns true if settings could name a filter, or include others that do.
 pub(crate) fn may_have_filters(settings: Option<&[u8]>) -> bool {
     settings.is_none_or(|text| has_word(text, b"filter") || has_word(text, b"include"))
 }
 
-/// Whether a word is there, in whatever letter case.
+/// Returns true if the text contains the word, in any letter case.
 pub(crate) fn has_word(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }

@@ -1,4 +1,4 @@
-//! What repository a project lies in, and what is going on in it.
+//! The repository that a project lies in, and the operation that is under way in it.
 
 use std::fmt;
 use std::fs;
@@ -58,7 +58,7 @@ pub struct State {
     pub common_dir: PathBuf,
     /// The top of the work tree; `None` where the project is itself a git directory.
     pub work_tree: Option<PathBuf>,
-    /// Where in the work tree the project is; `None` at its top.
+    /// The path of the project in the work tree; `None` at its top.
     pub prefix: Option<RelPath>,
     /// The last commit, and the branch.
     pub head: Head,
@@ -70,12 +70,12 @@ pub struct State {
     pub shallow: bool,
     /// It names submodules.
     pub submodules: bool,
-    /// What was begun in it.
+    /// The operation under way.
     pub operation: Option<Operation>,
 }
 
 impl State {
-    /// Whether it is a linked worktree.
+    /// Returns true if the work tree is a linked worktree.
     #[must_use]
     pub fn is_linked(&self) -> bool {
         self.git_dir != self.common_dir
@@ -122,7 +122,8 @@ impl Reader<'_> {
     }
 }
 
-/// What was begun and isn't finished, by the files that git keeps meanwhile.
+/// Returns the operation that was begun and isn't finished, found by the files that git keeps
+/// meanwhile.
 pub(crate) fn operation(place: &Place) -> Option<Operation> {
     let marks = [
         ("rebase-merge", Operation::Rebase),

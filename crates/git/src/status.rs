@@ -1,11 +1,11 @@
-//! What differs from the last commit, as `git status --porcelain=v2 -z` tells it.
+//! The differences from the last commit, read from `git status --porcelain=v2 -z`.
 
 use journeyman_protocol::RelPath;
 
 use crate::read::{Ask, Reader};
 use crate::{Git, GitError};
 
-/// What `HEAD` is.
+/// The state of `HEAD`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Head {
     /// The commit, as hexadecimal digits; `None` before the first one.
@@ -14,7 +14,7 @@ pub struct Head {
     pub branch: Option<String>,
 }
 
-/// How one side of a file differs from the other.
+/// The difference of one side of a file from the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Not at all.
@@ -35,7 +35,7 @@ pub enum Change {
     Unmerged,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// A tracked file that differs.
@@ -63,11 +63,11 @@ pub enum Entry {
 pub struct StatusEntry {
     /// Relative to the project.
     pub path: RelPath,
-    /// What is said of it.
+    /// The state of the path.
     pub entry: Entry,
 }
 
-/// What differs from the last commit.
+/// The differences from the last commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
     /// The last commit, and the branch it is on.
@@ -77,10 +77,10 @@ pub struct Status {
 }
 
 impl Git {
-    /// What differs from the last commit in the project. Every untracked file is named for itself, and renames are
-    /// an addition and a deletion. Files whose filters would have to run to tell may be named though they don't
-    /// differ, and what was changed in a submodule without a commit is not seen: nothing is run, and no other
-    /// repository's settings are read.
+    /// Returns the project's differences from the last commit. Every untracked file is named by
+    /// itself, and a rename is an addition and a deletion. Files whose filters would have to run
+    /// may be named though they don't differ, and uncommitted changes in a submodule are not seen:
+    /// nothing is run, and no other repository's settings are read.
     ///
     /// # Errors
     /// [`GitError`].
@@ -150,7 +150,7 @@ fn header(line: &[u8], head: &mut Head) {
     }
 }
 
-/// What comes after so many spaces.
+/// Returns the rest of a record after so many spaces.
 fn field(record: &[u8], spaces: usize) -> Option<&[u8]> {
     let mut rest = record;
     for _ in 0..spaces {

@@ -1,4 +1,4 @@
-//! What git gives is read without trust: no bytes make a reader fail in any way but by saying so.
+//! Git's output is read without trust: no bytes make a reader fail in any way but by an error.
 
 use journeyman_protocol::{RelPath, UnixMillis};
 use proptest::prelude::*;

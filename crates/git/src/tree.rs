@@ -11,11 +11,11 @@ use crate::{Git, GitError};
 /// A file of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeFile {
-    /// Where it is, within the project.
+    /// The path within the project.
     pub path: RelPath,
     /// Its content's id. Equal contents have equal ids.
     pub blob: String,
-    /// How many bytes it has; `None` where the repository lacks the content.
+    /// The size in bytes; `None` where the repository lacks the content.
     pub size: Option<u64>,
     /// It is a symbolic link, and its content where it leads.
     pub link: bool,

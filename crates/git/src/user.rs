@@ -17,8 +17,8 @@ use crate::place::Place;
 use crate::read::program;
 use crate::{Confinement, Git, GitError};
 
-/// What would lead git to another repository, index or object store than the project's, as a hook that started this
-/// program has them set.
+/// Variables that would lead git to another repository, index or object store than the project's,
+/// as a hook that started this program has them set.
 const ELSEWHERE: [&str; 16] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_CONFIG",
@@ -127,13 +127,13 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What it came to.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Said {
     /// The exit code; `None` where a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) bytes: Vec<u8>,
-    /// What was said to a person, made safe to show.
+    /// The messages for a person, made safe to show.
     pub(crate) words: String,
     pub(crate) cancelled: bool,
 }
@@ -164,7 +164,7 @@ impl Said {
 #[derive(Debug)]
 pub(crate) struct Own<'a> {
     env: &'a BTreeMap<OsString, OsString>,
-    /// Where programs are looked for: nowhere in the work tree.
+    /// The directories that programs are searched in: none in the work tree.
     path: OsString,
     program: PathBuf,
     directory: PathBuf,

@@ -34,10 +34,11 @@ const MAX_COMPARED_BYTES: usize = 16 * 1024 * 1024;
 /// The directory of damaged blobs that were set aside. No fan-out directory has such a name.
 const DAMAGED: &str = "damaged";
 
-/// How a temporary file's name begins. No hash begins so, and `quota` sweeps what a crash left.
+/// The prefix of a temporary file's name. No hash begins with it, and `quota` removes temporary
+/// files that a crash left.
 const TEMPORARY: &str = ".new-";
 
-/// When a blob has to survive a power failure.
+/// The moment from which a blob survives a power failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// Before the call returns.
@@ -46,7 +47,7 @@ pub enum Durability {
     Later,
 }
 
-/// What a put found.
+/// The result of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
     /// Nothing: the blob is about to appear, with so many bytes of disk.
@@ -192,7 +193,7 @@ impl Blobs {
         }
     }
 
-    /// Whether there is a file for this hash. Its content is not looked at.
+    /// Returns true if there is a file for this hash. Its content is not read.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -304,7 +305,8 @@ impl Blobs {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the blob is stored already. Marks it as recently put, and makes it durable if asked.
+    /// Returns true if the blob is stored already. Marks it as recently put, and makes it durable
+    /// if asked.
     fn reuse(&self, path: &Path, bytes: &[u8], durability: Durability) -> Result<bool, StoreError> {
         let found = match fs::symlink_metadata(path) {
             Ok(found) => found,

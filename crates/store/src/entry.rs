@@ -1,4 +1,4 @@
-//! What a log holds, and the seam that every log implements.
+//! The entries of a log, and the trait that every log implements.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -22,7 +22,7 @@ pub const STATUS_NEW: &str = "ready";
 pub struct NewEntry {
     /// The channel of an event; `None` for a transcript entry (a message, a tool record).
     pub channel: Option<Channel>,
-    /// What the payload is, in the writer's words. The store doesn't look.
+    /// The kind of the payload, in the writer's words. The store doesn't read it.
     pub kind: String,
     /// When.
     pub at: UnixMillis,
@@ -37,7 +37,7 @@ pub struct Entry {
     pub seq: Seq,
     /// The channel of an event; `None` for a transcript entry.
     pub channel: Option<Channel>,
-    /// What the payload is, in the writer's words.
+    /// The kind of the payload, in the writer's words.
     pub kind: String,
     /// When, as the writer said. Times beyond `i64::MAX` milliseconds come back as that.
     pub at: UnixMillis,
@@ -45,7 +45,7 @@ pub struct Entry {
     pub payload: Vec<u8>,
 }
 
-/// What a list of sessions shows.
+/// A session's entry in a list of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSummary {
     /// The session.
@@ -54,7 +54,7 @@ pub struct SessionSummary {
     pub root: String,
     /// One line for people.
     pub title: String,
-    /// When it was created.
+    /// The time of its creation.
     pub created: UnixMillis,
     /// The newest of: creation, the newest entry's time, the last change of status.
     pub updated: UnixMillis,
@@ -69,21 +69,21 @@ pub struct SessionSummary {
 pub struct NewSession {
     /// The session.
     pub id: SessionId,
-    /// Where it comes from.
+    /// The origin of the session.
     pub origin: Origin,
     /// One line for people.
     pub title: String,
-    /// When it begins.
+    /// The time of its beginning.
     pub now: UnixMillis,
-    /// What lists show of it.
+    /// The status that lists show.
     pub status: String,
-    /// Who may write it from the start, as [`Store::lease`] takes it: the holder's words and milliseconds.
+    /// The lease from the start, as [`Store::lease`] takes it: the holder's words and milliseconds.
     pub lease: Option<(String, u64)>,
     /// Its first entries, or the first after those of the session that it is a fork of.
     pub entries: Vec<NewEntry>,
 }
 
-/// Where a new session comes from.
+/// The origin of a new session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// It is the first of its kind, for the project at this root.
@@ -306,8 +306,9 @@ pub trait Store: Send + Sync {
     /// [`StoreError::UnknownSession`]; failures of the medium.
     fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Who has the right to write a session now, in the words it was taken with; `None` when nobody has, also when
-    /// whoever had it is gone. A store that keeps no leases says `None`.
+    /// Returns the holder that has the right to write a session now, in the words of its lease;
+    /// `None` when there is none, also when the holder is gone. A store that keeps no leases
+    /// returns `None`.
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`]; failures of the medium.
@@ -327,7 +328,8 @@ pub trait Store: Send + Sync {
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
-/// What an entry counts for in [`Store::read_chunk`]: its bytes, and something for each of many empty ones.
+/// Returns the weight of an entry in [`Store::read_chunk`]: its bytes, and something for each of
+/// many empty ones.
 pub(crate) fn entry_bytes(kind: &str, payload: &[u8]) -> usize {
     /// About what the other fields take.
     const FIELDS: usize = 64;

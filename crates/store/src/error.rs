@@ -1,11 +1,11 @@
-//! What can go wrong, and what to do about it.
+//! The errors of a store, with advice.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{ContentHash, Seq, SessionId, UnixMillis};
 
-/// Why the store refused or failed. Whatever it says, nothing that was stored before is changed by it.
+/// The error of a store. In every case, everything that was stored before is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -16,9 +16,9 @@ pub enum StoreError {
     Conflict {
         /// The session.
         session: SessionId,
-        /// What the caller took for the last entry.
+        /// The last entry that the caller expected.
         expected: Seq,
-        /// What the last entry is.
+        /// The last entry.
         found: Seq,
     },
     /// No session has this id.
@@ -48,9 +48,9 @@ pub enum StoreError {
     Leased {
         /// The session.
         session: SessionId,
-        /// Who holds it, in its own words, such as `pid 123`.
+        /// The holder, in its own words, such as `pid 123`.
         holder: String,
-        /// When the lease runs out, if it isn't renewed.
+        /// The end of the lease, if it isn't renewed.
         until: UnixMillis,
     },
     /// An entry is larger than the log takes.
@@ -74,7 +74,7 @@ pub enum StoreError {
     Damaged {
         /// The database file.
         path: PathBuf,
-        /// What was seen.
+        /// The observation.
         detail: String,
     },
     /// The log's file is not where it was opened any more.
@@ -98,12 +98,12 @@ pub enum StoreError {
         /// The newest that is known here.
         known: i64,
     },
-    /// What was given as an exported session isn't one.
+    /// The data to import isn't an exported session.
     #[error("line {line} of the exported session is not as it should be: {detail}. Nothing was imported")]
     BadExport {
         /// The line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The fault.
         detail: String,
     },
     /// Another process held the log for longer than the time-out.
@@ -115,7 +115,7 @@ pub enum StoreError {
     /// No room left on the device, or the user's quota there is used up.
     #[error("the disk is full: can't {action} {} ({detail}). What was stored before is kept; free some space and try again", .path.display())]
     DiskFull {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// On what.
         path: PathBuf,
@@ -136,7 +136,7 @@ pub enum StoreError {
     /// The place can't be written to, or not be opened at all.
     #[error("no access: can't {action} {} ({detail}). Check its owner and mode, or choose another state directory with XDG_STATE_HOME", .path.display())]
     NoAccess {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// On what.
         path: PathBuf,
@@ -146,7 +146,7 @@ pub enum StoreError {
     /// Any other failure of the file system.
     #[error("can't {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// On what.
         path: PathBuf,
@@ -156,7 +156,7 @@ pub enum StoreError {
     /// Any other failure of the database.
     #[error("the session log {}: can't {action}: {detail}", .path.display())]
     Database {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The database file.
         path: PathBuf,
@@ -168,7 +168,7 @@ pub enum StoreError {
     Closed {
         /// The database file.
         path: PathBuf,
-        /// How that came about.
+        /// The cause.
         detail: String,
     },
     /// A blob's bytes are not the ones its name promises.
@@ -178,7 +178,7 @@ pub enum StoreError {
         hash: ContentHash,
         /// Its file.
         path: PathBuf,
-        /// What was seen.
+        /// The observation.
         detail: String,
     },
     /// A blob is larger than can be stored.
@@ -207,14 +207,14 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether an append (or another change) that ended so may have been stored all the same. See
-    /// [`Store::append`](crate::Store::append) for what to do then.
+    /// Returns true if a change that ended with this error may have been stored all the same. See
+    /// [`Store::append`](crate::Store::append) for the consequences.
     #[must_use]
     pub fn is_uncertain(&self) -> bool {
         matches!(self, Self::Uncertain { .. } | Self::Closed { .. })
     }
 
-    /// Whether something was to be written and the medium refused it.
+    /// Returns true if the medium refused a write.
     #[must_use]
     pub fn is_refused_write(&self) -> bool {
         // The actions that only look.

@@ -22,7 +22,7 @@ use crate::place::{beside, sync_dir};
 use crate::tail::CHUNK_BYTES;
 use crate::{Entry, MAX_ENTRY_BYTES, NewEntry, SessionSummary, Store, StoreError};
 
-/// What the first line says of the format.
+/// The name of the format in the first line.
 const FORMAT: &str = "journeyman-session";
 /// The version of the format that is written, and the newest that is read.
 pub const EXPORT_VERSION: u64 = 1;
@@ -333,7 +333,8 @@ impl Reader<'_> {
     }
 
     fn header(&mut self) -> Result<Header, StoreError> {
-        /// What is looked at first, so that the complaint about another version isn't about a field.
+        /// The part of the first line that is read first, so that an error about another version
+        /// isn't about a field.
         #[derive(Deserialize)]
         struct Kind {
             format: String,

@@ -1,4 +1,4 @@
-//! When a lease is over, the same for every store.
+//! The end of a lease, the same for every store.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -8,9 +8,9 @@ use journeyman_protocol::UnixMillis;
 /// A right to write, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lease {
-    /// Who has it, in its own words.
+    /// The holder, in its own words.
     pub(crate) holder: String,
-    /// When it runs out.
+    /// The end of the lease.
     pub(crate) until: UnixMillis,
     /// For how many milliseconds it was given.
     pub(crate) length: u64,

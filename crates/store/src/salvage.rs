@@ -1,4 +1,4 @@
-//! What can be read of a damaged log, in a new one.
+//! The recovery of a damaged log's readable part into a new log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -38,7 +38,7 @@ const MAX_GAP: u64 = 4096;
 /// SQLite's connections share a lock on these bytes, from the first on, for as long as they are open.
 const SHARED_LOCK: (u64, u64) = (0x4000_0002, 510);
 
-/// What was saved of a damaged log.
+/// The part of a damaged log that was saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Salvage {
     /// Each session of which anything was found, the oldest first.
@@ -47,26 +47,27 @@ pub struct Salvage {
     pub apart: Option<PathBuf>,
 }
 
-/// What was saved of one session.
+/// The part of a session that was saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSession {
     /// Its id; a new one when that is lost.
     pub id: SessionId,
     /// Its title.
     pub title: String,
-    /// How many entries it had, as far as is known.
+    /// The number of entries that the session had, as far as is known.
     pub had: u64,
-    /// How many are in the new log: all up to the first lost record, as after a crash at that time. It can be
-    /// gone on with.
+    /// The number of entries in the new log: all up to the first lost record, as after a crash at
+    /// that time. The session can go on from there.
     pub kept: u64,
-    /// How many of these stand for a lost event: what was said and done is not in events.
+    /// The number of these that stand for a lost event: messages and actions are not in events.
     pub blank: u64,
-    /// How many were read behind the first lost record. They are in [`Salvage::apart`].
+    /// The number of entries behind the first lost record that were read. They are in
+    /// [`Salvage::apart`].
     pub apart: u64,
 }
 
 impl SavedSession {
-    /// How many entries are lost.
+    /// Returns the number of lost entries.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.had.saturating_sub(self.kept).saturating_sub(self.apart).saturating_add(self.blank)
@@ -97,12 +98,12 @@ impl fmt::Display for Salvage {
     }
 }
 
-/// What [`repair`] did.
+/// The result of [`repair`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repaired {
-    /// What was saved; it is where the damaged log was.
+    /// The saved log, which is in the place of the damaged one.
     pub salvage: Salvage,
-    /// Where the damaged log is now.
+    /// The new place of the damaged log.
     pub aside: PathBuf,
 }
 
@@ -209,7 +210,7 @@ fn refuse_in_use(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Where the rows of a damaged file are.
+/// The places of rows in a damaged file.
 struct Finds {
     image: Image,
     sessions: BTreeMap<i64, SessionRow>,
@@ -265,7 +266,7 @@ impl Finds {
         Ok(record.and_then(|record| record::entry(&record)))
     }
 
-    /// What is known of a session with this number.
+    /// Returns the known fields of a session with this number.
     fn row(&self, number: i64) -> SessionRow {
         if let Some(row) = self.sessions.get(&number) {
             return row.clone();
@@ -283,7 +284,8 @@ impl Finds {
         }
     }
 
-    /// Whether every record of a session is known by its place, so that a lost entry at another place was an event.
+    /// Returns true if every record of a session is known by its place, so that a lost entry at
+    /// another place was an event.
     fn knows_records(&self, number: i64, row: &SessionRow) -> bool {
         let known = self.records.range(places_of(number)).count();
         row.records == Some(known as u64)
@@ -354,7 +356,7 @@ impl Finds {
         Ok(saved)
     }
 
-    /// Whether no record was at these places.
+    /// Returns true if no record was at these places.
     fn are_events(&self, number: i64, gap: Range<u64>) -> bool {
         let place = |seq| crate::sqlite::place(number, Seq(seq));
         gap.end - gap.start <= MAX_GAP

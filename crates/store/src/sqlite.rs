@@ -59,8 +59,8 @@ pub struct SqliteStore {
     watchers: Arc<Watchers>,
 }
 
-/// How long a call waits by default while another process writes. Writes take milliseconds; five seconds
-/// bridge a slow disk.
+/// Maximum wait of a call, by default, while another process writes. Writes take milliseconds; five
+/// seconds bridge a slow disk.
 const BUSY: Duration = Duration::from_secs(5);
 
 impl SqliteStore {

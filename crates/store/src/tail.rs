@@ -8,7 +8,7 @@ use journeyman_protocol::{Seq, SessionId};
 
 use crate::{Entry, Store, StoreError};
 
-/// What is read ahead at once. A tail that is not asked for more costs no more than this.
+/// Maximum bytes that are read ahead at once. A tail that is not read further costs no more.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 
 struct Tail<'a, S: ?Sized> {

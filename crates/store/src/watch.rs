@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use journeyman_protocol::SessionId;
 use tokio::sync::watch::{Receiver, Sender};
 
-/// Who waits for which session. News carry nothing: whoever hears them looks for itself.
+/// The waiters of each session. News carry no content: whoever receives one reads the log.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
     sessions: Mutex<HashMap<SessionId, Sender<()>>>,
@@ -34,7 +34,7 @@ impl Watchers {
         self.lock().retain(|_, sender| sender.send(()).is_ok());
     }
 
-    /// Whether nobody waits for anything.
+    /// Returns true if nobody waits.
     pub(crate) fn is_empty(&self) -> bool {
         let mut sessions = self.lock();
         sessions.retain(|_, sender| sender.receiver_count() > 0);

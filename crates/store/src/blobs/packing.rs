@@ -1,4 +1,4 @@
-//! How a blob's bytes lie in its file: a header byte, then the bytes raw or as one zstd frame.
+//! The encoding of a blob in its file: a header byte, then the bytes raw or as one zstd frame.
 
 use std::fmt;
 use std::fs::File;
@@ -41,7 +41,7 @@ fn limit(length: usize) -> usize {
     length - length / 8
 }
 
-/// Whether a file of `stored` bytes can hold a content of `length` bytes.
+/// Returns true if a file of `stored` bytes can hold a content of `length` bytes.
 pub(super) fn is_plausible(stored: u64, length: u64) -> bool {
     stored == length + 1 || (stored > 1 && stored <= length - length / 8 + 1)
 }

@@ -1,4 +1,4 @@
-//! How much is stored, and what goes first when it is too much.
+//! The size of the store, and the removal of blobs when it exceeds the quota.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,8 +18,8 @@ const COUNT_EVERY: u64 = 64;
 /// ... and at every so-manieth new blob of a handle that hasn't counted yet, so that many short runs count
 /// too. Hashes are evenly spread, so their first byte decides.
 const COUNT_ONE_IN: u8 = 64;
-/// When room is made, this fraction of the quota is freed beyond what is needed, so that the next put
-/// doesn't have to do it again.
+/// The fraction of the quota that is freed beyond the need when room is made, so that the next put
+/// doesn't have to make room again.
 const SLACK: u64 = 16;
 /// Blobs of the last ten minutes (seconds) belong to a run in progress, here or in another process.
 const RECENT: i64 = 600;
@@ -28,7 +28,7 @@ const ABANDONED: i64 = 3600;
 /// A blob that is put again is marked as new only if its mark is older than this many seconds.
 const REMARK: i64 = 3600;
 
-/// What a handle knows of the directory's use.
+/// A handle's knowledge of the directory's use.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     /// Bytes at the last count and those that this handle added since.

@@ -1,4 +1,4 @@
-//! Who puts blobs and who removes them, among all handles and processes.
+//! The lock between putting and removing blobs, among all handles and processes.
 //!
 //! Whoever puts a blob needs some time until it is written down somewhere that it is needed. Whoever removes blobs
 //! that nobody needs has to know that nobody is in the middle of that: the one holds a lock shared, the other alone.
@@ -20,9 +20,9 @@ use crate::place::create_private;
 const LOCK: &str = ".lock";
 /// One byte for each time that blobs were removed.
 const REMOVALS: &str = ".removals";
-/// How long to wait for whoever removes blobs: thousands are gone within a second.
+/// Maximum wait for a removal: thousands of blobs are removed within a second.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long between two looks.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// While it lives, nobody [sweeps](Blobs::sweeping).

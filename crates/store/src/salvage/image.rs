@@ -29,13 +29,13 @@ const INDEX_LEAF: u8 = 0x0A;
 pub(super) struct Image {
     main: Option<File>,
     wal: Option<File>,
-    /// Where in the write-ahead log the newest version of a page is.
+    /// The place in the write-ahead log of each page's newest version.
     newer: HashMap<u32, u64>,
     /// The number of the last page that may be anywhere.
     pub(super) pages: u32,
 }
 
-/// What sort of rows a page has.
+/// The kind of a page's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leaf {
     Table,
@@ -145,7 +145,8 @@ fn cell(page: &[u8], at: usize, leaf: Leaf) -> Option<Cell> {
     Some(Cell { row, length, local: rest.get(..local)?.to_vec(), overflow: be32(rest, local) })
 }
 
-/// Where the newest committed version of each page is in a write-ahead log, and where its last valid frame ends.
+/// Returns the place of each page's newest committed version in a write-ahead log, and the end of
+/// its last valid frame.
 fn frames(wal: &File) -> io::Result<(HashMap<u32, u64>, u64)> {
     let mut committed = HashMap::new();
     let mut header = [0; WAL_HEADER];
@@ -181,8 +182,8 @@ fn frames(wal: &File) -> io::Result<(HashMap<u32, u64>, u64)> {
     Ok((committed, offset))
 }
 
-/// How many transactions lie behind a damaged one in a write-ahead log: SQLite passes over all of them in silence. None
-/// where the last transaction alone is torn, as a crash leaves it.
+/// Returns the number of transactions behind a damaged one in a write-ahead log, which SQLite skips
+/// silently. The number is 0 where only the last transaction is torn, as a crash leaves it.
 pub(crate) fn lost_transactions(wal: &Path) -> io::Result<u64> {
     let wal = match File::open(wal) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
@@ -194,7 +195,7 @@ pub(crate) fn lost_transactions(wal: &Path) -> io::Result<u64> {
     Ok(found.filter(|_| found == again).map_or(0, |(_, lost)| lost))
 }
 
-/// Where the first damaged frame is, and how many transactions lie behind its own.
+/// Returns the place of the first damaged frame, and the number of transactions behind its own.
 fn behind_damage(wal: &File) -> io::Result<Option<(u64, u64)>> {
     let mut header = [0; WAL_HEADER];
     if read_at(wal, &mut header, 0)? < WAL_HEADER {

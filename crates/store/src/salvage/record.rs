@@ -18,7 +18,7 @@ pub(super) struct SessionRow {
     pub(super) updated: UnixMillis,
     pub(super) last: u64,
     pub(super) status: String,
-    /// How many of its entries are records; unknown in rows of the first format.
+    /// The number of its entries that are records; unknown in rows of the first format.
     pub(super) records: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// What a column holds, and in how many bytes.
+/// A column's type, and its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Null,
@@ -110,7 +110,7 @@ fn values(record: &[u8]) -> Option<Vec<Value<'_>>> {
     values.collect()
 }
 
-/// Whether a record looks like an entry, from its first bytes alone.
+/// Returns true if a record looks like an entry, from its first bytes alone.
 pub(super) fn is_entry(local: &[u8], length: usize) -> bool {
     let Some((columns, _)) = columns(local, length) else { return false };
     // The first format had no sums.

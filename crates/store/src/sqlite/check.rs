@@ -51,7 +51,7 @@ impl Log {
     }
 }
 
-/// What SQLite itself finds: pages, cells and indexes that don't fit together.
+/// Returns the faults that SQLite itself finds: pages, cells and indexes that don't fit together.
 fn structure(connection: &Connection) -> Result<Vec<String>, Stop> {
     let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MAX_LINES})"))?;
     let lines = statement.query_map([], |row| row.get::<_, String>(0))?;

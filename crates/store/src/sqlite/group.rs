@@ -10,7 +10,7 @@ use super::holder::Holder;
 use super::rows::Stop;
 use crate::StoreError;
 
-/// Whether the end of a call waits for the disk.
+/// The treatment of the disk at the end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sync {
     /// It does: what was said to be stored is.
@@ -19,7 +19,7 @@ pub(super) enum Sync {
     Relaxed,
 }
 
-/// What statements need beside the connection.
+/// The state that statements need beside the connection.
 #[derive(Debug)]
 pub(super) struct Ground {
     /// The database file.
@@ -32,7 +32,7 @@ impl Ground {
         Self { path, holder: None }
     }
 
-    /// What leases of this store name; nothing where the file system has no locks.
+    /// Returns the name that leases of this store have; `None` where the file system has no locks.
     pub(super) fn holder(&mut self) -> Result<Option<&str>, StoreError> {
         let holder = match &mut self.holder {
             Some(holder) => holder,
@@ -47,7 +47,7 @@ impl Ground {
     }
 }
 
-/// How much a change writes.
+/// The size of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
     /// So many bytes of payload.
@@ -56,10 +56,10 @@ pub(super) enum Weight {
     WholeSession,
 }
 
-/// What is known of a change before it runs.
+/// The facts that are known of a change before it runs.
 #[derive(Debug)]
 pub(super) struct About {
-    /// What is tried, for errors.
+    /// The action, for errors.
     pub(super) action: &'static str,
     pub(super) sync: Sync,
     pub(super) weight: Weight,
@@ -112,7 +112,7 @@ where
     }
 }
 
-/// Where a transaction broke off.
+/// The place where a transaction broke off.
 pub(super) enum Broken {
     /// Before it began: other transactions would fare no better.
     Begin(rusqlite::Error),

@@ -1,4 +1,4 @@
-//! Whether the process that holds a lease still runs.
+//! The liveness of the process that holds a lease.
 //!
 //! A store that takes leases has one file beside the database, locked with `flock` for as long as the store
 //! lives; leases name the file. The kernel lets go of the lock when the process ends, however it does, so
@@ -27,7 +27,7 @@ pub(super) struct Holder {
     _locked: File,
 }
 
-/// What the lock of a holder's file says.
+/// The state of the lock on a holder's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
     /// Its process runs.
@@ -71,7 +71,7 @@ impl Holder {
         }
     }
 
-    /// What leases name.
+    /// Returns the name that leases have.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -84,7 +84,7 @@ impl Drop for Holder {
     }
 }
 
-/// Whether the store that a lease names still lives.
+/// Returns the liveness of the store that a lease names.
 pub(super) fn life(database: &Path, name: &str) -> Life {
     // The name comes from a file that may be damaged; it must not lead elsewhere.
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {

@@ -19,8 +19,8 @@ use crate::watch::Watchers;
 const SETTLE_PAGES: u64 = 1000;
 /// Pages a change writes beside its payload: its place in the table and in the index, and the session's row.
 const PAGES_A_CHANGE: u64 = 3;
-/// How often a change by another process is looked for while somebody waits for one: as fast as a person
-/// notices. A look costs microseconds.
+/// The interval between two checks for changes by another process while somebody waits for one: as
+/// fast as a person notices. A check costs microseconds.
 pub(super) const POLL: Duration = Duration::from_millis(100);
 
 /// The open file, or the wish to open it.
@@ -40,10 +40,10 @@ pub(super) struct Log {
     polled: Instant,
 }
 
-/// Why a group of changes was not stored.
+/// The reason why a group of changes was not stored.
 struct Failed {
     error: StoreError,
-    /// Whether each change may be tried by itself.
+    /// True if each change may be tried by itself.
     try_alone: bool,
 }
 
@@ -217,7 +217,7 @@ impl Log {
         }));
     }
 
-    /// Whether somebody waits for news that may come from another process.
+    /// Returns true if somebody waits for news that may come from another process.
     pub(super) fn is_watched(&self) -> bool {
         !self.watchers.is_empty()
     }
@@ -240,7 +240,7 @@ impl Log {
     }
 }
 
-/// Whether the device, or what is between it and us, failed.
+/// Returns true if the device failed, or a layer between the device and this process.
 fn is_device(error: &rusqlite::Error) -> bool {
     matches!(error, rusqlite::Error::SqliteFailure(code, _) if code.code == ErrorCode::SystemIoFailure)
 }

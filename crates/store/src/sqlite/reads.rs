@@ -14,7 +14,7 @@ use crate::entry::entry_bytes;
 use crate::lease::Lease;
 use crate::{Entry, MAX_FOUND, SessionSummary, StoreError};
 
-/// How much of a log is wanted.
+/// The part of a log to read.
 #[derive(Clone, Copy)]
 pub(super) struct Bound {
     pub(super) entries: usize,
@@ -105,7 +105,7 @@ impl Log {
         self.run("read from", |connection| Ok(head(connection, session)?.last))
     }
 
-    /// Who holds a session's lease, if it still holds.
+    /// Returns the holder of a session's lease, if the lease is still valid.
     pub(super) fn holder(
         &mut self,
         session: &SessionId,

@@ -13,7 +13,7 @@ const SEQ_BITS: u32 = 40;
 /// The largest seq of a place.
 pub(super) const MAX_SEQ: u64 = (1 << SEQ_BITS) - 1;
 
-/// Why a call ended without effect.
+/// The reason why a call ended without effect.
 pub(super) enum Stop {
     /// By SQLite's decision.
     Sqlite(rusqlite::Error),
@@ -82,7 +82,7 @@ pub(crate) fn channel_of(code: Option<i64>) -> Result<Option<Channel>, i64> {
 pub(super) struct Head {
     pub(super) number: i64,
     pub(super) last: Seq,
-    /// How many of its entries are records, as far as was counted.
+    /// The number of its entries that are records, as far as was counted.
     pub(super) records: u64,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn head(connection: &Connection, session: &SessionId) -> Result<Head,
         .ok_or_else(|| unknown(session))
 }
 
-/// What [`entry`] takes.
+/// The columns that [`entry`] reads.
 pub(super) const ENTRY: &str = "SELECT place, channel, kind, at, payload, sum FROM entries";
 
 /// An entry of a row, if it is as it was written.
@@ -115,8 +115,9 @@ pub(super) fn entry(row: &Row<'_>, session: &SessionId, path: &Path) -> Result<E
     }
 }
 
-/// What an entry's columns add up to. SQLite notices pages that make no sense, but not bytes within a payload.
-/// The place isn't part of it: gaps are noticed, and a fork copies rows as they are.
+/// Returns the checksum of an entry's columns. SQLite notices pages that make no sense, but not
+/// bytes within a payload. The place isn't part of the sum: gaps are noticed, and a fork copies
+/// rows as they are.
 pub(crate) fn checksum(channel: Option<i64>, kind: &str, at: i64, payload: &[u8]) -> i64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&channel.unwrap_or(-1).to_le_bytes()).update(&at.to_le_bytes());
@@ -126,7 +127,7 @@ pub(crate) fn checksum(channel: Option<i64>, kind: &str, at: i64, payload: &[u8]
     i64::from_le_bytes(sum)
 }
 
-/// What [`summary`] takes.
+/// The columns that [`summary`] reads.
 pub(super) const SUMMARY: &str = "SELECT id, root, title, created, updated, last, status FROM sessions";
 
 pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
