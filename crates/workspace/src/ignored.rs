@@ -5,22 +5,20 @@
 //! beyond the bounds. Where a directory's own signature is the same, its names aren't read again; a file whose
 //! signature is the same isn't, either.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
-use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId};
+use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_store::Durability;
 use rustix::fs::{AtFlags, statat};
 
-use crate::change::CheckpointId;
 use crate::error::WorkspaceError;
 use crate::files::directory::children;
 use crate::files::root_dir::{Links, read_up_to};
 use crate::files::stat::Seen;
 use crate::files::stat::{file_clock, is_settled};
 use crate::hard_links::is_dependencies;
-use crate::journal::history::History;
 use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
 use crate::mutex::lock;
 use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
@@ -280,46 +278,6 @@ impl Workspace {
                 && (after.mode == known.state.mode || after.kind == Kind::Link)
         });
         (!same).then(|| Difference { path: known.path.clone(), before: Some(known.state), after })
-    }
-
-    /// What commands of a session changed since a checkpoint of files that neither it nor the newest look at the tree has: ignored
-    /// ones. Each with whether an undo gives it back. Sorted.
-    ///
-    /// # Errors
-    /// As [`Workspace::changes_since`].
-    pub fn ignored_changes_since(
-        &self,
-        checkpoint: &CheckpointId,
-        session: &SessionId,
-    ) -> Result<Vec<(FileChange, bool)>, WorkspaceError> {
-        let then = self.checkpoint_tree(checkpoint)?;
-        let now = self.newest_tree().unwrap_or_default();
-        let has = |tree: &Tree, path: &RelPath| {
-            tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path.as_bytes())).is_ok()
-        };
-        let mut found: BTreeMap<RelPath, Difference> = BTreeMap::new();
-        let lines = lock(&self.writer).journal.lines_after(checkpoint.0)?;
-        let done = History::new(lines).into_done().into_iter();
-        for record in done.filter(|record| record.session == *session) {
-            for file in record.files {
-                if has(&then, &file.path) || has(&now, &file.path) {
-                    continue;
-                }
-                let (path, after) = (file.path.clone(), file.after);
-                let of = || Difference { path, before: file.before, after };
-                found.entry(file.path.clone()).or_insert_with(of).after = after;
-            }
-        }
-        // What an edit made and a command took away again was nobody's.
-        let differs = |difference: &Difference| match (&difference.before, &difference.after) {
-            (None, _) => false,
-            (Some(before), Some(after)) => {
-                before.hash.is_none() || !before.same_content(after) || before.mode != after.mode
-            }
-            (Some(_), None) => true,
-        };
-        let found = found.into_values().filter(differs);
-        Ok(found.map(|it| (it.file_change(), it.before.is_some_and(|it| it.hash.is_some()))).collect())
     }
 }
 

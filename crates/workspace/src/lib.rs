@@ -96,7 +96,7 @@ pub use files::portable_names::NameTrouble;
 pub use files::remove::remove_tree;
 pub use guarded::{Aftermath, Guarded};
 pub use hard_links::HardLinks;
-pub use ignored::since::IgnoredChanges;
+pub use ignored::since::{IgnoredChange, IgnoredChanges};
 pub use landing::changes::{CopyChanges, LandOptions, Landing, OnConflict};
 pub use landing::diff::DiffStat;
 pub use limits::Limits;

@@ -227,13 +227,14 @@ impl Worker {
         let text = match self.fate(Some(checkpoint), &open).await {
             Ok(fate) => {
                 let put_back = self.put_back(&fate);
-                let Sealed { applied, restored, ran, ignored, .. } = fate;
+                let Sealed { applied, restored, ran, ignored, left, .. } = fate;
                 let mut text = match (applied.is_empty(), put_back) {
                     (true, None) if !ran => return,
                     (true, None) => "None of its changes to tracked files are in place.".to_owned(),
                     (true, Some(put_back)) => put_back,
                     (false, _) => format!("Its changes are in place: {}.", named(&applied)),
                 };
+                text.push_str(&describe_left(&left));
                 if ran {
                     text.push(' ');
                     text.push_str(&beyond_tracking(&ignored));
@@ -391,9 +392,7 @@ fn seal_text(fate: &Sealed, put_back: Option<&str>) -> String {
     if let Some(put_back) = put_back {
         text.push_str(&format!(" {put_back}"));
     }
-    for (change, why) in fate.left.iter().take(MOST_NAMED) {
-        text.push_str(&format!(" {} differs and was left as it is: {why}.", change.path));
-    }
+    text.push_str(&describe_left(&fate.left));
     if fate.ran {
         text.push(' ');
         text.push_str(&beyond_tracking(&fate.ignored));
@@ -403,6 +402,12 @@ fn seal_text(fate: &Sealed, put_back: Option<&str>) -> String {
     }
     text.push_str(" Its output is lost.");
     text
+}
+
+/// Names files that differ from before a call and were left as they are, each with the reason.
+fn describe_left(left: &[(FileChange, String)]) -> String {
+    let named = left.iter().take(MOST_NAMED);
+    named.map(|(change, why)| format!(" {} differs and was left as it is: {why}.", change.path)).collect()
 }
 
 /// What is known of a command's effects on what isn't tracked.

@@ -7,6 +7,7 @@ use journeyman_protocol::{
     AgentState, Event, FileChange, FileChangeKind, GuardViolation, Mode, RunOutcome, RunReport, TurnPhase,
 };
 use journeyman_store::StoreError;
+use journeyman_workspace::IgnoredChange;
 
 use crate::AgentError;
 use crate::session::turn::{End, Worker, blocking};
@@ -42,13 +43,13 @@ pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> Run
     let copy = worker.parts.copy.as_ref().map(|copy| copy.kept());
     // What isn't in the user's tree can't be taken back there.
     let ignored = worker.ignored_changes().await;
-    let undo = ((!changes.is_empty() || ignored.iter().any(|(_, kept)| *kept)) && copy.is_none())
+    let undo = ((!changes.is_empty() || ignored.iter().any(|it| it.is_undoable)) && copy.is_none())
         .then(|| format!("jm undo {}", worker.session));
     let report = RunReport {
         session: worker.session.clone(),
         outcome: end.outcome,
         exit_code: end.outcome.exit_code(),
-        summary: end.summary + &told(&ignored),
+        summary: end.summary + &describe_ignored(&ignored),
         text: worker.tally.last_text.clone(),
         changes,
         diff,
@@ -97,8 +98,9 @@ fn without_violation(end: End, violations: &[GuardViolation]) -> End {
     }
 }
 
-/// What commands did to ignored files, to be said after what became of the run.
-fn told(ignored: &[(FileChange, bool)]) -> String {
+/// Describes the changes to ignored files, as the end of a report's summary. A change that a command of another session
+/// may have made as well is not called the run's.
+fn describe_ignored(ignored: &[IgnoredChange]) -> String {
     let names = |all: Vec<String>| {
         let more = all.len().saturating_sub(MAX_NAMED);
         let named = all.get(..all.len() - more).unwrap_or_default().join(", ");
@@ -106,18 +108,27 @@ fn told(ignored: &[(FileChange, bool)]) -> String {
     };
     let verb =
         |change: &FileChange| if change.kind == FileChangeKind::Deleted { "deleted" } else { "changed" };
-    let all = ignored.iter().map(|(change, _)| format!("{} ({})", change.path, verb(change)));
-    let lost: Vec<String> =
-        ignored.iter().filter(|(_, kept)| !kept).map(|(change, _)| change.path.to_string()).collect();
-    match (ignored.len(), lost.len()) {
+    let described = |it: &IgnoredChange| format!("{} ({})", it.change.path, verb(&it.change));
+    let own = || ignored.iter().filter(|it| !it.is_shared);
+    let lost = own().filter(|it| !it.is_undoable).map(|it| it.change.path.to_string());
+    let (all, lost): (Vec<String>, Vec<String>) = (own().map(described).collect(), lost.collect());
+    let mut text = match (all.len(), lost.len()) {
         (0, _) => String::new(),
-        (_, 0) => format!("; ignored files of the run: {}", names(all.collect())),
+        (_, 0) => format!("; ignored files of the run: {}", names(all)),
         (_, count) => format!(
             "; ignored files of the run: {}; undo can't bring back {count} of them: {}",
-            names(all.collect()),
+            names(all),
             names(lost)
         ),
+    };
+    let shared: Vec<String> = ignored.iter().filter(|it| it.is_shared).map(described).collect();
+    if !shared.is_empty() {
+        text.push_str(&format!(
+            "; ignored files that this run or another one changed at the same time, so that undo leaves them: {}",
+            names(shared)
+        ));
     }
+    text
 }
 
 /// The changes that the report shows: what checks have looked at, or else what this task changed. Beside them the

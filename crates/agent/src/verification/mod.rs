@@ -8,7 +8,7 @@ use journeyman_protocol::{
     ToolUse,
 };
 use journeyman_verify::{Check, Progress, RunContext, RunLimits, Verdict, verdict};
-use journeyman_workspace::{CheckpointId, ListOptions, WorkspaceError};
+use journeyman_workspace::{CheckpointId, IgnoredChange, ListOptions, WorkspaceError};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -130,9 +130,9 @@ impl Worker {
         Ok(blocking("comparing the tree", move || workspace.changes_since(&id)).await??)
     }
 
-    /// The ignored files that commands of this run changed or deleted, each with whether an undo gives it back. What
-    /// can't be told is left out.
-    pub(crate) async fn ignored_changes(&mut self) -> Vec<(FileChange, bool)> {
+    /// Lists the ignored files that commands of this run changed or deleted, or may have. Empty where the journal can't
+    /// be read.
+    pub(crate) async fn ignored_changes(&mut self) -> Vec<IgnoredChange> {
         let Before::Recorded(id) = self.before else { return Vec::new() };
         if self.parts.copy.is_some() {
             return Vec::new();

@@ -38,14 +38,14 @@ impl Workspace {
     }
 
     /// Returns when calls of other sessions ran, or may have, since a command of this one began. Of those that ended
-    /// since, the journal tells.
+    /// since by themselves, the journal tells.
     pub(crate) fn others_at_work(
         &self,
         session: &SessionId,
         began: i64,
     ) -> Result<Vec<Span>, WorkspaceError> {
-        let mut spans = spans(&self.options.state_dir)?;
-        spans.retain(|span| span.session != *session && span.until >= began);
+        let mut spans = spans(&self.options.state_dir, began)?;
+        spans.retain(|span| span.session != *session);
         Ok(spans)
     }
 

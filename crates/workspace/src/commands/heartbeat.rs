@@ -42,6 +42,8 @@ use crate::state::lock::{make_private_dir, own_file, state_error};
 const NAMES: u32 = 1_000;
 /// The end of a witness's name.
 const WITNESS: &str = ".witness";
+/// The extension of a heartbeat whose command is settled while another one runs that ran at the same time.
+const SETTLED: &str = "settled";
 /// How long a command whose program was killed may take to be gone. One that waits for a dead disk or server can
 /// take for ever.
 const DYING: Duration = Duration::from_secs(10);
@@ -280,8 +282,18 @@ impl Drop for DeadBeat {
 }
 
 impl DeadBeat {
+    /// The command is settled. Where another command runs that was at work at the same time, a note of when this one
+    /// ran stays until that one has ended: what it then finds changed may be this one's doing.
     pub(crate) fn bury(&self) {
-        remove(&self.path);
+        let is_other = |path: &PathBuf| {
+            *path != self.path && name_clock(path).is_some_and(|began| began <= self.last)
+        };
+        let others = self.path.parent().and_then(|dir| names(dir).ok()).unwrap_or_default();
+        if others.iter().any(is_other) && fs::rename(&self.path, self.path.with_extension(SETTLED)).is_ok() {
+            fs::remove_file(witness_of(&self.path)).ok();
+        } else {
+            remove(&self.path);
+        }
     }
 }
 
@@ -345,13 +357,17 @@ pub(crate) struct Span {
     pub(crate) until: i64,
 }
 
-/// Returns when the calls of a state directory ran, or may have, that weren't sealed yet. Nobody is waited for, and
-/// no sign of life is locked: whoever seals it would take it for alive.
-pub(crate) fn spans(state_dir: &Path) -> Result<Vec<Span>, WorkspaceError> {
+/// Returns when the calls of a state directory ran, or may have, that weren't sealed yet, or were sealed while a
+/// command ran that began at `since`. Nobody is waited for, and no sign of life is locked: whoever seals it would take
+/// it for alive.
+pub(crate) fn spans(state_dir: &Path, since: i64) -> Result<Vec<Span>, WorkspaceError> {
     let dir = beats_dir(state_dir);
     let mut spans = Vec::new();
-    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
-        match span(&path) {
+    for path in all_names(&dir).map_err(|source| state_error("list", &dir, source))? {
+        if path.extension().is_some_and(|extension| extension != SETTLED) {
+            continue;
+        }
+        match span(&path, since) {
             Ok(span) => spans.extend(span),
             // Buried by its command just now.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -361,17 +377,25 @@ pub(crate) fn spans(state_dir: &Path) -> Result<Vec<Span>, WorkspaceError> {
     Ok(spans)
 }
 
-/// `None` for checks, and where the file is torn: then the command never began.
-fn span(path: &Path) -> io::Result<Option<Span>> {
+/// `None` for checks, for commands that ended before `since`, and where the file is torn: then the command never began.
+fn span(path: &Path, since: i64) -> io::Result<Option<Span>> {
     let mut file = File::open(path)?;
     let mut text = Vec::new();
     (&mut file).take(BEAT_BYTES).read_to_end(&mut text)?;
     let Some(begin) = text.strip_suffix(b"\n").and_then(parse::<Begin>).filter(|it| it.call.is_some()) else {
         return Ok(None);
     };
-    let last = last_of(&file.metadata()?);
+    let seen = file.metadata()?;
+    let last = last_of(&seen);
     let began = name_clock(path).unwrap_or(last);
-    Ok(Some(Span { until: begin.until(last), session: begin.session, began }))
+    let mut until = begin.until(last);
+    let mut has_overlapped = until >= since;
+    if path.extension().is_some() {
+        // It was renamed when nothing of the command lived any more.
+        until = until.min(nanos(seen.ctime(), seen.ctime_nsec()));
+        has_overlapped = last >= since;
+    }
+    Ok(has_overlapped.then_some(Span { until, session: begin.session, began }))
 }
 
 fn last_of(seen: &fs::Metadata) -> i64 {
@@ -453,24 +477,42 @@ fn name_clock(path: &Path) -> Option<i64> {
     path.file_name()?.to_str()?.split('-').next()?.parse().ok()
 }
 
-/// The files' paths, oldest first.
+/// The paths of the heartbeats of commands that run or weren't settled, oldest first.
 pub(crate) fn names(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut names = all_names(dir)?;
+    names.retain(|path| path.extension().is_none());
+    Ok(names)
+}
+
+/// The paths of all files in the directory, oldest first.
+fn all_names(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let mut names: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    names.retain(|path| path.extension().is_none());
     names.sort_unstable();
     Ok(names)
 }
 
-/// Removes the oldest dead ones beyond the bound.
+/// Removes the oldest dead heartbeats beyond the bound, and settled ones that no running command overlapped.
 fn prune(dir: &Path) {
-    let names = names(dir).unwrap_or_default();
+    let (settled, mut names): (Vec<_>, Vec<_>) = all_names(dir)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|path| path.extension().is_none_or(|extension| extension == SETTLED))
+        .partition(|path| path.extension().is_some());
+    let oldest = names.first().and_then(|path| name_clock(path)).unwrap_or(i64::MAX);
+    for path in settled {
+        let is_needed = fs::metadata(&path).is_ok_and(|seen| last_of(&seen) >= oldest);
+        if !is_needed {
+            fs::remove_file(&path).ok();
+        }
+    }
     let excess = names.len().saturating_sub(MAX_BEATS);
-    for path in names.iter().take(excess) {
+    names.truncate(excess);
+    for path in &names {
         let is_dead =
             File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
         if is_dead {

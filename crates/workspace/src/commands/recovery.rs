@@ -161,7 +161,7 @@ impl Workspace {
             history.of_call(session, call).any(|record| record.cause == Cause::CutOff) || !dead.is_empty();
         let lost = applied.is_empty() && !ran && was_restarted_since(started);
         let left = if ran || lost {
-            self.left(checkpoint, reasons, if lost { REBOOTED } else { EARLIER })?
+            self.left((checkpoint, session), reasons, if lost { REBOOTED } else { EARLIER })?
         } else {
             Vec::new()
         };
@@ -406,10 +406,11 @@ impl Workspace {
         })
     }
 
-    /// What differs from the checkpoint and is in no journal.
+    /// Lists what differs from the checkpoint and is in no journal, or there as what another session may have done as
+    /// well.
     fn left(
         &self,
-        checkpoint: &CheckpointId,
+        (checkpoint, session): (&CheckpointId, &SessionId),
         reasons: Reasons,
         otherwise: &str,
     ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
@@ -429,7 +430,13 @@ impl Workspace {
         let after: Arc<Tree> = self.snapshot(Keep::Hashes, Some(&before))?;
         let found = filtered(self.inputs(), &before, differences(&before, &after))?;
         let lines = self.writing(|writer, _| writer.journal.lines_after(checkpoint.0))?;
-        for difference in Others::of(lines).without(found) {
+        let others = Others::of(lines);
+        let shared: HashSet<RelPath> = others.beside(session).into_iter().map(|it| it.path).collect();
+        for difference in found.iter().filter(|it| shared.contains(&it.path)) {
+            let of = || (difference.file_change(), BESIDE.to_owned());
+            left.entry(difference.path.clone()).or_insert_with(of);
+        }
+        for difference in others.without(found) {
             let reason = conflicts.get(&difference.path).map_or(otherwise, String::as_str);
             let change = difference.file_change();
             left.entry(difference.path).or_insert_with(|| (change, reason.to_owned()));

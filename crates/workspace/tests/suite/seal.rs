@@ -502,6 +502,53 @@ fn recovery_leaves_what_another_session_did_while_the_command_ran() {
     assert!(!project.root().join("theirs").exists());
 }
 
+#[test]
+fn a_file_left_because_another_session_may_have_changed_it_is_named_at_each_sealing() {
+    let project = project();
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let cut_off = begin(&workspace);
+    let theirs = workspace.call_begin(&session(2), &call("theirs")).unwrap();
+    project.write("early", "by one of the two commands");
+    drop(cut_off);
+    workspace.command_end(theirs, &session(2), Some(&call("theirs"))).unwrap();
+    let expected = [
+        "~early: a command of another session ran at the same time, so it can't be told whose change this is; kept",
+    ];
+    for sealing in ["first", "second"] {
+        let sealed = seal(&workspace, checkpoint);
+        assert_eq!((left(&sealed), sealed.ran), (expected.map(str::to_owned).to_vec(), true), "{sealing}");
+    }
+    assert_eq!(project.text("early"), "by one of the two commands");
+}
+
+#[test]
+fn what_a_sealed_command_left_is_not_taken_for_the_work_of_one_that_still_runs() {
+    let project = project();
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let cut_off = begin(&workspace);
+    let theirs = workspace.call_begin(&session(2), &call("theirs")).unwrap();
+    project.write("early", "by the command that is cut off");
+    project.write("ignored", "by the command that is cut off");
+    drop(cut_off);
+    assert_eq!(paths_left(&seal(&workspace, checkpoint)), "~early");
+    workspace.command_end(theirs, &session(2), Some(&call("theirs"))).unwrap();
+    for number in [1, 2] {
+        let ignored = workspace.ignored_changes_since(&checkpoint, &session(number)).unwrap();
+        let ignored: Vec<_> =
+            ignored.iter().map(|it| (it.change.path.to_string(), it.is_shared)).collect();
+        assert_eq!(ignored, [("ignored".to_owned(), true)]);
+        let undone = workspace.undo(UndoTarget::Session(session(number))).unwrap();
+        let kept: Vec<_> = undone.conflicts.iter().map(|(path, _)| path.to_string()).collect();
+        assert_eq!((undone.restored, kept), (vec![], vec!["early".to_owned(), "ignored".to_owned()]));
+    }
+    let next = begin(&workspace);
+    let notes = fs::read_dir(project.state().join("running")).unwrap().count();
+    assert_eq!(notes, 2, "only the heartbeat and the witness of the command that runs");
+    workspace.command_end(next, &session(1), Some(&call("shell"))).unwrap();
+}
+
 fn seal_of(workspace: &Workspace, checkpoint: CheckpointId, number: u64, name: &str) -> Sealed {
     workspace.seal_call(&checkpoint, &session(number), &call(name), now()).unwrap()
 }

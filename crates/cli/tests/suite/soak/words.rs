@@ -15,6 +15,9 @@ const NOTHING_IN_PLACE: [&str; 5] = [
 
 /// Goes before the ignored files that a report names.
 const IGNORED: &str = "; ignored files of the run: ";
+/// Goes before those that a command of another run may have changed as well.
+const SHARED: &str =
+    "; ignored files that this run or another one changed at the same time, so that undo leaves them: ";
 
 /// Beginnings of lines that quote what is done, or is in a file, and say nothing of what there is now.
 const QUOTED: [&str; 15] = [
@@ -88,6 +91,10 @@ fn judge(case: &Case, act: Act, line: &str) -> Verdict {
     if text.starts_with("landed  ") || text.starts_with("landed: ") {
         return untrue(is_now && act != Act::Undo && there.is_empty(), "nothing of it is there");
     }
+    if let Some((said, rest)) = text.split_once(SHARED) {
+        let verdict = shared_changes(case, act, rest);
+        return if matches!(verdict, Verdict::Fine) { judge(case, act, said) } else { verdict };
+    }
     if let Some((said, _)) = text.split_once(IGNORED) {
         let verdict = ignored_changes(case, act, text);
         return if matches!(verdict, Verdict::Fine) { judge(case, act, said) } else { verdict };
@@ -138,6 +145,21 @@ fn ignored_changes(case: &Case, act: Act, text: &str) -> Verdict {
     let mut of_it = effects(task).into_iter().filter(|effect| effect.ignored);
     let is_now = matches!(act, Act::Run | Act::Pair | Act::Resume);
     untrue(is_now && !of_it.any(|effect| case.world.shared.is_there(&effect)), "it is as it was")
+}
+
+/// Compares the ignored files that may be either run's with the tree: there are two runs, and one of them changed each.
+fn shared_changes(case: &Case, act: Act, named: &str) -> Verdict {
+    let paths: Vec<&str> = names(named);
+    let is_changed = |path: &&str| {
+        let mut all = case.tasks().flat_map(effects);
+        all.any(|effect| effect.path == **path && effect.ignored && case.world.shared.is_there(&effect))
+    };
+    let is_now = matches!(act, Act::Run | Act::Pair | Act::Resume);
+    let is_true = case.tasks().len() == 2
+        && !paths.is_empty()
+        && (0..2).map(ignored_ledger).filter(|ledger| paths.contains(&ledger.as_str())).count() == paths.len()
+        && (!is_now || paths.iter().all(is_changed));
+    untrue(!is_true, format!("{paths:?} aren't what two runs changed"))
 }
 
 /// Takes off the number of a candidate.

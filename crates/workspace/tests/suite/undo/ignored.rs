@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use journeyman_protocol::CallId;
 use journeyman_workspace::UndoTarget;
 
 use crate::support::{Project, session, shown};
@@ -60,6 +61,27 @@ fn an_ignored_file_that_only_got_a_new_time_is_none_that_changed() {
 }
 
 #[test]
+fn an_ignored_file_changed_beside_a_command_of_another_session_is_named_as_neithers_own() {
+    let project = Project::with(&[(".gitignore", "*.db\n"), ("one.db", "1"), ("two.db", "2")]);
+    let workspace = project.open();
+    let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
+    let calls = [1, 2].map(|number| {
+        (number, workspace.call_begin(&session(number), &CallId::new(format!("{number}"))).unwrap())
+    });
+    project.write("one.db", "by the first");
+    project.write("two.db", "by the second");
+    for (number, before) in calls {
+        workspace.command_end(before, &session(number), Some(&CallId::new(format!("{number}")))).unwrap();
+    }
+    for number in [1, 2] {
+        let told = workspace.ignored_changes_since(&checkpoint, &session(number)).unwrap();
+        let told = told.iter().map(|it| (it.change.path.to_string(), it.is_undoable, it.is_shared));
+        let expected = ["one.db", "two.db"].map(|path| (path.to_owned(), false, true));
+        assert_eq!(told.collect::<Vec<_>>(), expected, "session {number}");
+    }
+}
+
+#[test]
 fn what_commands_did_to_ignored_files_is_told() {
     let project = Project::with(&[(".gitignore", ".env\n"), (".env", "KEY=1"), ("a", "1")]);
     let workspace = project.open();
@@ -69,8 +91,8 @@ fn what_commands_did_to_ignored_files_is_told() {
     project.write("a", "2");
     workspace.command_end(before, &session(1), None).unwrap();
     let told = workspace.ignored_changes_since(&checkpoint, &session(1)).unwrap();
-    assert_eq!(shown(&told.iter().map(|(change, _)| change.clone()).collect::<Vec<_>>()), "-.env");
-    assert!(told[0].1);
+    assert_eq!(shown(&told.iter().map(|it| it.change.clone()).collect::<Vec<_>>()), "-.env");
+    assert!(told[0].is_undoable && !told[0].is_shared);
     let of_another = workspace.ignored_changes_since(&checkpoint, &session(2)).unwrap();
     assert_eq!(of_another, [], "each session is told of what its own commands did");
     workspace.undo(UndoTarget::Session(session(1))).unwrap();
