@@ -36,8 +36,11 @@ enum Kind {
     Redo,
 }
 
-fn print(Undone { report, steps }: &Undone, kind: Kind) -> u8 {
+fn print(Undone { report, steps, violations }: &Undone, kind: Kind) -> u8 {
     let paint = color::stdout();
+    for violation in violations {
+        say!("a command that was cut off did what it may not: {violation}");
+    }
     for change in &report.restored {
         let what = match (change.kind, kind) {
             (FileChangeKind::Added, Kind::Undo | Kind::UndoTo(_)) => "brought back",

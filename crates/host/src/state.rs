@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use journeyman_protocol::{ContentHash, SandboxTier, UnixMillis};
 use journeyman_sandbox::{Progress, Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore};
-use journeyman_tools::GUARDS;
+use journeyman_policy::GUARDS;
 use journeyman_workspace::{Clock, Options, Workspace};
 
 use crate::config::{Config, Environment};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use journeyman_agent::{STATUS_FORKED, State};
-use journeyman_protocol::{FileChange, RelPath, SessionId, UnixMillis};
+use journeyman_protocol::{FileChange, GuardViolation, RelPath, SessionId, UnixMillis};
 use journeyman_store::{SessionSummary, Store as _};
 use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};
 
@@ -22,6 +22,8 @@ pub struct Undone {
     pub report: UndoReport,
     /// The number of steps of the opposite command that lead back.
     pub steps: usize,
+    /// Guarded paths that commands changed which were cut off, each with what became of it.
+    pub violations: Vec<GuardViolation>,
 }
 
 /// Takes back the newest run of the project, or the session that `word` names. `directory` takes the place of the current
@@ -103,7 +105,7 @@ pub async fn redo(
     let claims = SessionClaim::take_all(state, &sessions, "redo").await?;
     let redone = workspace.redo();
     SessionClaim::release_all(claims).await;
-    Ok(Undone { report: redone.context("redo")?, steps: 1 })
+    Ok(Undone { report: redone.context("redo")?, steps: 1, violations: Vec::new() })
 }
 
 async fn open_project(
@@ -167,6 +169,7 @@ struct Recovered {
     steps: usize,
     left: Vec<(RelPath, String)>,
     sessions: Vec<SessionId>,
+    violations: Vec<GuardViolation>,
 }
 
 impl Recovered {
@@ -175,6 +178,7 @@ impl Recovered {
         self.steps += other.steps;
         self.left.extend(other.left);
         self.sessions.extend(other.sessions);
+        self.violations.extend(other.violations);
     }
 }
 
@@ -189,7 +193,8 @@ async fn recover_session(
     let log = State::load(&*state.store, session).await?;
     if log.task.as_ref().is_some_and(|task| task.checking) {
         // Changes by checks are journaled as theirs, and go back with the rest.
-        workspace.seal_checks(session).context("what the session's checks left")?;
+        let sealed = workspace.seal_checks(session).context("what the session's checks left")?;
+        recovered.violations.extend(sealed.violations);
     }
     let checkpoint = log.task.as_ref().and_then(|task| task.checkpoint).unwrap_or_default();
     for call in calls {
@@ -199,6 +204,7 @@ async fn recover_session(
             .seal_call(&CheckpointId(checkpoint), session, &call, started)
             .context("what the session's last call left")?;
         recovered.steps += usize::from(!sealed.restored.is_empty());
+        recovered.violations.extend(sealed.violations);
         recovered.restored.extend(sealed.restored);
         recovered.left.extend(sealed.left.into_iter().map(|(change, reason)| (change.path, reason)));
     }
@@ -209,7 +215,7 @@ fn undo_target(workspace: &Workspace, target: UndoTarget, recovered: Recovered) 
     let mut report = match workspace.undo(target) {
         // Everything went back already, with the calls that were cut off.
         Err(WorkspaceError::NothingToUndo { .. } | WorkspaceError::NothingSince { .. })
-            if !recovered.restored.is_empty() =>
+            if !(recovered.restored.is_empty() && recovered.violations.is_empty()) =>
         {
             UndoReport {
                 sessions: recovered.sessions,
@@ -232,5 +238,5 @@ fn undo_target(workspace: &Workspace, target: UndoTarget, recovered: Recovered) 
             report.conflicts.push((path, reason));
         }
     }
-    Ok(Undone { report, steps })
+    Ok(Undone { report, steps, violations: recovered.violations })
 }

@@ -43,7 +43,7 @@ mod tools;
 pub use command::{CommandAnalysis, Part, Word, analyse, in_directory};
 pub use executes::runs_code;
 pub use judge::{Call, Explained, Policy, RULE_LOSS, is_by_rule};
-pub use protect::{is_guarded, is_obeyed_on_entering};
+pub use protect::{GUARDS, is_guarded, is_obeyed_on_entering};
 pub use rules::{Example, Layer, MAIN_AGENT, MAX_POLICY_BYTES, MAX_RULES, Rule, RuleError, RuleId, Rules};
 pub use secrets::is_secret_name;
 pub use tools::{TOOLS, UnknownTool, known_tool};

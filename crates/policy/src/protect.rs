@@ -1,6 +1,9 @@
 //! Paths that are part of the project's directory and yet run code, or hold power, outside the sandbox.
 
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{GuardRules, RelPath};
+
+/// The paths that are guarded from commands, checks and hooks.
+pub const GUARDS: GuardRules = GuardRules { guarded: is_guarded, on_entering: is_obeyed_on_entering };
 
 /// What a change of a path would mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -46,7 +46,7 @@ pub use event::{
     Channel, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange, FileChangeKind,
     ResumeStrategy, RunOutcome, RunReport, ScheduleKind, TodoReminderReason,
 };
-pub use guard_violation::{GuardViolation, GuardViolationKind};
+pub use guard_violation::{GuardRules, GuardViolation, GuardViolationKind};
 pub use hash::{ContentHash, InvalidHash};
 pub use ids::{CallId, InvalidSessionId, Seq, SessionId, UnixMillis};
 pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse};

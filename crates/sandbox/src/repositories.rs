@@ -12,6 +12,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::RelPath;
+use serde::{Deserialize, Serialize};
 
 use crate::view::View;
 
@@ -19,19 +20,23 @@ use crate::view::View;
 const MAX_POINTER: u64 = 8 * 1024;
 
 /// The kind of a `.git` entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Identity {
     /// A directory, by device and inode: a name alone may stand for another one now.
     Directory(u64, u64),
     /// A file, by what it says, as far as git reads it.
     Pointer(Vec<u8>),
-    Link(PathBuf),
+    Link(Vec<u8>),
     /// Nothing that could be looked at; never the same as anything.
     Unknown,
 }
 
 /// The `.git` entries of a project before a command.
-#[derive(Debug, Clone)]
+///
+/// Where they are stored, [`Repositories::placed`] has to say where the project is when they are read back.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "Vec<(RelPath, Identity)>", into = "Vec<(RelPath, Identity)>")]
 pub struct Repositories {
     /// The directory where this process finds the files.
     reach: PathBuf,
@@ -49,6 +54,21 @@ impl Repositories {
         let found = entries.into_iter().map(|path| {
             let identity = identity(&reach.join(path.as_path()));
             (path, identity)
+        });
+        Self { reach: reach.to_owned(), root: root.to_owned(), found: found.collect() }
+    }
+
+    /// The same entries, of a project that is reached by these paths now (see [`Repositories::of`]). On another device
+    /// than then, directories can't be told from each other any more: each that is there is taken for the one before.
+    #[must_use]
+    pub fn placed(self, reach: &Path, root: &Path, is_same_device: bool) -> Self {
+        let found = self.found.into_iter().map(|(path, known)| {
+            let now = identity(&reach.join(path.as_path()));
+            let known = match (&known, &now) {
+                (Identity::Directory(..), Identity::Directory(..)) if !is_same_device => now,
+                _ => known,
+            };
+            (path, known)
         });
         Self { reach: reach.to_owned(), root: root.to_owned(), found: found.collect() }
     }
@@ -119,10 +139,23 @@ impl Repositories {
     }
 }
 
+impl From<Vec<(RelPath, Identity)>> for Repositories {
+    fn from(found: Vec<(RelPath, Identity)>) -> Self {
+        Self { reach: PathBuf::new(), root: PathBuf::new(), found: found.into_iter().collect() }
+    }
+}
+
+impl From<Repositories> for Vec<(RelPath, Identity)> {
+    fn from(repositories: Repositories) -> Self {
+        repositories.found.into_iter().collect()
+    }
+}
+
 fn identity(path: &Path) -> Identity {
     let Ok(found) = fs::symlink_metadata(path) else { return Identity::Unknown };
     if found.is_symlink() {
-        return fs::read_link(path).map_or(Identity::Unknown, Identity::Link);
+        let target = fs::read_link(path).map(|target| target.into_os_string().into_encoded_bytes());
+        return target.map_or(Identity::Unknown, Identity::Link);
     }
     if found.is_dir() {
         {

@@ -1,13 +1,9 @@
 //! What a command may not leave behind, in words for the model.
 
-use journeyman_policy::{is_guarded, is_obeyed_on_entering};
-use journeyman_workspace::{Aftermath, GuardRules};
+use journeyman_workspace::Aftermath;
 
 /// Paths named in a refusal.
 const MOST_NAMED: usize = 20;
-
-/// Which paths are guarded from commands.
-pub const GUARDS: GuardRules = GuardRules { guarded: is_guarded, on_entering: is_obeyed_on_entering };
 
 /// What to say of what a command may not have done; `None` when there is nothing to say.
 pub(crate) fn refusal(aftermath: &Aftermath) -> Option<String> {

@@ -60,7 +60,6 @@ mod write_file;
 
 pub use background::{Background, BackgroundCommand, BackgroundExit, MOST_IN_BACKGROUND};
 pub use error::ToolError;
-pub use guard::GUARDS;
 pub use index::{Asked, FindVectorer, SharedIndex};
 pub use outputs::Outputs;
 pub use registry::Registry;

@@ -22,11 +22,12 @@ use serde_json::Value;
 
 use crate::background::{End, Job};
 use crate::excerpt::{middle, shown};
-use crate::guard::{GUARDS, refusal};
+use crate::guard::refusal;
 use crate::read_file::OUTPUT;
 use crate::shape::{Shape, not_found};
 use crate::tool::{in_background, names_told};
 use crate::{CALL_TIME, Seen, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
+use journeyman_policy::GUARDS;
 
 /// A longer command is a program; it belongs into a file. The system refuses single arguments over 128 KiB.
 const COMMAND_BYTES: usize = 64 * 1024;
@@ -369,7 +370,8 @@ async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(
         } else {
             workspace.call_begin(&session, &call)?
         };
-        let guard = if only_reads { None } else { Some(Guarded::before(&workspace, GUARDS)?) };
+        let guard =
+            if only_reads { None } else { Some(Guarded::before_command(&workspace, &before, GUARDS)?) };
         Ok(Books { workspace, session, call, seen, before, guard })
     })
     .await?;

@@ -1,14 +1,10 @@
 //! What a check may not leave behind, in words for whoever reads what checks found.
 
-use journeyman_policy::{is_guarded, is_obeyed_on_entering};
 use journeyman_protocol::{Diagnostic, RelPath, Severity};
-use journeyman_workspace::{Aftermath, GuardRules};
+use journeyman_workspace::Aftermath;
 
 /// Warnings of one check; who meets more has seen enough.
 const MOST_WARNINGS: usize = 20;
-
-/// Which paths are guarded from checks.
-pub(crate) const GUARDS: GuardRules = GuardRules { guarded: is_guarded, on_entering: is_obeyed_on_entering };
 
 /// Warnings of what a check made or changed that is a person's to make or change.
 pub(crate) fn warnings(aftermath: &Aftermath) -> Vec<Diagnostic> {

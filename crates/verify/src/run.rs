@@ -18,9 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::check::not_run;
 use crate::diagnostics::{beneath, parse};
-use crate::guard::{GUARDS, warnings};
+use crate::guard::warnings;
 use crate::outcome::judge;
 use crate::{Check, VerifyError};
+use journeyman_policy::GUARDS;
 
 /// Head and tail of a check's output that evidence keeps: some 4,000 tokens, more than feedback quotes.
 const EVIDENCE_BYTES: usize = 16 * 1024;
@@ -223,7 +224,7 @@ async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Gua
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let begun = in_background(move || {
         let before = workspace.check_begin(&session)?;
-        let guard = Guarded::before(&workspace, GUARDS)?;
+        let guard = Guarded::before_command(&workspace, &before, GUARDS)?;
         Ok((before, guard))
     });
     begun.await?.map_err(|source| untracked(check, source))

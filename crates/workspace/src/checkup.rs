@@ -12,12 +12,11 @@ use std::sync::Arc;
 use journeyman_protocol::{ContentHash, SessionId};
 use journeyman_store::{Blobs, StoreError};
 
-use crate::commands::heartbeat::{Begin, names};
+use crate::commands::heartbeat::{Begin, Stage, names};
 use crate::contents::blob_usage::damaged_entries;
 use crate::contents::store::{Kept, Vault, read_sections};
 use crate::copies::location::{Copied, copies_in};
 use crate::error::WorkspaceError;
-use crate::journal::line_format::parse;
 use crate::journal::reading::{Tail, is_gone, read_lines};
 use crate::journal::record::Line;
 use crate::limits::BEAT_BYTES;
@@ -321,11 +320,13 @@ fn check_beats(project: &Path, findings: &mut Findings) -> Result<(), WorkspaceE
 fn damaged_beats(project: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
     let dir = project.join("running");
     let mut damaged = Vec::new();
-    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
+    for path in
+        names(&dir, &[Stage::Running, Stage::Sealed]).map_err(|source| state_error("list", &dir, source))?
+    {
         let Some(text) = read(&path)? else { continue };
         let text = text.get(..text.len().min(BEAT_BYTES as usize)).unwrap_or_default();
         let is_complete = text.ends_with(b"\n") && !text.contains(&0);
-        if is_complete && text.strip_suffix(b"\n").and_then(parse::<Begin>).is_none() {
+        if is_complete && Begin::read(text).is_none() {
             damaged.push(path);
         }
     }

@@ -11,12 +11,11 @@
 //!   such a directory as one.
 //! - In ignored directories a repository counts only if its settings or hooks name something to run.
 
-use crate::options::GuardRules;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use journeyman_protocol::{ContentHash, FileChange, GuardViolation, RelPath};
+use journeyman_protocol::{ContentHash, FileChange, GuardRules, GuardViolation, RelPath};
 use journeyman_sandbox::Repositories;
 use rustix::fs::{AtFlags, fstat, statat};
 
@@ -33,6 +32,7 @@ pub(crate) mod after;
 pub(crate) mod keep;
 pub(crate) mod look;
 pub(crate) mod settings;
+pub(crate) mod stored;
 
 /// Maximum number of guarded paths that are mounted read-only: less than half of what the sandbox mounts at most.
 const MAX_MOUNTED: usize = 192;
@@ -175,14 +175,14 @@ impl Guarded {
         kept: bool,
         end: impl FnOnce() -> Result<Vec<FileChange>, WorkspaceError>,
     ) -> (Result<Vec<FileChange>, WorkspaceError>, Aftermath) {
-        let first = self.after(workspace, kept);
+        let first = self.after(workspace, kept, None);
         let mut changes = end();
         if !first.hidden {
             return (changes, first.aftermath);
         }
         // Journaling opens directories that the command closed; what is in them is seen only now.
         let mut aftermath = first.aftermath;
-        let second = self.after(workspace, kept).aftermath;
+        let second = self.after(workspace, kept, None).aftermath;
         if let Ok(changes) = &mut changes {
             let is_gone = |path: &RelPath| {
                 second.violations.iter().any(|one| path.as_path().starts_with(one.path.as_path()))

@@ -1,7 +1,7 @@
 //! The options that a workspace is opened with.
 
 use crate::limits::Limits;
-use journeyman_protocol::RelPath;
+use journeyman_protocol::GuardRules;
 use journeyman_protocol::UnixMillis;
 use journeyman_store::Blobs;
 use std::fmt;
@@ -72,13 +72,4 @@ impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Clock")
     }
-}
-
-/// Says which paths are guarded.
-#[derive(Debug, Clone, Copy)]
-pub struct GuardRules {
-    /// True for what programs outside the sandbox run or obey, git's own files included.
-    pub guarded: fn(&RelPath) -> bool,
-    /// True for those of them that are obeyed as soon as somebody enters a directory above or beside them.
-    pub on_entering: fn(&RelPath) -> bool,
 }

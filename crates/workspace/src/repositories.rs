@@ -111,7 +111,7 @@ impl Workspace {
                     || statat(&parent, own.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
                         .is_ok_and(|stat| Seen::of(&stat).ino == seen.ino)
             };
-            if self.own_repositories.iter().any(same_as_own) {
+            if !removal.takes_own && self.own_repositories.iter().any(same_as_own) {
                 let reason = "it is the project's own";
                 return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
             }
@@ -178,9 +178,16 @@ impl Workspace {
 pub(crate) struct Removal {
     place: Option<PathBuf>,
     count: usize,
+    /// True where what the root held when the workspace was opened may have been planted before that.
+    takes_own: bool,
 }
 
 impl Removal {
+    /// For what a command left that was cut off before this workspace was opened, if that is so.
+    pub(crate) fn of_cut_off(takes_own: bool) -> Self {
+        Self { takes_own, ..Self::default() }
+    }
+
     /// The path to which the next thing is moved.
     fn next(&mut self, all: &Path) -> Result<PathBuf, WorkspaceError> {
         let place = match &self.place {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use journeyman_model::ModelRequest;
+use journeyman_policy::GUARDS;
 use journeyman_protocol::{
     CallId, ErrorPhase, Event, FileChange, Message, MessageKind, RelPath, Role, RunOutcome,
 };
-use journeyman_tools::GUARDS;
 use journeyman_workspace::{Aftermath, Guarded, TreeSnapshot, WorkspaceError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

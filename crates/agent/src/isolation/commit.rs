@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_git::{Branching, Commit, CommitDone, Confinement, Git, GitError, HookRun, Refusal, UserGit};
+use journeyman_policy::GUARDS;
 use journeyman_protocol::{
     CheckOutcome, CommitReport, Envelope, Event, Evidence, FileChange, RelPath, RunOutcome, RunReport,
     SessionId,
 };
 use journeyman_store::Blobs;
-use journeyman_tools::GUARDS;
 use journeyman_workspace::{
     Aftermath, ChangeId, CopyChanges, Guarded, LandOptions, Options, Workspace, WorkspaceError,
 };

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use journeyman_policy::secrets::MASK;
 use journeyman_protocol::{
-    Block, CallId, CallRecord, CallState, CallTransition, ErrorPhase, Event, FileChange, MessageKind,
-    ReminderCategory, ResumeStrategy, RunOutcome, ToolUse, TurnPhase, UnixMillis,
+    Block, CallId, CallRecord, CallState, CallTransition, ErrorPhase, Event, FileChange, GuardViolation,
+    MessageKind, ReminderCategory, ResumeStrategy, RunOutcome, ToolUse, TurnPhase, UnixMillis,
 };
 use journeyman_workspace::{CheckpointId, IgnoredChanges, Sealed};
 use tokio_util::sync::CancellationToken;
@@ -159,6 +159,7 @@ impl Worker {
                         change: change.clone(),
                     };
                     found.events.extend(fate.applied.iter().map(edited));
+                    self.note_sealed(&fate);
                     let put_back = self.put_back(&fate);
                     let text = seal_text(&fate, put_back.as_deref());
                     found.events.extend(put_back.map(|message| Event::Warning { message }));
@@ -175,8 +176,28 @@ impl Worker {
             found.sealed.push(record);
         }
         self.seal_masked(&mut found);
-        self.seal_background(checkpoint).await;
+        self.seal_background(checkpoint, &found.sealed).await;
         found
+    }
+
+    /// Puts on record what recovery moved away or put back of guarded paths. The workspace knows of the call until the
+    /// next flush.
+    fn note_sealed(&mut self, fate: &Sealed) {
+        self.has_sealed = true;
+        self.note_violations(None, fate.violations.clone());
+        if let Some(problem) = &fate.problem {
+            self.warn(ErrorPhase::Lifecycle, problem.clone());
+        }
+    }
+
+    /// Lets the workspace forget the sealed calls whose results are on record.
+    pub(crate) async fn forget_sealed(&mut self) {
+        if !std::mem::take(&mut self.has_sealed) {
+            return;
+        }
+        let (workspace, session) = (Arc::clone(&self.parts.workspace), self.session.clone());
+        // What isn't forgotten is sealed once more when the session is opened again, to the same end.
+        blocking("forgetting sealed calls", move || workspace.forget_sealed(&session)).await.ok();
     }
 
     /// Closes calls that hadn't begun and whose arguments had a secret: the log has them without it, and they would
@@ -195,12 +216,14 @@ impl Worker {
     }
 
     /// Brings commands to an end that ran in the background when the program ended: their calls had their results.
-    async fn seal_background(&mut self, checkpoint: Option<CheckpointId>) {
+    async fn seal_background(&mut self, checkpoint: Option<CheckpointId>, sealed: &[CallRecord]) {
+        let sealed: Vec<CallId> = sealed.iter().map(|record| record.id.clone()).collect();
         let (workspace, session) = (Arc::clone(&self.parts.workspace), self.session.clone());
         // Without a checkpoint nothing is compared with it.
         let checkpoint = checkpoint.unwrap_or(CheckpointId(0));
         let seal = move || {
-            let calls = workspace.cut_off_calls(&session)?;
+            let mut calls = workspace.unrecorded_calls(&session)?;
+            calls.retain(|call| !sealed.contains(call));
             calls.iter().map(|call| workspace.seal_call(&checkpoint, &session, call, UnixMillis(0))).collect()
         };
         let fates = blocking("looking at what ran in the background", seal).await;
@@ -209,6 +232,7 @@ impl Worker {
             Err(error) => return self.warn(ErrorPhase::Lifecycle, error.to_string()),
         };
         for fate in fates {
+            self.note_sealed(&fate);
             let text = format!("A command that ran in the background was {}", seal_text(&fate, None));
             let text = crate::transcript::reminder::wrapped(&text);
             let told = self.inbox.take(MessageKind::System, ReminderCategory::General, text).await;
@@ -226,7 +250,9 @@ impl Worker {
         };
         let text = match self.fate(Some(checkpoint), &open).await {
             Ok(fate) => {
+                self.note_sealed(&fate);
                 let put_back = self.put_back(&fate);
+                let told_of_guarded = describe_violations(&fate.violations);
                 let Sealed { applied, restored, ran, ignored, left, .. } = fate;
                 let mut text = match (applied.is_empty(), put_back) {
                     (true, None) if !ran => return,
@@ -235,6 +261,7 @@ impl Worker {
                     (false, _) => format!("Its changes are in place: {}.", named(&applied)),
                 };
                 text.push_str(&describe_left(&left));
+                text.push_str(&told_of_guarded);
                 if ran {
                     text.push(' ');
                     text.push_str(&beyond_tracking(&ignored));
@@ -288,7 +315,10 @@ impl Worker {
         let claim = move || workspace.seal_checks(&session);
         let claimed = blocking("looking at what checks left", claim).await;
         let changes = match claimed.and_then(|done| done.map_err(AgentError::from)) {
-            Ok(claimed) => claimed.applied,
+            Ok(claimed) => {
+                self.note_sealed(&claimed);
+                claimed.applied
+            }
             Err(error) => {
                 self.warn(ErrorPhase::Lifecycle, error.to_string());
                 Vec::new()
@@ -393,6 +423,7 @@ fn seal_text(fate: &Sealed, put_back: Option<&str>) -> String {
         text.push_str(&format!(" {put_back}"));
     }
     text.push_str(&describe_left(&fate.left));
+    text.push_str(&describe_violations(&fate.violations));
     if fate.ran {
         text.push(' ');
         text.push_str(&beyond_tracking(&fate.ignored));
@@ -408,6 +439,18 @@ fn seal_text(fate: &Sealed, put_back: Option<&str>) -> String {
 fn describe_left(left: &[(FileChange, String)]) -> String {
     let named = left.iter().take(MOST_NAMED);
     named.map(|(change, why)| format!(" {} differs and was left as it is: {why}.", change.path)).collect()
+}
+
+/// Names guarded paths that a call changed, and what became of each.
+fn describe_violations(violations: &[GuardViolation]) -> String {
+    let named = violations.iter().take(MOST_NAMED).map(|one| format!(" Also, {one}."));
+    let mut text: String = named.collect();
+    if !text.is_empty() {
+        text.push_str(
+            " A command may not create repositories, or change files that programs outside the sandbox run or obey.",
+        );
+    }
+    text
 }
 
 /// What is known of a command's effects on what isn't tracked.

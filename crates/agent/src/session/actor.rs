@@ -154,6 +154,7 @@ impl Worker {
     /// Writes what is queued, and notes how far the log is.
     pub(crate) async fn flush(&mut self) -> Result<(), AgentError> {
         self.log.flush().await?;
+        self.forget_sealed().await;
         self.state.last = self.log.position();
         if self.state.is_settled() {
             self.state.safe = self.state.last;

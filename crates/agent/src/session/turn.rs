@@ -70,6 +70,8 @@ pub(crate) struct Worker {
     pub(crate) copy_conflicts: Vec<RelPath>,
     /// Whether commands can be tried out in layers over the tree.
     pub(crate) layers: Layers,
+    /// True while the workspace keeps what it knows of sealed calls, because the log hasn't got their results yet.
+    pub(crate) has_sealed: bool,
     pub(crate) seen: Arc<Seen>,
     pub(crate) outputs: Arc<Outputs>,
     pub(crate) background: Option<Arc<Background>>,
@@ -163,6 +165,7 @@ impl Worker {
             copy_told: false,
             copy_conflicts: Vec::new(),
             layers: Layers::default(),
+            has_sealed: false,
             seen: Arc::default(),
             outputs: Arc::default(),
             background: None,

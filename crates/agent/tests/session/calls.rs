@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use journeyman_agent::{Checks, RunSettings};
 use journeyman_model::ModelRequest;
+use journeyman_policy::GUARDS;
 use journeyman_protocol::{CallId, CallState, Event, RunOutcome};
 use journeyman_tools::{ToolError, ToolOutput};
+use journeyman_workspace::Guarded;
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -27,6 +29,7 @@ cases![
     writers_of_one_file_take_turns_and_others_do_not_wait,
     a_tool_that_says_nothing_has_the_settings_limit,
     a_tool_that_does_not_listen_is_ended_all_the_same,
+    a_call_that_is_ended_names_what_it_left_and_what_was_moved_away,
     a_tool_tells_of_its_own_events,
 ];
 
@@ -287,6 +290,35 @@ async fn a_tool_that_does_not_listen_is_ended_all_the_same() {
         assert_settled(&bench);
     });
     futures_util::future::join_all(runs).await;
+}
+
+async fn a_call_that_is_ended_names_what_it_left_and_what_was_moved_away() {
+    let deaf = Does::reading("deaf", |context, _| async move {
+        let root = context.workspace.root().to_owned();
+        std::fs::write(root.join("a.txt"), "a person's").unwrap();
+        let before = context.workspace.call_begin(&context.session, &context.call).unwrap();
+        Guarded::before_command(&context.workspace, &before, GUARDS).unwrap();
+        for path in ["b.txt", ".envrc"] {
+            std::fs::write(root.join(path), "the call's").unwrap();
+        }
+        std::future::pending::<()>().await;
+        drop(before);
+        Ok(ToolOutput::text("never"))
+    });
+    let deaf = Does { limit: Some(Duration::from_millis(1)), ..deaf.writing() };
+    let mut bench = Bench::new(&[("a.txt", "a\n"), ("b.txt", "b\n")]).with_tool(deaf);
+    let told = Told::new([calls([("c1", "deaf", json!({}))]), says("done")]);
+    let report = bench.run(&told, RunSettings { checks: Checks::Off, ..auto() }).await;
+    let text = result(told.requests().last().unwrap(), "c1");
+    for part in [
+        "a.txt differs and was left as it is: it was changed before the command began; kept.",
+        "Also, .envrc was made and moved to ",
+        "A command may not create repositories",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!((bench.file("b.txt").as_deref(), bench.file(".envrc")), (Some("b\n"), None));
+    assert!(report.summary.contains("a command did what it may not: .envrc was made"), "{}", report.summary);
 }
 
 async fn a_tool_tells_of_its_own_events() {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_host::Context as _;
-use journeyman_protocol::{FileChange, RelPath, SessionId, GuardViolation};
+use journeyman_policy::GUARDS;
+use journeyman_protocol::{FileChange, GuardViolation, RelPath, SessionId};
 use journeyman_sandbox::{Base, Sandbox};
 use journeyman_store::Blobs;
-use journeyman_tools::GUARDS;
 use journeyman_workspace::{
     Aftermath, Clock, Guarded, HardLinks, Isolated, Means, Options, Tier, Workspace, remove_tree,
 };

@@ -306,4 +306,7 @@ fn a_session_that_is_dropped_with_its_runtime_leaves_a_call_to_seal() {
     assert_eq!((sealed.applied.len(), sealed.restored.len(), sealed.left.len()), (1, 0, 0));
     assert_eq!(session.bench.file("a"), b"2\n");
     assert_eq!(workspace.cut_off_calls(&id).unwrap(), []);
+    assert_eq!(workspace.unrecorded_calls(&id).unwrap(), [CallId::new("start_1")]);
+    workspace.forget_sealed(&id).unwrap();
+    assert_eq!(workspace.unrecorded_calls(&id).unwrap(), []);
 }

@@ -13,13 +13,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
+use journeyman_protocol::{CallId, ContentHash, GuardViolation, RelPath, SessionId};
 use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimens};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::contents::store::Vault;
 use crate::error::WorkspaceError;
 use crate::files::stat::file_clock;
+use crate::guarded::stored::StoredGuard;
 use crate::journal::Mark;
 use crate::journal::line_format::{parse, push_line};
 use crate::journal::record::DirRecord;
@@ -42,13 +43,17 @@ use crate::state::lock::{make_private_dir, own_file, state_error};
 const NAMES: u32 = 1_000;
 /// The end of a witness's name.
 const WITNESS: &str = ".witness";
-/// The extension of a heartbeat whose command is settled while another one runs that ran at the same time.
-const SETTLED: &str = "settled";
+/// The extension of a heartbeat whose command is sealed, until the session has that on record.
+const SEALED: &str = "sealed";
+/// The extension of one that is on record, kept while a command runs that was at work at the same time.
+const PAST: &str = "past";
 /// How long a command whose program was killed may take to be gone. One that waits for a dead disk or server can
 /// take for ever.
 const DYING: Duration = Duration::from_secs(10);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(1);
+/// Nanoseconds in a second.
+const NANOS: i64 = 1_000_000_000;
 
 /// Whose command runs, and what was there before.
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,9 +79,20 @@ pub(crate) struct Begin {
     dirs_gone: Vec<RelPath>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unreadable: Vec<RelPath>,
-    /// What was named `.git`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) repositories: Vec<RelPath>,
+    /// The guarded paths before the command, where it was watched for them.
+    #[serde(skip)]
+    pub(crate) guarded: Option<StoredGuard>,
+    /// What sealing moved away or put back until now.
+    #[serde(skip)]
+    pub(crate) violations: Vec<GuardViolation>,
+}
+
+/// A line of a heartbeat after the first.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Note {
+    Guarded(StoredGuard),
+    Violations(Vec<GuardViolation>),
 }
 
 impl Begin {
@@ -108,7 +124,8 @@ impl Begin {
             dirs: Vec::new(),
             dirs_gone: Vec::new(),
             unreadable: tree.unreadable.iter().filter_map(|path| RelPath::parse(path).ok()).collect(),
-            repositories: tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok()).collect(),
+            guarded: None,
+            violations: Vec::new(),
         };
         if !Arc::ptr_eq(&known, tree) {
             let found = differences(&known, tree);
@@ -135,7 +152,22 @@ impl Begin {
     /// What it needs to be kept: a tree, and contents that the tree hasn't.
     pub(crate) fn needs(&self) -> (ContentHash, Vec<ContentHash>) {
         let states = self.files.iter().filter_map(|(_, state)| state.as_ref());
-        (self.base, states.filter_map(|state| state.hash).collect())
+        let states = states.filter_map(|state| state.hash);
+        (self.base, states.chain(self.guarded.iter().flat_map(StoredGuard::contents)).collect())
+    }
+
+    /// Reads a heartbeat's text; `None` where its first line is torn: then the command never began.
+    pub(crate) fn read(text: &[u8]) -> Option<Self> {
+        let mut lines =
+            text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+        let mut begin: Self = lines.next().and_then(parse)?;
+        for note in lines.filter_map(parse::<Note>) {
+            match note {
+                Note::Guarded(guard) => begin.guarded = Some(guard),
+                Note::Violations(violations) => begin.violations.extend(violations),
+            }
+        }
+        Some(begin)
     }
 
     /// The tree before the command, without signatures.
@@ -242,10 +274,24 @@ impl Beat {
         witness_of(&self.path)
     }
 
+    /// Writes down what was guarded before the command, so that a crash doesn't keep it from being put back.
+    pub(crate) fn note_guarded(&self, guard: StoredGuard) -> Result<(), WorkspaceError> {
+        let noted = append(&self.shared.file, &Note::Guarded(guard));
+        noted.map_err(|source| state_error("write", &self.path, source))
+    }
+
     /// The command's end is journaled: nothing is left to say.
     pub(crate) fn bury(&self) {
         remove(&self.path);
     }
+}
+
+fn append(mut file: &File, note: &Note) -> io::Result<()> {
+    let json = serde_json::to_vec(note)?;
+    let mut text = Vec::with_capacity(json.len() + 32);
+    push_line(&mut text, &json);
+    file.seek(SeekFrom::End(0))?;
+    file.write_all(&text)
 }
 
 impl Drop for Beat {
@@ -282,17 +328,61 @@ impl Drop for DeadBeat {
 }
 
 impl DeadBeat {
-    /// The command is settled. Where another command runs that was at work at the same time, a note of when this one
-    /// ran stays until that one has ended: what it then finds changed may be this one's doing.
+    pub(crate) fn is_sealed(&self) -> bool {
+        Stage::of(&self.path) == Some(Stage::Sealed)
+    }
+
+    /// Notes that the command is sealed, and what was moved away or put back for that.
+    pub(crate) fn mark_sealed(&self, violations: &[GuardViolation]) -> io::Result<()> {
+        if !violations.is_empty() {
+            append(&self.file, &Note::Violations(violations.to_vec()))?;
+            // Its time goes on to say when the command was last seen alive.
+            let (seconds, nanos) = (self.last.div_euclid(NANOS), self.last.rem_euclid(NANOS));
+            let last = Timespec { tv_sec: seconds, tv_nsec: nanos };
+            futimens(&self.file, &Timestamps { last_access: last, last_modification: last })?;
+        }
+        if self.path.extension().is_none() {
+            fs::rename(&self.path, self.path.with_extension(SEALED))?;
+            fs::remove_file(witness_of(&self.path)).ok();
+        }
+        Ok(())
+    }
+
+    /// Removes the heartbeat, as what became of its command is on record. Where another command runs that was at work
+    /// at the same time, the time when this one ran stays known until that one has ended: what that one then finds
+    /// changed may be this one's doing.
     pub(crate) fn bury(&self) {
-        let is_other = |path: &PathBuf| {
-            *path != self.path && name_clock(path).is_some_and(|began| began <= self.last)
-        };
-        let others = self.path.parent().and_then(|dir| names(dir).ok()).unwrap_or_default();
-        if others.iter().any(is_other) && fs::rename(&self.path, self.path.with_extension(SETTLED)).is_ok() {
+        let is_other =
+            |path: &PathBuf| *path != self.path && name_clock(path).is_some_and(|began| began <= self.last);
+        let others =
+            self.path.parent().and_then(|dir| names(dir, &[Stage::Running]).ok()).unwrap_or_default();
+        if others.iter().any(is_other) && fs::rename(&self.path, self.path.with_extension(PAST)).is_ok() {
             fs::remove_file(witness_of(&self.path)).ok();
         } else {
             remove(&self.path);
+        }
+    }
+}
+
+/// How far what is known of a command is on record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It runs, or was cut off.
+    Running,
+    /// It was cut off and is sealed.
+    Sealed,
+    /// That is on record.
+    Past,
+}
+
+impl Stage {
+    /// `None` for a witness.
+    fn of(path: &Path) -> Option<Self> {
+        match path.extension() {
+            None => Some(Self::Running),
+            Some(extension) if extension == SEALED => Some(Self::Sealed),
+            Some(extension) if extension == PAST => Some(Self::Past),
+            Some(_) => None,
         }
     }
 }
@@ -333,14 +423,27 @@ pub(crate) enum Found {
     Alive(Box<Begin>),
 }
 
-/// All signs of life that `wanted` wants, oldest first.
-pub(crate) fn beats(state_dir: &Path, wanted: impl Fn(&Begin) -> bool) -> Result<Vec<Found>, WorkspaceError> {
+/// All heartbeats of these stages that `wanted` wants, oldest first.
+pub(crate) fn beats(
+    state_dir: &Path,
+    stages: &[Stage],
+    wanted: impl Fn(&Begin) -> bool,
+) -> Result<Vec<Found>, WorkspaceError> {
+    let found = each(state_dir, stages, |path| find(path, &wanted))?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Reads each heartbeat of these stages, oldest first. One that its command buries just then is passed over.
+fn each<T>(
+    state_dir: &Path,
+    stages: &[Stage],
+    read: impl Fn(&Path) -> io::Result<T>,
+) -> Result<Vec<T>, WorkspaceError> {
     let dir = beats_dir(state_dir);
     let mut found = Vec::new();
-    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
-        match find(&path, &wanted) {
-            Ok(beat) => found.extend(beat),
-            // Buried by its command just now.
+    for path in names(&dir, stages).map_err(|source| state_error("list", &dir, source))? {
+        match read(&path) {
+            Ok(one) => found.push(one),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(state_error("read", &path, source)),
         }
@@ -357,76 +460,56 @@ pub(crate) struct Span {
     pub(crate) until: i64,
 }
 
-/// Returns when the calls of a state directory ran, or may have, that weren't sealed yet, or were sealed while a
-/// command ran that began at `since`. Nobody is waited for, and no sign of life is locked: whoever seals it would take
-/// it for alive.
+/// Returns when the calls of a state directory ran, or may have: of those that weren't sealed yet, and of those that were
+/// while a command ran that began at `since`. Nobody is waited for, and no heartbeat is locked: whoever seals it would
+/// take it for alive.
 pub(crate) fn spans(state_dir: &Path, since: i64) -> Result<Vec<Span>, WorkspaceError> {
-    let dir = beats_dir(state_dir);
-    let mut spans = Vec::new();
-    for path in all_names(&dir).map_err(|source| state_error("list", &dir, source))? {
-        if path.extension().is_some_and(|extension| extension != SETTLED) {
-            continue;
-        }
-        match span(&path, since) {
-            Ok(span) => spans.extend(span),
-            // Buried by its command just now.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(state_error("read", &path, source)),
-        }
-    }
-    Ok(spans)
+    let spans = each(state_dir, &[Stage::Running, Stage::Sealed, Stage::Past], |path| span(path, since))?;
+    Ok(spans.into_iter().flatten().collect())
 }
 
 /// `None` for checks, for commands that ended before `since`, and where the file is torn: then the command never began.
 fn span(path: &Path, since: i64) -> io::Result<Option<Span>> {
     let mut file = File::open(path)?;
-    let mut text = Vec::new();
-    (&mut file).take(BEAT_BYTES).read_to_end(&mut text)?;
-    let Some(begin) = text.strip_suffix(b"\n").and_then(parse::<Begin>).filter(|it| it.call.is_some()) else {
-        return Ok(None);
-    };
+    let Some(begin) = read_begin(&mut file)?.filter(|it| it.call.is_some()) else { return Ok(None) };
     let seen = file.metadata()?;
     let last = last_of(&seen);
     let began = name_clock(path).unwrap_or(last);
-    let mut until = begin.until(last);
-    let mut has_overlapped = until >= since;
-    if path.extension().is_some() {
-        // It was renamed when nothing of the command lived any more.
-        until = until.min(nanos(seen.ctime(), seen.ctime_nsec()));
-        has_overlapped = last >= since;
-    }
+    let until = end_of(&begin, path, &seen);
+    let has_overlapped = if Stage::of(path) == Some(Stage::Running) { until >= since } else { last >= since };
     Ok(has_overlapped.then_some(Span { until, session: begin.session, began }))
+}
+
+fn read_begin(file: &mut File) -> io::Result<Option<Begin>> {
+    let mut text = Vec::new();
+    file.take(BEAT_BYTES).read_to_end(&mut text)?;
+    Ok(Begin::read(&text))
+}
+
+/// Returns until when changes may be a command's doing.
+fn end_of(begin: &Begin, path: &Path, seen: &fs::Metadata) -> i64 {
+    let until = begin.until(last_of(seen));
+    match Stage::of(path) {
+        Some(Stage::Running) | None => until,
+        // It was renamed when nothing of the command lived any more.
+        Some(Stage::Sealed | Stage::Past) => until.min(nanos(seen.ctime(), seen.ctime_nsec())),
+    }
 }
 
 fn last_of(seen: &fs::Metadata) -> i64 {
     nanos(seen.mtime(), seen.mtime_nsec())
 }
 
-/// What all commands of a state directory began with, that run or weren't sealed yet. Nobody is waited for.
+/// What all commands of a state directory began with that run, or aren't on record. Nobody is waited for.
 pub(crate) fn begins(state_dir: &Path) -> Result<Vec<Begin>, WorkspaceError> {
-    let dir = beats_dir(state_dir);
-    let mut begins = Vec::new();
-    for path in names(&dir).map_err(|source| state_error("list", &dir, source))? {
-        let mut text = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(BEAT_BYTES).read_to_end(&mut text));
-        match read {
-            Ok(_) => begins.extend(text.strip_suffix(b"\n").and_then(parse::<Begin>)),
-            // Buried by its command just now.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(state_error("read", &path, source)),
-        }
-    }
-    Ok(begins)
+    let begins =
+        each(state_dir, &[Stage::Running, Stage::Sealed], |path| read_begin(&mut File::open(path)?))?;
+    Ok(begins.into_iter().flatten().collect())
 }
 
 fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found>> {
     let mut file = own_file().read(true).write(true).open(path)?;
-    let mut text = Vec::new();
-    (&mut file).take(BEAT_BYTES).read_to_end(&mut text)?;
-    // A torn one: its command never began.
-    let Some(begin) = text.strip_suffix(b"\n").and_then(parse::<Begin>).filter(wanted) else {
-        return Ok(None);
-    };
+    let Some(begin) = read_begin(&mut file)?.filter(wanted) else { return Ok(None) };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Some(Found::Alive(Box::new(begin)))),
@@ -438,7 +521,7 @@ fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found
     }
     let Ok(witness) = outlive(path)? else { return Ok(Some(Found::Alive(Box::new(begin)))) };
     let last = last_of(&seen);
-    let until = begin.until(last);
+    let until = end_of(&begin, path, &seen);
     let began = name_clock(path).unwrap_or(last);
     Ok(Some(Found::Dead(Box::new(DeadBeat {
         begin,
@@ -452,7 +535,7 @@ fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found
 }
 
 fn nanos(seconds: i64, nanos: i64) -> i64 {
-    seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
+    seconds.wrapping_mul(NANOS).wrapping_add(nanos)
 }
 
 fn beats_dir(state_dir: &Path) -> PathBuf {
@@ -477,42 +560,31 @@ fn name_clock(path: &Path) -> Option<i64> {
     path.file_name()?.to_str()?.split('-').next()?.parse().ok()
 }
 
-/// The paths of the heartbeats of commands that run or weren't settled, oldest first.
-pub(crate) fn names(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut names = all_names(dir)?;
-    names.retain(|path| path.extension().is_none());
-    Ok(names)
-}
-
-/// The paths of all files in the directory, oldest first.
-fn all_names(dir: &Path) -> io::Result<Vec<PathBuf>> {
+/// The paths of the heartbeats of these stages, oldest first.
+pub(crate) fn names(dir: &Path, stages: &[Stage]) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let mut names: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    names.retain(|path| Stage::of(path).is_some_and(|stage| stages.contains(&stage)));
     names.sort_unstable();
     Ok(names)
 }
 
-/// Removes the oldest dead heartbeats beyond the bound, and settled ones that no running command overlapped.
+/// Removes the oldest dead heartbeats beyond the bound, and those on record that no running command overlapped.
 fn prune(dir: &Path) {
-    let (settled, mut names): (Vec<_>, Vec<_>) = all_names(dir)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|path| path.extension().is_none_or(|extension| extension == SETTLED))
-        .partition(|path| path.extension().is_some());
-    let oldest = names.first().and_then(|path| name_clock(path)).unwrap_or(i64::MAX);
-    for path in settled {
+    let running = names(dir, &[Stage::Running]).unwrap_or_default();
+    let oldest = running.first().and_then(|path| name_clock(path)).unwrap_or(i64::MAX);
+    for path in names(dir, &[Stage::Past]).unwrap_or_default() {
         let is_needed = fs::metadata(&path).is_ok_and(|seen| last_of(&seen) >= oldest);
         if !is_needed {
             fs::remove_file(&path).ok();
         }
     }
-    let excess = names.len().saturating_sub(MAX_BEATS);
-    names.truncate(excess);
-    for path in &names {
+    let all = names(dir, &[Stage::Running, Stage::Sealed]).unwrap_or_default();
+    for path in all.iter().take(all.len().saturating_sub(MAX_BEATS)) {
         let is_dead =
             File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
         if is_dead {

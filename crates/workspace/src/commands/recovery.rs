@@ -9,15 +9,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use journeyman_protocol::{CallId, FileChange, RelPath, SessionId, UnixMillis};
+use journeyman_protocol::{CallId, FileChange, GuardViolation, RelPath, SessionId, UnixMillis};
 
 use crate::change::CheckpointId;
 use crate::commands::doing::Doing;
 use crate::commands::heartbeat;
-use crate::commands::heartbeat::{Begin, DeadBeat, beats};
+use crate::commands::heartbeat::{Begin, DeadBeat, Stage, beats};
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
 use crate::files::stat::file_clock;
+use crate::guarded::Aftermath;
+use crate::guarded::stored::Window;
 use crate::ignored::since::IgnoredChanges;
 use crate::journal::history::{History, Selected};
 use crate::journal::record::{Cause, Line, Record};
@@ -27,6 +29,7 @@ use crate::snapshot::differences::Found;
 use crate::snapshot::differences::{Difference, differences, kind_of};
 use crate::snapshot::entry::Content;
 use crate::snapshot::tree::Tree;
+use crate::state::lock::state_error;
 use crate::undo::plan_for;
 use crate::workspace::Workspace;
 
@@ -63,6 +66,10 @@ pub struct Sealed {
     pub ran: bool,
     /// Ignored files that were changed while the command ran, and stay as they are.
     pub ignored: IgnoredChanges,
+    /// What the command did to guarded files and repositories: moved away or put back, each with where it is.
+    pub violations: Vec<GuardViolation>,
+    /// What else has to be said of that: not all of the tree could be looked at.
+    pub problem: Option<String>,
 }
 
 /// Differences, and those of them that aren't the command's.
@@ -73,14 +80,27 @@ struct Told {
 }
 
 impl Workspace {
-    /// The calls of a session whose commands were cut off, by a crash or by dropping what
-    /// [`Workspace::call_begin`] gave, and which weren't sealed yet, in the order to seal them in: oldest first, those in the background last.
+    /// Lists the calls of a session whose commands were cut off, by a crash or by dropping what
+    /// [`Workspace::call_begin`] gave, and which weren't sealed yet, in the order to seal them in: oldest first, those in
+    /// the background last.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the state directory can't be read.
     pub fn cut_off_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
+        self.dead_calls(session, &[Stage::Running])
+    }
+
+    /// As [`Workspace::cut_off_calls`], with those that were sealed and not [forgotten](Workspace::forget_sealed) yet.
+    ///
+    /// # Errors
+    /// As [`Workspace::cut_off_calls`].
+    pub fn unrecorded_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
+        self.dead_calls(session, &[Stage::Running, Stage::Sealed])
+    }
+
+    fn dead_calls(&self, session: &SessionId, stages: &[Stage]) -> Result<Vec<CallId>, WorkspaceError> {
         let (mut calls, mut behind) = (Vec::new(), Vec::new());
-        for found in beats(&self.options.state_dir, |begin| begin.session == *session)? {
+        for found in beats(&self.options.state_dir, stages, |begin| begin.session == *session)? {
             if let heartbeat::Found::Dead(beat) = found
                 && let Some(call) = &beat.begin.call
             {
@@ -98,8 +118,9 @@ impl Workspace {
     /// call, `started` when it was begun.
     ///
     /// What the call has in the journal is applied. Otherwise what its command did goes back, as one change in the
-    /// journal; what somebody else changed before or after stays, and so does what nobody can tell. Cut off itself
-    /// or called again, it leaves the same tree.
+    /// journal; what somebody else changed before or after stays, and so does what nobody can tell. Guarded paths are
+    /// treated as at a command's [end](crate::Guarded::end). Cut off itself or called again, it leaves the same tree, and
+    /// until [`Workspace::forget_sealed`] says the same.
     ///
     /// What a command in the [background](Workspace::background_begin) did stays: while it ran, a person may have
     /// changed the same tree for hours. It is journaled as at that command's end, and given as applied.
@@ -117,10 +138,10 @@ impl Workspace {
         self.door.check_alive()?;
         let is_ours = |begin: &Begin| begin.session == *session && begin.call.as_ref() == Some(call);
         let dead = self.dead_beats(is_ours)?;
-        let mut reasons = Reasons::default();
+        let (mut reasons, mut guards) = (Reasons::default(), Vec::new());
         if let Some(oldest) = dead.first() {
             self.await_rest(oldest.until)?;
-            reasons.planted = self.remove_planted(oldest, oldest.until)?;
+            guards = dead.iter().map(|beat| self.settle_guarded(beat)).collect::<Result<_, _>>()?;
             for _ in 0..ROUNDS {
                 // First what an earlier try left undone, so that it is told from what is new.
                 self.take_back(session, call, &mut reasons)?;
@@ -130,8 +151,7 @@ impl Workspace {
             }
         }
         self.take_back(session, call, &mut reasons)?;
-        self.hands().step(Step::Bury, None)?;
-        dead.iter().for_each(DeadBeat::bury);
+        let (violations, problem) = self.mark_sealed(&dead, guards)?;
         let lines = self.writing(|writer, _| writer.journal.lines())?;
         let kept = kept_by(&lines, session, call);
         let history = History::new(lines);
@@ -174,7 +194,7 @@ impl Workspace {
             // It was sealed before, or its sign of life is lost with the time of its end.
             None => IgnoredChanges { paths: Vec::new(), more: ran },
         };
-        Ok(Sealed { applied, restored, kept, left, ran, ignored })
+        Ok(Sealed { applied, restored, kept, left, ran, ignored, violations, problem })
     }
 
     /// Brings checks of a session that were cut off to an end: what they did is journaled as
@@ -187,10 +207,14 @@ impl Workspace {
         self.door.check_alive()?;
         let mut sealed = Sealed::default();
         let is_ours = |begin: &Begin| begin.session == *session && begin.call.is_none();
-        for found in beats(&self.options.state_dir, is_ours)? {
+        for found in beats(&self.options.state_dir, &[Stage::Running, Stage::Sealed], is_ours)? {
             let heartbeat::Found::Dead(beat) = found else { continue };
+            if beat.is_sealed() {
+                sealed.violations.extend(beat.begin.violations.iter().cloned());
+                continue;
+            }
             self.await_rest(beat.until)?;
-            sealed.left.extend(self.remove_planted(&beat, beat.until)?);
+            let guard = self.settle_guarded(&beat)?;
             let _using = self.vault.blobs().using()?;
             if let Some(told) = self.tell(&beat, beat.until)? {
                 sealed.left.extend(told.others);
@@ -199,14 +223,64 @@ impl Workspace {
                 let journaled = self.writing(|writer, _| doing.journal(writer, told.ours))?;
                 sealed.applied.extend(journaled);
             }
-            beat.bury();
+            let (violations, problem) = self.mark_sealed(std::slice::from_ref(&beat), vec![guard])?;
+            sealed.violations.extend(violations);
+            sealed.problem = sealed.problem.or(problem);
         }
         Ok(sealed)
     }
 
+    /// Forgets what is known of the sealed calls and checks of a session, because the session has it on record.
+    ///
+    /// # Errors
+    /// As [`Workspace::cut_off_calls`].
+    pub fn forget_sealed(&self, session: &SessionId) -> Result<(), WorkspaceError> {
+        for found in beats(&self.options.state_dir, &[Stage::Sealed], |begin| begin.session == *session)? {
+            if let heartbeat::Found::Dead(beat) = found {
+                beat.bury();
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves away and puts back what a command that was cut off did to guarded paths, as far as they are on record.
+    fn settle_guarded(&self, beat: &DeadBeat) -> Result<Settled, WorkspaceError> {
+        let (Some(guard), Some(rules)) = (&beat.begin.guarded, self.options.guarded) else {
+            return Ok(Settled::default());
+        };
+        let _using = self.vault.blobs().using()?;
+        let window = Window { began: beat.began, until: beat.until };
+        let (Aftermath { violations, problem }, hidden) = guard.settle(self, rules, window)?;
+        let call = &beat.begin.call;
+        let violations =
+            violations.into_iter().map(|one| GuardViolation { call: call.clone(), ..one }).collect();
+        Ok(Settled { violations, problem, hidden })
+    }
+
+    /// Notes that commands are sealed, with what became of guarded paths. Gives that, and what was noted before.
+    fn mark_sealed(
+        &self,
+        dead: &[DeadBeat],
+        guards: Vec<Settled>,
+    ) -> Result<(Vec<GuardViolation>, Option<String>), WorkspaceError> {
+        let (mut violations, mut problem) = (Vec::new(), None);
+        for (beat, mut settled) in dead.iter().zip(guards) {
+            if settled.hidden {
+                // Journaling opened directories that the command had closed.
+                settled.add(self.settle_guarded(beat)?);
+            }
+            self.hands().step(Step::Bury, None)?;
+            let noted = beat.mark_sealed(&settled.violations);
+            noted.map_err(|source| state_error("write", &self.options.state_dir, source))?;
+            violations.extend(beat.begin.violations.iter().cloned().chain(settled.violations));
+            problem = problem.or(settled.problem);
+        }
+        Ok((violations, problem))
+    }
+
     fn dead_beats(&self, wanted: impl Fn(&Begin) -> bool) -> Result<Vec<DeadBeat>, WorkspaceError> {
         let mut dead = Vec::new();
-        for found in beats(&self.options.state_dir, wanted)? {
+        for found in beats(&self.options.state_dir, &[Stage::Running, Stage::Sealed], wanted)? {
             match found {
                 heartbeat::Found::Dead(beat) => dead.push(*beat),
                 heartbeat::Found::Alive(begin) => {
@@ -327,28 +401,6 @@ impl Workspace {
         Ok(Some(told))
     }
 
-    /// Moves away what a command planted that is named `.git`: the user's next use of git would run what it says.
-    fn remove_planted(
-        &self,
-        beat: &DeadBeat,
-        until: i64,
-    ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
-        let mut removed = Vec::new();
-        for path in self.repositories()? {
-            if beat.begin.repositories.contains(&path) || !self.changed_by(&path, until) {
-                continue;
-            }
-            let reason = match self.remove_repository(&path) {
-                Ok(place) => {
-                    format!("a command may not create a repository; it was moved to {}", place.display())
-                }
-                Err(error) => format!("a command may not create a repository, and this one stays: {error}"),
-            };
-            removed.push((FileChange { path, kind: kind_of(false, true) }, reason));
-        }
-        Ok(removed)
-    }
-
     /// Why a difference isn't a command's that ended at `until`; `None` when it is.
     fn whose(&self, difference: &Difference, until: i64) -> Option<&'static str> {
         match (&difference.before, &difference.after) {
@@ -414,8 +466,7 @@ impl Workspace {
         reasons: Reasons,
         otherwise: &str,
     ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
-        let Reasons { planted, mut others, conflicts } = reasons;
-        others.extend(planted);
+        let Reasons { others, conflicts } = reasons;
         let mut left: BTreeMap<RelPath, (FileChange, String)> =
             others.into_iter().map(|(change, reason)| (change.path.clone(), (change, reason))).collect();
         let conflicts: HashMap<RelPath, String> = conflicts.into_iter().collect();
@@ -469,12 +520,26 @@ fn kept_by(lines: &[Line], session: &SessionId, call: &CallId) -> Vec<Checkpoint
 /// Why files are left as they are.
 #[derive(Default)]
 struct Reasons {
-    /// Repositories that the command made.
-    planted: Vec<(FileChange, String)>,
     /// What isn't the command's.
     others: Vec<(FileChange, String)>,
     /// What is, and can't be taken back.
     conflicts: Vec<(RelPath, String)>,
+}
+
+/// What became of guarded paths.
+#[derive(Default)]
+struct Settled {
+    violations: Vec<GuardViolation>,
+    problem: Option<String>,
+    /// True if a directory can't be listed that could be before.
+    hidden: bool,
+}
+
+impl Settled {
+    fn add(&mut self, other: Self) {
+        self.violations.extend(other.violations);
+        self.problem = other.problem.or(self.problem.take());
+    }
 }
 
 /// Files too large to be hashed, of the same size as before, that were touched since the command began.

@@ -10,6 +10,7 @@ use crate::error::WorkspaceError;
 use crate::files::stat::Seen;
 use crate::guarded::keep::Kept;
 use crate::guarded::look::{Look, Products};
+use crate::guarded::stored::Window;
 use crate::guarded::{Aftermath, Edits, Guarded, Known, settings_of_bare};
 use crate::repositories::Removal;
 use crate::workspace::Workspace;
@@ -34,12 +35,14 @@ struct After<'a> {
     removal: Removal,
     /// True if the sandbox kept protected paths.
     kept: bool,
+    /// When the command may have run, if it was cut off.
+    window: Option<Window>,
     found: Vec<GuardViolation>,
     more: usize,
 }
 
 impl Guarded {
-    pub(crate) fn after(&self, workspace: &Workspace, kept: bool) -> Ended {
+    pub(crate) fn after(&self, workspace: &Workspace, kept: bool, window: Option<Window>) -> Ended {
         let look = workspace.look_for_guarded(self.rules);
         let mut after = After {
             guard: self,
@@ -47,8 +50,9 @@ impl Guarded {
             look: &look,
             products: Products::of(workspace),
             edits: Edits::of(workspace),
-            removal: Removal::default(),
+            removal: Removal::of_cut_off(window.is_some()),
             kept,
+            window,
             found: Vec::new(),
             more: 0,
         };
@@ -117,7 +121,8 @@ impl After<'_> {
             }
             let before = self.guard.notes.get(bytes);
             match (dir, before) {
-                (Some(dir), None) => self.take_away(dir, GuardViolationKind::Made),
+                // Of a command that was cut off it isn't known which directories were there before.
+                (Some(dir), None) if self.window.is_none() => self.take_away(dir, GuardViolationKind::Made),
                 // Other files may be there that were there before.
                 _ => {
                     let is_old = |name: &Vec<u8>| before.is_some_and(|before| before.parts.contains(name));
@@ -142,21 +147,24 @@ impl After<'_> {
             }
             let there = self.workspace.door.look(path).ok().flatten();
             let Some(there) = there else {
-                if !known.loose && !self.moved_along(known) && !self.edits.made(path, None) {
+                let is_its_doing = !known.loose && self.is_of_command(path);
+                if is_its_doing && !self.moved_along(known) && !self.edits.made(path, None) {
                     self.put_back(path, known, GuardViolationKind::Deleted);
                 }
                 continue;
             };
             let Some(before) = &known.kept else {
                 // Too large to be kept, so it was mounted: only another one in its place tells.
-                if (there.ino, there.file_type()) != (known.seen.ino, known.seen.file_type()) {
+                let is_other = (there.ino, there.file_type()) != (known.seen.ino, known.seen.file_type());
+                if is_other && self.is_of_command(path) {
                     self.put_back(path, known, GuardViolationKind::Changed);
                 }
                 continue;
             };
             let now = Kept::of(&self.workspace.door, path, Some(before));
             let differences = Kept::differences(Some(before), now.as_ref(), path);
-            if !differences.is_empty() && !self.were_edited(&differences, now.as_ref(), path) {
+            let is_its_doing = differences.iter().any(|file| self.is_of_command(file));
+            if is_its_doing && !self.were_edited(&differences, now.as_ref(), path) {
                 self.put_back(path, known, GuardViolationKind::Changed);
             }
         }
@@ -230,7 +238,15 @@ impl After<'_> {
         })
     }
 
+    /// Returns true if the command may have changed the path last: somebody else may have, after one that was cut off.
+    fn is_of_command(&self, path: &RelPath) -> bool {
+        self.window.is_none_or(|window| window.has(self.workspace, path))
+    }
+
     fn take_away(&mut self, path: &RelPath, kind: GuardViolationKind) {
+        if !self.is_of_command(path) {
+            return;
+        }
         let moved = self.workspace.move_guarded_away(path, &mut self.removal);
         if matches!(moved, Err(WorkspaceError::NotFound { .. })) {
             return;

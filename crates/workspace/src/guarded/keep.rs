@@ -24,15 +24,15 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// A file, link or directory as it was.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
-    seen: Seen,
+    pub(crate) seen: Seen,
     /// True if the same signature means the same content.
-    settled: bool,
-    content: Content,
+    pub(crate) settled: bool,
+    pub(crate) content: Content,
 }
 
 #[derive(Debug, Clone)]
-enum Content {
-    File(Arc<[u8]>),
+pub(crate) enum Content {
+    File(Arc<[u8]>, ContentHash),
     Link(Vec<u8>),
     Directory(Vec<(Vec<u8>, Kept)>),
     /// A pipe, socket or device: nothing to keep.
@@ -58,7 +58,7 @@ impl Kept {
     /// The size of the contents in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match &self.content {
-            Content::File(bytes) => bytes.len() as u64,
+            Content::File(bytes, _) => bytes.len() as u64,
             Content::Directory(children) => children.iter().map(|(_, kept)| kept.bytes()).sum(),
             Content::Link(_) | Content::Other => 0,
         }
@@ -80,7 +80,7 @@ impl Kept {
             kept = children.iter().find(|(child, _)| child == name).map(|(_, kept)| kept)?;
         }
         Some(match &kept.content {
-            Content::File(bytes) => Some(ContentHash::of(bytes)),
+            Content::File(_, hash) => Some(*hash),
             _ => None,
         })
     }
@@ -113,7 +113,7 @@ impl Kept {
                 }
                 fchmod(&dir, mode_of(self.seen.permissions()))
             }
-            Content::File(bytes) => {
+            Content::File(bytes, _) => {
                 let flags =
                     OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = openat(at, name, flags, Mode::from_raw_mode(0o600))?;
@@ -152,7 +152,8 @@ fn keep(
         None if seen.is_link() => Content::Link(readlinkat(at, name, Vec::new())?.into_bytes()),
         None if seen.is_file() => {
             let Some(bytes) = read(at, name, room.bytes)? else { return Ok(None) };
-            Content::File(bytes.into())
+            let hash = ContentHash::of(&bytes);
+            Content::File(bytes.into(), hash)
         }
         None => Content::Other,
     };
@@ -241,8 +242,8 @@ impl Kept {
     /// Returns true if kind, permissions and content are the same. Directories never are: their entries tell.
     fn is_same_node(&self, other: &Self) -> bool {
         match (&self.content, &other.content) {
-            (Content::File(a), Content::File(b)) => {
-                self.seen.permissions() == other.seen.permissions() && (Arc::ptr_eq(a, b) || a == b)
+            (Content::File(_, a), Content::File(_, b)) => {
+                self.seen.permissions() == other.seen.permissions() && a == b
             }
             (Content::Link(a), Content::Link(b)) => a == b,
             (Content::Other, Content::Other) => self.seen.mode == other.seen.mode,

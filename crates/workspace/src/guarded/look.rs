@@ -18,12 +18,12 @@ use crate::files::root_dir::{Door, Links};
 use crate::files::stat::Seen;
 use crate::files::stat::{file_clock, is_settled};
 use crate::limits::MAX_DEPTH;
-use crate::options::GuardRules;
 use crate::rules::{Layer, RuleCache, Source, is_ignored};
 use crate::snapshot::tree::Tree;
 use crate::walk::names::Names;
 use crate::walk::visit::{RULE_FILES, device_of};
 use crate::workspace::Workspace;
+use journeyman_protocol::GuardRules;
 
 /// Maximum number of names that one look reads, so that a flood of files ends it in seconds.
 const MAX_NAMES: usize = 8_000_000;
@@ -92,6 +92,11 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
+    /// A directory of which nothing else is known.
+    pub(super) fn of_parts(parts: Vec<Vec<u8>>) -> Self {
+        Self { parts, ..Self::default() }
+    }
+
     fn is_bare(&self) -> bool {
         PARTS.iter().all(|part| self.parts.iter().any(|name| name.eq_ignore_ascii_case(part)))
     }

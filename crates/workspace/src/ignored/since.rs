@@ -8,10 +8,12 @@ use crate::change::CheckpointId;
 use crate::error::WorkspaceError;
 use crate::journal::history::History;
 use crate::snapshot::capture::Keep;
-use crate::snapshot::tree::{Difference, Tree};
+use crate::snapshot::differences::Difference;
+use crate::snapshot::tree::Tree;
 use crate::walk::plan::Plan;
 use crate::walk::walk;
-use crate::workspace::{Workspace, lock};
+use crate::mutex::lock;
+use crate::workspace::Workspace;
 
 /// The maximum number of files that one look takes in: the installed dependencies of a large project.
 const MAX_LOOKED_AT: usize = 200_000;

@@ -13,10 +13,10 @@ use crate::error::WorkspaceError;
 use crate::files::root_dir::Door;
 use crate::guarded::look::Products;
 use crate::journal::record::Cause;
-use crate::options::GuardRules;
 use crate::snapshot::differences::Difference;
 use crate::snapshot::entry::{FileState, Kind};
 use crate::workspace::Workspace;
+use journeyman_protocol::GuardRules;
 
 const GUARDED: &str =
     "programs outside the sandbox run or obey it, so the change of it is the person's to make";

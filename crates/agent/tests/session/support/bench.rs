@@ -17,7 +17,7 @@ use journeyman_protocol::{
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use journeyman_store::{Blobs, Entry, MemoryStore, NewEntry, Store};
 use journeyman_tools::{Registry, SharedIndex, Tool};
-use journeyman_workspace::{GuardRules, Options, UndoTarget, Workspace, WorkspaceError};
+use journeyman_workspace::{Options, UndoTarget, Workspace, WorkspaceError};
 use tempfile::TempDir;
 
 use super::log::{Failing, Watched};
@@ -85,10 +85,7 @@ impl Bench {
             std::fs::write(path, content).unwrap();
         }
         let blobs = Arc::new(Blobs::open(&outside.join("blobs"), 1 << 30).unwrap());
-        let guarded = Some(GuardRules {
-            guarded: journeyman_policy::is_guarded,
-            on_entering: journeyman_policy::is_obeyed_on_entering,
-        });
+        let guarded = Some(journeyman_policy::GUARDS);
         let options = Options { guarded, ..Options::new(outside.join("state"), blobs) };
         let workspace = Arc::new(Workspace::open(&root, options).unwrap());
         let log = Watched::over(store(&outside), failing);

@@ -157,7 +157,8 @@ fn shared_changes(case: &Case, act: Act, named: &str) -> Verdict {
     let is_now = matches!(act, Act::Run | Act::Pair | Act::Resume);
     let is_true = case.tasks().len() == 2
         && !paths.is_empty()
-        && (0..2).map(ignored_ledger).filter(|ledger| paths.contains(&ledger.as_str())).count() == paths.len()
+        && (0..2).map(ignored_ledger).filter(|ledger| paths.contains(&ledger.as_str())).count()
+            == paths.len()
         && (!is_now || paths.iter().all(is_changed));
     untrue(!is_true, format!("{paths:?} aren't what two runs changed"))
 }

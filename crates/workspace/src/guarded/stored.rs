@@ -1,0 +1,267 @@
+//! The guarded paths before a command as its heartbeat has them, so that recovery after a crash moves away and puts back
+//! what the end of the command would have.
+//!
+//! Contents lie among the blobs. Inodes tell directories apart only where the tree lies on the same device as then.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_sandbox::Repositories;
+use journeyman_store::Durability;
+use rustix::fs::{FileType, fstat};
+use serde::{Deserialize, Serialize};
+
+use crate::contents::store::Vault;
+use crate::error::WorkspaceError;
+use crate::files::stat::Seen;
+use crate::guarded::keep::{Content, Kept};
+use crate::guarded::look::Noted;
+use crate::guarded::{Aftermath, Guarded, Known};
+use crate::limits::MAX_DEPTH;
+use crate::files::directory::children;
+use crate::commands::tree_snapshot::TreeSnapshot;
+use crate::walk::visit::device_of;
+use crate::workspace::Workspace;
+use journeyman_protocol::GuardRules;
+
+/// Maximum number of names that are looked at in a directory to tell when it was changed.
+const MAX_NAMES: usize = 10_000;
+
+/// The guarded paths before a command, without their contents.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredGuard {
+    device: u64,
+    repositories: Repositories,
+    known: Vec<StoredKnown>,
+    armed: Vec<(RelPath, ContentHash)>,
+    /// Repositories without a `.git`: the directory, its inode, and what tells their settings from others.
+    bare: Vec<(Option<RelPath>, u64, Option<ContentHash>)>,
+    /// Directories with names that make a bare repository, and these names.
+    parts: Vec<(Option<RelPath>, Vec<RelPath>)>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredKnown {
+    path: RelPath,
+    inode: u64,
+    mode: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    loose: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    repository: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept: Option<StoredContent>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredContent {
+    File { mode: u32, hash: ContentHash },
+    Link(Vec<u8>),
+    Directory { mode: u32, children: Vec<(RelPath, StoredContent)> },
+    Other { mode: u32 },
+}
+
+/// The time in which a command that was cut off may have changed the tree, in nanoseconds of the file system's clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    pub(crate) began: i64,
+    pub(crate) until: i64,
+}
+
+impl Guarded {
+    /// As [`Guarded::before`], for the command that `before` was made for. What is guarded is kept with its heartbeat:
+    /// where a crash comes before [`Guarded::end`], [`Workspace::seal_call`] and [`Workspace::seal_checks`] move away
+    /// and put back the same.
+    ///
+    /// # Errors
+    /// As [`Guarded::before`]; failures of the state directory.
+    pub fn before_command(
+        workspace: &Workspace,
+        before: &TreeSnapshot,
+        rules: GuardRules,
+    ) -> Result<Self, WorkspaceError> {
+        let guard = Self::before(workspace, rules)?;
+        if let Some(beat) = &before.beat {
+            let _using = workspace.vault.blobs().using()?;
+            beat.note_guarded(guard.store(workspace)?)?;
+        }
+        Ok(guard)
+    }
+
+    /// Stores the contents, and describes all else.
+    fn store(&self, workspace: &Workspace) -> Result<StoredGuard, WorkspaceError> {
+        let mut known = Vec::with_capacity(self.known.len());
+        for (path, one) in &self.known {
+            let kept = one.kept.as_ref().map(|kept| store(kept, &workspace.vault)).transpose()?;
+            known.push(StoredKnown {
+                path: path.clone(),
+                inode: one.seen.ino,
+                mode: one.seen.mode,
+                loose: one.loose,
+                repository: one.repository,
+                kept,
+            });
+        }
+        let with_parts = self.notes.iter().filter(|(_, noted)| !noted.parts.is_empty());
+        let parts = with_parts.map(|(dir, noted)| {
+            let names = noted.parts.iter().filter_map(|name| RelPath::parse(name).ok());
+            (RelPath::parse(&**dir).ok(), names.collect())
+        });
+        Ok(StoredGuard {
+            device: device(workspace),
+            repositories: self.repositories.clone(),
+            known,
+            armed: self.armed.iter().map(|(path, hash)| (path.clone(), *hash)).collect(),
+            bare: self.bare.iter().map(|(dir, (inode, hash))| (dir.clone(), *inode, *hash)).collect(),
+            parts: parts.collect(),
+        })
+    }
+}
+
+impl StoredGuard {
+    /// The hashes of the contents.
+    pub(crate) fn contents(&self) -> Vec<ContentHash> {
+        fn add(content: &StoredContent, hashes: &mut Vec<ContentHash>) {
+            match content {
+                StoredContent::File { hash, .. } => hashes.push(*hash),
+                StoredContent::Directory { children, .. } => {
+                    children.iter().for_each(|(_, child)| add(child, hashes));
+                }
+                StoredContent::Link(_) | StoredContent::Other { .. } => {}
+            }
+        }
+        let mut hashes = Vec::new();
+        self.known.iter().filter_map(|one| one.kept.as_ref()).for_each(|kept| add(kept, &mut hashes));
+        hashes
+    }
+
+    /// Moves away what a command that was cut off made, and puts back what it changed or deleted; what was changed after
+    /// the window is left. Gives that, and true if a directory can't be listed that could be before.
+    pub(crate) fn settle(
+        &self,
+        workspace: &Workspace,
+        rules: GuardRules,
+        window: Window,
+    ) -> Result<(Aftermath, bool), WorkspaceError> {
+        let ended = self.load(workspace, rules)?.after(workspace, false, Some(window));
+        Ok((ended.aftermath, ended.hidden))
+    }
+
+    fn load(&self, workspace: &Workspace, rules: GuardRules) -> Result<Guarded, WorkspaceError> {
+        let is_same_device = device(workspace) == self.device;
+        let mut known = BTreeMap::new();
+        for one in &self.known {
+            let kept = one.kept.as_ref().map(|kept| load(kept, &workspace.vault)).transpose()?.flatten();
+            // Without contents and the same device nothing tells what is there from what was.
+            let inode = match workspace.door.look(&one.path) {
+                _ if is_same_device => one.inode,
+                Ok(Some(seen)) if kept.is_none() => seen.ino,
+                _ => 0,
+            };
+            let (loose, repository) = (one.loose, one.repository);
+            let (seen, kept) = (bare_seen(one.mode, inode), kept.map(Arc::new));
+            known.insert(
+                one.path.clone(),
+                Known { seen, above: 0, mounted: false, shared: false, loose, repository, kept },
+            );
+        }
+        let notes = self.parts.iter().map(|(dir, names)| {
+            let parts = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+            let dir = dir.as_ref().map_or(&b""[..], RelPath::as_bytes);
+            (Arc::from(dir), Arc::new(Noted::of_parts(parts)))
+        });
+        let notes: HashMap<_, _> = notes.collect();
+        let repositories = self.repositories.clone();
+        Ok(Guarded {
+            rules,
+            repositories: repositories.placed(&workspace.reach(), workspace.root(), is_same_device),
+            known,
+            armed: self.armed.iter().cloned().collect(),
+            bare: self.bare.iter().map(|(dir, inode, hash)| (dir.clone(), (*inode, *hash))).collect(),
+            notes: Arc::new(notes),
+            unreadable: HashSet::new(),
+            protected: Vec::new(),
+        })
+    }
+}
+
+impl Window {
+    /// Returns true if the path was last changed within the window, or something in it was.
+    pub(crate) fn has(self, workspace: &Workspace, path: &RelPath) -> bool {
+        match workspace.door.look(path) {
+            Ok(Some(seen)) if seen.ctime <= self.until => true,
+            Ok(Some(seen)) => seen.is_dir() && self.has_any_in(workspace, path, &mut { MAX_NAMES }, 0),
+            Ok(None) => workspace.emptied_at(path).is_some_and(|emptied| emptied <= self.until),
+            Err(_) => false,
+        }
+    }
+
+    fn has_any_in(self, workspace: &Workspace, dir: &RelPath, room: &mut usize, depth: usize) -> bool {
+        let names = workspace.door.directory(Some(dir)).and_then(|open| children(&open)).unwrap_or_default();
+        for path in names.iter().filter_map(|name| dir.join(name).ok()) {
+            let Some(left) = room.checked_sub(1) else { return false };
+            *room = left;
+            let Ok(Some(seen)) = workspace.door.look(&path) else { continue };
+            if (self.began..=self.until).contains(&seen.ctime)
+                || (seen.is_dir() && depth < MAX_DEPTH && self.has_any_in(workspace, &path, room, depth + 1))
+            {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn device(workspace: &Workspace) -> u64 {
+    fstat(workspace.door.root()).map_or(0, |stat| device_of(&stat))
+}
+
+fn bare_seen(mode: u32, ino: u64) -> Seen {
+    Seen { mode, size: 0, mtime: 0, ctime: 0, ino, owner: (0, 0), names: 1 }
+}
+
+fn store(kept: &Kept, vault: &Vault) -> Result<StoredContent, WorkspaceError> {
+    let mode = kept.seen.mode;
+    Ok(match &kept.content {
+        Content::File(bytes, hash) => {
+            if !vault.rely_on(hash)? {
+                vault.put(bytes, Durability::Later)?;
+            }
+            StoredContent::File { mode, hash: *hash }
+        }
+        Content::Link(target) => StoredContent::Link(target.clone()),
+        Content::Directory(children) => {
+            let mut stored = Vec::with_capacity(children.len());
+            for (name, child) in children {
+                if let Ok(name) = RelPath::parse(name) {
+                    stored.push((name, store(child, vault)?));
+                }
+            }
+            StoredContent::Directory { mode, children: stored }
+        }
+        Content::Other => StoredContent::Other { mode },
+    })
+}
+
+/// `None` where a content is lost.
+fn load(stored: &StoredContent, vault: &Vault) -> Result<Option<Kept>, WorkspaceError> {
+    let (mode, content) = match stored {
+        StoredContent::File { mode, hash } => {
+            let Some(bytes) = vault.get(hash)? else { return Ok(None) };
+            (*mode, Content::File(bytes.into(), *hash))
+        }
+        StoredContent::Link(target) => (FileType::Symlink.as_raw_mode(), Content::Link(target.clone())),
+        StoredContent::Directory { mode, children } => {
+            let mut loaded = Vec::with_capacity(children.len());
+            for (name, child) in children {
+                let Some(child) = load(child, vault)? else { return Ok(None) };
+                loaded.push((name.as_bytes().to_vec(), child));
+            }
+            (*mode, Content::Directory(loaded))
+        }
+        StoredContent::Other { mode } => (*mode, Content::Other),
+    };
+    Ok(Some(Kept { seen: bare_seen(mode, 0), settled: false, content }))
+}
