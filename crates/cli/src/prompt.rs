@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, Write as _};
 use std::path::Path;
 
 use journeyman_agent::Answer;
-use journeyman_git::Refusal;
+use journeyman_git::CommitRefusal;
 use journeyman_host::Prompts;
 use journeyman_sandbox::clean;
 use serde_json::Value;
@@ -115,10 +115,10 @@ impl Prompts for TerminalPrompts {
         confirm("Have you read it and trust it? [y/N] ")
     }
 
-    fn confirm_commit(&self, refusal: &Refusal, diff: &str) -> io::Result<bool> {
+    fn confirm_commit(&self, refusal: &CommitRefusal, diff: &str) -> io::Result<bool> {
         let paint = color::stderr();
         let mut shown = String::new();
-        if let Refusal::Hooks { hooks, .. } = refusal {
+        if let CommitRefusal::Hooks { hooks, .. } = refusal {
             for file in hooks {
                 // A file that is too long, or no text, can't be shown whole, so it can't be allowed.
                 let whole = std::fs::read_to_string(file).ok().filter(|text| text.len() <= MAX_SHOWN_BYTES);

@@ -1,4 +1,4 @@
-//! The author of each line of a file.
+//! The authorship of a file's lines.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -9,61 +9,65 @@ use journeyman_protocol::{RelPath, UnixMillis};
 use journeyman_sandbox::clean;
 
 use crate::history::is_id;
-use crate::limits::MAX_BLAME;
-use crate::read::{Ask, Reader};
+use crate::limits::MAX_BLAME_LINES;
+use crate::read::{GitReader, ReadCommand};
 use crate::{Git, GitError};
 
-/// Lines of one commit that stand together.
+/// Consecutive lines that come from one commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blamed {
-    /// The first one, counted from 1.
+pub struct BlameHunk {
+    /// The first line, 1-based.
     pub first_line: u32,
-    /// The number of lines.
+    /// Number of lines.
     pub lines: u32,
     /// The commit.
     pub commit: String,
-    /// The time of the commit, by its author's clock.
+    /// The author date of the commit.
     pub time: UnixMillis,
-    /// The author, made safe to show.
+    /// The author's name, without control characters.
     pub author: String,
-    /// Its first line, made safe to show.
+    /// The commit's subject, without control characters.
     pub subject: String,
 }
 
 impl Git {
-    /// Returns the commits that the lines of a file come from, in the version of a commit. At most
+    /// Returns the commits that a file's lines come from, in the version of commit `rev`. At most
     /// 5,000 lines.
     ///
     /// # Errors
-    /// [`GitError::Refused`] where `rev` names no commit, or for no or too many lines; [`GitError::Failed`] where the
-    /// commit doesn't have the file or the file not so many lines; other [`GitError`]s.
+    /// [`GitError::InvalidRequest`] if `rev` names no commit, or for no or too many lines;
+    /// [`GitError::Failed`] if the commit does not have the file or the file not so many lines;
+    /// other [`GitError`]s.
     pub async fn blame(
         &self,
         rev: &str,
         path: &RelPath,
         lines: RangeInclusive<u32>,
-    ) -> Result<Vec<Blamed>, GitError> {
+    ) -> Result<Vec<BlameHunk>, GitError> {
         let action = "blame";
         let (first, last) = (*lines.start(), *lines.end());
-        if first == 0 || last < first || last - first >= MAX_BLAME {
-            return Err(GitError::Refused(format!("lines {first} to {last} can't be asked for at once")));
+        if first == 0 || last < first || last - first >= MAX_BLAME_LINES {
+            return Err(GitError::InvalidRequest(format!(
+                "lines {first} to {last} can't be asked for at once"
+            )));
         }
-        let reader = Reader::open(self).await?;
+        let reader = GitReader::open(self).await?;
         let commit = reader.resolve(rev).await?;
-        let commit = commit
-            .ok_or_else(|| GitError::Refused(format!("there is no commit {}", clean(rev.as_bytes()))))?;
+        let commit = commit.ok_or_else(|| {
+            GitError::InvalidRequest(format!("there is no commit {}", clean(rev.as_bytes())))
+        })?;
         let fixed = ["blame", "--porcelain", "--no-textconv", "--no-progress"];
         let mut args: Vec<OsString> = fixed.map(OsString::from).into();
         args.extend([format!("-L{first},{last}").into(), commit.into(), "--".into()]);
         args.push(OsStr::from_bytes(path.as_bytes()).to_owned());
-        let bytes = reader.run(Ask::new(action, args).large()).await?.done(action)?;
+        let bytes = reader.run(ReadCommand::new(action, args).large()).await?.done(action)?;
         parse(&bytes).ok_or(GitError::Malformed { action, what: "a line" })
     }
 }
 
-/// Reads git's `--porcelain`: what is told of a commit stands where it is named first.
-fn parse(bytes: &[u8]) -> Option<Vec<Blamed>> {
-    let mut blamed: Vec<Blamed> = Vec::new();
+/// Parses git's `--porcelain` format, which describes a commit where it occurs first.
+fn parse(bytes: &[u8]) -> Option<Vec<BlameHunk>> {
+    let mut blamed: Vec<BlameHunk> = Vec::new();
     let mut told: HashMap<String, (UnixMillis, String, String)> = HashMap::new();
     let mut now = None;
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -74,7 +78,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<Blamed>> {
                 Some(last) if last.commit == commit && last.first_line + last.lines == number => {
                     last.lines += 1
                 }
-                _ => blamed.push(Blamed { first_line: number, lines: 1, commit, time, author, subject }),
+                _ => blamed.push(BlameHunk { first_line: number, lines: 1, commit, time, author, subject }),
             }
             continue;
         }

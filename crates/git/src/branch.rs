@@ -1,7 +1,7 @@
-//! A new branch with a commit on it, made without touching what is checked out.
+//! Creates a branch with a commit without touching the user's checkout.
 //!
-//! It is made in a linked worktree of its own that lasts as long as a [`Branching`]: work tree, index and `HEAD` of the
-//! user's are another's.
+//! The branch is created in a temporary linked worktree, which exists as long as a
+//! [`PendingBranch`]. The user's work tree, index and `HEAD` are not used.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,75 +11,78 @@ use std::path::{Path, PathBuf};
 use journeyman_root_fs::read_path;
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::MAX_POINTER;
-use crate::place::Place;
-use crate::user::{Call, Own};
-use crate::{Commit, CommitDone, Git, GitError, Refusal, UserGit};
+use crate::limits::MAX_GIT_FILE_BYTES;
+use crate::paths::RepositoryPaths;
+use crate::user::{UserCommand, UserGitRunner};
+use crate::{CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, UserGit};
 
-/// Ends the name of a file beside the worktree that says which branch is made for it, and where that begins.
+/// Suffix of a file beside the worktree that records the branch's name and base commit.
 const RECORD: &str = ".branch";
 
-/// A branch that is being made. When it is dropped or finished, its worktree goes, and the branch too if nothing was
-/// committed on it.
+/// A branch that is being created. When it is finished or dropped, the worktree is removed, and so
+/// is the branch if nothing was committed on it.
 #[derive(Debug)]
-pub struct Branching {
+pub struct PendingBranch {
     user: UserGit,
     name: String,
     base: String,
-    /// The worktree's top.
+    /// The top of the worktree.
     top: PathBuf,
-    /// The project in it.
+    /// The project in the worktree.
     root: PathBuf,
     done: bool,
 }
 
 impl UserGit {
-    /// Checks that a branch of this name can be begun now.
+    /// Checks that a branch of this name can be created now.
     ///
     /// # Errors
-    /// [`GitError::Unfit`] with the reason where not; as [`UserGit::begin_branch`].
+    /// [`GitError::CommitRefused`] with the reason if it can't; as [`UserGit::begin_branch`].
     pub async fn check_branch(&self, name: &str, cancel: &CancellationToken) -> Result<(), GitError> {
-        let place = Place::find(&self.git.root)?;
+        let place = RepositoryPaths::find(&self.git.root)?;
         check(&self.at(&place, cancel)?, name).await.map(drop)
     }
 
-    /// Begins a branch at `HEAD`, in a new worktree at `dir`, which must not exist, outside of the project. Beside it
-    /// lies a file of the same name with `.branch` at its end, for as long.
+    /// Creates a branch at `HEAD`, in a new worktree at `dir`, which must not exist and must be
+    /// outside the project. A file of the same name with the suffix `.branch` lies beside it for as
+    /// long.
     ///
     /// # Errors
-    /// [`GitError::Unfit`] where the name can't be a branch's or is one's already, or there is no commit yet;
-    /// [`GitError::Failed`] with what git or a hook said. Nothing is left then.
+    /// [`GitError::CommitRefused`] if the name is invalid or taken, or there is no commit yet;
+    /// [`GitError::Failed`] with the output of git or a hook. Nothing is left then.
     pub async fn begin_branch(
         &self,
         name: &str,
         dir: &Path,
         cancel: &CancellationToken,
-    ) -> Result<Branching, GitError> {
-        let place = Place::find(&self.git.root)?;
+    ) -> Result<PendingBranch, GitError> {
+        let place = RepositoryPaths::find(&self.git.root)?;
         let own = self.at(&place, cancel)?;
         let base = check(&own, name).await?;
-        // Checking files out runs filters.
+        // A check-out runs filters.
         self.check_programs(&own, &place, &[]).await?;
         if fs::symlink_metadata(dir).is_ok() {
-            return Err(GitError::Refused(format!("{} exists", dir.display())));
+            return Err(GitError::InvalidRequest(format!("{} exists", dir.display())));
         }
         if dir.starts_with(&place.root) || dir.starts_with(place.work_tree()?) {
-            return Err(GitError::Refused(format!("{} lies in the project", dir.display())));
+            return Err(GitError::InvalidRequest(format!("{} lies in the project", dir.display())));
         }
         let root = dir.join(OsStr::from_bytes(&place.prefix));
         let (user, name, top) = (self.clone(), name.to_owned(), dir.to_owned());
-        let mut begun = Branching { user, name, base, top, root, done: true };
-        // Before anything is made: a crash at any later instant finds it.
+        let mut begun = PendingBranch { user, name, base, top, root, done: true };
+        // The record is written first, so that a crash at any later instant leaves it for the
+        // sweep.
         let record = record(&begun.top);
         let text = format!("{}\n{}\n", begun.base, begun.name);
         fs::write(&record, text).map_err(GitError::io("writing", &record))?;
-        let said = own.run(Call::new(begun.adding())).await?;
-        // A hook may have failed after all was made; what somebody else made meanwhile isn't ours.
-        begun.done = !said.is_done() && !is_ours(&own, &begun).await;
+        let said = own.run(UserCommand::new(begun.adding())).await?;
+        // A hook may have failed after everything was created. A branch that somebody else created
+        // meanwhile is kept.
+        begun.done = !said.is_done() && !is_created_by(&own, &begun).await;
         if begun.done {
             if !said.is_done() {
-                // Git makes the branch before the worktree.
-                drop_untouched(&own, &begun.name, &begun.base).await;
+                // Git creates the branch before the worktree.
+                delete_if_unmoved(&own, &begun.name, &begun.base).await;
             }
             fs::remove_file(&record).map_err(GitError::io("removing", &record))?;
         }
@@ -88,13 +91,13 @@ impl UserGit {
         Ok(begun)
     }
 
-    /// Takes away what a crash left in `dir`: worktrees beneath it that were made for branches, their registration,
-    /// and those of the branches on which nothing was committed. Nobody may be making a branch there.
+    /// Removes what a crash left in `dir`: worktrees of branches, their registration, and branches
+    /// without a commit of their own. No process may be creating a branch there.
     ///
     /// # Errors
-    /// [`GitError`]; what could be taken away is.
+    /// [`GitError`]; everything that could be removed is removed.
     pub async fn sweep(&self, dir: &Path) -> Result<(), GitError> {
-        let place = Place::find(&self.git.root)?;
+        let place = RepositoryPaths::find(&self.git.root)?;
         let own = self.at(&place, &CancellationToken::new())?;
         let entries = match fs::read_dir(place.common_dir.join("worktrees")) {
             Ok(entries) => entries,
@@ -111,11 +114,11 @@ impl UserGit {
             let made = (lines.next(), lines.next());
             let head = String::from_utf8_lossy(&bounded(&admin.join("HEAD"))).into_owned();
             let removed = remove(&own, top).await;
-            // A branch that is checked out there is nobody else's.
+            // A branch that is checked out there belongs to nobody else.
             if let ((Some(base), Some(name)), Ok(())) = (made, &removed)
                 && head.trim_end().strip_prefix("ref: refs/heads/") == Some(name)
             {
-                drop_untouched(&own, name, base).await;
+                delete_if_unmoved(&own, name, base).await;
             }
             result = result.and(removed);
         }
@@ -123,42 +126,46 @@ impl UserGit {
     }
 }
 
-impl Branching {
-    /// The project in the new worktree: whoever changes it changes nothing of the user's.
+impl PendingBranch {
+    /// Returns the project in the new worktree. Changes there change nothing of the user's.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The commit it began at.
+    /// Returns the commit at which the branch began.
     #[must_use]
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Commits these files on the new branch, as [`UserGit::commit`] does.
+    /// Commits files on the new branch, as [`UserGit::commit`] does.
     ///
     /// # Errors
-    /// As there.
-    pub async fn commit(&self, commit: &Commit, cancel: &CancellationToken) -> Result<CommitDone, GitError> {
+    /// As [`UserGit::commit`].
+    pub async fn commit(
+        &self,
+        commit: &CommitRequest,
+        cancel: &CancellationToken,
+    ) -> Result<CreatedCommit, GitError> {
         let git = Git { root: self.root.clone(), ..self.user.git.clone() };
         UserGit { git, ..self.user.clone() }.commit(commit, cancel).await
     }
 
-    /// Takes the worktree away; the branch stays if something was committed on it.
+    /// Removes the worktree. The branch is kept if something was committed on it.
     ///
     /// # Errors
-    /// [`GitError`] when something had to be left; [`UserGit::sweep`] takes that away later.
+    /// [`GitError`] if something had to be left, which [`UserGit::sweep`] removes later.
     pub async fn finish(mut self) -> Result<(), GitError> {
         self.done = true;
         self.end().await
     }
 
     async fn end(&self) -> Result<(), GitError> {
-        let place = Place::find(&self.user.git.root)?;
+        let place = RepositoryPaths::find(&self.user.git.root)?;
         let own = self.user.at(&place, &CancellationToken::new())?;
         let removed = remove(&own, &self.top).await;
-        drop_untouched(&own, &self.name, &self.base).await;
+        delete_if_unmoved(&own, &self.name, &self.base).await;
         let record = record(&self.top);
         removed.and(fs::remove_file(&record).map_err(GitError::io("removing", &record)))
     }
@@ -169,47 +176,47 @@ impl Branching {
     }
 }
 
-impl Drop for Branching {
+impl Drop for PendingBranch {
     fn drop(&mut self) {
         if !self.done {
-            // What fails is left to the next sweep.
+            // The next sweep removes what is left after an error.
             Git::blocking(self.end()).ok();
         }
     }
 }
 
-/// Checks that the name can be a new branch's, and returns the commit to begin at.
-async fn check(own: &Own<'_>, name: &str) -> Result<String, GitError> {
-    let bad = || Refusal::BranchName(journeyman_sandbox::clean(name.as_bytes()));
-    // A name such as HEAD, or one that repeats where branches lie, is taken by git and read by nobody as meant.
+/// Checks that a new branch can have this name; returns the commit to begin at.
+async fn check(own: &UserGitRunner<'_>, name: &str) -> Result<String, GitError> {
+    let bad = || CommitRefusal::BranchName(journeyman_sandbox::clean(name.as_bytes()));
+    // Git accepts names such as `HEAD` or `refs/heads/x`, but they are misread later.
     if name.starts_with('-') || name.contains('\0') || name == "HEAD" || name.starts_with("refs/") {
         return Err(bad().into());
     }
-    let said = own.run(Call::new(["check-ref-format", "--branch", name])).await?;
-    // It also reads «the branch before», which isn't a name.
+    let said = own.run(UserCommand::new(["check-ref-format", "--branch", name])).await?;
+    // Git also expands a name that means the previous branch, which is not a name.
     if !said.is_done() || said.bytes.trim_ascii_end() != name.as_bytes() {
         return Err(bad().into());
     }
     if tip(own, name).await.is_some() {
-        return Err(Refusal::BranchExists(name.to_owned()).into());
+        return Err(CommitRefusal::BranchExists(name.to_owned()).into());
     }
-    let said = own.run(Call::new(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"])).await?;
+    let said = own.run(UserCommand::new(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"])).await?;
     if !said.is_done() {
-        return Err(Refusal::NoCommit.into());
+        return Err(CommitRefusal::NoCommit.into());
     }
     Ok(String::from_utf8_lossy(&said.bytes).trim_end().to_owned())
 }
 
-/// The commit that a branch is at.
-async fn tip(own: &Own<'_>, name: &str) -> Option<String> {
+/// Returns the commit of a branch.
+async fn tip(own: &UserGitRunner<'_>, name: &str) -> Option<String> {
     let reference = format!("refs/heads/{name}");
-    let said = own.run(Call::new(["show-ref", "--verify", "--hash", &reference])).await.ok()?;
+    let said = own.run(UserCommand::new(["show-ref", "--verify", "--hash", &reference])).await.ok()?;
     said.is_done().then(|| String::from_utf8_lossy(&said.bytes).trim_end().to_owned())
 }
 
-/// Returns true if a failed attempt got as far as making the worktree.
-async fn is_ours(own: &Own<'_>, begun: &Branching) -> bool {
-    let Ok(place) = Place::find(&begun.top) else { return false };
+/// Returns true if a failed attempt got as far as creating the worktree.
+async fn is_created_by(own: &UserGitRunner<'_>, begun: &PendingBranch) -> bool {
+    let Ok(place) = RepositoryPaths::find(&begun.top) else { return false };
     let head = bounded(&place.git_dir.join("HEAD"));
     let expected = format!("ref: refs/heads/{}\n", begun.name);
     place.top.as_deref() == begun.top.canonicalize().ok().as_deref()
@@ -217,12 +224,12 @@ async fn is_ours(own: &Own<'_>, begun: &Branching) -> bool {
         && tip(own, &begun.name).await.as_deref() == Some(&begun.base)
 }
 
-/// Takes a worktree and its registration away, whatever is in it: it is ours.
-async fn remove(own: &Own<'_>, top: &Path) -> Result<(), GitError> {
+/// Removes a worktree that this module created, and its registration.
+async fn remove(own: &UserGitRunner<'_>, top: &Path) -> Result<(), GitError> {
     let action = "worktree remove";
     let args =
         [OsStr::new("worktree"), "remove".as_ref(), "--force".as_ref(), "--".as_ref(), top.as_os_str()];
-    let said = own.run(Call::new(args)).await?;
+    let said = own.run(UserCommand::new(args)).await?;
     match fs::remove_dir_all(top) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
             Err(GitError::Io { what: "removing", path: top.to_owned(), source })
@@ -231,12 +238,12 @@ async fn remove(own: &Own<'_>, top: &Path) -> Result<(), GitError> {
     }
 }
 
-/// Takes a branch away on which nothing was committed. Git compares and removes in one step.
-async fn drop_untouched(own: &Own<'_>, name: &str, base: &str) {
+/// Deletes a branch without commits of its own. Git compares and deletes in one step.
+async fn delete_if_unmoved(own: &UserGitRunner<'_>, name: &str, base: &str) {
     let reference = format!("refs/heads/{name}");
     if tip(own, name).await.as_deref() == Some(base) {
-        // Somebody moved it meanwhile: then it is theirs.
-        own.run(Call::new(["update-ref", "-d", &reference, base])).await.ok();
+        // An error means that somebody moved the branch meanwhile, so it is kept.
+        own.run(UserCommand::new(["update-ref", "-d", &reference, base])).await.ok();
     }
 }
 
@@ -246,7 +253,7 @@ fn record(top: &Path) -> PathBuf {
     name.into()
 }
 
-/// Removes the records in a directory: the worktrees that they stood beside are gone.
+/// Removes the records in a directory whose worktrees are gone.
 fn remove_records(dir: &Path) -> Result<(), GitError> {
     let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
     let names = entries.flatten().map(|entry| entry.path());
@@ -263,10 +270,10 @@ fn remove_records(dir: &Path) -> Result<(), GitError> {
 }
 
 fn bounded(file: &Path) -> Vec<u8> {
-    read_path(file, MAX_POINTER).ok().flatten().unwrap_or_default()
+    read_path(file, MAX_GIT_FILE_BYTES).ok().flatten().unwrap_or_default()
 }
 
-/// Returns true if a path lies beneath a directory, which may be known by another name.
+/// Returns true if a path lies in a directory that may have another name through links.
 fn lies_in(path: &Path, dir: &Path) -> bool {
     let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let is_plain = path.components().all(|part| part != std::path::Component::ParentDir);

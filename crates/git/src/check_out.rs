@@ -1,7 +1,7 @@
-//! The files of `HEAD`, written into a directory elsewhere.
+//! Checks out `HEAD` into a directory outside the project.
 //!
-//! An index of its own is read from `HEAD` and checked out into the directory. That takes as long as `git worktree
-//! add`, touches nothing of the repository, and leaves nothing to be removed from it.
+//! A separate index is read from `HEAD` and checked out into the directory. That takes as long as
+//! `git worktree add`, does not touch the repository, and leaves nothing to clean up.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,14 +11,14 @@ use std::path::Path;
 
 use journeyman_protocol::RelPath;
 
-use crate::limits::CHECK_OUT_WALL;
-use crate::read::{Ask, Reader};
+use crate::limits::CHECK_OUT_TIMEOUT;
+use crate::read::{GitReader, ReadCommand};
 use crate::status::Status;
 use crate::tracked::{Tracked, records};
 use crate::{Git, GitError};
 
-/// Prints the commit, and checks out; nothing is printed before the first commit. `$2` is the project within the
-/// repository. With a list on its standard input, `$3` says so.
+/// Prints the commit and checks out; prints nothing before the first commit. `$2` is the project
+/// within the repository. `$3` says whether a list of files is on standard input.
 const SCRIPT: &str = r#"
 commit=$("$1" rev-parse -q --verify 'HEAD^{commit}') || exit 0
 tree=$("$1" rev-parse -q --verify "$commit:$2") && tree=$("$1" rev-parse -q --verify "$tree^{tree}") || tree=
@@ -33,35 +33,35 @@ fi
 printf %s "$commit"
 "#;
 
-/// The one name that nothing in a repository can have.
+/// The only name that no entry of a repository can have.
 const PRIVATE: &str = ".git";
 
-/// Any execute bit: git knows one.
+/// Any execute bit, because git distinguishes only one.
 const EXECUTABLE: u32 = 0o111;
 
 impl Git {
-    /// Checks out what `HEAD` has of the project into an empty directory outside of it, as far as the project has it
-    /// too; gives the paths, sorted, that the project's tree has otherwise: changed, new and not ignored, gone, and
-    /// submodules and nested repositories as the directories they are. A path may be named although it is the same
-    /// (where git itself would have to run something to tell), but none that differs is left out, as far as git
-    /// watches files at all. Neither the index, `HEAD`, references nor the list of worktrees is touched, and no
-    /// filter runs. Blocks.
+    /// Checks out the project's files of `HEAD` into an empty directory outside the project, except
+    /// files that the project lacks. Returns the sorted paths at which the project's tree differs:
+    /// changed, new and not ignored, deleted, and submodules and nested repositories as
+    /// directories. A path may be listed although it is equal (if git would have to run a program
+    /// to compare), but no list_differing_paths path that git watches is omitted. The index,
+    /// `HEAD`, references and the list of worktrees are not changed, and no filter runs. Blocks.
     ///
     /// # Errors
-    /// [`GitError`]; then the directory may have some of the files.
+    /// [`GitError`]; the directory may have some of the files then.
     pub fn check_out(&self, into: &Path) -> Result<Vec<RelPath>, GitError> {
         Self::blocking(self.check_out_here(into))
     }
 
     async fn check_out_here(&self, into: &Path) -> Result<Vec<RelPath>, GitError> {
-        let reader = Reader::open(self).await?;
+        let reader = GitReader::open(self).await?;
         reader.place.work_tree()?;
         let into = into.canonicalize().map_err(GitError::io("looking at", into))?;
         if into.starts_with(&reader.place.root) {
-            return Err(GitError::Refused(format!("{} lies in the project", into.display())));
+            return Err(GitError::InvalidRequest(format!("{} lies in the project", into.display())));
         }
         if fs::read_dir(&into).map_err(GitError::io("reading", &into))?.next().is_some() {
-            return Err(GitError::Refused(format!("{} is not empty", into.display())));
+            return Err(GitError::InvalidRequest(format!("{} is not empty", into.display())));
         }
         let private = into.join(PRIVATE);
         fs::create_dir(&private).map_err(GitError::io("making", &private))?;
@@ -70,37 +70,38 @@ impl Git {
         let (commit, status, tracked, converted) = (filled.0?, filled.1?, filled.2?, filled.3?);
         removed?;
         if commit != status.head.commit {
-            return Err(GitError::Moved);
+            return Err(GitError::ConcurrentChange);
         }
-        Ok(differing(&reader.place.root, &into, &status, &tracked, converted))
+        Ok(list_differing_paths(&reader.place.root, &into, &status, &tracked, converted))
     }
 }
 
-impl Reader<'_> {
-    /// Writes the files; gives the commit, if there is one.
+impl GitReader<'_> {
+    /// Writes the files; returns the commit, if there is one.
     async fn fill(&self, into: &Path) -> Result<Option<String>, GitError> {
         let action = "checkout-index";
-        let sparse = self.place.settings().is_none_or(|text| crate::shield::has_word(&text, b"sparse"));
+        let sparse = self.place.settings().is_none_or(|text| crate::overrides::has_word(&text, b"sparse"));
         let stdin = if sparse { Some(self.present().await?) } else { None };
         let (prefix, listed) = (&self.place.prefix, if sparse { "listed" } else { "all" });
         let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
         let args = [std::ffi::OsStr::from_bytes(prefix), listed.as_ref()];
-        let mut ask = Ask::new(action, args);
+        let mut ask = ReadCommand::new(action, args);
         ask.script = Some(SCRIPT);
         ask.env.push(("GIT_WORK_TREE", into.into()));
         ask.env.push(("GIT_INDEX_FILE", into.join(PRIVATE).join("index").into()));
-        (ask.stdin, ask.into, ask.wall) = (stdin, Some(into), CHECK_OUT_WALL);
+        (ask.stdin, ask.into, ask.wall) = (stdin, Some(into), CHECK_OUT_TIMEOUT);
         let answer = self.run(ask).await?.done(action)?;
         let commit = String::from_utf8(answer).map_err(|_| GitError::Malformed { action, what: "an id" })?;
         Ok((!commit.is_empty()).then_some(commit))
     }
 
-    /// The files of `HEAD` that the project has, each ended by NUL: of a sparse checkout only those are wanted.
+    /// Returns the files of `HEAD` that the project has, each ended by NUL: a sparse checkout has
+    /// only some.
     async fn present(&self) -> Result<Vec<u8>, GitError> {
         let action = "ls-tree";
-        let list = Ask::new(action, [action, "-r", "-z", "--name-only", "HEAD"]).large();
+        let list = ReadCommand::new(action, [action, "-r", "-z", "--name-only", "HEAD"]).large();
         let listed = self.run(list).await?;
-        // Before the first commit there is nothing, and nothing is missing.
+        // Before the first commit there are no files, and none is missing.
         let listed = if listed.code == 0 { listed.bytes } else { Vec::new() };
         let mut there = Vec::with_capacity(listed.len());
         for name in records(&listed) {
@@ -114,8 +115,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the files that differ between the tree at `root` and the one at `into`.
-fn differing(
+/// Returns the paths at which the tree at `root` differs from the tree at `into`.
+fn list_differing_paths(
     root: &Path,
     into: &Path,
     status: &Status,
@@ -125,23 +126,24 @@ fn differing(
     let mut found: BTreeSet<RelPath> = status.entries.iter().map(|entry| entry.path.clone()).collect();
     found.extend(converted);
     for file in tracked {
-        // What the user told git not to look at differs, or may; what a sparse checkout leaves out is on neither side.
-        if !found.contains(&file.path) && !is_alike(root, into, file) {
+        // Files that the user told git not to watch may differ; files outside a sparse checkout are
+        // on neither side.
+        if !found.contains(&file.path) && !is_equal(root, into, file) {
             found.insert(file.path.clone());
         }
     }
     found.into_iter().collect()
 }
 
-/// Returns true if a file that git takes for unchanged is so in fact: settings of the user's that
-/// weren't in force here may have converted its line ends, which changes the size.
-fn is_alike(root: &Path, into: &Path, file: &Tracked) -> bool {
+/// Returns true if a file that git considers unchanged is in fact equal: the user's settings, which
+/// did not apply here, may have converted its line ends, which changes the size.
+fn is_equal(root: &Path, into: &Path, file: &Tracked) -> bool {
     let look = |top: &Path| fs::symlink_metadata(top.join(file.path.as_path()));
     match (look(root), look(into)) {
         (Ok(theirs), Ok(ours)) => {
             let executable = |found: &fs::Metadata| found.mode() & EXECUTABLE != 0;
             !file.unwatched
-                // A submodule is a directory, of which only its commit is known.
+                // A submodule is a directory of which only the commit is known.
                 && !ours.is_dir()
                 && theirs.file_type() == ours.file_type()
                 && theirs.len() == ours.len()

@@ -1,4 +1,4 @@
-//! The errors of git, with advice.
+//! The errors of git operations.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,158 +7,159 @@ use journeyman_protocol::RelPath;
 use journeyman_sandbox::SandboxError;
 
 use crate::Operation;
-use crate::limits::MAX_MESSAGE;
+use crate::limits::MAX_COMMIT_MESSAGE_BYTES;
 
-/// The error of a git action.
+/// The error of a git operation.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
-    /// There is no git program.
+    /// No git program was found.
     #[error("git is not installed, or not in PATH")]
     Missing,
-    /// It is older than what it takes to read a repository without running what that names.
+    /// The installed git is too old to read a repository without running programs that the
+    /// repository names.
     #[error(
         "git {found} is too old to read a repository safely without a sandbox; {least} or newer is needed"
     )]
     TooOld {
         /// The installed version.
         found: String,
-        /// The oldest that will do.
+        /// The oldest supported version.
         least: &'static str,
     },
-    /// The project is in no repository.
+    /// The project is not in a repository.
     #[error("{} is in no git repository", .root.display())]
     NoRepository {
         /// The project.
         root: PathBuf,
     },
-    /// The repository is a bare one, or the project lies in a git directory.
+    /// The repository is bare, or the project lies in a git directory.
     #[error("{} is a bare repository, without a work tree", .root.display())]
     NoWorkTree {
         /// The project.
         root: PathBuf,
     },
-    /// The files that lead to the repository aren't as git writes them.
+    /// A file of the repository is not as git writes it.
     #[error("{}: {reason}", .path.display())]
     Broken {
         /// The file or directory.
         path: PathBuf,
-        /// The fault.
+        /// The problem.
         reason: String,
     },
-    /// Git said no.
+    /// Git failed.
     #[error("git {action} failed: {words}")]
     Failed {
-        /// The action.
+        /// The operation.
         action: &'static str,
-        /// Its words, made safe to show.
+        /// Git's output, without control characters.
         words: String,
     },
-    /// It gave more than is taken.
+    /// Git's output exceeds the limit.
     #[error("git {action} gave more than {limit} bytes")]
-    TooMuch {
-        /// The action.
+    OutputTooLarge {
+        /// The operation.
         action: &'static str,
-        /// The bound, in bytes.
+        /// The maximum, in bytes.
         limit: usize,
     },
-    /// It took too long.
+    /// Git exceeded the timeout.
     #[error("git {action} took too long and was ended")]
     TimedOut {
-        /// The action.
+        /// The operation.
         action: &'static str,
     },
-    /// The caller ended it.
+    /// The caller cancelled the operation.
     #[error("git {action} was ended")]
     Cancelled {
-        /// The action.
+        /// The operation.
         action: &'static str,
     },
-    /// It gave what this version doesn't understand.
+    /// Git's output has an unknown format.
     #[error("git {action} gave something that isn't understood: {what}")]
     Malformed {
-        /// The action.
+        /// The operation.
         action: &'static str,
-        /// What.
+        /// The part of the output.
         what: &'static str,
     },
-    /// The repository was changed while it was read; trying again helps.
+    /// The repository was changed while it was read; a retry helps.
     #[error("the repository was changed while it was read; try again")]
-    Moved,
-    /// The request can't be done as it stands.
+    ConcurrentChange,
+    /// The arguments are invalid.
     #[error("refused: {0}")]
-    Refused(String),
-    /// A commit or a branch can't be made as things stand; nothing was changed.
+    InvalidRequest(String),
+    /// A commit or a branch can't be created now; nothing was changed.
     #[error(transparent)]
-    Unfit(#[from] Refusal),
-    /// Reads can't be confined here.
+    CommitRefused(#[from] CommitRefusal),
+    /// Git can't be confined here.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The file system said no.
+    /// A file operation failed.
     #[error("{what} {}: {source}", .path.display())]
     Io {
-        /// The action.
+        /// The operation.
         what: &'static str,
-        /// To what.
+        /// The path.
         path: PathBuf,
-        /// The reason.
+        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
-/// The reason why a commit or a branch isn't made. Nothing was changed.
+/// The reason for which a commit or a branch is not created. NothingToCommit was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
-    /// Something else was begun.
+pub enum CommitRefusal {
+    /// Another operation is in progress.
     #[error("a {0} is in progress; finish or abort it first")]
     InProgress(Operation),
-    /// Somebody changes the index at this moment, or did when the machine stopped.
+    /// Another git process uses the index, or was cut off while it did.
     #[error("{} exists: another git runs here; if none does, remove that file", .0.display())]
     Locked(PathBuf),
-    /// The files are the same as in the last commit.
+    /// The files are equal to those of the last commit.
     #[error("there is nothing to commit")]
-    Nothing,
-    /// Files with changes of the user's own from before; a commit would take those along.
+    NothingToCommit,
+    /// Files with earlier changes of the user, which a commit would include.
     #[error("{} changed by you too and not committed: commit your own changes first", shown(.0))]
-    Mixed(Vec<RelPath>),
-    /// Files of which one state is staged and another one is in the work tree.
+    UserChanges(Vec<RelPath>),
+    /// Files whose staged content differs from the work tree.
     #[error("{} staged otherwise than in the work tree: commit or unstage that first", shown(.0))]
     Staged(Vec<RelPath>),
     /// Files that git ignores.
     #[error("{} ignored by git", shown(.0))]
     Ignored(Vec<RelPath>),
-    /// Files that belong to a submodule or to another repository in the project.
+    /// Files that belong to a submodule or a nested repository.
     #[error("{} in another repository", shown(.0))]
-    Elsewhere(Vec<RelPath>),
-    /// Nobody to commit as.
+    NestedRepository(Vec<RelPath>),
+    /// Git knows no committer.
     #[error(
         "git doesn't know who commits; set it with: git config --global user.name \"Your Name\" and git config \
          --global user.email you@example.com (git says: {0})"
     )]
     NoIdentity(String),
-    /// The message is empty, or too long.
-    #[error("the message has {0} bytes; between 1 and {MAX_MESSAGE} are possible")]
-    Message(usize),
-    /// Not a name that a branch can have.
-    #[error("«{0}» can't name a branch")]
+    /// The message is empty or too long.
+    #[error("the message has {0} bytes; between 1 and {MAX_COMMIT_MESSAGE_BYTES} are possible")]
+    MessageLength(usize),
+    /// The name is not valid for a branch.
+    #[error("`{0}` can't name a branch")]
     BranchName(String),
-    /// Branches are made, never moved.
-    #[error("there is a branch «{0}» already; choose another name")]
+    /// The branch exists already; branches are never moved.
+    #[error("the branch `{0}` exists already; choose another name")]
     BranchExists(String),
-    /// Hooks that can't be run in the sandbox.
+    /// The hooks can't run in the sandbox.
     #[error(
         "the commit's hooks can't be run in the sandbox ({reason}): {}. Look at them and at what they run, and commit by \
          yourself, or commit without hooks: --no-verify", named(.hooks)
     )]
     Hooks {
-        /// Their files.
+        /// The hooks' files.
         hooks: Vec<PathBuf>,
         /// The reason.
         reason: String,
     },
-    /// A program that would run outside of the sandbox, and files of the change that decide what it does.
+    /// A program would run outside the sandbox, and changed files decide what it does.
     #[error(
         "git would run what its setting \"{setting}\" names outside of the sandbox, and the change decides what that \
          does: {} changed or new. Look at what changed, and commit by yourself", shown(.files)
@@ -169,16 +170,16 @@ pub enum Refusal {
         /// The files.
         files: Vec<RelPath>,
     },
-    /// Files that a hook added to the commit and that programs outside of the sandbox obey.
+    /// Files that a hook added to the commit and that programs outside the sandbox obey.
     #[error("a hook added to the commit what programs outside of the sandbox run or obey: {} not to be added", shown(.0))]
     AddedByHook(Vec<RelPath>),
-    /// A branch begins at a commit.
+    /// There is no commit at which a branch could begin.
     #[error("there is no commit yet for a branch to begin at")]
     NoCommit,
 }
 
-impl Refusal {
-    /// Returns true where a person who has seen the files may allow it.
+impl CommitRefusal {
+    /// Returns true if a person who has reviewed the files may allow the commit.
     #[must_use]
     pub fn needs_person(&self) -> bool {
         matches!(self, Self::Hooks { .. } | Self::Unseen { .. })
@@ -191,7 +192,7 @@ fn named(files: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-/// Some paths in words, with the verb that goes with their number.
+/// Lists some paths, with the verb for their number.
 fn shown(paths: &[RelPath]) -> String {
     const NAMED: usize = 5;
     let mut text = paths.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -203,10 +204,10 @@ fn shown(paths: &[RelPath]) -> String {
 }
 
 impl GitError {
-    /// Returns true where a person who has seen the files may allow it.
+    /// Returns true if a person who has reviewed the files may allow the commit.
     #[must_use]
     pub fn needs_person(&self) -> bool {
-        matches!(self, Self::Unfit(refusal) if refusal.needs_person())
+        matches!(self, Self::CommitRefused(refusal) if refusal.needs_person())
     }
 
     pub(crate) fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {

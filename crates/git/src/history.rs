@@ -1,4 +1,4 @@
-//! The history of a repository: ids, contents, the last commits.
+//! Commits, their messages and the contents of their files.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use journeyman_protocol::{RelPath, UnixMillis};
 use journeyman_sandbox::clean;
 
-use crate::limits::{COMMITS_AT_ONCE, MAX_COMMITS, MAX_MESSAGE, MAX_OUTPUT};
-use crate::read::{Ask, Reader};
+use crate::limits::{COMMITS_PER_REQUEST, MAX_COMMIT_MESSAGE_BYTES, MAX_COMMITS, MAX_OUTPUT_BYTES};
+use crate::read::{GitReader, ReadCommand};
 use crate::tracked::records;
 use crate::{Git, GitError};
 
@@ -16,53 +16,54 @@ const SHOW: &str = r#"
 file=$("$1" rev-parse -q --verify "$2:$3") || exit 3
 exec "$1" cat-file blob "$file"
 "#;
-/// The script's exit code where the commit doesn't have the path.
+/// The script's exit code if the commit does not have the path.
 const NOT_THERE: i32 = 3;
 
-/// One commit.
+/// A commit in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logged {
-    /// Its id, as hexadecimal digits.
+pub struct CommitSummary {
+    /// The commit's hash.
     pub id: String,
-    /// The time of the commit, by its author's clock.
+    /// The author date.
     pub time: UnixMillis,
-    /// The author, made safe to show.
+    /// The author's name, without control characters.
     pub author: String,
-    /// Its first line, made safe to show.
+    /// The subject, without control characters.
     pub subject: String,
-    /// The changed paths within the project; none for a merge.
+    /// The changed paths within the project; empty for a merge.
     pub paths: Vec<RelPath>,
 }
 
-/// One commit, with its whole message.
+/// A commit with its whole message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// Its id, as hexadecimal digits.
+pub struct CommitDetails {
+    /// The commit's hash.
     pub id: String,
-    /// The time of the commit, by its author's clock.
+    /// The author date.
     pub time: UnixMillis,
-    /// The author, made safe to show.
+    /// The author's name, without control characters.
     pub author: String,
-    /// Its message as it is, as far as it is read: not made safe to show.
+    /// The message up to the maximum length, with its control characters.
     pub message: String,
     /// The changed paths within the project.
     pub paths: Vec<RelPath>,
 }
 
 impl Git {
-    /// The id of the commit that `rev` names; `None` where it names none.
+    /// Returns the hash of the commit that `rev` names; `None` if there is none.
     ///
     /// # Errors
-    /// [`GitError::Refused`] for what can't be a name; other [`GitError`]s.
+    /// [`GitError::InvalidRequest`] for text that can't name a commit; other [`GitError`]s.
     pub async fn resolve(&self, rev: &str) -> Result<Option<String>, GitError> {
-        Reader::open(self).await?.resolve(rev).await
+        GitReader::open(self).await?.resolve(rev).await
     }
 
-    /// A file as a commit has it, byte for byte and without any filter; `None` where the commit doesn't have it.
+    /// Returns a file's bytes in a commit, without any filter; `None` if the commit does not have
+    /// the file.
     ///
     /// # Errors
-    /// [`GitError::TooMuch`] when it has more than `max_bytes` bytes; [`GitError::Refused`] where `rev` names no
-    /// commit; other [`GitError`]s.
+    /// [`GitError::OutputTooLarge`] if the file has more than `max_bytes` bytes;
+    /// [`GitError::InvalidRequest`] if `rev` names no commit; other [`GitError`]s.
     pub async fn show(
         &self,
         rev: &str,
@@ -70,24 +71,27 @@ impl Git {
         max_bytes: usize,
     ) -> Result<Option<Vec<u8>>, GitError> {
         let action = "show";
-        let reader = Reader::open(self).await?;
+        let reader = GitReader::open(self).await?;
         let commit = reader.resolve(rev).await?;
-        let commit = commit
-            .ok_or_else(|| GitError::Refused(format!("there is no commit {}", clean(rev.as_bytes()))))?;
+        let commit = commit.ok_or_else(|| {
+            GitError::InvalidRequest(format!("there is no commit {}", clean(rev.as_bytes())))
+        })?;
         let path = [&reader.place.prefix, path.as_bytes()].concat();
-        let mut ask = Ask::new(action, [OsStr::new(&commit), OsStr::from_bytes(&path)]).limit(max_bytes);
+        let mut ask =
+            ReadCommand::new(action, [OsStr::new(&commit), OsStr::from_bytes(&path)]).limit(max_bytes);
         ask.script = Some(SHOW);
         let answer = reader.run(ask).await?;
         if answer.code == NOT_THERE { Ok(None) } else { answer.done(action).map(Some) }
     }
 
-    /// The last `count` commits (at most 10,000) that changed something in the project, newest first.
+    /// Returns the last `count` commits (at most 10,000) that changed the project, the newest
+    /// first.
     ///
     /// # Errors
     /// [`GitError`].
-    pub async fn log(&self, count: usize) -> Result<Vec<Logged>, GitError> {
+    pub async fn log(&self, count: usize) -> Result<Vec<CommitSummary>, GitError> {
         let action = "log";
-        let reader = Reader::open(self).await?;
+        let reader = GitReader::open(self).await?;
         let Some(head) = reader.resolve("HEAD").await? else { return Ok(Vec::new()) };
         let count = format!("--max-count={}", count.min(MAX_COMMITS));
         let mut args: Vec<OsString> = LOG.into_iter().map(OsString::from).collect();
@@ -100,66 +104,71 @@ impl Git {
         if !reader.place.prefix.is_empty() {
             args.push(".".into());
         }
-        let bytes = reader.run(Ask::new(action, args).limit(MAX_OUTPUT)).await?.done(action)?;
+        let bytes = reader.run(ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES)).await?.done(action)?;
         parse(&bytes, &reader.place.prefix).ok_or(GitError::Malformed { action, what: "a commit" })
     }
 
-    /// The ids of a commit and of those before it, merges left out, newest first: at most `count` (and 10,000) that
-    /// changed something in the project. None where `rev` names no commit.
+    /// Returns the hashes of a commit and its ancestors without merges, the newest first: at most
+    /// `count` (and 10,000) that changed the project. Empty if `rev` names no commit.
     ///
     /// # Errors
     /// [`GitError`].
     pub async fn ancestors(&self, rev: &str, count: usize) -> Result<Vec<String>, GitError> {
         let action = "rev-list";
-        let reader = Reader::open(self).await?;
+        let reader = GitReader::open(self).await?;
         let Some(commit) = reader.resolve(rev).await? else { return Ok(Vec::new()) };
         let count = format!("--max-count={}", count.min(MAX_COMMITS));
         let mut args = vec!["rev-list", "--no-merges", &count, &commit, "--"];
         if !reader.place.prefix.is_empty() {
             args.push(".");
         }
-        let bytes = reader.run(Ask::new(action, args).limit(MAX_OUTPUT)).await?.done(action)?;
+        let bytes = reader.run(ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES)).await?.done(action)?;
         let ids = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>();
         let malformed = GitError::Malformed { action, what: "an id" };
         if ids.iter().all(|id| is_id(id)) { Ok(ids) } else { Err(malformed) }
     }
 
-    /// Returns these commits in the same order, with their whole messages and their changed paths.
+    /// Returns the details of these commits, in the same order.
     ///
     /// # Errors
-    /// [`GitError::Refused`] for what is no id; other [`GitError`]s, also where the repository lacks one of them.
-    pub async fn commits(&self, ids: &[String]) -> Result<Vec<Told>, GitError> {
+    /// [`GitError::InvalidRequest`] for text that is not a hash; other [`GitError`]s, also if the
+    /// repository lacks a commit.
+    pub async fn commits(&self, ids: &[String]) -> Result<Vec<CommitDetails>, GitError> {
         let action = "log";
         if let Some(other) = ids.iter().find(|id| !is_id(id)) {
-            return Err(GitError::Refused(format!("«{}» is no commit's id", clean(other.as_bytes()))));
+            return Err(GitError::InvalidRequest(format!(
+                "`{}` is not a commit's hash",
+                clean(other.as_bytes())
+            )));
         }
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let reader = Reader::open(self).await?;
+        let reader = GitReader::open(self).await?;
         let mut told = Vec::with_capacity(ids.len());
-        for ids in ids.chunks(COMMITS_AT_ONCE) {
+        for ids in ids.chunks(COMMITS_PER_REQUEST) {
             let format = "--format=tformat:%H%x00%at%x00%an%x00%B";
             let args = LOG.into_iter().chain(["--no-walk=unsorted", "--stdin", format]);
-            let mut ask = Ask::new(action, args).limit(MAX_OUTPUT);
+            let mut ask = ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES);
             ask.stdin = Some((ids.join("\n") + "\n").into_bytes());
             let bytes = reader.run(ask).await?.done(action)?;
-            let parsed = told_of(&bytes, &reader.place.prefix);
+            let parsed = parse_details(&bytes, &reader.place.prefix);
             told.extend(parsed.ok_or(GitError::Malformed { action, what: "a commit" })?);
         }
         Ok(told)
     }
 }
 
-impl Reader<'_> {
+impl GitReader<'_> {
     pub(crate) async fn resolve(&self, rev: &str) -> Result<Option<String>, GitError> {
         let action = "rev-parse";
         if rev.is_empty() || rev.starts_with('-') || rev.contains(|character: char| character.is_control()) {
-            return Err(GitError::Refused(format!("«{}» can't name a commit", clean(rev.as_bytes()))));
+            return Err(GitError::InvalidRequest(format!("`{}` can't name a commit", clean(rev.as_bytes()))));
         }
         let name = format!("{rev}^{{commit}}");
-        let answer = self.run(Ask::new(action, ["rev-parse", "-q", "--verify", &name])).await?;
-        // Quietly, 1 says that there is none; 128 the same, with words, for what isn't even a name.
+        let answer = self.run(ReadCommand::new(action, ["rev-parse", "-q", "--verify", &name])).await?;
+        // With `--quiet`, exit code 1 means that there is none; 128 the same for text that is not
+        // even a name.
         if answer.code != 0 {
             return Ok(None);
         }
@@ -168,12 +177,13 @@ impl Reader<'_> {
     }
 }
 
-/// Returns true if a text is a commit's id, of either length.
+/// Returns true for a hash of either length.
 pub(crate) fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A listing of commits with what they changed, in one format whatever is set, and nothing run for it.
+/// Arguments that list commits and their changes in one format whatever the settings, and run no
+/// other program.
 const LOG: [&str; 13] = [
     "log",
     "-z",
@@ -190,17 +200,17 @@ const LOG: [&str; 13] = [
     "--no-follow",
 ];
 
-/// Reads the output; `None` where it isn't in the format. Paths outside of `prefix` are left out.
-pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Vec<Logged>> {
-    let logged = |Told { id, time, author, message, paths }| {
+/// Parses the output; `None` for another format. Paths outside `prefix` are omitted.
+pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Vec<CommitSummary>> {
+    let logged = |CommitDetails { id, time, author, message, paths }| {
         let subject = clean(message.as_bytes()).replace('\n', " ");
-        Logged { id, time, author, subject, paths }
+        CommitSummary { id, time, author, subject, paths }
     };
-    Some(told_of(bytes, prefix)?.into_iter().map(logged).collect())
+    Some(parse_details(bytes, prefix)?.into_iter().map(logged).collect())
 }
 
-fn told_of(bytes: &[u8], prefix: &[u8]) -> Option<Vec<Told>> {
-    let mut commits: Vec<Told> = Vec::new();
+fn parse_details(bytes: &[u8], prefix: &[u8]) -> Option<Vec<CommitDetails>> {
+    let mut commits: Vec<CommitDetails> = Vec::new();
     let mut records = records(bytes);
     while let Some(record) = records.next() {
         let record = record.strip_prefix(b"\n").unwrap_or(record);
@@ -214,10 +224,10 @@ fn told_of(bytes: &[u8], prefix: &[u8]) -> Option<Vec<Told>> {
         let seconds: i64 = std::str::from_utf8(records.next()?).ok()?.parse().ok()?;
         let author = clean(records.next()?).replace('\n', " ");
         let message = records.next()?;
-        let message = message.get(..MAX_MESSAGE.min(message.len())).unwrap_or_default();
+        let message = message.get(..MAX_COMMIT_MESSAGE_BYTES.min(message.len())).unwrap_or_default();
         let message = String::from_utf8_lossy(message).trim_end().to_owned();
         let time = UnixMillis(u64::try_from(seconds.saturating_mul(1000)).unwrap_or(0));
-        commits.push(Told { id, time, author, message, paths: Vec::new() });
+        commits.push(CommitDetails { id, time, author, message, paths: Vec::new() });
     }
     Some(commits)
 }

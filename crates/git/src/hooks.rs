@@ -1,9 +1,10 @@
-//! A commit's hooks, run in the sandbox.
+//! CommandTrigger a commit's hooks in the sandbox.
 //!
-//! A hook is a program that the project's files often are, name or decide about: whoever changed those files would
-//! decide what runs. So `git commit` itself runs without hooks, and the hooks of a commit run before and after it in
-//! the sandbox, with an index, an object store and a message of their own. What they made of these is taken over as
-//! data: blobs by their own id, entries by git's own check of paths.
+//! A hook is often a program that the project's files are, name or configure, so whoever changed
+//! those files would decide what runs. So `git commit` itself runs without hooks, and the hooks run
+//! before and after it in the sandbox, with an index, an object store and a message of their own.
+//! Their results are taken over as data: blobs are hashed again, entries go through git's own check
+//! of paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -18,17 +19,20 @@ use journeyman_sandbox::{Limits, Outcome, Request, Streams, Toolchains, clean};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::{HOOK_FLOOD, HOOK_WALL, MAX_HOOK_BLOB, MAX_HOOK_CHANGES, MAX_MESSAGE, MAX_WORDS};
-use crate::place::Place;
-use crate::read::{Ask, Reader};
-use crate::user::{Call, Own};
-use crate::{Commit, Git, GitError, Refusal, commit::raw, programs};
+use crate::limits::{
+    HOOK_TIMEOUT, MAX_COMMIT_MESSAGE_BYTES, MAX_ERROR_OUTPUT_BYTES, MAX_HOOK_BLOB_BYTES, MAX_HOOK_CHANGES,
+    MAX_HOOK_OUTPUT_BYTES,
+};
+use crate::paths::RepositoryPaths;
+use crate::read::{GitReader, ReadCommand};
+use crate::user::{UserCommand, UserGitRunner};
+use crate::{CommitRefusal, CommitRequest, Git, GitError, commit::parse_raw_diff, programs};
 
-/// The hooks that run before a commit is made, in git's order; the last one runs after it.
-const BEFORE: [&str; 3] = ["pre-commit", "prepare-commit-msg", "commit-msg"];
-const AFTER: &str = "post-commit";
+/// The hooks that run before a commit is created, in git's order.
+const PRE_COMMIT_HOOKS: [&str; 3] = ["pre-commit", "prepare-commit-msg", "commit-msg"];
+const POST_COMMIT_HOOK: &str = "post-commit";
 
-/// Runs the hooks named after the directory and the message's file.
+/// CommandTrigger the hooks named after the directory and the message's file.
 const SCRIPT: &str = r#"
 hooks=$1 message=$2
 shift 2
@@ -40,42 +44,44 @@ for name; do
     esac
 done
 "#;
-/// A submodule's entry names a commit, which is in another repository.
+/// The mode of a submodule's entry, whose object is a commit of another repository.
 const SUBMODULE: &str = "160000";
 
 /// The ways to run a commit's hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookRun {
-    /// In the sandbox. Where they can't be confined, nothing is committed.
+    /// Hooks run in the sandbox. If they can't be confined, nothing is committed.
     #[default]
     Confined,
-    /// Not at all, as with `git commit --no-verify`.
+    /// Hooks don't run, as with `git commit --no-verify`.
     Skipped,
-    /// As the user's own programs: a person has seen what they are and what they obey.
+    /// Hooks run as the user's own programs, because a person has reviewed them and the files that
+    /// they obey.
     Outside,
 }
 
-/// The view of a commit's hooks, and the rules for what a commit's programs must not obey unseen.
+/// The sandbox of a commit's hooks, and the rules for files that programs outside the sandbox obey.
 #[derive(Debug, Clone)]
-pub struct Confinement {
+pub struct HookConfinement {
     /// The way in which hooks run.
     pub run: HookRun,
     /// The toolchains that hooks see.
     pub toolchains: Arc<Toolchains>,
-    /// The user's variables that hooks get.
+    /// The user's variables that hooks see.
     pub env: BTreeMap<OsString, OsString>,
     /// The needs that must be met besides confined reads and writes and no network.
     pub needs: SandboxNeeds,
     /// Paths of the project that hooks may not change.
     pub protected: Vec<RelPath>,
-    /// Returns true for paths that programs outside of the sandbox obey: no hook adds one to a commit.
+    /// Returns true for paths that programs outside the sandbox obey: no hook may add such a path
+    /// to a commit.
     pub is_guarded: fn(&RelPath) -> bool,
     /// Returns true for files that decide what other programs run.
     pub runs_code: fn(&RelPath) -> bool,
 }
 
-impl Default for Confinement {
+impl Default for HookConfinement {
     fn default() -> Self {
         Self {
             run: HookRun::Confined,
@@ -89,7 +95,7 @@ impl Default for Confinement {
     }
 }
 
-/// The hooks that a repository has for commits.
+/// The hooks of a repository that concern commits.
 #[derive(Debug)]
 pub(crate) struct CommitHooks {
     directory: PathBuf,
@@ -97,9 +103,9 @@ pub(crate) struct CommitHooks {
 }
 
 impl CommitHooks {
-    /// Looks where git looks: `core.hooksPath`, else the repository's own directory.
-    pub(crate) async fn find(own: &Own<'_>, place: &Place) -> Result<Self, GitError> {
-        let call = Call::new(["rev-parse", "--git-path", "hooks"]).with_hooks();
+    /// Finds the hooks where git does: in `core.hooksPath`, else in the repository's own directory.
+    pub(crate) async fn find(own: &UserGitRunner<'_>, place: &RepositoryPaths) -> Result<Self, GitError> {
+        let call = UserCommand::new(["rev-parse", "--git-path", "hooks"]).with_hooks();
         let said = own.run(call).await?.done("rev-parse")?;
         let named = Path::new(OsStr::from_bytes(said.strip_suffix(b"\n").unwrap_or(&said)));
         let directory = place.work_tree()?.join(named);
@@ -107,41 +113,42 @@ impl CommitHooks {
             let found = fs::metadata(directory.join(name));
             found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
         };
-        let names = BEFORE.into_iter().chain([AFTER]).filter(executable).collect();
+        let names = PRE_COMMIT_HOOKS.into_iter().chain([POST_COMMIT_HOOK]).filter(executable).collect();
         Ok(Self { directory, names })
     }
 
     fn before(&self) -> Vec<&'static str> {
-        self.names.iter().copied().filter(|name| *name != AFTER).collect()
+        self.names.iter().copied().filter(|name| *name != POST_COMMIT_HOOK).collect()
     }
 
-    /// The files of the hooks.
+    /// Returns the hooks' files.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.names.iter().map(|name| self.directory.join(name)).collect()
     }
 
     fn refusal(&self, reason: impl ToString) -> GitError {
-        Refusal::Hooks { hooks: self.files(), reason: reason.to_string() }.into()
+        CommitRefusal::Hooks { hooks: self.files(), reason: reason.to_string() }.into()
     }
 }
 
-/// The hooks of one commit, and the directory that is theirs.
+/// CommandTrigger the hooks of one commit in a temporary directory.
 pub(crate) struct HookRunner<'a> {
-    reader: &'a Reader<'a>,
+    reader: &'a GitReader<'a>,
     git: &'a Git,
-    confinement: &'a Confinement,
+    confinement: &'a HookConfinement,
     found: CommitHooks,
     cancel: &'a CancellationToken,
-    /// Holds the hooks' index, objects, settings and message.
+    /// The directory of the hooks' index, objects, settings and message.
     directory: PathBuf,
 }
 
 impl<'a> HookRunner<'a> {
-    /// Fails where there are hooks to be run and no sandbox can hold them. `directory` is made when it is needed.
+    /// Creates a runner; fails if there are hooks to run and no sandbox can confine them.
+    /// `directory` is created when it is needed.
     pub(crate) async fn new(
-        reader: &'a Reader<'a>,
+        reader: &'a GitReader<'a>,
         git: &'a Git,
-        confinement: &'a Confinement,
+        confinement: &'a HookConfinement,
         found: CommitHooks,
         cancel: &'a CancellationToken,
         directory: PathBuf,
@@ -183,39 +190,39 @@ impl<'a> HookRunner<'a> {
         }
     }
 
-    /// Runs the hooks before a commit on `index` and on the commit's message. Puts what they made of the index into
-    /// it, and gives the message that they leave, and their words.
+    /// CommandTrigger the hooks before a commit on `index` and the message. Takes their changes
+    /// over into the index, and returns the new message and the hooks' output.
     pub(crate) async fn before(
         &self,
-        own: &Own<'_>,
+        own: &UserGitRunner<'_>,
         index: &Path,
-        commit: &Commit,
+        commit: &CommitRequest,
     ) -> Result<(Vec<u8>, String), GitError> {
         let message = clean(commit.message.as_bytes()).into_bytes();
         let names = self.found.before();
         if !self.is_needed() || names.is_empty() {
             return Ok((message, String::new()));
         }
-        let tree = own.run(Call::new(["write-tree"]).index(index)).await?.done("write-tree")?;
+        let tree = own.run(UserCommand::new(["write-tree"]).index(index)).await?.done("write-tree")?;
         let tree = String::from_utf8_lossy(tree.trim_ascii_end()).into_owned();
         self.prepare(own, index, &message).await?;
         let words = self.run(&names, true).await?;
         let changed = self.changed(&tree).await?;
         self.check_added(&changed, commit)?;
         self.take_over(own, index, &changed).await?;
-        let mut ask = Ask::new("commit", [self.message()]).limit(MAX_MESSAGE);
+        let mut ask = ReadCommand::new("commit", [self.message()]).limit(MAX_COMMIT_MESSAGE_BYTES);
         ask.script = Some("cat -- \"$2\"");
         let message = self.reader.run(ask).await?.done("commit")?;
         Ok((clean(&message).into_bytes(), words))
     }
 
-    /// Runs the hook after a commit. The commit stands, whatever comes of it.
+    /// CommandTrigger the hook after a commit. Its failure does not affect the commit.
     pub(crate) async fn after(&self) -> String {
-        if !self.is_needed() || !self.found.names.contains(&AFTER) {
+        if !self.is_needed() || !self.found.names.contains(&POST_COMMIT_HOOK) {
             return String::new();
         }
         let ran = match fs::create_dir_all(&self.directory) {
-            Ok(()) => self.run(&[AFTER], false).await,
+            Ok(()) => self.run(&[POST_COMMIT_HOOK], false).await,
             Err(source) => Err(GitError::Io { what: "making", path: self.directory.clone(), source }),
         };
         ran.unwrap_or_else(|error| match error {
@@ -240,7 +247,7 @@ impl<'a> HookRunner<'a> {
         self.directory.join("settings")
     }
 
-    async fn prepare(&self, own: &Own<'_>, index: &Path, message: &[u8]) -> Result<(), GitError> {
+    async fn prepare(&self, own: &UserGitRunner<'_>, index: &Path, message: &[u8]) -> Result<(), GitError> {
         let settings = programs::portable(&programs::settings(own).await?);
         let mut alternates = self.reader.place.common_dir.join("objects").into_os_string();
         alternates.push("\n");
@@ -289,7 +296,7 @@ impl<'a> HookRunner<'a> {
         let mut argv = ["/bin/sh", "-c", SCRIPT, "sh"].map(OsString::from).to_vec();
         argv.extend([self.found.directory.clone().into_os_string(), self.message().into_os_string()]);
         argv.extend(names.iter().map(OsString::from));
-        // Only the project is the hooks' to change, of a repository that it is a part of.
+        // Hooks may change only the project, even if it is a part of a repository.
         let mut request = Request::program(&place.root, argv);
         request.env.extend(self.confinement.env.clone());
         let mut request = request.with_toolchains(&self.confinement.toolchains);
@@ -303,7 +310,7 @@ impl<'a> HookRunner<'a> {
         if !place.git_dir.starts_with(top) {
             request.read_only.push(top.join(".git"));
         }
-        // Some hooks stash, and take it back: in a layer that is thrown away.
+        // Some hooks stash changes and restore them: that happens in a layer that is discarded.
         request.layered.extend([place.common_dir.clone(), place.git_dir.clone()]);
         request.read_only.extend(
             place.outside().into_iter().filter(|path| path != &place.common_dir && path != &place.git_dir),
@@ -318,21 +325,21 @@ impl<'a> HookRunner<'a> {
         }
         request.streams = Streams::Merged;
         request.limits = Limits {
-            wall: HOOK_WALL,
-            output_bytes: MAX_WORDS,
-            flood_bytes: Some(HOOK_FLOOD),
+            wall: HOOK_TIMEOUT,
+            output_bytes: MAX_ERROR_OUTPUT_BYTES,
+            flood_bytes: Some(MAX_HOOK_OUTPUT_BYTES),
             ..Limits::default()
         };
         request.needs = self.needs();
         Ok(request)
     }
 
-    /// Lists what hooks made of the index.
+    /// Returns the changes of the hooks in their index.
     async fn changed(&self, tree: &str) -> Result<BTreeMap<Vec<u8>, String>, GitError> {
         let action = "diff-index";
         let args = [action, "--cached", "--raw", "--no-renames", "--no-abbrev", "-z", tree];
         let bytes = self.reader.run(self.ask(action, args)).await?.done(action)?;
-        let changed = raw(&bytes).ok_or(GitError::Malformed { action, what: "an entry" })?;
+        let changed = parse_raw_diff(&bytes).ok_or(GitError::Malformed { action, what: "an entry" })?;
         if changed.len() > MAX_HOOK_CHANGES {
             let words = format!("a hook changed more than {MAX_HOOK_CHANGES} files of the commit");
             return Err(GitError::Failed { action: "commit", words });
@@ -340,26 +347,30 @@ impl<'a> HookRunner<'a> {
         Ok(changed)
     }
 
-    fn ask<'b, const N: usize>(&self, action: &'static str, args: [&'b str; N]) -> Ask<'b> {
-        let mut ask = Ask::new(action, args).limit(MAX_HOOK_BLOB);
+    fn ask<'b, const N: usize>(&self, action: &'static str, args: [&'b str; N]) -> ReadCommand<'b> {
+        let mut ask = ReadCommand::new(action, args).limit(MAX_HOOK_BLOB_BYTES);
         ask.env.push(("GIT_INDEX_FILE", self.index().into()));
         ask.env.push(("GIT_OBJECT_DIRECTORY", self.objects().into()));
         ask
     }
 
-    fn check_added(&self, changed: &BTreeMap<Vec<u8>, String>, commit: &Commit) -> Result<(), Refusal> {
+    fn check_added(
+        &self,
+        changed: &BTreeMap<Vec<u8>, String>,
+        commit: &CommitRequest,
+    ) -> Result<(), CommitRefusal> {
         let prefix = self.reader.place.prefix.as_slice();
         let asked: BTreeSet<&RelPath> = commit.paths.iter().collect();
         let inside = changed.keys().filter_map(|full| RelPath::parse(full.strip_prefix(prefix)?).ok());
         let added: Vec<RelPath> =
             inside.filter(|path| !asked.contains(path) && (self.confinement.is_guarded)(path)).collect();
-        if added.is_empty() { Ok(()) } else { Err(Refusal::AddedByHook(added)) }
+        if added.is_empty() { Ok(()) } else { Err(CommitRefusal::AddedByHook(added)) }
     }
 
-    /// Puts what hooks made of the index into ours.
+    /// Takes the hooks' changes over into the commit's index.
     async fn take_over(
         &self,
-        own: &Own<'_>,
+        own: &UserGitRunner<'_>,
         index: &Path,
         changed: &BTreeMap<Vec<u8>, String>,
     ) -> Result<(), GitError> {
@@ -378,34 +389,34 @@ impl<'a> HookRunner<'a> {
         if lines.is_empty() {
             return Ok(());
         }
-        let call = Call::new(["update-index", "-z", "--index-info"]).stdin(lines).index(index);
+        let call = UserCommand::new(["update-index", "-z", "--index-info"]).stdin(lines).index(index);
         own.run(call).await?.done("update-index").map(drop)
     }
 
-    async fn copy_blob(&self, own: &Own<'_>, mode: &str, id: &str) -> Result<(), GitError> {
+    async fn copy_blob(&self, own: &UserGitRunner<'_>, mode: &str, id: &str) -> Result<(), GitError> {
         let broken = || GitError::Malformed { action: "commit", what: "an object of a hook's" };
         let plain = id.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !plain || !matches!(mode, "100644" | "100755" | "120000") {
             return Err(broken());
         }
-        if own.run(Call::new(["cat-file", "-e", id])).await?.is_done() {
+        if own.run(UserCommand::new(["cat-file", "-e", id])).await?.is_done() {
             return Ok(());
         }
         let action = "cat-file";
         let bytes = self.reader.run(self.ask(action, [action, "blob", id])).await?.done(action)?;
-        let call = Call::new(["hash-object", "-w", "--stdin", "--no-filters"]).stdin(bytes);
+        let call = UserCommand::new(["hash-object", "-w", "--stdin", "--no-filters"]).stdin(bytes);
         let made = own.run(call).await?.done("hash-object")?;
         if made.trim_ascii_end() == id.as_bytes() { Ok(()) } else { Err(broken()) }
     }
 }
 
 impl CommitHooks {
-    /// Returns the paths outside of the work tree that must be readable: the hooks' directory, and
-    /// the targets of links in it.
+    /// Returns the paths outside the work tree that must be readable: the hooks' directory and the
+    /// targets of its links.
     fn programs(&self, top: &Path) -> Vec<PathBuf> {
         let real = self.files().into_iter().filter_map(|file| file.canonicalize().ok());
-        let homes = real.filter_map(|file| file.parent().map(Path::to_owned));
-        let all = homes.chain([self.directory.clone()]);
+        let program_directories = real.filter_map(|file| file.parent().map(Path::to_owned));
+        let all = program_directories.chain([self.directory.clone()]);
         all.filter(|directory| !directory.starts_with(top)).collect()
     }
 }

@@ -1,19 +1,23 @@
 //! The only caller of the git program.
 //!
-//! Reads run confined, with hooks, file-system monitors, external diffs, filters and pagers off: a repository's own
-//! settings name programs, and looking at a repository must not run them. Commits are another matter: they are the
-//! user's, made by the user's git with their signing, and only where the user asked for that commit. Their hooks run in
-//! the sandbox ([`HookRun`]), and no program runs outside of it that the committed change decides about unseen.
-//! Nothing here pushes, forces, or moves a branch that is there already.
+//! Reads run confined, without hooks, file-system monitors, external diffs, filters and pagers: a
+//! repository's own settings name programs, and reading a repository must not run them. Commits are
+//! made by the user's git with the user's signing, only if the user asked for that commit. Their
+//! hooks run in the sandbox ([`HookRun`]), and no program outside the sandbox depends on a
+//! committed change that nobody has reviewed. Nothing here pushes, forces, or moves an existing
+//! branch.
 //!
-//! [`Git`] is one project's: [`Git::state`], [`Git::status`], [`Git::tracked`], [`Git::show`] and [`Git::log`] read, and
-//! [`Git::check_out`] fills a directory elsewhere with what `HEAD` has. Where the user allowed commands without a sandbox,
-//! the same settings are off without one. [`Git::for_user`] is the user's own, with their environment:
-//! [`UserGit::commit`] commits exactly the files it is given, [`UserGit::begin_branch`] makes a branch beside the work
-//! tree, and [`UserGit::sweep`] takes away what a crash left of one. [`Git::blocking`] is for callers without a runtime.
+//! - [`Git`] reads one project's repository: [`Git::state`], [`Git::status`], [`Git::tracked`],
+//!   [`Git::show`], [`Git::log`]. [`Git::check_out`] writes the files of `HEAD` into a directory
+//!   elsewhere. If the user allowed commands without a sandbox, the same settings are disabled
+//!   without one.
+//! - [`UserGit`], from [`Git::for_user`], has the user's environment: [`UserGit::commit`] commits
+//!   exactly the given files, [`UserGit::begin_branch`] creates a branch beside the work tree, and
+//!   [`UserGit::sweep`] removes what a crash left.
+//! - [`Git::blocking`] is for callers without an async runtime.
 //!
-//! It reads no environment, finds the repository by looking (so nothing of it runs), and never follows settings of the
-//! user's when reading: their global ignore rules and line ends don't count there.
+//! The crate reads no environment, finds the repository without running git, and ignores the user's
+//! settings when it reads: their global ignore rules and line-end settings have no effect.
 
 mod blame;
 mod branch;
@@ -23,10 +27,10 @@ mod error;
 mod history;
 mod hooks;
 mod limits;
-mod place;
+mod overrides;
+mod paths;
 mod programs;
 mod read;
-mod shield;
 mod state;
 mod status;
 mod tracked;
@@ -42,22 +46,22 @@ use std::sync::Arc;
 
 use journeyman_sandbox::Sandbox;
 
-pub use blame::Blamed;
-pub use branch::Branching;
-pub use commit::{Commit, CommitDone};
-pub use error::{GitError, Refusal};
-pub use history::{Logged, Told};
-pub use hooks::{Confinement, HookRun};
-pub use state::{Operation, State};
-pub use status::{Change, Entry, Head, Status, StatusEntry};
+pub use blame::BlameHunk;
+pub use branch::PendingBranch;
+pub use commit::{CommitRequest, CreatedCommit};
+pub use error::{CommitRefusal, GitError};
+pub use history::{CommitDetails, CommitSummary};
+pub use hooks::{HookConfinement, HookRun};
+pub use state::{Operation, RepositoryState};
+pub use status::{EntryStatus, GitHead, Status, StatusChange, StatusEntry};
 pub use tracked::Tracked;
 pub use tree::TreeFile;
 pub use user::UserGit;
 
-/// The default of `PATH`.
+/// The search path for programs if none is given.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The user's git, for one project.
+/// Reads a project's repository with git.
 #[derive(Debug, Clone)]
 pub struct Git {
     root: PathBuf,
@@ -66,24 +70,24 @@ pub struct Git {
 }
 
 impl Git {
-    /// For the project at `root`, with reads confined by `sandbox`.
+    /// Creates a reader for the project at `root`, confined by `sandbox`.
     #[must_use]
     pub fn new(root: &Path, sandbox: Arc<Sandbox>) -> Self {
         Self { root: root.to_owned(), sandbox, path: DEFAULT_PATH.into() }
     }
 
-    /// With the git that this `PATH` finds first; directories in the project don't count.
+    /// Uses the git that this `PATH` finds first; directories in the project are ignored.
     #[must_use]
     pub fn with_path(mut self, path: impl Into<OsString>) -> Self {
         self.path = path.into();
         self
     }
 
-    /// Waits for what one of the asynchronous methods gives, on a thread and a runtime of its own: for callers that
-    /// have none, or that may block.
+    /// CommandTrigger one of the asynchronous methods to its end, on a thread and a runtime of its
+    /// own.
     ///
     /// # Errors
-    /// Those of `work`; [`GitError::Io`] when no thread or runtime could be made.
+    /// The errors of `work`; [`GitError::Io`] if no thread or runtime could be created.
     pub fn blocking<T: Send>(work: impl Future<Output = Result<T, GitError>> + Send) -> Result<T, GitError> {
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

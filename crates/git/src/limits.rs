@@ -1,53 +1,53 @@
-//! Bounds, each with its reason.
+//! Limits, with their reasons.
 
 use std::time::Duration;
 
-/// Output of one reading command, in bytes: the status of a million changed files.
-pub(crate) const MAX_OUTPUT: usize = 128 * 1024 * 1024;
-/// A short answer: an id, a name, a handful of settings.
-pub(crate) const MAX_ANSWER: usize = 256 * 1024;
-/// Maximum bytes that are kept of git's messages.
-pub(crate) const MAX_WORDS: usize = 16 * 1024;
-/// Wall time of a read that somebody at a prompt waits for.
-pub(crate) const READ_WALL: Duration = Duration::from_secs(20);
-/// Wall time of a read of a whole work tree, or of a file's whole history. A status of 500,000 files on a cold disk
-/// takes a minute.
-pub(crate) const LONG_READ_WALL: Duration = Duration::from_secs(90);
-/// Wall time of filling a directory.
-pub(crate) const CHECK_OUT_WALL: Duration = Duration::from_secs(1800);
-/// A `.git` file is one line with a path, which has at most 4,095 bytes.
-pub(crate) const MAX_POINTER: u64 = 8 * 1024;
-/// A repository's settings, or its list of borrowed object stores, as far as they are read here.
-pub(crate) const MAX_SETTINGS: u64 = 4 * 1024 * 1024;
-/// Object stores that a repository may borrow from, one through the other: git itself stops at 5 levels.
-pub(crate) const MAX_BORROWED: usize = 32;
-/// Maximum wait for git's orderly end before it is killed.
-pub(crate) const END_WAIT: Duration = Duration::from_secs(3);
-/// Maximum wait for output after git's end: a background process of a hook's may hold the pipes for
-/// ever.
-pub(crate) const LINGER: Duration = Duration::from_millis(250);
-/// The number of tries to take a lock that somebody else holds, and the pause between two: editors
-/// and prompts hold one for some milliseconds.
-pub(crate) const LOCK_TRIES: u32 = 20;
-/// See [`LOCK_TRIES`].
-pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(100);
-/// A commit's message, in bytes: a page, many times over.
-pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
-/// Commits of one listing: a year of a large project.
+/// Output of one reading command: the status of a million changed files.
+pub(crate) const MAX_OUTPUT_BYTES: usize = 128 * 1024 * 1024;
+/// A short output: a hash, a name, a few settings.
+pub(crate) const MAX_SHORT_OUTPUT_BYTES: usize = 256 * 1024;
+/// Error output of git that is kept.
+pub(crate) const MAX_ERROR_OUTPUT_BYTES: usize = 16 * 1024;
+/// Timeout of a read that a person waits for.
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout of a read of a whole work tree, or of a file's whole history. A status of 500,000 files
+/// on a cold disk takes a minute.
+pub(crate) const LONG_READ_TIMEOUT: Duration = Duration::from_secs(90);
+/// Timeout of a check-out into a directory.
+pub(crate) const CHECK_OUT_TIMEOUT: Duration = Duration::from_secs(1800);
+/// Size of a `.git` file: one line with a path, which has at most 4,095 bytes.
+pub(crate) const MAX_GIT_FILE_BYTES: u64 = 8 * 1024;
+/// Size of a repository's settings or its list of alternates that is read here.
+pub(crate) const MAX_SETTINGS_BYTES: u64 = 4 * 1024 * 1024;
+/// Number of alternate object stores of a repository, including nested ones: git itself stops at 5
+/// levels.
+pub(crate) const MAX_ALTERNATES: usize = 32;
+/// Time for git to end by itself after a signal, before it is killed.
+pub(crate) const TERMINATION_TIMEOUT: Duration = Duration::from_secs(3);
+/// Time to wait for output after git ended: a hook's background process may keep the pipes open.
+pub(crate) const PIPE_DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
+/// Number of attempts to take a lock that another process holds: editors and prompts hold it for
+/// some milliseconds.
+pub(crate) const MAX_LOCK_ATTEMPTS: u32 = 20;
+/// Wait between the attempts of [`MAX_LOCK_ATTEMPTS`].
+pub(crate) const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
+/// Size of a commit message: many pages.
+pub(crate) const MAX_COMMIT_MESSAGE_BYTES: usize = 64 * 1024;
+/// Number of commits in one listing: a year of a large project.
 pub(crate) const MAX_COMMITS: usize = 10_000;
-/// Filter drivers that are switched off by name; more are no real repository's.
+/// Number of filter drivers that are disabled by name; no real repository has more.
 pub(crate) const MAX_FILTERS: usize = 256;
-/// Commits whose changes are asked for at once, so that [`MAX_OUTPUT`] holds what they changed.
-pub(crate) const COMMITS_AT_ONCE: usize = 1_000;
-/// Bytes of contents that are asked for at once.
-pub(crate) const CONTENTS_AT_ONCE: u64 = 64 * 1024 * 1024;
-/// Wall time of a commit's hooks: some run a whole test suite.
-pub(crate) const HOOK_WALL: Duration = Duration::from_secs(3600);
-/// Output of hooks, in bytes, above which they are ended: a test suite's is far below.
-pub(crate) const HOOK_FLOOD: u64 = 64 * 1024 * 1024;
-/// Files of a commit that hooks may change or add: each of them costs a call of git's.
+/// Number of commits whose changes are requested at once, so that [`MAX_OUTPUT_BYTES`] is enough.
+pub(crate) const COMMITS_PER_REQUEST: usize = 1_000;
+/// Bytes of contents that are requested at once.
+pub(crate) const CONTENT_BYTES_PER_REQUEST: u64 = 64 * 1024 * 1024;
+/// Timeout of a commit's hooks: some run a whole test suite.
+pub(crate) const HOOK_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Output of hooks above which they are ended: a test suite's is far below.
+pub(crate) const MAX_HOOK_OUTPUT_BYTES: u64 = 64 * 1024 * 1024;
+/// Number of files that hooks may change or add in a commit: each costs a git process.
 pub(crate) const MAX_HOOK_CHANGES: usize = 5_000;
-/// Bytes of one file that a hook changes or adds, and of the list of all.
-pub(crate) const MAX_HOOK_BLOB: usize = 64 * 1024 * 1024;
-/// Lines of one blame: a page that somebody reads.
-pub(crate) const MAX_BLAME: u32 = 5_000;
+/// Size of one file that a hook changes or adds, and of the list of all files.
+pub(crate) const MAX_HOOK_BLOB_BYTES: usize = 64 * 1024 * 1024;
+/// Number of lines of one blame: several pages.
+pub(crate) const MAX_BLAME_LINES: u32 = 5_000;

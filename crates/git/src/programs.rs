@@ -1,8 +1,8 @@
-//! The programs that git's settings name and that a commit runs outside of the sandbox: filters, signing programs, and
-//! whatever a file of the project sets.
+//! Checks the programs that git's settings name and that a commit runs outside the sandbox:
+//! filters, signing programs, and anything that a file of the project sets.
 //!
-//! Hooks and file system monitors are switched off for these calls, so only the rest has to be looked at: none of it
-//! may be, name or obey a file of the change that nobody has seen.
+//! Hooks and file-system monitors are disabled for these calls, so only the rest is checked: no
+//! program may be, name or obey a changed file that nobody has reviewed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::RelPath;
 
 use crate::hooks::HookRun;
-use crate::place::Place;
-use crate::user::{Call, Own};
-use crate::{Confinement, GitError, Refusal};
+use crate::paths::RepositoryPaths;
+use crate::user::{UserCommand, UserGitRunner};
+use crate::{CommitRefusal, GitError, HookConfinement};
 
 /// Programs that obey no file of the work tree.
-const KNOWN: [&str; 11] = [
+const KNOWN_PROGRAMS: [&str; 11] = [
     "git-lfs",
     "git-crypt",
     "git-annex",
@@ -30,10 +30,11 @@ const KNOWN: [&str; 11] = [
     "tr",
     "sed",
 ];
-/// Sections of the user's own settings that a hook's git gets: who they are, and how files are converted.
-const PORTABLE: [&str; 6] = ["user.", "core.", "filter.", "i18n.", "commit.", "init."];
-/// Settings of these sections that name files or programs of the home, which hooks don't see.
-const NOT_PORTABLE: [&str; 8] = [
+/// Sections of the user's settings that a hook's git gets: identity, and conversion of files.
+const PORTABLE_SECTIONS: [&str; 6] = ["user.", "core.", "filter.", "i18n.", "commit.", "init."];
+/// Settings of these sections that name files or programs of the home directory, which hooks can't
+/// read.
+const HOME_DEPENDENT_SECTIONS: [&str; 8] = [
     "core.hookspath",
     "core.fsmonitor",
     "core.editor",
@@ -44,28 +45,28 @@ const NOT_PORTABLE: [&str; 8] = [
     "core.attributesfile",
 ];
 
-/// One setting of git's.
+/// A git setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct GitSetting {
     /// The scope, such as `global`.
     scope: String,
-    /// The file that has it, where one does.
+    /// The file that sets it, if any.
     file: Option<PathBuf>,
-    /// The key, in lower case but for a name in its middle.
+    /// The key, in lower case except for a name in its middle.
     key: String,
     value: Vec<u8>,
 }
 
-/// Reads all settings that hold for the work tree.
-pub(crate) async fn settings(own: &Own<'_>) -> Result<Vec<Setting>, GitError> {
+/// Reads all settings that apply to the work tree.
+pub(crate) async fn settings(own: &UserGitRunner<'_>) -> Result<Vec<GitSetting>, GitError> {
     let action = "config";
     let args = [action, "--list", "-z", "--includes", "--show-scope", "--show-origin"];
     let listed = own.ask(action, args).await?;
     parse(&listed).ok_or(GitError::Malformed { action, what: "a setting" })
 }
 
-/// Reads records of scope, origin, and key with value.
-pub(crate) fn parse(listed: &[u8]) -> Option<Vec<Setting>> {
+/// Parses records of scope, origin, and key with value.
+pub(crate) fn parse(listed: &[u8]) -> Option<Vec<GitSetting>> {
     let mut found = Vec::new();
     let mut fields = listed.split(|&byte| byte == 0);
     while let Some(scope) = fields.next().filter(|scope| !scope.is_empty()) {
@@ -74,18 +75,18 @@ pub(crate) fn parse(listed: &[u8]) -> Option<Vec<Setting>> {
         let key = String::from_utf8_lossy(parts.next()?).into_owned();
         let file = origin.strip_prefix(b"file:").map(|path| PathBuf::from(OsStr::from_bytes(path)));
         let scope = String::from_utf8_lossy(scope).into_owned();
-        found.push(Setting { scope, file, key, value: parts.next().unwrap_or_default().to_vec() });
+        found.push(GitSetting { scope, file, key, value: parts.next().unwrap_or_default().to_vec() });
     }
     Some(found)
 }
 
-/// Writes the user's own settings that hooks need as a file of settings.
-pub(crate) fn portable(settings: &[Setting]) -> Vec<u8> {
+/// Formats the user's settings that hooks need as a settings file.
+pub(crate) fn portable(settings: &[GitSetting]) -> Vec<u8> {
     let mut text = Vec::new();
     for setting in settings.iter().filter(|setting| setting.scope == "global") {
         let key = setting.key.to_lowercase();
-        let is_wanted = PORTABLE.iter().any(|section| key.starts_with(section));
-        if !is_wanted || NOT_PORTABLE.contains(&key.as_str()) {
+        let is_wanted = PORTABLE_SECTIONS.iter().any(|section| key.starts_with(section));
+        if !is_wanted || HOME_DEPENDENT_SECTIONS.contains(&key.as_str()) {
             continue;
         }
         let (Some((section, rest)), Some((_, name))) =
@@ -110,17 +111,18 @@ pub(crate) fn portable(settings: &[Setting]) -> Vec<u8> {
     text
 }
 
-/// A commit's change, for holding git's settings against it.
+/// Checks git's settings against a commit's changes.
 pub(crate) struct ProgramCheck<'a> {
-    pub(crate) own: &'a Own<'a>,
-    pub(crate) place: &'a Place,
-    pub(crate) confinement: &'a Confinement,
+    pub(crate) own: &'a UserGitRunner<'a>,
+    pub(crate) place: &'a RepositoryPaths,
+    pub(crate) confinement: &'a HookConfinement,
     /// The files of the change.
     pub(crate) changed: &'a [RelPath],
 }
 
 impl ProgramCheck<'_> {
-    /// Refuses where a program would run outside of the sandbox that the change decides about, unless a person agreed.
+    /// Refuses the commit if a program that depends on the change would run outside the sandbox,
+    /// unless a person agreed.
     pub(crate) async fn run(&self) -> Result<(), GitError> {
         if self.confinement.run == HookRun::Outside {
             return Ok(());
@@ -150,11 +152,11 @@ impl ProgramCheck<'_> {
                 }
             }
             let runs = match runs {
-                Runs::Filter => true,
-                Runs::Signer => signs,
-                Runs::Elsewhere => false,
+                CommandTrigger::Filter => true,
+                CommandTrigger::Signer => signs,
+                CommandTrigger::Elsewhere => false,
             };
-            if runs && !is_known(&setting.value) {
+            if runs && !is_known_program(&setting.value) {
                 named.extend(obeyed.iter().cloned());
             }
             if !named.is_empty() {
@@ -165,10 +167,10 @@ impl ProgramCheck<'_> {
     }
 
     fn refusal(&self, key: &str, files: Vec<RelPath>) -> GitError {
-        Refusal::Unseen { setting: journeyman_sandbox::clean(key.as_bytes()), files }.into()
+        CommitRefusal::Unseen { setting: journeyman_sandbox::clean(key.as_bytes()), files }.into()
     }
 
-    /// The path within the project of a file that git, in the top of the work tree, knows by this name.
+    /// Returns the path within the project of a file that git names from the top of the work tree.
     fn in_tree(&self, file: &Path) -> Option<RelPath> {
         let real = self.place.top.as_deref()?.join(file).canonicalize().ok()?;
         let inside = |directory: &Path| real.starts_with(directory);
@@ -178,7 +180,7 @@ impl ProgramCheck<'_> {
         RelPath::parse(real.strip_prefix(&self.place.root).ok()?.as_os_str().as_bytes()).ok()
     }
 
-    /// Returns true for a file of the change, and for one that git doesn't know, whose changes nobody compares.
+    /// Returns true for a changed file and for an untracked file, whose changes nobody compares.
     async fn is_unseen(&self, file: &RelPath, changed: &BTreeSet<&RelPath>) -> Result<bool, GitError> {
         if changed.contains(file) {
             return Ok(true);
@@ -186,10 +188,11 @@ impl ProgramCheck<'_> {
         let full = [b":(top,literal)", self.place.prefix.as_slice(), file.as_bytes()].concat();
         let args =
             [OsStr::new("ls-files"), "--error-unmatch".as_ref(), "--".as_ref(), OsStr::from_bytes(&full)];
-        Ok(!self.own.run(Call::new(args)).await?.is_done())
+        Ok(!self.own.run(UserCommand::new(args)).await?.is_done())
     }
 
-    /// Files of the change whose name is a word's: a path may be put together from variables.
+    /// Returns the changed files whose name occurs among the words: a path may be composed of
+    /// variables.
     fn named(&self, words: &[&[u8]], changed: &BTreeSet<&RelPath>) -> Vec<RelPath> {
         let names: BTreeSet<&[u8]> =
             words.iter().filter_map(|word| word.rsplit(|&byte| byte == b'/').next()).collect();
@@ -205,54 +208,62 @@ impl ProgramCheck<'_> {
     }
 }
 
-/// The moment at which git runs the command of a setting.
+/// The time at which git runs the command of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Runs {
-    /// Runs when a file is put into the index or checked out.
+enum CommandTrigger {
+    /// When a file is staged or checked out.
     Filter,
-    /// Runs when a commit is signed.
+    /// When a commit is signed.
     Signer,
     /// At other times, as far as is known.
     Elsewhere,
 }
 
-/// The kind of a setting whose value is a command.
-fn kind(key: &str) -> Option<Runs> {
+/// Returns the trigger of a setting whose value is a command.
+fn kind(key: &str) -> Option<CommandTrigger> {
     let key = key.to_lowercase();
     let ends = |ends: &[&str]| ends.iter().any(|end| key.ends_with(end));
     if key.starts_with("filter.") && ends(&[".clean", ".smudge", ".process"]) {
-        Some(Runs::Filter)
+        Some(CommandTrigger::Filter)
     } else if key.starts_with("gpg.") && ends(&[".program", ".defaultkeycommand"]) {
-        Some(Runs::Signer)
+        Some(CommandTrigger::Signer)
     } else if ends(&["command", ".driver", ".helper", ".textconv", ".external", "hook", "pack", ".askpass"]) {
-        Some(Runs::Elsewhere)
+        Some(CommandTrigger::Elsewhere)
     } else {
         None
     }
 }
 
-/// The words of a command, as a shell might take it apart.
+/// Splits a command into words, as a shell might.
 fn words(value: &[u8]) -> Vec<&[u8]> {
     let apart = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`;|&()<>=!$".contains(byte);
     value.split(apart).filter(|word| !word.is_empty()).collect()
 }
 
 /// Returns true for a single command of a program that obeys no file of the work tree.
-fn is_known(value: &[u8]) -> bool {
+fn is_known_program(value: &[u8]) -> bool {
     let text = String::from_utf8_lossy(value);
     let mut words = text.split_whitespace();
     let program = words.next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default();
     let plain = !text.contains(['`', ';', '|', '&', '$', '(', '<', '>', '\n']);
-    plain && (KNOWN.contains(&name) || (name == "git" && words.next() == Some("lfs")) || program.is_empty())
+    plain
+        && (KNOWN_PROGRAMS.contains(&name)
+            || (name == "git" && words.next() == Some("lfs"))
+            || program.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn setting(scope: &str, key: &str, value: &str) -> Setting {
-        Setting { scope: scope.to_owned(), file: None, key: key.to_owned(), value: value.as_bytes().to_vec() }
+    fn setting(scope: &str, key: &str, value: &str) -> GitSetting {
+        GitSetting {
+            scope: scope.to_owned(),
+            file: None,
+            key: key.to_owned(),
+            value: value.as_bytes().to_vec(),
+        }
     }
 
     #[test]
@@ -283,20 +294,20 @@ mod tests {
     #[test]
     fn programs_that_obey_no_file_are_known_by_name() {
         for known in ["git-lfs clean -- %f", "git lfs clean -- %f", "/usr/bin/gpg2", "tr a-z A-Z", ""] {
-            assert!(is_known(known.as_bytes()), "{known}");
+            assert!(is_known_program(known.as_bytes()), "{known}");
         }
         for unknown in ["npm run clean", "cat x | sh", "sed $(x)", "git foo", "./gpg.sh"] {
-            assert!(!is_known(unknown.as_bytes()), "{unknown}");
+            assert!(!is_known_program(unknown.as_bytes()), "{unknown}");
         }
     }
 
     #[test]
     fn settings_that_name_commands_are_known_by_their_keys() {
-        assert_eq!(kind("filter.x.clean"), Some(Runs::Filter));
-        assert_eq!(kind("gpg.program"), Some(Runs::Signer));
-        assert_eq!(kind("gpg.ssh.defaultKeyCommand"), Some(Runs::Signer));
-        assert_eq!(kind("core.sshCommand"), Some(Runs::Elsewhere));
-        assert_eq!(kind("merge.x.driver"), Some(Runs::Elsewhere));
+        assert_eq!(kind("filter.x.clean"), Some(CommandTrigger::Filter));
+        assert_eq!(kind("gpg.program"), Some(CommandTrigger::Signer));
+        assert_eq!(kind("gpg.ssh.defaultKeyCommand"), Some(CommandTrigger::Signer));
+        assert_eq!(kind("core.sshCommand"), Some(CommandTrigger::Elsewhere));
+        assert_eq!(kind("merge.x.driver"), Some(CommandTrigger::Elsewhere));
         assert_eq!(kind("user.name"), None);
     }
 }

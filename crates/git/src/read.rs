@@ -1,4 +1,5 @@
-//! Running git to look at something: confined, and with everything off that a repository could make it run.
+//! CommandTrigger git to read a repository: confined, and with every setting disabled that could
+//! run a program.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,52 +10,56 @@ use journeyman_protocol::{SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{Limits, Outcome, Request, SandboxError, Stdin, Streams, WriteMode, clean};
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::{LONG_READ_WALL, MAX_ANSWER, MAX_FILTERS, MAX_OUTPUT, MAX_WORDS, READ_WALL};
-use crate::place::Place;
-use crate::{Git, GitError, shield};
+use crate::limits::{
+    LONG_READ_TIMEOUT, MAX_ERROR_OUTPUT_BYTES, MAX_FILTERS, MAX_OUTPUT_BYTES, MAX_SHORT_OUTPUT_BYTES,
+    READ_TIMEOUT,
+};
+use crate::paths::RepositoryPaths;
+use crate::{Git, GitError, overrides};
 
-/// The oldest git that takes settings from the environment by number and lets the global ones be named.
-const LEAST: (u32, u32) = (2, 32);
-const LEAST_TEXT: &str = "2.32";
+/// The oldest git that accepts settings from numbered environment variables and a named global
+/// settings file.
+const MIN_VERSION: (u32, u32) = (2, 32);
+const MIN_VERSION_TEXT: &str = "2.32";
 
-/// The exit code of git, and of a shell, for what can't be done at all.
+/// The exit code of git, and of a shell, for a command that can't run at all.
 const NO_PROGRAM: i32 = 127;
 
-/// A reader of one repository, as it is now.
+/// CommandTrigger reading commands in one repository.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct GitReader<'a> {
     git: &'a Git,
-    pub(crate) place: Place,
+    pub(crate) place: RepositoryPaths,
     program: PathBuf,
     env: BTreeMap<OsString, OsString>,
     outside: Vec<PathBuf>,
     needs: SandboxNeeds,
 }
 
-/// One reading command.
+/// A reading command.
 #[derive(Debug)]
-pub(crate) struct Ask<'a> {
-    /// The action, as a person would name it.
+pub(crate) struct ReadCommand<'a> {
+    /// The operation, as a person would name it.
     pub(crate) action: &'static str,
-    /// The program's arguments; where there is a script, its.
+    /// The arguments of the program, or of the script if there is one.
     pub(crate) args: Vec<OsString>,
-    /// A script for the shell, with the git program as `$1`; its arguments come after.
+    /// A shell script with the git program as `$1`, followed by the arguments.
     pub(crate) script: Option<&'static str>,
-    /// Variables besides.
+    /// Additional variables.
     pub(crate) env: Vec<(&'static str, OsString)>,
     pub(crate) stdin: Option<Vec<u8>>,
-    /// The working directory, if not the project; the command may write there.
+    /// The working directory, which the command may write to, if it is not the project.
     pub(crate) into: Option<&'a Path>,
-    /// Bytes it may give.
+    /// Maximum output in bytes.
     pub(crate) limit: usize,
     pub(crate) wall: Duration,
 }
 
-impl Ask<'_> {
+impl ReadCommand<'_> {
     pub(crate) fn new<A: AsRef<OsStr>>(action: &'static str, args: impl IntoIterator<Item = A>) -> Self {
         let args = args.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
         let (script, env, stdin, into) = (None, Vec::new(), None, None);
-        Self { action, args, script, env, stdin, into, limit: MAX_ANSWER, wall: READ_WALL }
+        Self { action, args, script, env, stdin, into, limit: MAX_SHORT_OUTPUT_BYTES, wall: READ_TIMEOUT }
     }
 
     pub(crate) fn limit(mut self, bytes: usize) -> Self {
@@ -62,22 +67,22 @@ impl Ask<'_> {
         self
     }
 
-    /// For an answer as large as the work tree, or that takes as long.
+    /// Raises the limits for an output as large as the work tree.
     pub(crate) fn large(self) -> Self {
-        Self { wall: LONG_READ_WALL, ..self.limit(MAX_OUTPUT) }
+        Self { wall: LONG_READ_TIMEOUT, ..self.limit(MAX_OUTPUT_BYTES) }
     }
 }
 
-/// The result of a command.
+/// The output of a reading command.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ReadOutput {
     pub(crate) code: i32,
     pub(crate) bytes: Vec<u8>,
     pub(crate) words: String,
 }
 
-impl Answer {
-    /// The output, if the command did what it was to do.
+impl ReadOutput {
+    /// Returns the output if the command succeeded.
     pub(crate) fn done(self, action: &'static str) -> Result<Vec<u8>, GitError> {
         if self.code == 0 { Ok(self.bytes) } else { Err(self.failed(action)) }
     }
@@ -93,12 +98,12 @@ impl Answer {
     }
 }
 
-impl<'a> Reader<'a> {
-    /// Finds the repository, and what of its settings has to be switched off.
+impl<'a> GitReader<'a> {
+    /// Finds the repository and the settings to disable.
     pub(crate) async fn open(git: &'a Git) -> Result<Self, GitError> {
-        let place = Place::find(&git.root)?;
+        let place = RepositoryPaths::find(&git.root)?;
         let program = program(&git.path, &place.root).ok_or(GitError::Missing)?;
-        // The whole of what the tier has is enforced anyway; this is what a read can't do without.
+        // The sandbox enforces all that it can; these are the needs without which no read runs.
         let needs = SandboxNeeds {
             writes_confined: true,
             reads_confined: true,
@@ -109,43 +114,43 @@ impl<'a> Reader<'a> {
         let confined = enforcement.tier != SandboxTier::Unconfined;
         let needs = if confined { needs } else { SandboxNeeds::NONE };
         let outside = place.outside();
-        let mut reader = Self { git, program, env: shield::environment(&[]), outside, needs, place };
+        let mut reader = Self { git, program, env: overrides::environment(&[]), outside, needs, place };
         if !confined {
             reader.is_new_enough().await?;
         }
-        if shield::may_have_filters(reader.place.settings().as_deref()) {
+        if overrides::may_have_filters(reader.place.settings().as_deref()) {
             let names = reader.filters().await?;
-            reader.env = shield::environment(&names);
+            reader.env = overrides::environment(&names);
         }
         Ok(reader)
     }
 
     async fn filters(&self) -> Result<Vec<Vec<u8>>, GitError> {
         let action = "config";
-        // A setting of no value and one of a value look alike with names only.
-        let list = Ask::new(action, ["config", "-z", "--includes", "--name-only", "--list"]);
+        // With names only, a setting without a value looks like one with a value.
+        let list = ReadCommand::new(action, ["config", "-z", "--includes", "--name-only", "--list"]);
         let listed = self.run(list).await?.done(action)?;
-        let names = shield::filters(&listed);
+        let names = overrides::filters(&listed);
         if names.len() > MAX_FILTERS {
-            return Err(GitError::Refused(format!("the repository names {} filters", names.len())));
+            return Err(GitError::InvalidRequest(format!("the repository names {} filters", names.len())));
         }
         Ok(names)
     }
 
     async fn is_new_enough(&self) -> Result<(), GitError> {
         let action = "version";
-        let text = self.run(Ask::new(action, ["version"])).await?.done(action)?;
+        let text = self.run(ReadCommand::new(action, ["version"])).await?.done(action)?;
         let text = String::from_utf8_lossy(&text).into_owned();
         let found = text.split_whitespace().nth(2).unwrap_or_default();
         let mut parts = found.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-        if (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= LEAST {
+        if (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= MIN_VERSION {
             return Ok(());
         }
-        Err(GitError::TooOld { found: clean(found.as_bytes()), least: LEAST_TEXT })
+        Err(GitError::TooOld { found: clean(found.as_bytes()), least: MIN_VERSION_TEXT })
     }
 
-    /// Runs it to its end.
-    pub(crate) async fn run(&self, ask: Ask<'_>) -> Result<Answer, GitError> {
+    /// CommandTrigger a command to its end.
+    pub(crate) async fn run(&self, ask: ReadCommand<'_>) -> Result<ReadOutput, GitError> {
         let (action, limit) = (ask.action, ask.limit);
         let request = self.request(ask);
         let running = self.git.sandbox.spawn(request, CancellationToken::new()).await;
@@ -158,9 +163,11 @@ impl<'a> Reader<'a> {
         let completed = running.wait().await?;
         let words = completed.stderr.text;
         match completed.outcome {
-            Outcome::Exited(_) if completed.exact.len() > limit => Err(GitError::TooMuch { action, limit }),
-            Outcome::Exited(code) => Ok(Answer { code, bytes: completed.exact, words }),
-            Outcome::OutputLimit => Err(GitError::TooMuch { action, limit }),
+            Outcome::Exited(_) if completed.exact.len() > limit => {
+                Err(GitError::OutputTooLarge { action, limit })
+            }
+            Outcome::Exited(code) => Ok(ReadOutput { code, bytes: completed.exact, words }),
+            Outcome::OutputLimit => Err(GitError::OutputTooLarge { action, limit }),
             Outcome::TimedOut => Err(GitError::TimedOut { action }),
             Outcome::Cancelled => Err(GitError::Cancelled { action }),
             Outcome::Signaled(signal) => {
@@ -174,7 +181,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn request(&self, ask: Ask<'_>) -> Request {
+    fn request(&self, ask: ReadCommand<'_>) -> Request {
         let mut argv = match ask.script {
             Some(script) => ["/bin/sh", "-c", script, "sh"].map(OsString::from).to_vec(),
             None => Vec::new(),
@@ -184,7 +191,7 @@ impl<'a> Reader<'a> {
         let mut request = Request::program(&self.place.root, argv);
         request.env = self.env.clone();
         request.env.insert("PATH".into(), self.git.path.clone());
-        // Named, neither is looked for: no other repository can come in between.
+        // With both named, git searches for neither, so that no other repository can be used.
         request.env.insert("GIT_DIR".into(), self.place.git_dir.clone().into_os_string());
         if let Some(top) = &self.place.top {
             request.env.insert("GIT_WORK_TREE".into(), top.clone().into_os_string());
@@ -192,17 +199,17 @@ impl<'a> Reader<'a> {
         request.env.extend(ask.env.into_iter().map(|(name, value)| (name.into(), value)));
         request.write = WriteMode::ReadOnly;
         request.read_only.clone_from(&self.outside);
-        request.read_only.extend(homes(&self.program));
+        request.read_only.extend(program_directories(&self.program));
         if let Some(into) = ask.into {
             into.clone_into(&mut request.cwd);
             request.writable.push(into.to_owned());
         }
         request.stdin = ask.stdin.map_or(Stdin::Null, Stdin::Bytes);
         request.streams = Streams::Exact;
-        // What git says besides is kept in part, and floods nothing: it may have a line for every file.
+        // Only a part of the error output is kept: git may print a line for every file.
         request.limits = Limits {
             wall: ask.wall,
-            output_bytes: ask.limit.max(MAX_WORDS),
+            output_bytes: ask.limit.max(MAX_ERROR_OUTPUT_BYTES),
             file_bytes: u64::MAX,
             ..Limits::default()
         };
@@ -211,7 +218,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The program as `path` has it, but never one that lies in the project.
+/// Returns the program that `path` finds, except in the project.
 pub(crate) fn program(path: &OsStr, root: &Path) -> Option<PathBuf> {
     let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
     directories.map(|directory| directory.join("git")).find(|file| {
@@ -220,12 +227,15 @@ pub(crate) fn program(path: &OsStr, root: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The system directories that every sandbox needs.
-const SYSTEM: [&str; 4] = ["/usr", "/bin", "/opt", "/nix"];
+/// Directories that every sandbox shows.
+const SYSTEM_DIRECTORIES: [&str; 4] = ["/usr", "/bin", "/opt", "/nix"];
 
-/// The directories that a program elsewhere lies in, under each of its names.
-fn homes(program: &Path) -> Vec<PathBuf> {
+/// Returns the directories of a program outside the system directories, under each of their names.
+fn program_directories(program: &Path) -> Vec<PathBuf> {
     let real = program.canonicalize().unwrap_or_else(|_| program.to_owned());
-    let homes = [program, &real].map(|file| file.parent().unwrap_or(file).to_owned());
-    homes.into_iter().filter(|home| !SYSTEM.iter().any(|system| home.starts_with(system))).collect()
+    let program_directories = [program, &real].map(|file| file.parent().unwrap_or(file).to_owned());
+    program_directories
+        .into_iter()
+        .filter(|home| !SYSTEM_DIRECTORIES.iter().any(|system| home.starts_with(system)))
+        .collect()
 }

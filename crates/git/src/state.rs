@@ -1,4 +1,4 @@
-//! The repository that a project lies in, and the operation that is under way in it.
+//! The state of a project's repository, and the operation in progress.
 
 use std::fmt;
 use std::fs;
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use journeyman_protocol::RelPath;
 
-use crate::place::Place;
-use crate::read::{Ask, Reader};
-use crate::status::Head;
+use crate::paths::RepositoryPaths;
+use crate::read::{GitReader, ReadCommand};
+use crate::status::GitHead;
 use crate::{Git, GitError};
 
 /// Prints branch, commit, and two settings, each ended by NUL.
@@ -19,7 +19,7 @@ const SCRIPT: &str = r#"
 "$1" config --bool core.sparseCheckout; printf '\0'
 "#;
 
-/// Something that was begun in a repository and isn't finished.
+/// An operation in progress in a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// `git merge`.
@@ -49,53 +49,45 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A project's repository. Paths are absolute and without links.
+/// The state of a project's repository. Paths are absolute and without links.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct RepositoryState {
     /// This work tree's git directory.
     pub git_dir: PathBuf,
-    /// The one that all its work trees share; the same, but in a linked one.
+    /// The git directory that all work trees share; different from `git_dir` in a linked work tree.
     pub common_dir: PathBuf,
     /// The top of the work tree; `None` where the project is itself a git directory.
     pub work_tree: Option<PathBuf>,
-    /// The path of the project in the work tree; `None` at its top.
+    /// The project's path in the work tree; `None` at its top.
     pub prefix: Option<RelPath>,
     /// The last commit, and the branch.
-    pub head: Head,
-    /// The repository says that it has no work tree.
+    pub head: GitHead,
+    /// True if the repository is configured without a work tree.
     pub bare: bool,
-    /// Not all of its files are checked out.
+    /// True if only some files are checked out.
     pub sparse: bool,
-    /// Not all of its history is there.
+    /// True if only a part of the history is present.
     pub shallow: bool,
-    /// It names submodules.
+    /// True if the repository names submodules.
     pub submodules: bool,
-    /// The operation under way.
+    /// The operation in progress.
     pub operation: Option<Operation>,
 }
 
-impl State {
-    /// Returns true if the work tree is a linked worktree.
-    #[must_use]
-    pub fn is_linked(&self) -> bool {
-        self.git_dir != self.common_dir
-    }
-}
-
 impl Git {
-    /// The repository that the project lies in.
+    /// Returns the state of the project's repository.
     ///
     /// # Errors
-    /// [`GitError::NoRepository`] where there is none; other [`GitError`]s.
-    pub async fn state(&self) -> Result<State, GitError> {
-        Reader::open(self).await?.state().await
+    /// [`GitError::NoRepository`] if there is none; other [`GitError`]s.
+    pub async fn state(&self) -> Result<RepositoryState, GitError> {
+        GitReader::open(self).await?.state().await
     }
 }
 
-impl Reader<'_> {
-    pub(crate) async fn state(&self) -> Result<State, GitError> {
+impl GitReader<'_> {
+    pub(crate) async fn state(&self) -> Result<RepositoryState, GitError> {
         let action = "rev-parse";
-        let mut ask = Ask::new(action, [""; 0]);
+        let mut ask = ReadCommand::new(action, [""; 0]);
         ask.script = Some(SCRIPT);
         let bytes = self.run(ask).await?.done(action)?;
         let malformed = || GitError::Malformed { action, what: "an answer" };
@@ -104,12 +96,12 @@ impl Reader<'_> {
         let [branch, commit, bare, sparse, ..] = answers.as_slice() else { return Err(malformed()) };
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let place = &self.place;
-        Ok(State {
+        Ok(RepositoryState {
             git_dir: place.git_dir.clone(),
             common_dir: place.common_dir.clone(),
             work_tree: place.top.clone(),
             prefix: RelPath::parse(&place.prefix).ok(),
-            head: Head {
+            head: GitHead {
                 commit: some(commit),
                 branch: some(branch.strip_prefix("refs/heads/").unwrap_or(branch)),
             },
@@ -122,9 +114,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the operation that was begun and isn't finished, found by the files that git keeps
-/// meanwhile.
-pub(crate) fn operation(place: &Place) -> Option<Operation> {
+/// Returns the operation in progress, found by the files that git keeps meanwhile.
+pub(crate) fn operation(place: &RepositoryPaths) -> Option<Operation> {
     let marks = [
         ("rebase-merge", Operation::Rebase),
         ("rebase-apply/applying", Operation::Mailbox),

@@ -1,106 +1,106 @@
-//! The differences from the last commit, read from `git status --porcelain=v2 -z`.
+//! The differences from the last commit, as reported by `git status --porcelain=v2 -z`.
 
 use journeyman_protocol::RelPath;
 
-use crate::read::{Ask, Reader};
+use crate::read::{GitReader, ReadCommand};
 use crate::{Git, GitError};
 
-/// The state of `HEAD`.
+/// The commit and branch of `HEAD`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Head {
-    /// The commit, as hexadecimal digits; `None` before the first one.
+pub struct GitHead {
+    /// The commit's hash; `None` before the first commit.
     pub commit: Option<String>,
-    /// The branch, without `refs/heads/`; `None` where it is detached.
+    /// The branch, without `refs/heads/`; `None` if `HEAD` is detached.
     pub branch: Option<String>,
 }
 
-/// The difference of one side of a file from the other.
+/// The difference between two versions of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// Not at all.
+pub enum StatusChange {
+    /// No difference.
     None,
-    /// Its content or its mode.
+    /// The content or the mode changed.
     Modified,
-    /// It is a link and was a file, or the like.
+    /// The type changed, such as from file to link.
     Type,
-    /// It is new.
+    /// The file is new.
     Added,
-    /// It is gone.
+    /// The file is gone.
     Deleted,
-    /// It has another name.
+    /// The file was renamed.
     Renamed,
-    /// It is a copy.
+    /// The file is a copy.
     Copied,
-    /// Both sides of a merge changed it.
+    /// Both sides of a merge changed the file.
     Unmerged,
 }
 
-/// The kind of an entry.
+/// The status of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum EntryStatus {
     /// A tracked file that differs.
     Tracked {
-        /// The index against `HEAD`: what is staged.
-        staged: Change,
-        /// The work tree against the index.
-        unstaged: Change,
-        /// It is another repository, whose commit differs.
+        /// The difference of the index from `HEAD`: staged changes.
+        staged: StatusChange,
+        /// The difference of the work tree from the index.
+        unstaged: StatusChange,
+        /// True for another repository whose commit differs.
         submodule: bool,
     },
-    /// A file with a merge to be settled.
+    /// A file with an unresolved merge.
     Unmerged,
-    /// Git doesn't know it and doesn't ignore it.
+    /// A file that git neither tracks nor ignores.
     Untracked {
-        /// It is a directory with a repository of its own; its files aren't listed.
+        /// True for a directory with a repository of its own, whose files are not listed.
         repository: bool,
     },
-    /// Git ignores it.
+    /// A file that git ignores.
     Ignored,
 }
 
-/// One path with how it differs.
+/// A path and its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusEntry {
-    /// Relative to the project.
+    /// The path, relative to the project.
     pub path: RelPath,
-    /// The state of the path.
-    pub entry: Entry,
+    /// The path's status.
+    pub entry: EntryStatus,
 }
 
 /// The differences from the last commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
-    /// The last commit, and the branch it is on.
-    pub head: Head,
-    /// By path.
+    /// The last commit and its branch.
+    pub head: GitHead,
+    /// The entries, sorted by path.
     pub entries: Vec<StatusEntry>,
 }
 
 impl Git {
-    /// Returns the project's differences from the last commit. Every untracked file is named by
-    /// itself, and a rename is an addition and a deletion. Files whose filters would have to run
-    /// may be named though they don't differ, and uncommitted changes in a submodule are not seen:
-    /// nothing is run, and no other repository's settings are read.
+    /// Returns the project's differences from the last commit. Every untracked file is listed, and
+    /// renames are an addition and a deletion. Files whose filters would have to run may be listed
+    /// without a difference, and uncommitted changes in a submodule are not listed: no program
+    /// runs, and no other repository's settings are read.
     ///
     /// # Errors
     /// [`GitError`].
     pub async fn status(&self) -> Result<Status, GitError> {
-        Reader::open(self).await?.status().await
+        GitReader::open(self).await?.status().await
     }
 }
 
-impl Reader<'_> {
+impl GitReader<'_> {
     pub(crate) async fn status(&self) -> Result<Status, GitError> {
         let action = "status";
         self.place.work_tree()?;
         let fixed = [action, "--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames"];
-        let ask = Ask::new(action, fixed.into_iter().chain(["--ignore-submodules=dirty", "--", "."]));
+        let ask = ReadCommand::new(action, fixed.into_iter().chain(["--ignore-submodules=dirty", "--", "."]));
         let bytes = self.run(ask.large()).await?.done(action)?;
         parse(&bytes, &self.place.prefix).ok_or(GitError::Malformed { action, what: "an entry" })
     }
 }
 
-/// Reads the output; `None` where it isn't in the format. Entries outside of `prefix` are left out.
+/// Parses the output; `None` for another format. Entries outside `prefix` are omitted.
 pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Status> {
     let mut status = Status::default();
     let mut records = bytes.split(|&byte| byte == 0);
@@ -113,10 +113,10 @@ pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Status> {
             }
             b'?' => {
                 let path = rest.strip_prefix(b" ")?;
-                (path, Entry::Untracked { repository: path.ends_with(b"/") })
+                (path, EntryStatus::Untracked { repository: path.ends_with(b"/") })
             }
-            b'!' => (rest.strip_prefix(b" ")?, Entry::Ignored),
-            b'u' => (field(rest, 10)?, Entry::Unmerged),
+            b'!' => (rest.strip_prefix(b" ")?, EntryStatus::Ignored),
+            b'u' => (field(rest, 10)?, EntryStatus::Unmerged),
             b'1' => (field(rest, 8)?, tracked(rest)?),
             b'2' => {
                 let path = field(rest, 9)?;
@@ -127,7 +127,7 @@ pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Status> {
             _ => return None,
         };
         let Some(inside) = path.strip_prefix(prefix) else { continue };
-        // The project's own directory, where it is a new repository in another one.
+        // The project's own directory, if it is a new repository within another.
         if let Ok(path) = RelPath::parse(inside) {
             status.entries.push(StatusEntry { path, entry });
         }
@@ -136,7 +136,7 @@ pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Status> {
     Some(status)
 }
 
-fn header(line: &[u8], head: &mut Head) {
+fn header(line: &[u8], head: &mut GitHead) {
     let Ok(text) = std::str::from_utf8(line) else { return };
     let mut words = text.trim_start().splitn(2, ' ');
     match (words.next(), words.next()) {
@@ -150,7 +150,7 @@ fn header(line: &[u8], head: &mut Head) {
     }
 }
 
-/// Returns the rest of a record after so many spaces.
+/// Returns the text after the given number of spaces.
 fn field(record: &[u8], spaces: usize) -> Option<&[u8]> {
     let mut rest = record;
     for _ in 0..spaces {
@@ -160,25 +160,25 @@ fn field(record: &[u8], spaces: usize) -> Option<&[u8]> {
     (!rest.is_empty()).then_some(rest)
 }
 
-fn tracked(record: &[u8]) -> Option<Entry> {
+fn tracked(record: &[u8]) -> Option<EntryStatus> {
     let [b' ', staged, unstaged, b' ', submodule, ..] = record else { return None };
-    Some(Entry::Tracked {
+    Some(EntryStatus::Tracked {
         staged: change(*staged)?,
         unstaged: change(*unstaged)?,
         submodule: *submodule == b'S',
     })
 }
 
-fn change(letter: u8) -> Option<Change> {
+fn change(letter: u8) -> Option<StatusChange> {
     Some(match letter {
-        b'.' => Change::None,
-        b'M' => Change::Modified,
-        b'T' => Change::Type,
-        b'A' => Change::Added,
-        b'D' => Change::Deleted,
-        b'R' => Change::Renamed,
-        b'C' => Change::Copied,
-        b'U' => Change::Unmerged,
+        b'.' => StatusChange::None,
+        b'M' => StatusChange::Modified,
+        b'T' => StatusChange::Type,
+        b'A' => StatusChange::Added,
+        b'D' => StatusChange::Deleted,
+        b'R' => StatusChange::Renamed,
+        b'C' => StatusChange::Copied,
+        b'U' => StatusChange::Unmerged,
         _ => return None,
     })
 }

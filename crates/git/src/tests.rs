@@ -1,11 +1,11 @@
-//! Git's output is read without trust: no bytes make a reader fail in any way but by an error.
+//! Tests of the parsers of git's output, which accept any bytes without a panic.
 
 use journeyman_protocol::{RelPath, UnixMillis};
 use proptest::prelude::*;
 
-use crate::status::{Change, Entry, Head, Status, StatusEntry};
+use crate::status::{EntryStatus, GitHead, Status, StatusChange, StatusEntry};
 use crate::tracked::Tracked;
-use crate::{commit, history, shield, status, tracked};
+use crate::{commit, history, overrides, status, tracked};
 
 fn path(name: &[u8]) -> RelPath {
     RelPath::parse(name).unwrap()
@@ -25,16 +25,16 @@ fn a_status_is_read() {
          ? sub/nested/\0? sub/\0! sub/ignored\0"
     );
     let entry = |name: &[u8], entry| StatusEntry { path: path(name), entry };
-    let tracked = |staged, unstaged, submodule| Entry::Tracked { staged, unstaged, submodule };
+    let tracked = |staged, unstaged, submodule| EntryStatus::Tracked { staged, unstaged, submodule };
     let expected = Status {
-        head: Head { commit: None, branch: Some("main".to_owned()) },
+        head: GitHead { commit: None, branch: Some("main".to_owned()) },
         entries: vec![
-            entry(b"a b\n", tracked(Change::None, Change::Modified, false)),
-            entry(b"both", Entry::Unmerged),
-            entry(b"ignored", Entry::Ignored),
-            entry(b"module", tracked(Change::Modified, Change::None, true)),
-            entry(b"nested", Entry::Untracked { repository: true }),
-            entry(b"new", tracked(Change::Renamed, Change::None, false)),
+            entry(b"a b\n", tracked(StatusChange::None, StatusChange::Modified, false)),
+            entry(b"both", EntryStatus::Unmerged),
+            entry(b"ignored", EntryStatus::Ignored),
+            entry(b"module", tracked(StatusChange::Modified, StatusChange::None, true)),
+            entry(b"nested", EntryStatus::Untracked { repository: true }),
+            entry(b"new", tracked(StatusChange::Renamed, StatusChange::None, false)),
         ],
     };
     assert_eq!(status::parse(text.as_bytes(), b"sub/"), Some(expected));
@@ -65,7 +65,7 @@ fn commits_are_read() {
          {two}\0-5\0\0\0"
     );
     let read = history::parse(text.as_bytes(), b"sub/").unwrap();
-    let logged = |id: String, time, author: &str, subject: &str, paths| history::Logged {
+    let logged = |id: String, time, author: &str, subject: &str, paths| history::CommitSummary {
         id,
         time: UnixMillis(time),
         author: author.to_owned(),
@@ -84,7 +84,7 @@ fn commits_are_read() {
 #[test]
 fn filters_are_found_by_name() {
     let names = b"core.bare\0filter.a.clean\0filter.a.smudge\0Filter.b=c.d.process\0filter.x\0filterx.y.z\0";
-    assert_eq!(shield::filters(names), [b"a".to_vec(), b"b=c.d".to_vec()]);
+    assert_eq!(overrides::filters(names), [b"a".to_vec(), b"b=c.d".to_vec()]);
 }
 
 proptest! {
@@ -102,8 +102,8 @@ proptest! {
         tracked::parse(&bytes);
         tracked::paths(&bytes);
         history::parse(&bytes, prefix.as_bytes());
-        commit::raw(&bytes);
-        shield::filters(&bytes);
+        commit::parse_raw_diff(&bytes);
+        overrides::filters(&bytes);
     }
 
     #[test]
@@ -123,7 +123,7 @@ proptest! {
             let paths = read.entries.into_iter().map(|entry| entry.path).collect::<Vec<_>>();
             prop_assert_eq!(paths, expected.clone());
         }
-        let read = commit::raw(&each(":1 100644 2 3 M\0")).unwrap();
+        let read = commit::parse_raw_diff(&each(":1 100644 2 3 M\0")).unwrap();
         let paths = read.into_keys().map(|name| RelPath::parse(name).unwrap()).collect::<Vec<_>>();
         prop_assert_eq!(paths, expected);
     }

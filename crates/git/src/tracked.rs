@@ -1,51 +1,51 @@
-//! The files that git knows.
+//! The files that git tracks.
 
 use journeyman_protocol::RelPath;
 
-use crate::read::{Ask, Reader};
+use crate::read::{GitReader, ReadCommand};
 use crate::{Git, GitError};
 
-/// A file of the index.
+/// A tracked file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracked {
-    /// Relative to the project.
+    /// The path, relative to the project.
     pub path: RelPath,
-    /// Git doesn't look at the work tree's file: it is outside of a sparse checkout (and should not be there), or
-    /// the user told git not to look.
+    /// True if git does not compare the work tree's file: the file is outside a sparse checkout, or
+    /// the user told git not to watch it.
     pub unwatched: bool,
 }
 
 impl Git {
-    /// The files of the index beneath the project, by path; submodules are among them.
+    /// Returns the tracked files of the project, sorted by path, including submodules.
     ///
     /// # Errors
     /// [`GitError`].
     pub async fn tracked(&self) -> Result<Vec<Tracked>, GitError> {
-        Reader::open(self).await?.tracked().await
+        GitReader::open(self).await?.tracked().await
     }
 }
 
-impl Reader<'_> {
+impl GitReader<'_> {
     pub(crate) async fn tracked(&self) -> Result<Vec<Tracked>, GitError> {
         let action = "ls-files";
         self.place.work_tree()?;
-        let bytes = self.run(Ask::new(action, [action, "-z", "-v"]).large()).await?.done(action)?;
+        let bytes = self.run(ReadCommand::new(action, [action, "-z", "-v"]).large()).await?.done(action)?;
         parse(&bytes).ok_or(GitError::Malformed { action, what: "an entry" })
     }
 
-    /// Those with attributes by which git changes contents on their way to the work tree, in ways that depend on
-    /// more than the content.
+    /// Returns the files with attributes by which git converts contents on check-out, in ways that
+    /// depend on more than the content.
     pub(crate) async fn converted(&self) -> Result<Vec<RelPath>, GitError> {
         let action = "ls-files";
         let none = ":(exclude,attr:!filter !ident !working-tree-encoding)";
-        let mut ask = Ask::new(action, [action, "-z", "--", ".", none]).large();
+        let mut ask = ReadCommand::new(action, [action, "-z", "--", ".", none]).large();
         ask.env.push(("GIT_LITERAL_PATHSPECS", "0".into()));
         let bytes = self.run(ask).await?.done(action)?;
         paths(&bytes).ok_or(GitError::Malformed { action, what: "a path" })
     }
 }
 
-/// Reads the output of `ls-files -z -v`; `None` where it isn't in the format.
+/// Parses the output of `ls-files -z -v`; `None` for another format.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Vec<Tracked>> {
     let mut files = Vec::new();
     for record in records(bytes) {
@@ -54,12 +54,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Vec<Tracked>> {
         files.push(Tracked { path, unwatched: *tag == b'S' || tag.is_ascii_lowercase() });
     }
     files.sort_by(|one, other| one.path.cmp(&other.path));
-    // A file with a merge to be settled is there once for each side.
+    // A file with an unresolved merge is listed once for each side.
     files.dedup_by(|one, other| one.path == other.path);
     Some(files)
 }
 
-/// Reads paths, each ended by NUL; `None` where one isn't a path.
+/// Parses paths, each ended by NUL; `None` for an invalid path.
 pub(crate) fn paths(bytes: &[u8]) -> Option<Vec<RelPath>> {
     records(bytes).map(|path| RelPath::parse(path).ok()).collect()
 }

@@ -1,66 +1,66 @@
-//! The files of a commit, for those who look at one without checking it out.
+//! The files of a commit, read without a check-out.
 
 use journeyman_protocol::RelPath;
 
 use crate::history::is_id;
-use crate::limits::CONTENTS_AT_ONCE;
-use crate::read::{Ask, Reader};
+use crate::limits::CONTENT_BYTES_PER_REQUEST;
+use crate::read::{GitReader, ReadCommand};
 use crate::tracked::records;
 use crate::{Git, GitError};
 
 /// A file of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeFile {
-    /// The path within the project.
+    /// The path, within the project.
     pub path: RelPath,
-    /// Its content's id. Equal contents have equal ids.
+    /// The hash of the content. Equal contents have equal hashes.
     pub blob: String,
-    /// The size in bytes; `None` where the repository lacks the content.
+    /// The size in bytes; `None` if the repository lacks the content.
     pub size: Option<u64>,
-    /// It is a symbolic link, and its content where it leads.
+    /// True for a symbolic link, whose content is its target.
     pub link: bool,
-    /// It may be run.
+    /// True for an executable file.
     pub executable: bool,
 }
 
 impl Git {
-    /// The files of a commit; `None` where `rev` names none. Other repositories within it are left out.
+    /// Returns the files of a commit; `None` if `rev` names none. Nested repositories are omitted.
     ///
     /// # Errors
-    /// [`GitError::Refused`] for what can't be a name; other [`GitError`]s.
+    /// [`GitError::InvalidRequest`] for text that can't name a commit; other [`GitError`]s.
     pub async fn tree(&self, rev: &str) -> Result<Option<Vec<TreeFile>>, GitError> {
         let action = "ls-tree";
-        let reader = Reader::open(self).await?;
+        let reader = GitReader::open(self).await?;
         let Some(commit) = reader.resolve(rev).await? else { return Ok(None) };
         let args = ["ls-tree", "-r", "-z", "-l", "--full-tree", &commit];
-        let bytes = reader.run(Ask::new(action, args).large()).await?.done(action)?;
+        let bytes = reader.run(ReadCommand::new(action, args).large()).await?.done(action)?;
         let files = parse(&bytes, &reader.place.prefix);
         files.ok_or(GitError::Malformed { action, what: "a file" }).map(Some)
     }
 
-    /// Contents by their ids, with the sizes that [`Git::tree`] told: `None` for one that the repository lacks, or that
-    /// is no content.
+    /// Returns contents by hash, with the sizes that [`Git::tree`] returned: `None` for a hash that
+    /// the repository lacks or that is not a content.
     ///
     /// # Errors
-    /// [`GitError::Refused`] for what is no id; other [`GitError`]s.
+    /// [`GitError::InvalidRequest`] for text that is not a hash; other [`GitError`]s.
     pub async fn contents(&self, blobs: &[(&str, u64)]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
         let action = "cat-file";
         if blobs.iter().any(|(id, _)| !is_id(id)) {
-            return Err(GitError::Refused("what is no id names no content".to_owned()));
+            return Err(GitError::InvalidRequest("what is no id names no content".to_owned()));
         }
-        let reader = Reader::open(self).await?;
+        let reader = GitReader::open(self).await?;
         let mut found = Vec::with_capacity(blobs.len());
         let mut rest = blobs;
         while !rest.is_empty() {
             let mut bytes = 0_u64;
             let fits = |(_, size): &&(&str, u64)| {
                 bytes = bytes.saturating_add(*size).saturating_add(80);
-                bytes <= CONTENTS_AT_ONCE
+                bytes <= CONTENT_BYTES_PER_REQUEST
             };
             let count = rest.iter().take_while(fits).count().max(1);
             let Some((now, later)) = rest.split_at_checked(count) else { break };
             rest = later;
-            let mut ask = Ask::new(action, ["cat-file", "--batch"]).large();
+            let mut ask = ReadCommand::new(action, ["cat-file", "--batch"]).large();
             ask.stdin = Some(now.iter().flat_map(|(id, _)| [id, "\n"]).collect::<String>().into_bytes());
             let bytes = reader.run(ask).await?.done(action)?;
             let mut bytes = bytes.as_slice();
@@ -72,7 +72,7 @@ impl Git {
     }
 }
 
-/// Takes one answer off; the inner `None` for what isn't there.
+/// Takes one entry off the output; the inner `None` stands for a missing object.
 #[allow(clippy::option_option)]
 fn content(rest: &mut &[u8]) -> Option<Option<Vec<u8>>> {
     let end = rest.iter().position(|byte| *byte == b'\n')?;

@@ -1,5 +1,5 @@
-//! The user's git, run as the user would, outside of the sandbox: with their environment, signing and identity, and
-//! without what a repository's settings start besides.
+//! CommandTrigger the user's git outside the sandbox, with the user's environment, signing and
+//! identity, and without other programs that a repository's settings name.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -12,14 +12,14 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::{END_WAIT, LINGER, MAX_OUTPUT, MAX_WORDS};
-use crate::place::Place;
+use crate::limits::{MAX_ERROR_OUTPUT_BYTES, MAX_OUTPUT_BYTES, PIPE_DRAIN_TIMEOUT, TERMINATION_TIMEOUT};
+use crate::paths::RepositoryPaths;
 use crate::read::program;
-use crate::{Confinement, Git, GitError};
+use crate::{Git, GitError, HookConfinement};
 
-/// Variables that would lead git to another repository, index or object store than the project's,
-/// as a hook that started this program has them set.
-const ELSEWHERE: [&str; 16] = [
+/// Variables that would lead git to another repository, index or object store, such as a hook that
+/// started this program has set.
+const REDIRECTING_VARIABLES: [&str; 16] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_CONFIG",
     "GIT_OBJECT_DIRECTORY",
@@ -38,11 +38,11 @@ const ELSEWHERE: [&str; 16] = [
     "GIT_REFLOG_ACTION",
 ];
 
-/// Variables that change how paths on git's command line are read.
-const PATHSPECS: [&str; 4] =
+/// Variables that change how git reads paths on its command line.
+const PATHSPEC_VARIABLES: [&str; 4] =
     ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"];
 
-/// Set over whatever the settings say: nothing else runs than what was asked for.
+/// Settings that override all others, so that no unrequested program runs.
 const SETTINGS: [&str; 5] = [
     "core.fsmonitor=false",
     "gc.auto=0",
@@ -50,60 +50,61 @@ const SETTINGS: [&str; 5] = [
     "submodule.recurse=false",
     "protocol.ext.allow=never",
 ];
-/// Hooks run in the sandbox.
+/// Disables hooks, which run in the sandbox instead.
 const NO_HOOKS: &str = "core.hooksPath=/dev/null";
 
-/// One read of a pipe.
-const PIECE: usize = 16 * 1024;
+/// Bytes of one read from a pipe.
+const READ_CHUNK_BYTES: usize = 16 * 1024;
 
-/// The user's git with all that is theirs: for what the user asked for, and nothing else.
+/// The user's git with the user's environment, for operations that the user asked for.
 #[derive(Debug, Clone)]
 pub struct UserGit {
     pub(crate) git: Git,
     pub(crate) env: BTreeMap<OsString, OsString>,
-    pub(crate) confinement: Confinement,
+    pub(crate) confinement: HookConfinement,
 }
 
 impl Git {
-    /// The same git with the user's environment, for commits and branches. The git that their `PATH` finds is used.
+    /// Returns the same git with the user's environment, for commits and branches. Uses the git
+    /// that the user's `PATH` finds.
     #[must_use]
     pub fn for_user(&self, env: impl IntoIterator<Item = (OsString, OsString)>) -> UserGit {
         let mut env: BTreeMap<OsString, OsString> = env.into_iter().collect();
-        for name in ELSEWHERE.iter().chain(&PATHSPECS) {
+        for name in REDIRECTING_VARIABLES.iter().chain(&PATHSPEC_VARIABLES) {
             env.remove(OsStr::new(name));
         }
         let path = env.get(OsStr::new("PATH")).unwrap_or(&self.path);
-        let git = self.clone().with_path(without(path, &self.root));
-        UserGit { git, env, confinement: Confinement::default() }
+        let git = self.clone().with_path(path_outside(path, &self.root));
+        UserGit { git, env, confinement: HookConfinement::default() }
     }
 }
 
 impl UserGit {
-    /// The same with these rules for hooks and other programs.
+    /// Sets the rules for hooks and other programs.
     #[must_use]
-    pub fn confined(self, confinement: Confinement) -> Self {
+    pub fn confined(self, confinement: HookConfinement) -> Self {
         Self { confinement, ..self }
     }
 
-    /// The rules for hooks and other programs.
+    /// Returns the rules for hooks and other programs.
     #[must_use]
-    pub fn confinement(&self) -> &Confinement {
+    pub fn confinement(&self) -> &HookConfinement {
         &self.confinement
     }
 }
 
-/// One command of the user's git.
+/// A command of the user's git.
 #[derive(Debug, Default)]
-pub(crate) struct Call<'a> {
+pub(crate) struct UserCommand<'a> {
     pub(crate) args: Vec<OsString>,
     pub(crate) stdin: Vec<u8>,
-    /// Another index than the repository's.
+    /// An index other than the repository's.
     pub(crate) index: Option<&'a Path>,
-    /// Hooks are git's own to run.
+    /// True if git runs hooks itself.
     pub(crate) hooks: bool,
 }
 
-impl<'a> Call<'a> {
+impl<'a> UserCommand<'a> {
     pub(crate) fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
         Self {
             args: args.into_iter().map(|argument| argument.as_ref().to_owned()).collect(),
@@ -129,16 +130,16 @@ impl<'a> Call<'a> {
 
 /// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Said {
-    /// The exit code; `None` where a signal ended it.
+pub(crate) struct CommandOutcome {
+    /// The exit code; `None` if a signal ended the program.
     pub(crate) code: Option<i32>,
     pub(crate) bytes: Vec<u8>,
-    /// The messages for a person, made safe to show.
+    /// The error output, without control characters.
     pub(crate) words: String,
     pub(crate) cancelled: bool,
 }
 
-impl Said {
+impl CommandOutcome {
     pub(crate) fn is_done(&self) -> bool {
         self.code == Some(0)
     }
@@ -160,11 +161,11 @@ impl Said {
     }
 }
 
-/// The user's git in one directory.
+/// CommandTrigger the user's git in one directory.
 #[derive(Debug)]
-pub(crate) struct Own<'a> {
+pub(crate) struct UserGitRunner<'a> {
     env: &'a BTreeMap<OsString, OsString>,
-    /// The directories that programs are searched in: none in the work tree.
+    /// The search path for programs, without the work tree.
     path: OsString,
     program: PathBuf,
     directory: PathBuf,
@@ -172,24 +173,28 @@ pub(crate) struct Own<'a> {
 }
 
 impl UserGit {
-    /// At the top of the project's work tree.
-    pub(crate) fn at(&self, place: &Place, cancel: &CancellationToken) -> Result<Own<'_>, GitError> {
+    /// Creates a runner at the top of the project's work tree.
+    pub(crate) fn at(
+        &self,
+        place: &RepositoryPaths,
+        cancel: &CancellationToken,
+    ) -> Result<UserGitRunner<'_>, GitError> {
         let program = program(&self.git.path, &place.root).ok_or(GitError::Missing)?;
         let directory = place.work_tree()?.to_owned();
-        let path = without(&self.git.path, &directory);
-        Ok(Own { env: &self.env, path, program, directory, cancel: cancel.clone() })
+        let path = path_outside(&self.git.path, &directory);
+        Ok(UserGitRunner { env: &self.env, path, program, directory, cancel: cancel.clone() })
     }
 }
 
-impl Own<'_> {
-    /// The same, without an end from outside.
-    pub(crate) fn calm(&self) -> Self {
+impl UserGitRunner<'_> {
+    /// Returns a runner that ignores cancellation.
+    pub(crate) fn without_cancellation(&self) -> Self {
         let (program, directory) = (self.program.clone(), self.directory.clone());
         Self { env: self.env, path: self.path.clone(), program, directory, cancel: CancellationToken::new() }
     }
 
-    /// Runs it to its end, or ends it, and all that it started, when the caller says so.
-    pub(crate) async fn run(&self, call: Call<'_>) -> Result<Said, GitError> {
+    /// CommandTrigger a command to its end. Cancellation ends the command and all its processes.
+    pub(crate) async fn run(&self, call: UserCommand<'_>) -> Result<CommandOutcome, GitError> {
         let mut command = Command::new(&self.program);
         let hooks = if call.hooks { None } else { Some(NO_HOOKS) };
         command.args(SETTINGS.into_iter().chain(hooks).flat_map(|setting| ["-c", setting]));
@@ -203,20 +208,21 @@ impl Own<'_> {
             command.env("GIT_INDEX_FILE", index);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own, so that hooks end with it. Those that would ask at the terminal can't: this program has it.
+        // A process group of its own, so that hooks end with it, and so that they can't prompt on
+        // this terminal.
         command.process_group(0).kill_on_drop(true);
         let mut child = command.spawn().map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => GitError::Missing,
             _ => GitError::Io { what: "starting", path: self.program.clone(), source },
         })?;
-        let group = Group(child.id());
-        let out = Mutex::new(Kept::whole());
-        let err = Mutex::new(Kept::ends());
+        let group = ProcessGroup(child.id());
+        let out = Mutex::new(BoundedOutput::whole());
+        let err = Mutex::new(BoundedOutput::ends());
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let talk = async {
             let give = async {
                 if let Some(mut pipe) = pipes.0 {
-                    // One that doesn't read its input breaks the pipe when it ends.
+                    // A program that does not read its input breaks the pipe when it ends.
                     pipe.write_all(&call.stdin).await.ok();
                 }
             };
@@ -225,21 +231,22 @@ impl Own<'_> {
         tokio::pin!(talk);
         let (status, cancelled, all) = self.wait(&mut child, &group, talk.as_mut()).await?;
         if !all {
-            tokio::time::timeout(LINGER, talk).await.ok();
+            tokio::time::timeout(PIPE_DRAIN_TIMEOUT, talk).await.ok();
         }
-        let taken = |kept: &Mutex<Kept>| kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = |kept: &Mutex<BoundedOutput>| kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (bytes, words) = (taken(&out), clean(&taken(&err)));
-        if bytes.len() > MAX_OUTPUT {
-            return Err(GitError::TooMuch { action: "output", limit: MAX_OUTPUT });
+        if bytes.len() > MAX_OUTPUT_BYTES {
+            return Err(GitError::OutputTooLarge { action: "output", limit: MAX_OUTPUT_BYTES });
         }
-        Ok(Said { code: status.code(), bytes, words, cancelled })
+        Ok(CommandOutcome { code: status.code(), bytes, words, cancelled })
     }
 
-    /// Waits for the program's end; says besides whether it was told to end, and whether its pipes did.
+    /// Waits for the program's end; also returns whether it was ended by us, and whether its pipes
+    /// were closed.
     async fn wait(
         &self,
         child: &mut Child,
-        group: &Group,
+        group: &ProcessGroup,
         mut talk: std::pin::Pin<&mut impl Future<Output = ()>>,
     ) -> Result<(std::process::ExitStatus, bool, bool), GitError> {
         let (mut all, mut told) = (false, None);
@@ -257,13 +264,13 @@ impl Own<'_> {
                 }
                 () = talk.as_mut(), if !all => all = true,
                 () = self.cancel.cancelled(), if told.is_none() => {
-                    // In order: git removes its locks.
+                    // After this signal git removes its locks.
                     group.end(rustix::process::Signal::TERM);
-                    told = Some(tokio::time::Instant::now() + END_WAIT);
+                    told = Some(tokio::time::Instant::now() + TERMINATION_TIMEOUT);
                 }
                 () = deadline => {
                     group.end(rustix::process::Signal::KILL);
-                    told = Some(tokio::time::Instant::now() + END_WAIT);
+                    told = Some(tokio::time::Instant::now() + TERMINATION_TIMEOUT);
                 }
             }
         }
@@ -273,18 +280,19 @@ impl Own<'_> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// Its output, where it must succeed.
+    /// Returns the output of a command that must succeed.
     pub(crate) async fn ask<A: AsRef<OsStr>>(
         &self,
         action: &'static str,
         args: impl IntoIterator<Item = A>,
     ) -> Result<Vec<u8>, GitError> {
-        self.run(Call::new(args)).await?.done(action)
+        self.run(UserCommand::new(args)).await?.done(action)
     }
 }
 
-/// The directories of a `PATH` that aren't beneath another one, by whatever name: what lies there may be anybody's.
-fn without(path: &OsStr, root: &Path) -> OsString {
+/// Returns the directories of a `PATH` outside `root` under any name: programs in the project are
+/// not trusted.
+fn path_outside(path: &OsStr, root: &Path) -> OsString {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let outside = |directory: &PathBuf| {
         let found = directory.canonicalize().unwrap_or_else(|_| directory.clone());
@@ -294,22 +302,22 @@ fn without(path: &OsStr, root: &Path) -> OsString {
         .unwrap_or_else(|_| crate::DEFAULT_PATH.into())
 }
 
-/// The process group of a running command; nothing of it outlives the wait, however that ends.
-struct Group(Option<u32>);
+/// The process group of a running command, which is ended in every case.
+struct ProcessGroup(Option<u32>);
 
-impl Group {
+impl ProcessGroup {
     fn end(&self, signal: rustix::process::Signal) {
         let group = self.0.and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
         if let Some(group) = group {
-            // Fails only where the group is gone already, which is what is wanted.
+            // Fails only if the group has ended already.
             rustix::process::kill_process_group(group, signal).ok();
         }
     }
 }
 
-async fn drain(pipe: Option<impl AsyncRead + Unpin>, kept: &Mutex<Kept>) {
+async fn drain(pipe: Option<impl AsyncRead + Unpin>, kept: &Mutex<BoundedOutput>) {
     let Some(mut pipe) = pipe else { return };
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; READ_CHUNK_BYTES];
     while let Ok(count) = pipe.read(&mut piece).await {
         if count == 0 {
             return;
@@ -319,8 +327,8 @@ async fn drain(pipe: Option<impl AsyncRead + Unpin>, kept: &Mutex<Kept>) {
     }
 }
 
-/// Output in bounded memory: all of it, or its beginning and its end.
-struct Kept {
+/// Output in bounded memory: everything, or its beginning and its end.
+struct BoundedOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     most: usize,
@@ -328,16 +336,22 @@ struct Kept {
     dropped: bool,
 }
 
-impl Kept {
-    /// One byte above the bound tells that there was more.
+impl BoundedOutput {
+    /// One byte above the limit shows that there was more.
     fn whole() -> Self {
-        Self { head: Vec::new(), tail: VecDeque::new(), most: MAX_OUTPUT + 1, end: 0, dropped: false }
+        Self { head: Vec::new(), tail: VecDeque::new(), most: MAX_OUTPUT_BYTES + 1, end: 0, dropped: false }
     }
 
-    /// Of what a hook says, the end says why it failed.
+    /// The end of a hook's output says why it failed.
     fn ends() -> Self {
-        let most = MAX_WORDS / 4;
-        Self { head: Vec::new(), tail: VecDeque::new(), most, end: MAX_WORDS - most, dropped: false }
+        let most = MAX_ERROR_OUTPUT_BYTES / 4;
+        Self {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            most,
+            end: MAX_ERROR_OUTPUT_BYTES - most,
+            dropped: false,
+        }
     }
 
     fn push(&mut self, bytes: &[u8]) {

@@ -209,7 +209,7 @@ impl SessionTemplate {
             if let Some(name) = &commit.branch {
                 let checked = project.committer.git.check_branch(name, &CancellationToken::new()).await;
                 checked.map_err(|error| match error {
-                    GitError::Unfit(reason) => HostError::usage(reason),
+                    GitError::CommitRefused(reason) => HostError::usage(reason),
                     other => AgentError::from(other).into(),
                 })?;
             }
@@ -291,7 +291,7 @@ pub(crate) fn confirm_outside_hooks(
 ) -> Result<CommitWish, HostError> {
     let mut wish = wish.clone();
     if let Err(error) = checked
-        && let GitError::Unfit(refusal) = &error
+        && let GitError::CommitRefused(refusal) = &error
         && refusal.needs_person()
         && prompts.confirm_commit(refusal, diff).context("asking")?
     {

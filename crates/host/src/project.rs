@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use journeyman_agent::isolation::{Committer, Isolation, LandContext, Proof};
 use journeyman_agent::{Checks, Clock, Programs};
-use journeyman_git::{Confinement, Git};
+use journeyman_git::{HookConfinement, Git};
 use journeyman_policy::secrets::Redactor;
 use journeyman_policy::{is_guarded, is_secret_name, runs_code};
 use journeyman_protocol::SandboxNeeds;
@@ -100,13 +100,13 @@ impl ProjectContext {
         let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
         let toolchains = Arc::new(toolchains(&host, root));
         let needs = sandboxes::required_needs(config)?;
-        let commit_hooks = Confinement {
+        let commit_hooks = HookConfinement {
             toolchains: Arc::clone(&toolchains),
             env: public_variables(environment, config),
             needs,
             is_guarded,
             runs_code: |path| runs_code(path).is_some(),
-            ..Confinement::default()
+            ..HookConfinement::default()
         };
         let committer = Committer {
             git: git.for_user(environment.vars.clone()).confined(commit_hooks),

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use journeyman_git::Refusal;
+use journeyman_git::CommitRefusal;
 
 /// Asks the person at a surface. A surface without a person has no `Prompts`: then everything that would be asked is
 /// refused. Questions about tool calls are events of the session instead, see [`Surface`](crate::Surface).
@@ -19,5 +19,5 @@ pub trait Prompts {
     ///
     /// # Errors
     /// The person can't be reached.
-    fn confirm_commit(&self, refusal: &Refusal, diff: &str) -> io::Result<bool>;
+    fn confirm_commit(&self, refusal: &CommitRefusal, diff: &str) -> io::Result<bool>;
 }

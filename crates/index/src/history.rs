@@ -23,7 +23,7 @@ mod score;
 
 use std::collections::{BTreeMap, HashMap};
 
-use journeyman_git::{Git, GitError, Told};
+use journeyman_git::{Git, GitError, CommitDetails};
 use journeyman_policy::secrets::Redactor;
 use journeyman_syntax::language::Language;
 
@@ -97,19 +97,19 @@ impl History {
             return Ok(Some(Self::new(known.revision.clone(), known.told())));
         }
         let ids = git.ancestors(&revision, MAX_COMMITS).await?;
-        let mut known: HashMap<String, Told> =
+        let mut known: HashMap<String, CommitDetails> =
             known.iter().flat_map(Self::told).map(|told| (told.id.clone(), told)).collect();
         let unknown: Vec<String> = ids.iter().filter(|id| !known.contains_key(*id)).cloned().collect();
         known.extend(git.commits(&unknown).await?.into_iter().map(|told| {
             let message = redactor.redact(&told.message).into_owned();
-            (told.id.clone(), Told { message, ..told })
+            (told.id.clone(), CommitDetails { message, ..told })
         }));
         Ok(Some(Self::new(revision, ids.iter().filter_map(|id| known.remove(id)))))
     }
 
     /// Creates a history from commits, newest first.
     #[must_use]
-    pub fn new(revision: String, told: impl IntoIterator<Item = Told>) -> Self {
+    pub fn new(revision: String, told: impl IntoIterator<Item = CommitDetails>) -> Self {
         let mut numbers: HashMap<Box<[u8]>, u32> = HashMap::new();
         let mut paths: Vec<Box<[u8]>> = Vec::new();
         let mut commits = Vec::new();
@@ -148,8 +148,8 @@ impl History {
         Self { revision, commits, paths, source, words }
     }
 
-    fn told(&self) -> Vec<Told> {
-        let told = |commit: &Commit| Told {
+    fn told(&self) -> Vec<CommitDetails> {
+        let told = |commit: &Commit| CommitDetails {
             id: commit.id.clone(),
             time: journeyman_protocol::UnixMillis(commit.time),
             author: commit.author.clone(),
@@ -256,8 +256,8 @@ mod tests {
     use super::*;
     use crate::query::Query;
 
-    fn told(id: u8, message: &str, paths: &[&str]) -> Told {
-        Told {
+    fn told(id: u8, message: &str, paths: &[&str]) -> CommitDetails {
+        CommitDetails {
             id: format!("{id:040x}"),
             time: UnixMillis(u64::from(id)),
             author: format!("author {}", id % 2),

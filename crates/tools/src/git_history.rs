@@ -5,7 +5,7 @@ use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_git::{Blamed, Git, GitError};
+use journeyman_git::{BlameHunk, Git, GitError};
 use journeyman_index::history::{Commit, History};
 use journeyman_index::query::Query;
 use journeyman_index::tokens::Tokenizer;
@@ -203,7 +203,7 @@ impl GitBlame {
     }
 }
 
-fn lines_of(context: &ToolContext, blamed: &[Blamed], text: &str, same: bool, cut: bool) -> String {
+fn lines_of(context: &ToolContext, blamed: &[BlameHunk], text: &str, same: bool, cut: bool) -> String {
     let note = "[note: the file was changed since; these are the lines of the last commit]\n";
     let mut answer = Answer::new(context, if same { "" } else { note });
     let text = context.index.redactor().redact(text);

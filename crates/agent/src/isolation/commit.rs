@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_git::{Branching, Commit, CommitDone, Confinement, Git, GitError, HookRun, Refusal, UserGit};
+use journeyman_git::{PendingBranch, CommitRequest, CreatedCommit, HookConfinement, Git, GitError, HookRun, CommitRefusal, UserGit};
 use journeyman_policy::GUARDS;
 use journeyman_protocol::{
     CheckOutcome, CommitReport, Envelope, Event, Evidence, FileChange, RelPath, RunOutcome, RunReport,
@@ -160,7 +160,7 @@ impl Committer {
             Ok::<_, WorkspaceError>((before, guard))
         });
         let (before, guard) = begun.await??;
-        let commit = Commit { paths, message, mixed };
+        let commit = CommitRequest { paths, message, mixed };
         let made = self.with_hooks(hooks, guard.protected()).commit(&commit, stop).await;
         let (watched, session) = (Arc::clone(tree), session.clone());
         let ended = blocking("looking at the tree", move || {
@@ -180,7 +180,7 @@ impl Committer {
     /// The user's git with hooks that run like this and leave these paths as they are.
     fn with_hooks(&self, run: HookRun, protected: &[RelPath]) -> UserGit {
         let confinement = self.git.confinement().clone();
-        self.git.clone().confined(Confinement { run, protected: protected.to_vec(), ..confinement })
+        self.git.clone().confined(HookConfinement { run, protected: protected.to_vec(), ..confinement })
     }
 
     /// Tells ahead what would keep a commit of these files from being made before a person has looked.
@@ -235,7 +235,7 @@ impl Committer {
 
     async fn fill(
         &self,
-        branching: &Branching,
+        branching: &PendingBranch,
         place: &Path,
         changes: &CopyChanges,
         message: String,
@@ -259,13 +259,13 @@ impl Committer {
             let conflicts = landing.conflicts.into_iter().map(|(path, _)| path).chain(landing.merged);
             let conflicts: Vec<RelPath> = conflicts.collect();
             return Ok(match conflicts.is_empty() {
-                true => Branched::Refused(GitError::Unfit(Refusal::Nothing)),
+                true => Branched::Refused(GitError::CommitRefused(CommitRefusal::NothingToCommit)),
                 false => Branched::Conflicts(conflicts),
             });
         }
         let changes = landing.applied.changes;
         let paths = changes.iter().map(|change| change.path.clone()).collect();
-        let commit = Commit { paths, message, mixed: Vec::new() };
+        let commit = CommitRequest { paths, message, mixed: Vec::new() };
         Ok(match branching.commit(&commit, stop).await {
             Ok(done) => Branched::Done { commit: report_of(done, &commit.message), changes },
             Err(error) => Branched::Refused(error),
@@ -273,7 +273,7 @@ impl Committer {
     }
 }
 
-fn report_of(done: CommitDone, message: &str) -> CommitReport {
+fn report_of(done: CreatedCommit, message: &str) -> CommitReport {
     let subject = message.lines().next().unwrap_or_default().to_owned();
     CommitReport { id: done.id, branch: done.branch, subject }
 }

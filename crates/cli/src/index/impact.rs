@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use journeyman_git::{Change, Entry, Git};
+use journeyman_git::{StatusChange, EntryStatus, Git};
 use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
 use journeyman_index::graph::{Changed, DeletedFile, ChangedPart, Reach, Reached};
@@ -243,14 +243,14 @@ fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, 
     let (mut differing, mut read) = (Differing::default(), 0);
     for entry in status.entries {
         let gone = match entry.entry {
-            Entry::Tracked { staged, unstaged, .. } => {
-                unstaged == Change::Deleted || staged == Change::Deleted && unstaged == Change::None
+            EntryStatus::Tracked { staged, unstaged, .. } => {
+                unstaged == StatusChange::Deleted || staged == StatusChange::Deleted && unstaged == StatusChange::None
             }
-            Entry::Unmerged | Entry::Untracked { .. } => false,
-            Entry::Ignored => continue,
+            EntryStatus::Unmerged | EntryStatus::Untracked { .. } => false,
+            EntryStatus::Ignored => continue,
         };
         let path = entry.path.to_string();
-        let untracked = matches!(entry.entry, Entry::Untracked { .. });
+        let untracked = matches!(entry.entry, EntryStatus::Untracked { .. });
         // Without its text a file that is gone is told by what imports it, and one that is there is changed as a whole.
         let text = if read < MAX_READ && !untracked {
             read += 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use journeyman_git::{Branching, Commit, Git, GitError, Refusal};
+use journeyman_git::{CommitRefusal, CommitRequest, Git, GitError, PendingBranch};
 use journeyman_protocol::RelPath;
 use tokio_util::sync::CancellationToken;
 
@@ -18,14 +18,14 @@ in_each_tier! {
     what_a_crash_leaves_is_swept,
 }
 
-fn begin(world: &World, repo: &Repo, root: &std::path::Path, name: &str) -> Result<Branching, GitError> {
+fn begin(world: &World, repo: &Repo, root: &std::path::Path, name: &str) -> Result<PendingBranch, GitError> {
     let user = world.user(repo, root);
     let dir = repo.empty_beside("state").join("branch");
     Git::blocking(user.begin_branch(name, &dir, &CancellationToken::new()))
 }
 
-fn commit(branching: &Branching, names: &[&str]) -> Result<journeyman_git::CommitDone, GitError> {
-    let commit = Commit { paths: paths(names), message: "why".to_owned(), mixed: Vec::new() };
+fn commit(branching: &PendingBranch, names: &[&str]) -> Result<journeyman_git::CreatedCommit, GitError> {
+    let commit = CommitRequest { paths: paths(names), message: "why".to_owned(), mixed: Vec::new() };
     Git::blocking(branching.commit(&commit, &CancellationToken::new()))
 }
 
@@ -97,18 +97,18 @@ fn nothing_committed_nothing_left(world: &World) {
 fn names(world: &World) {
     let repo = Repo::empty();
     let refuse = |name: &str| match begin(world, &repo, &repo.root, name) {
-        Err(GitError::Unfit(refusal)) => refusal,
+        Err(GitError::CommitRefused(refusal)) => refusal,
         other => panic!("{name}: {other:?}"),
     };
-    assert_eq!(refuse("jm"), Refusal::NoCommit);
+    assert_eq!(refuse("jm"), CommitRefusal::NoCommit);
     repo.write("a", "text\n");
     repo.commit_all();
     repo.git(&["checkout", "-q", "-b", "there"]);
     for name in ["--force", "-n", "-", "@{-1}", "a..b", "a b", "", "a\0b", "a/", "x.lock", "HEAD~1", "a\nb"] {
-        assert!(matches!(refuse(name), Refusal::BranchName(_)), "{name:?}");
+        assert!(matches!(refuse(name), CommitRefusal::BranchName(_)), "{name:?}");
     }
     for name in ["main", "there"] {
-        assert_eq!(refuse(name), Refusal::BranchExists(name.to_owned()));
+        assert_eq!(refuse(name), CommitRefusal::BranchExists(name.to_owned()));
     }
     // A directory of references stands where the branch would be.
     let result = begin(world, &repo, &repo.root, "main/sub");
@@ -117,7 +117,7 @@ fn names(world: &World) {
     let user = world.user(&repo, &repo.root);
     for dir in [repo.root.join("inside"), repo.empty_beside("there")] {
         let result = Git::blocking(user.begin_branch("jm", &dir, &CancellationToken::new()));
-        assert!(matches!(result, Err(GitError::Refused(_))), "{result:?}");
+        assert!(matches!(result, Err(GitError::InvalidRequest(_))), "{result:?}");
     }
     assert_eq!(repo.git(&["branch", "--format=%(refname:short)"]), "main\nthere\n");
     for name in ["jm/täst", "jm.x-1"] {

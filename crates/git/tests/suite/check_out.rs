@@ -285,11 +285,11 @@ fn refused(world: &World) {
     let inside = repo.root.join("inside");
     fs::create_dir(&inside).unwrap();
     let refused = world.git(&repo.root).check_out(&inside);
-    assert!(matches!(refused, Err(GitError::Refused(_))), "{refused:?}");
+    assert!(matches!(refused, Err(GitError::InvalidRequest(_))), "{refused:?}");
     let full = repo.empty_beside("full");
     fs::write(full.join("x"), "").unwrap();
     let refused = world.git(&repo.root).check_out(&full);
-    assert!(matches!(refused, Err(GitError::Refused(_))), "{refused:?}");
+    assert!(matches!(refused, Err(GitError::InvalidRequest(_))), "{refused:?}");
     let refused = world.git(&full).check_out(&repo.empty_beside("copy"));
     assert!(matches!(refused, Err(GitError::NoRepository { .. })), "{refused:?}");
     let missing = world.git(&repo.root).with_path("/nonexistent").check_out(&repo.beside("copy"));

@@ -6,7 +6,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use journeyman_git::{Commit, CommitDone, Confinement, Git, GitError, HookRun, Refusal, UserGit};
+use journeyman_git::{
+    CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, HookConfinement, HookRun, UserGit,
+};
 use journeyman_protocol::RelPath;
 use tokio_util::sync::CancellationToken;
 
@@ -39,18 +41,18 @@ fn user(world: &World, repo: &Repo, root: &Path) -> UserGit {
     world.user(repo, root)
 }
 
-fn request(names: &[&str], message: &str) -> Commit {
-    Commit { paths: paths(names), message: message.to_owned(), mixed: Vec::new() }
+fn request(names: &[&str], message: &str) -> CommitRequest {
+    CommitRequest { paths: paths(names), message: message.to_owned(), mixed: Vec::new() }
 }
 
-fn commit(world: &World, repo: &Repo, names: &[&str], message: &str) -> Result<CommitDone, GitError> {
+fn commit(world: &World, repo: &Repo, names: &[&str], message: &str) -> Result<CreatedCommit, GitError> {
     let user = user(world, repo, &repo.root);
     Git::blocking(user.commit(&request(names, message), &CancellationToken::new()))
 }
 
-fn refusal(result: Result<CommitDone, GitError>) -> Refusal {
+fn refusal(result: Result<CreatedCommit, GitError>) -> CommitRefusal {
     match result {
-        Err(GitError::Unfit(refusal)) => refusal,
+        Err(GitError::CommitRefused(refusal)) => refusal,
         other => panic!("{other:?}"),
     }
 }
@@ -142,7 +144,7 @@ fn any_name_and_any_kind(world: &World) {
     symlink("x", repo.root.join("was-dir")).unwrap();
     let mut asked: Vec<RelPath> = names.iter().map(|name| RelPath::parse(name).unwrap()).collect();
     asked.extend(paths(&["was-file", "was-file/a", "was-dir", "was-dir/a", "was-dir/b"]));
-    let request = Commit { paths: asked.clone(), message: "--amend".to_owned(), mixed: Vec::new() };
+    let request = CommitRequest { paths: asked.clone(), message: "--amend".to_owned(), mixed: Vec::new() };
     let user = user(world, &repo, &repo.root);
     let done = Git::blocking(user.commit(&request, &CancellationToken::new())).unwrap();
     asked.sort();
@@ -210,26 +212,26 @@ fn refused(world: &World) {
     repo.write("b", "ours\n");
     let before = everything(&repo.root);
     let ask = |names: &[&str]| refusal(commit(world, &repo, names, "why"));
-    assert_eq!(ask(&[]), Refusal::Nothing);
-    assert_eq!(ask(&["kept.txt"]), Refusal::Nothing);
-    assert_eq!(ask(&["not/there"]), Refusal::Nothing);
-    assert_eq!(ask(&["a", "x.log"]), Refusal::Ignored(paths(&["x.log"])));
-    assert_eq!(ask(&["a", "sub/lib"]), Refusal::Elsewhere(paths(&["sub/lib"])));
+    assert_eq!(ask(&[]), CommitRefusal::NothingToCommit);
+    assert_eq!(ask(&["kept.txt"]), CommitRefusal::NothingToCommit);
+    assert_eq!(ask(&["not/there"]), CommitRefusal::NothingToCommit);
+    assert_eq!(ask(&["a", "x.log"]), CommitRefusal::Ignored(paths(&["x.log"])));
+    assert_eq!(ask(&["a", "sub/lib"]), CommitRefusal::NestedRepository(paths(&["sub/lib"])));
     assert_eq!(
         ask(&["nested/a", "nested", ".git/config"]),
-        Refusal::Elsewhere(paths(&["nested/a", ".git/config"]))
+        CommitRefusal::NestedRepository(paths(&["nested/a", ".git/config"]))
     );
-    assert_eq!(ask(&["nested", "a"]), Refusal::Elsewhere(paths(&["nested"])));
-    assert_eq!(ask(&["a", "b"]), Refusal::Staged(paths(&["b"])));
-    assert_eq!(refusal(commit(world, &repo, &["a"], " \n\u{1b}[0m")), Refusal::Message(0));
+    assert_eq!(ask(&["nested", "a"]), CommitRefusal::NestedRepository(paths(&["nested"])));
+    assert_eq!(ask(&["a", "b"]), CommitRefusal::Staged(paths(&["b"])));
+    assert_eq!(refusal(commit(world, &repo, &["a"], " \n\u{1b}[0m")), CommitRefusal::MessageLength(0));
     let long = "x".repeat(100_000);
-    assert_eq!(refusal(commit(world, &repo, &["a"], &long)), Refusal::Message(100_000));
-    let mixed = Commit { mixed: paths(&["a", "other"]), ..request(&["a"], "why") };
+    assert_eq!(refusal(commit(world, &repo, &["a"], &long)), CommitRefusal::MessageLength(100_000));
+    let mixed = CommitRequest { mixed: paths(&["a", "other"]), ..request(&["a"], "why") };
     let user = user(world, &repo, &repo.root);
     let result = Git::blocking(user.commit(&mixed, &CancellationToken::new()));
-    assert_eq!(refusal(result), Refusal::Mixed(paths(&["a"])));
+    assert_eq!(refusal(result), CommitRefusal::UserChanges(paths(&["a"])));
     repo.write(".git/index.lock", "");
-    assert_eq!(ask(&["a"]), Refusal::Locked(repo.root.join(".git/index.lock")));
+    assert_eq!(ask(&["a"]), CommitRefusal::Locked(repo.root.join(".git/index.lock")));
     fs::remove_file(repo.root.join(".git/index.lock")).unwrap();
     let mut after = everything(&repo.root);
     // Objects that were written for nothing are git's to collect.
@@ -245,7 +247,7 @@ fn refused(world: &World) {
     repo.git(&["commit", "-qam", "mine"]);
     repo.try_git(&repo.root, &["merge", "side"]);
     repo.write("b", "ours\n");
-    assert_eq!(ask(&["b"]), Refusal::InProgress(journeyman_git::Operation::Merge));
+    assert_eq!(ask(&["b"]), CommitRefusal::InProgress(journeyman_git::Operation::Merge));
     assert_no_litter(&repo);
 }
 
@@ -261,7 +263,7 @@ fn nobody_to_commit_as(world: &World) {
     let user = world.git(&repo.root).for_user(env);
     let result = Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
     let refusal = refusal(result);
-    assert!(matches!(refusal, Refusal::NoIdentity(_)), "{refusal:?}");
+    assert!(matches!(refusal, CommitRefusal::NoIdentity(_)), "{refusal:?}");
     assert!(refusal.to_string().contains("git config --global user.name"), "{refusal}");
     assert_eq!(fs::read(repo.root.join(".git/index")).unwrap(), index);
     assert_eq!(repo.status(), " M a\n");
@@ -509,7 +511,7 @@ fn hooks_that_cant_be_confined(world: &World) {
     hook(&repo, "pre-commit", "echo > ran; exit 1");
     let with = |run| {
         let user = world.git(&repo.root).for_user(repo.env());
-        let user = user.confined(Confinement { run, ..Confinement::default() });
+        let user = user.confined(HookConfinement { run, ..HookConfinement::default() });
         Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()))
     };
     let refused = with(HookRun::Confined);
@@ -557,12 +559,12 @@ fn no_hook_adds_what_others_obey(world: &World) {
     let protected = paths(&["kept"]);
     repo.write("kept", "mine\n");
     let user = user(world, &repo, &repo.root);
-    let user = user.confined(Confinement { is_guarded, protected, ..Confinement::default() });
+    let user = user.confined(HookConfinement { is_guarded, protected, ..HookConfinement::default() });
     let result = Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
     assert!(matches!(result, Err(GitError::Failed { .. })), "{result:?}");
     hook(&repo, "pre-commit", "git add sub");
     let result = Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
-    assert_eq!(refusal(result), Refusal::AddedByHook(paths(&["sub/.envrc"])));
+    assert_eq!(refusal(result), CommitRefusal::AddedByHook(paths(&["sub/.envrc"])));
     assert_eq!(fs::read_to_string(repo.root.join("kept")).unwrap(), "mine\n");
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
     assert_no_litter(&repo);
@@ -572,7 +574,7 @@ fn programs_that_the_change_decides_about(world: &World) {
     let unseen = |repo: &Repo, run, names: &[&str]| {
         let runs_code = |path: &RelPath| path.file_name() == b"package.json";
         let user = world.git(&repo.root).for_user(repo.env());
-        let user = user.confined(Confinement { run, runs_code, ..Confinement::default() });
+        let user = user.confined(HookConfinement { run, runs_code, ..HookConfinement::default() });
         Git::blocking(user.commit(&request(names, "why"), &CancellationToken::new()))
     };
     let script = "#!/bin/sh\necho ran >> ran\ncat\n";
@@ -596,9 +598,11 @@ fn programs_that_the_change_decides_about(world: &World) {
         repo.make_executable(file);
         repo.write(".gitattributes", "*.x filter=x\n");
         repo.write("new.x", "text");
-        let expected = Refusal::Unseen { setting: key.to_owned(), files: paths(&[file]) };
+        let expected = CommitRefusal::Unseen { setting: key.to_owned(), files: paths(&[file]) };
         let expected = match key {
-            "include.path" => Refusal::Unseen { setting: "filter.x.clean".to_owned(), files: paths(&[file]) },
+            "include.path" => {
+                CommitRefusal::Unseen { setting: "filter.x.clean".to_owned(), files: paths(&[file]) }
+            }
             _ => expected,
         };
         let found = refusal(unseen(&repo, HookRun::Skipped, &[file, "new.x"]));
@@ -611,7 +615,7 @@ fn programs_that_the_change_decides_about(world: &World) {
     repo.git(&["config", "filter.x.clean", "./tool"]);
     repo.write("tool", script);
     repo.write("a", "ours\n");
-    let expected = Refusal::Unseen { setting: "filter.x.clean".to_owned(), files: paths(&["tool"]) };
+    let expected = CommitRefusal::Unseen { setting: "filter.x.clean".to_owned(), files: paths(&["tool"]) };
     assert_eq!(refusal(unseen(&repo, HookRun::Skipped, &["a"])), expected);
     unseen(&repo, HookRun::Outside, &["a"]).unwrap();
 }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
-use journeyman_git::{Change, Entry, Git, GitError, Operation, StatusEntry};
+use journeyman_git::{EntryStatus, Git, GitError, Operation, StatusChange, StatusEntry};
 use journeyman_protocol::RelPath;
 
 use crate::support::{Repo, World, paths};
@@ -33,7 +33,13 @@ fn state_of_all_shapes(world: &World) {
     let state = look(&repo.root);
     assert_eq!((state.head.commit.clone(), state.head.branch.as_deref()), (None, Some("main")));
     assert_eq!((state.work_tree.as_deref(), state.prefix.clone()), (Some(repo.root.as_path()), None));
-    assert!(!state.bare && !state.sparse && !state.shallow && !state.submodules && !state.is_linked());
+    assert!(
+        !state.bare
+            && !state.sparse
+            && !state.shallow
+            && !state.submodules
+            && state.git_dir == state.common_dir
+    );
     assert_eq!(state.operation, None);
 
     repo.write("deep/er/a", "text\n");
@@ -51,7 +57,7 @@ fn state_of_all_shapes(world: &World) {
     let linked = repo.beside("linked");
     repo.git(&["worktree", "add", "-q", &linked.display().to_string(), "-b", "side/branch"]);
     let state = look(&linked);
-    assert!(state.is_linked());
+    assert_ne!(state.git_dir, state.common_dir);
     assert_eq!(state.head.branch.as_deref(), Some("side/branch"));
     assert_eq!(state.common_dir, repo.root.join(".git"));
 
@@ -113,23 +119,24 @@ fn status(world: &World) {
     repo.write(OsStr::from_bytes(b"sub/\xff\n -"), "");
     repo.write("sub/x.log", "");
     let entry = |name: &[u8], entry| StatusEntry { path: RelPath::parse(name).unwrap(), entry };
-    let tracked = |staged, unstaged| Entry::Tracked { staged, unstaged, submodule: false };
-    let untracked = Entry::Untracked { repository: false };
+    let tracked = |staged, unstaged| EntryStatus::Tracked { staged, unstaged, submodule: false };
+    let untracked = EntryStatus::Untracked { repository: false };
     let status = Git::blocking(world.git(&repo.root).status()).unwrap();
     let expected = vec![
-        entry(b".gitignore", tracked(Change::Added, Change::None)),
-        entry(b"a", tracked(Change::None, Change::Modified)),
-        entry(b"b", tracked(Change::None, Change::Deleted)),
-        entry(b"new", tracked(Change::Added, Change::None)),
-        entry(b"old", tracked(Change::Deleted, Change::None)),
-        entry(b"sub/c", tracked(Change::None, Change::Modified)),
+        entry(b".gitignore", tracked(StatusChange::Added, StatusChange::None)),
+        entry(b"a", tracked(StatusChange::None, StatusChange::Modified)),
+        entry(b"b", tracked(StatusChange::None, StatusChange::Deleted)),
+        entry(b"new", tracked(StatusChange::Added, StatusChange::None)),
+        entry(b"old", tracked(StatusChange::Deleted, StatusChange::None)),
+        entry(b"sub/c", tracked(StatusChange::None, StatusChange::Modified)),
         entry(b"sub/\xff\n -", untracked.clone()),
     ];
     assert_eq!(status.entries, expected);
     assert_eq!(status.head.branch.as_deref(), Some("main"));
     // A part of the repository has its part of the status, by the rules of all of it.
     let status = Git::blocking(world.git(&repo.root.join("sub")).status()).unwrap();
-    let expected = vec![entry(b"c", tracked(Change::None, Change::Modified)), entry(b"\xff\n -", untracked)];
+    let expected =
+        vec![entry(b"c", tracked(StatusChange::None, StatusChange::Modified)), entry(b"\xff\n -", untracked)];
     assert_eq!(status.entries, expected);
 }
 
@@ -161,17 +168,17 @@ fn show_and_resolve(world: &World) {
     assert_eq!(resolve("nothing").unwrap(), None);
     assert_eq!(resolve("HEAD~7").unwrap(), None);
     for rev in ["", "--all", "-n", "a\nb", "a\0b"] {
-        assert!(matches!(resolve(rev), Err(GitError::Refused(_))), "{rev:?}");
+        assert!(matches!(resolve(rev), Err(GitError::InvalidRequest(_))), "{rev:?}");
     }
     let path = RelPath::parse(b"sub/-n \xff\n:x").unwrap();
     let show = |git: &Git, rev, path: &RelPath, most| Git::blocking(git.show(rev, path, most));
     assert_eq!(show(&git, "HEAD~1", &path, 100).unwrap(), Some(b"one\r\n\0\xff".to_vec()));
     assert_eq!(show(&git, "HEAD", &path, 100_000).unwrap(), Some(vec![0; 100_000]));
-    assert!(matches!(show(&git, "HEAD", &path, 99_999), Err(GitError::TooMuch { limit: 99_999, .. })));
-    assert!(matches!(show(&git, "HEAD", &path, 10), Err(GitError::TooMuch { .. })));
+    assert!(matches!(show(&git, "HEAD", &path, 99_999), Err(GitError::OutputTooLarge { limit: 99_999, .. })));
+    assert!(matches!(show(&git, "HEAD", &path, 10), Err(GitError::OutputTooLarge { .. })));
     assert_eq!(show(&git, "HEAD", &paths(&["missing"])[0], 10).unwrap(), None);
     assert!(matches!(show(&git, "HEAD", &paths(&["sub"])[0], 10), Err(GitError::Failed { .. })));
-    assert!(matches!(show(&git, "gone", &path, 10), Err(GitError::Refused(_))));
+    assert!(matches!(show(&git, "gone", &path, 10), Err(GitError::InvalidRequest(_))));
     let inner = RelPath::parse(b"-n \xff\n:x").unwrap();
     let shown = show(&world.git(&repo.root.join("sub")), &first, &inner, 100).unwrap();
     assert_eq!(shown.unwrap().len(), 7);
@@ -211,7 +218,10 @@ fn a_huge_output_is_refused(world: &World) {
     let big = &paths(&["big"])[0];
     let shown = Git::blocking(git.show("HEAD", big, 64 * 1024 * 1024)).unwrap().unwrap();
     assert_eq!(shown, "0123456789\n".repeat(400_000).into_bytes());
-    assert!(matches!(Git::blocking(git.show("HEAD", big, 1024 * 1024)), Err(GitError::TooMuch { .. })));
+    assert!(matches!(
+        Git::blocking(git.show("HEAD", big, 1024 * 1024)),
+        Err(GitError::OutputTooLarge { .. })
+    ));
 }
 
 fn broken_places(world: &World) {
@@ -280,7 +290,7 @@ fn ancestors(world: &World) {
         assert_eq!(told[1].paths, paths(&["in/b"]));
         assert!(Git::blocking(git.commits(&[])).unwrap().is_empty());
         let refused = Git::blocking(git.commits(&["--all".to_owned()]));
-        assert!(matches!(refused, Err(GitError::Refused(_))), "{refused:?}");
+        assert!(matches!(refused, Err(GitError::InvalidRequest(_))), "{refused:?}");
         assert!(Git::blocking(git.commits(&["0".repeat(40)])).is_err());
     }
     let within = world.git(&repo.root.join("in"));
@@ -311,7 +321,7 @@ fn trees(world: &World) {
         vec![(files[1].blob.as_str(), 4), (&none, 1), (&tree, 1), (files[0].blob.as_str(), 0)];
     let contents = Git::blocking(git.contents(&asked)).unwrap();
     assert_eq!(contents, [Some(b"two\n".to_vec()), None, None, Some(b"one\n".to_vec())]);
-    assert!(matches!(Git::blocking(git.contents(&[("HEAD", 1)])), Err(GitError::Refused(_))));
+    assert!(matches!(Git::blocking(git.contents(&[("HEAD", 1)])), Err(GitError::InvalidRequest(_))));
     assert_eq!(Git::blocking(git.tree("none")).unwrap(), None);
     let within = Git::blocking(world.git(&repo.root.join("in")).tree("HEAD")).unwrap().unwrap();
     assert_eq!(within.iter().map(|file| file.path.clone()).collect::<Vec<_>>(), paths(&["b"]));
@@ -339,7 +349,7 @@ fn blame(world: &World) {
     assert!(!ran.exists());
     #[allow(clippy::reversed_empty_ranges)]
     for lines in [0..=1, 3..=2, 1..=100_000] {
-        assert!(matches!(Git::blocking(git.blame("HEAD", &a, lines)), Err(GitError::Refused(_))));
+        assert!(matches!(Git::blocking(git.blame("HEAD", &a, lines)), Err(GitError::InvalidRequest(_))));
     }
     assert!(Git::blocking(git.blame("HEAD", &a, 9..=9)).is_err());
     assert!(Git::blocking(git.blame("HEAD", &RelPath::parse("none").unwrap(), 1..=1)).is_err());

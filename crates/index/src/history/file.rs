@@ -128,7 +128,7 @@ fn text(rest: &mut &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use journeyman_git::Told;
+    use journeyman_git::CommitDetails;
     use journeyman_protocol::{RelPath, UnixMillis};
 
     use super::*;
@@ -138,7 +138,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("history");
         assert_eq!(History::load(&file).unwrap(), None);
-        let told = |id: &str, path: &str| Told {
+        let told = |id: &str, path: &str| CommitDetails {
             id: id.to_owned(),
             time: UnixMillis(7),
             author: "ä".to_owned(),

@@ -1,15 +1,16 @@
-//! Overrides that keep a repository's own settings from running anything while it is read.
+//! Settings and variables that keep a repository from running programs while it is read.
 //!
-//! Settings name programs: monitors, hooks, filters, pagers, editors, helpers for credentials and connections. All that
-//! a reading command could come by are overridden here, whether or not the sandbox would hold what they start.
+//! Settings name programs: monitors, hooks, filters, pagers, editors, helpers for credentials and
+//! connections. All settings that a reading command could use are overridden here, whether or not
+//! the sandbox would confine the programs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// Nobody's: settings of the user's own are no part of what a repository has.
+/// A home directory that does not exist: the user's own settings are not a part of the repository.
 const NO_HOME: &str = "/nonexistent";
 
-/// Set over whatever the repository says.
+/// Settings that override the repository's.
 const SETTINGS: [(&str, &str); 20] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -21,7 +22,7 @@ const SETTINGS: [(&str, &str); 20] = [
     ("core.askPass", "false"),
     ("core.gitProxy", "false"),
     ("core.alternateRefsCommand", "false"),
-    // An empty one takes back those before it.
+    // An empty value removes the helpers before it.
     ("credential.helper", ""),
     ("protocol.allow", "never"),
     ("gpg.program", "false"),
@@ -34,7 +35,7 @@ const SETTINGS: [(&str, &str); 20] = [
     ("advice.detachedHead", "false"),
 ];
 
-/// The environment of a reading command: nothing of the caller's but where programs are.
+/// The environment of a reading command: of the caller's variables only `PATH`.
 const VARIABLES: [(&str, &str); 22] = [
     ("LC_ALL", "C"),
     ("TERM", "dumb"),
@@ -44,9 +45,9 @@ const VARIABLES: [(&str, &str); 22] = [
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_ATTR_NOSYSTEM", "1"),
-    // No refreshed index is written back.
+    // A refreshed index is not written back.
     ("GIT_OPTIONAL_LOCKS", "0"),
-    // A partial clone would fetch what it lacks.
+    // A partial clone would otherwise fetch missing objects.
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_PROTOCOL_FROM_USER", "0"),
@@ -62,8 +63,8 @@ const VARIABLES: [(&str, &str); 22] = [
     ("GIT_ADVICE", "0"),
 ];
 
-/// The environment, with the filters of these names switched off: `process` wins over `clean` and `smudge`, and an
-/// empty one does nothing.
+/// Returns the environment, with these filters disabled: `process` overrides `clean` and `smudge`,
+/// and an empty value does nothing.
 pub(crate) fn environment(filters: &[Vec<u8>]) -> BTreeMap<OsString, OsString> {
     let mut env: BTreeMap<OsString, OsString> =
         VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -87,7 +88,7 @@ fn filter_key(name: &[u8], key: &str) -> OsString {
     OsString::from_vec([b"filter.", name, b".", key.as_bytes()].concat())
 }
 
-/// The names of filter drivers in a list of settings' names, each ended by NUL.
+/// Returns the names of filter drivers in a list of setting names, each ended by NUL.
 pub(crate) fn filters(names: &[u8]) -> Vec<Vec<u8>> {
     let mut found: Vec<Vec<u8>> = names
         .split(|&byte| byte == 0)
@@ -103,7 +104,7 @@ pub(crate) fn filters(names: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// Returns true if settings could name a filter, or include others that do.
+/// Returns true if the settings may name a filter or include settings that do.
 pub(crate) fn may_have_filters(settings: Option<&[u8]>) -> bool {
     settings.is_none_or(|text| has_word(text, b"filter") || has_word(text, b"include"))
 }

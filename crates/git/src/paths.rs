@@ -1,4 +1,4 @@
-//! The search for a project's repository by reading files as git does, without running git.
+//! Finds the paths of a project's repository as git does, without running git.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,49 +9,50 @@ use std::path::{Path, PathBuf};
 use journeyman_root_fs::read_path;
 
 use crate::GitError;
-use crate::limits::{MAX_BORROWED, MAX_POINTER, MAX_SETTINGS};
+use crate::limits::{MAX_ALTERNATES, MAX_GIT_FILE_BYTES, MAX_SETTINGS_BYTES};
 
-/// Files that git reads in a git directory whatever it is asked for, with the most bytes that each may have. Git
-/// waits for ever at a pipe and reads a device to no end.
+/// Files that git reads in a git directory for every command, with their maximum sizes. Git waits
+/// forever at a pipe and reads a device without end.
 const FILES: [(&str, u64); 6] = [
-    ("HEAD", MAX_POINTER),
-    ("config.worktree", MAX_SETTINGS),
+    ("HEAD", MAX_GIT_FILE_BYTES),
+    ("config.worktree", MAX_SETTINGS_BYTES),
     ("index", u64::MAX),
-    ("commondir", MAX_POINTER),
-    ("gitdir", MAX_POINTER),
-    ("info/sparse-checkout", MAX_SETTINGS),
+    ("commondir", MAX_GIT_FILE_BYTES),
+    ("gitdir", MAX_GIT_FILE_BYTES),
+    ("info/sparse-checkout", MAX_SETTINGS_BYTES),
 ];
-/// The same of the directory that all work trees share.
+/// Such files in the directory that all work trees share.
 const SHARED_FILES: [(&str, u64); 7] = [
-    ("config", MAX_SETTINGS),
+    ("config", MAX_SETTINGS_BYTES),
     ("packed-refs", u64::MAX),
     ("shallow", u64::MAX),
-    ("info/exclude", MAX_SETTINGS),
-    ("info/attributes", MAX_SETTINGS),
-    ("info/grafts", MAX_SETTINGS),
-    ("objects/info/alternates", MAX_SETTINGS),
+    ("info/exclude", MAX_SETTINGS_BYTES),
+    ("info/attributes", MAX_SETTINGS_BYTES),
+    ("info/grafts", MAX_SETTINGS_BYTES),
+    ("objects/info/alternates", MAX_SETTINGS_BYTES),
 ];
 
 /// The paths of a repository, absolute and without links.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RepositoryPaths {
     /// The project.
     pub(crate) root: PathBuf,
     /// This work tree's git directory.
     pub(crate) git_dir: PathBuf,
-    /// The one that all work trees of the repository share; often the same.
+    /// The git directory that all work trees of the repository share; often the same.
     pub(crate) common_dir: PathBuf,
     /// The top of the work tree; `None` where the project is itself a git directory.
     pub(crate) top: Option<PathBuf>,
-    /// The project within the work tree: empty, or a path that ends with `/`.
+    /// The project's path within the work tree: empty, or a path that ends with `/`.
     pub(crate) prefix: Vec<u8>,
 }
 
-impl Place {
-    /// Looks at `root` and the directories above it.
+impl RepositoryPaths {
+    /// Searches `root` and the directories above it.
     ///
     /// # Errors
-    /// [`GitError::NoRepository`]; [`GitError::Broken`] where something is there that git couldn't use either.
+    /// [`GitError::NoRepository`]; [`GitError::Broken`] for a repository that git could not use
+    /// either.
     pub(crate) fn find(root: &Path) -> Result<Self, GitError> {
         let root = root.canonicalize().map_err(GitError::io("looking at", root))?;
         let device = fs::metadata(&root).map_err(GitError::io("looking at", &root))?.dev();
@@ -79,14 +80,14 @@ impl Place {
         Err(GitError::NoRepository { root })
     }
 
-    /// The top of the work tree.
+    /// Returns the top of the work tree.
     pub(crate) fn work_tree(&self) -> Result<&Path, GitError> {
         self.top.as_deref().ok_or_else(|| GitError::NoWorkTree { root: self.root.clone() })
     }
 
-    /// Returns the paths besides the project that must be readable: git directories elsewhere,
-    /// object stores that are borrowed from, and the rules of directories above it. All of them
-    /// exist, and are of the expected kind.
+    /// Returns the paths outside the project that must be readable: git directories elsewhere,
+    /// alternate object stores, and ignore rules of directories above the project. All of them
+    /// exist and have the expected type.
     pub(crate) fn outside(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut add = |path: PathBuf| {
@@ -96,14 +97,14 @@ impl Place {
         };
         add(self.git_dir.clone());
         add(self.common_dir.clone());
-        borrowed(&self.common_dir).into_iter().for_each(&mut add);
-        for above in self.root.ancestors().skip(1) {
-            if !self.top.as_ref().is_some_and(|top| above.starts_with(top)) {
+        alternate_stores(&self.common_dir).into_iter().for_each(&mut add);
+        for parent_directories in self.root.ancestors().skip(1) {
+            if !self.top.as_ref().is_some_and(|top| parent_directories.starts_with(top)) {
                 break;
             }
             for name in [".gitignore", ".gitattributes"] {
-                let file = above.join(name);
-                // Git doesn't follow links here, either.
+                let file = parent_directories.join(name);
+                // Git does not follow links here either.
                 if fs::symlink_metadata(&file).is_ok_and(|found| found.is_file()) {
                     add(file);
                 }
@@ -112,12 +113,12 @@ impl Place {
         found
     }
 
-    /// The repository's own settings, those of this work tree with them, as text: for looking whether a word is in
-    /// them at all. `None` where they can't be read whole.
+    /// Returns the text of the repository's settings, including those of this work tree, to search
+    /// for words. `None` if they can't be read completely.
     pub(crate) fn settings(&self) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         for file in [self.common_dir.join("config"), self.git_dir.join("config.worktree")] {
-            match read_path(&file, MAX_SETTINGS) {
+            match read_path(&file, MAX_SETTINGS_BYTES) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Ok(Some(settings)) => text.extend(settings),
                 _ => return None,
@@ -130,7 +131,7 @@ impl Place {
 
 const TOO_LONG: &str = "it is longer than any that git writes";
 
-/// The git directory that `top/.git` is or names.
+/// Returns the git directory that `top/.git` is or names.
 fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
     let entry = top.join(".git");
     let Ok(found) = fs::metadata(&entry) else { return Ok(None) };
@@ -142,7 +143,7 @@ fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
     if !found.is_file() {
         return Err(broken("it is neither a directory nor a file"));
     }
-    let read = read_path(&entry, MAX_POINTER).map_err(GitError::io("reading", &entry))?;
+    let read = read_path(&entry, MAX_GIT_FILE_BYTES).map_err(GitError::io("reading", &entry))?;
     let text = read.ok_or_else(|| broken(TOO_LONG))?;
     let named = text.strip_prefix(b"gitdir: ").ok_or_else(|| broken("it doesn't name a git directory"))?;
     let end = named.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
@@ -155,13 +156,13 @@ fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
     Ok(Some(real))
 }
 
-/// Refuses a git directory with something else than a regular file where git reads one.
+/// Refuses a git directory with anything but regular files where git reads files.
 fn check_files(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
     let own = FILES.iter().map(|(name, limit)| (git_dir.join(name), *limit));
     let shared = SHARED_FILES.iter().map(|(name, limit)| (common_dir.join(name), *limit));
-    let head = read_path(&git_dir.join("HEAD"), MAX_POINTER).ok().flatten().unwrap_or_default();
+    let head = read_path(&git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).ok().flatten().unwrap_or_default();
     let branch = head.strip_prefix(b"ref: ").map(|name| OsStr::from_bytes(name.trim_ascii()));
-    let branch = branch.map(|name| (common_dir.join(name), MAX_POINTER));
+    let branch = branch.map(|name| (common_dir.join(name), MAX_GIT_FILE_BYTES));
     for (path, limit) in own.chain(shared).chain(branch) {
         let Ok(found) = fs::metadata(&path) else { continue };
         if !found.is_file() {
@@ -174,7 +175,8 @@ fn check_files(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
     Ok(())
 }
 
-/// As git tells one: a `HEAD`, objects and references, the latter two perhaps shared.
+/// Returns true for a git directory by git's own rule: it has a `HEAD`, objects and references, the
+/// latter two possibly shared.
 fn is_git_dir(path: &Path) -> bool {
     let head = fs::symlink_metadata(path.join("HEAD"));
     let Ok(common) = common_dir(path) else { return false };
@@ -190,14 +192,14 @@ fn common_dir(git_dir: &Path) -> Result<PathBuf, GitError> {
     if !found.is_file() {
         return Err(broken("it is not a file"));
     }
-    let read = read_path(&file, MAX_POINTER).map_err(GitError::io("reading", &file))?;
+    let read = read_path(&file, MAX_GIT_FILE_BYTES).map_err(GitError::io("reading", &file))?;
     let text = read.ok_or_else(|| broken(TOO_LONG))?;
     let named = Path::new(OsStr::from_bytes(text.trim_ascii_end()));
     git_dir.join(named).canonicalize().map_err(|_| broken("the directory it names is not there"))
 }
 
-/// The object stores that a repository borrows from, as far as they belong to a git directory.
-fn borrowed(common_dir: &Path) -> Vec<PathBuf> {
+/// Returns a repository's alternate object stores, as far as they belong to a git directory.
+fn alternate_stores(common_dir: &Path) -> Vec<PathBuf> {
     let mut stores = vec![common_dir.join("objects")];
     let mut next = 0;
     while let Some(store) = stores.get(next).cloned() {
@@ -205,7 +207,7 @@ fn borrowed(common_dir: &Path) -> Vec<PathBuf> {
         for named in alternates(&store) {
             let Ok(real) = store.join(named).canonicalize() else { continue };
             let is_store = real.is_dir() && real.parent().is_some_and(is_git_dir);
-            if is_store && !stores.contains(&real) && stores.len() <= MAX_BORROWED {
+            if is_store && !stores.contains(&real) && stores.len() <= MAX_ALTERNATES {
                 stores.push(real);
             }
         }
@@ -215,7 +217,7 @@ fn borrowed(common_dir: &Path) -> Vec<PathBuf> {
 
 fn alternates(store: &Path) -> Vec<PathBuf> {
     let file = store.join("info/alternates");
-    let text = read_path(&file, MAX_SETTINGS).ok().flatten().unwrap_or_default();
+    let text = read_path(&file, MAX_SETTINGS_BYTES).ok().flatten().unwrap_or_default();
     let lines = text.split(|&byte| byte == b'\n').filter(|line| !matches!(line.first(), None | Some(b'#')));
     lines.map(|line| PathBuf::from(OsStr::from_bytes(line))).collect()
 }
@@ -235,18 +237,18 @@ mod tests {
             fs::create_dir_all(git_dir.join(directory)).unwrap();
         }
         fs::write(git_dir.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-        Place::find(kept.path()).unwrap();
+        RepositoryPaths::find(kept.path()).unwrap();
         let names = FILES.iter().chain(&SHARED_FILES).map(|(name, _)| *name).chain(["refs/heads/main"]);
         // Without these two in order it is no repository at all.
         for name in names.filter(|name| !["HEAD", "commondir"].contains(name)) {
             let pipe = git_dir.join(name);
             mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-            let found = Place::find(kept.path());
+            let found = RepositoryPaths::find(kept.path());
             let Err(GitError::Broken { path, .. }) = found else { panic!("{name}: {found:?}") };
             assert_eq!(path, pipe);
             fs::remove_file(pipe).unwrap();
         }
         fs::File::create(git_dir.join("config")).unwrap().set_len(1 << 40).unwrap();
-        assert!(matches!(Place::find(kept.path()), Err(GitError::Broken { .. })));
+        assert!(matches!(RepositoryPaths::find(kept.path()), Err(GitError::Broken { .. })));
     }
 }
