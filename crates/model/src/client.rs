@@ -1,4 +1,4 @@
-//! A model behind HTTP: one codec, one transport, one policy of patience.
+//! A [`Model`] over HTTP: a codec, a transport and a retry policy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,21 +11,24 @@ use tokio_util::sync::CancellationToken;
 use crate::codec::Codec;
 use crate::exchange::Exchange;
 use crate::transport::{Body, Header, HttpRequest, HttpTransport, Method, Transport, join_url, shown_url};
-use crate::{DeltaStream, Endpoint, Model, ModelError, ModelRequest, near_names, wire};
+use crate::{DeltaStream, Endpoint, Model, ModelError, ModelRequest, similar_names, wire};
 
-/// The longest error body that is read. Gateways wrap the provider's own error in theirs; what is shown
-/// of it is bounded again, by [`MAX_MESSAGE`](crate::error::MAX_MESSAGE).
-const MAX_ERROR_BODY: usize = 64 * 1024;
-/// The longest list of models that is read; the longest known, OpenRouter's, has about one MiB.
-const MAX_MODEL_LIST: usize = 8 * 1024 * 1024;
-/// How long a list of models may take when it only improves an error message.
-const MODEL_LIST_DEADLINE: Duration = Duration::from_secs(5);
-/// Header values shorter than this are not searched for in texts: a «1» is no secret and is everywhere.
-const SHORTEST_SECRET: usize = 8;
+/// Maximum size of an error body that is read. Gateways wrap the provider's error in their own. The
+/// text that is shown is limited further, by
+/// [`MAX_MESSAGE_BYTES`](crate::error::MAX_MESSAGE_BYTES).
+const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
+/// Maximum size of a list of models. The longest known list, OpenRouter's, has about one MiB.
+const MAX_MODEL_LIST_BYTES: usize = 8 * 1024 * 1024;
+/// Timeout for a list of models that only improves an error message.
+const MODEL_LIST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Minimum length of a header value that is redacted in texts: a value such as `1` is no secret and
+/// occurs everywhere.
+const MIN_SECRET_BYTES: usize = 8;
 
-/// A model that is asked over HTTP.
+/// A model behind an HTTP endpoint.
 pub struct HttpModel {
     pub(crate) endpoint: Endpoint,
+    pub(crate) base_url: reqwest::Url,
     pub(crate) codec: Box<dyn Codec>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) secrets: Vec<String>,
@@ -43,17 +46,18 @@ impl std::fmt::Debug for HttpModel {
     }
 }
 
-/// The model of that name at an endpoint. Opens nothing: the first request does.
+/// Creates a client for the model of that name at an endpoint. The first request opens the
+/// connection.
 ///
 /// # Errors
-/// [`ModelError::NoKey`] where the endpoint names variables for a key and has none;
-/// [`ModelError::Endpoint`] where its base URL, key or headers can't be used.
+/// [`ModelError::NoKey`] if the endpoint names variables for a key and has no key;
+/// [`ModelError::Endpoint`] if the base URL, the key or the headers are invalid.
 pub fn connect(endpoint: Endpoint, model: &str) -> Result<HttpModel, ModelError> {
     let transport = Arc::new(HttpTransport::new(&endpoint));
     connect_with(endpoint, model, transport)
 }
 
-/// As [`connect`], over a transport of the caller's: a [`RecordingTransport`](crate::RecordingTransport),
+/// As [`connect`], over the given transport: a [`RecordingTransport`](crate::RecordingTransport),
 /// or a [`Replayer`](crate::Replayer), which needs no key.
 ///
 /// # Errors
@@ -71,19 +75,19 @@ pub fn connect_with(
     }
     let refuse = |reason: String| ModelError::Endpoint { provider: endpoint.provider.clone(), reason };
     let parsed = reqwest::Url::parse(&endpoint.base_url)
-        .map_err(|error| refuse(format!("«{}» is not a URL ({error})", shown_url(&endpoint.base_url))))?;
+        .map_err(|error| refuse(format!("`{}` is not a URL ({error})", shown_url(&endpoint.base_url))))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(refuse(format!("«{}» is not an http or https URL", shown_url(&endpoint.base_url))));
+        return Err(refuse(format!("`{}` is not an http or https URL", shown_url(&endpoint.base_url))));
     }
     let codec = wire::codec(endpoint.wire, &endpoint.base_url);
     let headers = headers(&endpoint, codec.as_ref());
     for Header { name, value, .. } in &headers {
         if reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_err() {
-            return Err(refuse(format!("«{name}» is not a header's name")));
+            return Err(refuse(format!("`{name}` is not a header's name")));
         }
         if reqwest::header::HeaderValue::from_str(value).is_err() {
             return Err(refuse(format!(
-                "the value of the header «{name}» has characters that HTTP doesn't allow (a line break?)"
+                "the value of the header `{name}` has characters that HTTP doesn't allow (a line break?)"
             )));
         }
     }
@@ -93,12 +97,13 @@ pub fn connect_with(
         .map(|key| key.reveal().to_owned())
         .chain(endpoint.headers.values().cloned())
         .chain(parsed.password().map(str::to_owned))
-        .filter(|secret| secret.len() >= SHORTEST_SECRET)
+        .filter(|secret| secret.len() >= MIN_SECRET_BYTES)
         .collect();
-    // The longest first, so that a secret that holds another one is replaced whole.
+    // The longest first, so that a secret that contains another is replaced as a whole.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     Ok(HttpModel {
         endpoint,
+        base_url: parsed,
         codec,
         transport,
         secrets,
@@ -108,7 +113,8 @@ pub fn connect_with(
     })
 }
 
-/// Every header of every request. The endpoint's own come last and replace those of the same name.
+/// Returns the headers of every request. The endpoint's own headers come last and replace others of
+/// the same name.
 fn headers(endpoint: &Endpoint, codec: &dyn Codec) -> Vec<Header> {
     let mut headers: Vec<Header> = Vec::new();
     let mut set = |name: &str, value: String, secret: bool| {
@@ -150,10 +156,11 @@ impl Model for HttpModel {
 }
 
 impl HttpModel {
-    /// The names of the models that the provider offers, in its order.
+    /// Returns the names of the provider's models, in the provider's order.
     ///
     /// # Errors
-    /// Those of a request that isn't tried again, and [`ModelError::Protocol`] where the answer isn't a list.
+    /// The errors of a request without retries, and [`ModelError::Protocol`] if the response is not
+    /// a list.
     pub async fn list_models(&self) -> Result<Vec<String>, ModelError> {
         let request = HttpRequest {
             method: Method::Get,
@@ -165,7 +172,7 @@ impl HttpModel {
         if response.status != 200 {
             return Err(self.status_error(response.status, response.body).await);
         }
-        let body = read_bounded(response.body, MAX_MODEL_LIST).await?;
+        let body = read_bounded(response.body, MAX_MODEL_LIST_BYTES).await?;
         let value: serde_json::Value = serde_json::from_slice(&body).map_err(|error| {
             ModelError::Protocol(format!(
                 "the list of models of {} is not JSON: {error}",
@@ -175,7 +182,7 @@ impl HttpModel {
         Ok(self.codec.model_names(&value))
     }
 
-    /// The request in its protocol's form.
+    /// Encodes the request in its protocol.
     pub(crate) fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, ModelError> {
         if !self.endpoint.tools && !request.tools.is_empty() {
             return Err(ModelError::ToolsUnsupported {
@@ -199,14 +206,15 @@ impl HttpModel {
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        join_url(self.endpoint.wire, &self.endpoint.base_url, path)
+        join_url(self.endpoint.wire, &self.base_url, path)
     }
 
-    /// What a status that isn't success means. Of a body that breaks off, the part that came is read.
+    /// Reads the body of a response without success and returns its error. If the body breaks off,
+    /// the part that arrived is used.
     pub(crate) async fn status_error(&self, status: u16, mut body: Body) -> ModelError {
         let mut text = Vec::new();
         while let Some(Ok(chunk)) = body.next().await {
-            let room = MAX_ERROR_BODY.saturating_sub(text.len());
+            let room = MAX_ERROR_BODY_BYTES.saturating_sub(text.len());
             text.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
             if chunk.len() >= room {
                 break;
@@ -215,22 +223,22 @@ impl HttpModel {
         self.codec.error(status, &text)
     }
 
-    /// Completes an error with what only the client knows, and takes secrets and excess length out of it.
+    /// Adds advice to an error, and removes secrets and excess length from its texts.
     pub(crate) async fn explain(&self, mut error: ModelError, asked_for: &str) -> ModelError {
         match &mut error {
-            ModelError::Unauthorized { advice, .. } if advice.is_empty() => *advice = self.key_advice(),
+            ModelError::Unauthorized { advice: advice @ None, .. } => *advice = Some(self.key_advice()),
             ModelError::Connection { advice, permanent: true, .. } if self.endpoint.local => {
-                *advice = local_advice(&self.endpoint.provider);
+                *advice = Some(local_advice(&self.endpoint.provider));
             }
             ModelError::UnknownModel { available, .. } if available.is_empty() => {
                 let name = if asked_for.is_empty() { &self.model } else { asked_for };
-                if let Ok(Ok(names)) = tokio::time::timeout(MODEL_LIST_DEADLINE, self.list_models()).await {
-                    *available = near_names(name, &names);
+                if let Ok(Ok(names)) = tokio::time::timeout(MODEL_LIST_TIMEOUT, self.list_models()).await {
+                    *available = similar_names(name, &names);
                 }
             }
             _ => {}
         }
-        error.cleaned(&self.secrets)
+        error.redacted(&self.secrets)
     }
 
     fn key_advice(&self) -> String {

@@ -1,4 +1,4 @@
-//! What a model answers, piece by piece, and the seam every model stands behind.
+//! The streamed reply of a model, and the [`Model`] trait.
 
 use futures_util::stream::BoxStream;
 use journeyman_protocol::{CallId, Message, StopReason, Usage};
@@ -6,84 +6,85 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{ModelError, ModelRequest};
 
-/// A reply as it comes in. A stream of these ends with exactly one [`Delta::Done`] or one error; only
-/// `Done` commits anything.
+/// An item of a streamed reply. A stream ends with exactly one [`Delta::Done`] or one error; the
+/// reply counts only after `Done`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
-    /// The provider has begun to answer.
+    /// The provider began to reply.
     MessageStart,
-    /// More of a text block.
+    /// A text block continues.
     Text {
-        /// The block's place in the message, from 0.
+        /// The block's index in the message, from 0.
         block: u32,
-        /// What follows the text so far.
+        /// The text that follows the block's text so far.
         text: String,
     },
-    /// More of a thinking block.
+    /// A thinking block continues.
     Thinking {
-        /// The block's place in the message, from 0.
+        /// The block's index in the message, from 0.
         block: u32,
-        /// What follows the thinking so far.
+        /// The text that follows the block's text so far.
         text: String,
     },
     /// A tool call begins.
     CallStart {
-        /// The block's place in the message, from 0.
+        /// The block's index in the message, from 0.
         block: u32,
         /// The call's id, as in the finished message.
         id: CallId,
         /// The tool's name.
         name: String,
     },
-    /// More of a call's arguments, as raw JSON text.
+    /// The arguments of a call continue, as raw JSON text.
     CallArguments {
-        /// The block's place in the message, from 0.
+        /// The block's index in the message, from 0.
         block: u32,
-        /// What follows the arguments so far.
+        /// The text that follows the arguments so far.
         fragment: String,
     },
-    /// A block is whole.
+    /// A block is complete.
     BlockEnd {
-        /// The block's place in the message, from 0.
+        /// The block's index in the message, from 0.
         block: u32,
     },
-    /// The stream broke, or never began, and is tried again: everything streamed so far is void.
+    /// The stream broke or never began, and is attempted again: everything streamed so far is void.
     Restart {
-        /// The attempt that follows, from 2.
+        /// The number of the next attempt, from 2.
         attempt: u32,
-        /// How many attempts there are at most.
+        /// Maximum number of attempts.
         of: u32,
-        /// How long the wait before it is, in milliseconds.
+        /// The wait before the next attempt, in milliseconds.
         wait_ms: u64,
-        /// What went wrong, in words.
+        /// The failure, for people.
         reason: String,
     },
-    /// The reply, whole.
+    /// The complete reply.
     Done(Box<Reply>),
 }
 
-/// A whole reply.
+/// A complete reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The assistant's message. Block indices of the deltas are indices into its content.
     pub message: Message,
-    /// Why the model stopped.
+    /// The reason for which the model stopped.
     pub stop: StopReason,
-    /// What it cost, in tokens.
+    /// Tokens used.
     pub usage: Usage,
-    /// The model that answered, by the provider's own name (often more exact than the one asked for).
+    /// The provider's name of the model that replied (often more exact than the requested name).
     pub model: String,
 }
 
-/// A reply in pieces: any number of deltas, then one [`Delta::Done`] or one error, then nothing.
+/// A streamed reply: any number of deltas, then one [`Delta::Done`] or one error, then nothing.
 pub type DeltaStream<'a> = BoxStream<'a, Result<Delta, ModelError>>;
 
-/// Anything that answers requests: a wire client, a script, a decorator around another.
+/// A model that replies to requests: an HTTP client, a script, or a wrapper of another model.
 pub trait Model: Send + Sync {
-    /// The model as people name it: `provider/name`.
+    /// Returns the model's name as `provider/name`.
     fn name(&self) -> String;
 
-    /// Asks, and streams the answer. Nothing is sent before the stream is polled. Cancelling ends it at
-    /// the next poll with [`ModelError::Cancelled`]; dropping it closes the connection.
+    /// Sends the request and streams the reply. Nothing is sent before the stream is polled.
+    /// Cancellation ends the stream at the next poll with [`ModelError::Cancelled`]; dropping the
+    /// stream closes the connection.
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a>;
 }

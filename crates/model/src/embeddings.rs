@@ -1,11 +1,11 @@
-//! Vectors of texts, from any server that has OpenAI's `/embeddings`: Ollama, llama.cpp, vLLM and many hosted ones.
+//! Embedding vectors of texts, from any server that has OpenAI's `/embeddings`: Ollama, llama.cpp,
+//! vLLM and many hosted ones.
 //!
-//! One request for some texts, with the patience, the retries and the key of any other request. Numbers are asked for
-//! packed (`encoding_format: base64`: a quarter of the bytes) and read in either form, because some servers answer
-//! with plain numbers whatever they were asked. An answer is used whole or not at all.
+//! A request has the deadlines, retries and key of any other request. Vectors are requested in
+//! packed form (`encoding_format: base64`, a quarter of the bytes) and accepted in either form,
+//! because some servers always send plain numbers. A response is used completely or not at all.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use base64::Engine as _;
 use bytes::Bytes;
@@ -14,67 +14,57 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{HttpModel, read_bounded};
-use crate::transport::{HttpRequest, Method, asked_wait, jittered_wait};
+use crate::transport::{AttemptError, HttpRequest, Method, next_wait, requested_wait};
 use crate::{Endpoint, ModelError, Wire, connect};
 
-/// Texts of one request, at most: what the strictest of the known servers take is 2,048, and an answer to so many is
-/// already some megabytes.
+/// Maximum number of texts in a request. The strictest of the known servers accept 2,048, and a
+/// response to that many has several megabytes.
 pub const MAX_TEXTS: usize = 256;
-/// Numbers of a vector, at most. The longest known have 4,096.
-const MAX_NUMBERS: usize = 8_192;
-/// The longest answer: so many vectors of so many numbers, at twelve characters each.
-const MAX_ANSWER: usize = 32 << 20;
+/// Maximum number of dimensions of a vector. The longest known vectors have 4,096.
+const MAX_DIMENSIONS: usize = 8_192;
+/// Maximum size of a response: the maximum number of vectors and dimensions at twelve characters
+/// each.
+const MAX_RESPONSE_BYTES: usize = 32 << 20;
 
-/// How servers say that a text is longer than the model reads, whatever status they say it with.
-const TOO_LONG: [&str; 6] =
+/// Phrases by which servers say that a text is too long for the model, whatever the status.
+const TOO_LONG_PHRASES: [&str; 6] =
     ["too large", "too long", "context length", "context size", "maximum input", "maximum context"];
 
-/// A model that makes vectors, behind HTTP.
+/// A client for a model of embedding vectors.
 #[derive(Debug)]
 pub struct Embeddings {
     client: HttpModel,
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    data: Vec<Item>,
+struct EmbeddingsResponse {
+    data: Vec<EmbeddingItem>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct EmbeddingItem {
     index: Option<usize>,
-    embedding: Numbers,
+    embedding: VectorEncoding,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Numbers {
+enum VectorEncoding {
     Plain(Vec<f32>),
     Packed(String),
 }
 
-/// An error, and how long the server asks to wait before the next attempt.
-struct Failure {
-    error: ModelError,
-    asked: Option<Duration>,
-}
-
-impl From<ModelError> for Failure {
-    fn from(error: ModelError) -> Self {
-        Self { error, asked: None }
-    }
-}
-
 impl Embeddings {
-    /// The model of that name at an endpoint. Opens nothing: the first request does.
+    /// Creates a client for the model of that name at an endpoint. The first request opens the
+    /// connection.
     ///
     /// # Errors
-    /// [`ModelError::NoKey`] and [`ModelError::Endpoint`] as [`connect`] has them; the latter also for a protocol that has
-    /// no `/embeddings`.
+    /// [`ModelError::NoKey`] and [`ModelError::Endpoint`] as for [`connect`]; the latter also for a
+    /// protocol without `/embeddings`.
     pub fn connect(endpoint: Endpoint, model: &str) -> Result<Self, ModelError> {
         if !matches!(endpoint.wire, Wire::Chat | Wire::Responses) {
             let reason = format!(
-                "there is no /embeddings in the protocol «{}»; name a provider that speaks «chat», which local \
+                "there is no /embeddings in the protocol `{}`; name a provider that speaks `chat`, which local \
                  servers and most others do",
                 endpoint.wire
             );
@@ -87,18 +77,19 @@ impl Embeddings {
         Ok(Self { client })
     }
 
-    /// `provider/model`.
+    /// Returns the model's name as `provider/model`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}/{}", self.client.endpoint.provider, self.client.model)
     }
 
-    /// A vector of each text, in order, all of one length, every number finite.
+    /// Returns a vector for each text, in order. All vectors have the same length and only finite
+    /// numbers.
     ///
     /// # Errors
-    /// [`ModelError`], after as many attempts as the endpoint's policy has; [`ModelError::ContextTooLong`] where a text is
-    /// longer than the model reads; [`ModelError::Protocol`] for too many texts, and for an answer that has too few vectors
-    /// or some that aren't any.
+    /// [`ModelError`], after as many attempts as the endpoint's policy allows;
+    /// [`ModelError::ContextTooLong`] if a text is too long for the model; [`ModelError::Protocol`]
+    /// for too many texts, and for a response with too few or invalid vectors.
     pub async fn embed(
         &self,
         texts: &[&str],
@@ -124,7 +115,7 @@ impl Embeddings {
                 () = cancel.cancelled() => return Err(ModelError::Cancelled),
                 tried = self.attempt(&request, texts.len()) => tried,
             };
-            let Failure { error, asked } = match tried {
+            let AttemptError { error, retry_after } = match tried {
                 Ok(vectors) => return Ok(vectors),
                 Err(failure) => failure,
             };
@@ -136,17 +127,8 @@ impl Embeddings {
             if let Some(message) = too_long(&error) {
                 return Err(ModelError::ContextTooLong { message });
             }
-            if !error.is_retryable() || policy.attempts <= 1 {
-                return Err(error);
-            }
-            if attempt >= policy.attempts {
-                return Err(ModelError::GaveUp { attempts: attempt, last: Box::new(error) });
-            }
-            if let Some(asked) = asked.filter(|asked| *asked > policy.longest_asked) {
-                let longest = policy.longest_asked;
-                return Err(ModelError::RetryAfterTooLong { asked, longest, message: error.to_string() });
-            }
-            let wait = asked.unwrap_or_else(|| jittered_wait(policy, attempt, &mut random));
+            let failure = AttemptError { error, retry_after };
+            let wait = next_wait(policy, attempt, &failure, &mut random)?;
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(ModelError::Cancelled),
@@ -169,34 +151,34 @@ impl Embeddings {
         })
     }
 
-    async fn attempt(&self, request: &HttpRequest, count: usize) -> Result<Vec<Vec<f32>>, Failure> {
+    async fn attempt(&self, request: &HttpRequest, count: usize) -> Result<Vec<Vec<f32>>, AttemptError> {
         let response = self.client.transport.send(request.clone()).await?;
         if !(200..300).contains(&response.status) {
             let clock = self.client.endpoint.retry.clock.as_ref();
-            let asked = asked_wait(|name| response.header(name), || clock.map(|clock| clock.now()));
+            let retry_after = requested_wait(|name| response.header(name), || clock.map(|clock| clock.now()));
             let error = self.client.status_error(response.status, response.body).await;
-            return Err(Failure { error, asked });
+            return Err(AttemptError { error, retry_after });
         }
-        let body = read_bounded(response.body, MAX_ANSWER).await?;
+        let body = read_bounded(response.body, MAX_RESPONSE_BYTES).await?;
         Ok(vectors(&body, count).map_err(|what| {
             ModelError::Protocol(format!("the answer of {} has no usable vectors: {what}", self.name()))
         })?)
     }
 }
 
-/// What a server said about a text that is too long for it, if that is what it said.
+/// Returns the server's message if the error says that a text is too long.
 fn too_long(error: &ModelError) -> Option<String> {
     let (ModelError::Http { message, .. } | ModelError::ContextTooLong { message }) = error else {
         return None;
     };
     let said = message.to_ascii_lowercase();
     let is_named = matches!(error, ModelError::ContextTooLong { .. });
-    (is_named || TOO_LONG.iter().any(|words| said.contains(words))).then(|| message.clone())
+    (is_named || TOO_LONG_PHRASES.iter().any(|words| said.contains(words))).then(|| message.clone())
 }
 
-/// The vectors of an answer, in the order of what was asked.
+/// Returns the vectors of a response, in the order of the request.
 fn vectors(body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, String> {
-    let answer: Answer = serde_json::from_slice(body)
+    let answer: EmbeddingsResponse = serde_json::from_slice(body)
         .map_err(|error| format!("it isn't one ({error}); is it a model for embeddings?"))?;
     if answer.data.len() != count {
         return Err(format!("{} of them for {count} texts", answer.data.len()));
@@ -204,11 +186,11 @@ fn vectors(body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, String> {
     let mut all: Vec<Option<Vec<f32>>> = vec![None; count];
     for (place, item) in answer.data.into_iter().enumerate() {
         let numbers = match item.embedding {
-            Numbers::Plain(numbers) => numbers,
-            Numbers::Packed(text) => unpack(&text)?,
+            VectorEncoding::Plain(numbers) => numbers,
+            VectorEncoding::Packed(text) => decode_packed(&text)?,
         };
-        if !(1..=MAX_NUMBERS).contains(&numbers.len()) {
-            return Err(format!("one has {} numbers; 1 to {MAX_NUMBERS} are possible", numbers.len()));
+        if !(1..=MAX_DIMENSIONS).contains(&numbers.len()) {
+            return Err(format!("one has {} numbers; 1 to {MAX_DIMENSIONS} are possible", numbers.len()));
         }
         if !numbers.iter().all(|number| number.is_finite()) {
             return Err("a number is infinite or none".to_owned());
@@ -226,8 +208,8 @@ fn vectors(body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, String> {
     Ok(all)
 }
 
-/// Little-endian numbers of 32 bits.
-fn unpack(text: &str) -> Result<Vec<f32>, String> {
+/// Decodes little-endian 32-bit numbers.
+fn decode_packed(text: &str) -> Result<Vec<f32>, String> {
     let bytes = base64::engine::general_purpose::STANDARD.decode(text);
     let bytes = bytes.map_err(|_| "one isn't base64".to_owned())?;
     let (numbers, rest) = bytes.as_chunks::<4>();
@@ -271,7 +253,7 @@ mod tests {
             (json!({"error": "no"}), "isn't one"),
         ] {
             let told = vectors(body.to_string().as_bytes(), 2).unwrap_err();
-            assert!(told.contains(said), "{told}, not «{said}»");
+            assert!(told.contains(said), "{told}, not `{said}`");
         }
     }
 }

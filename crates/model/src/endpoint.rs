@@ -1,4 +1,4 @@
-//! Where a model is reached, and how patiently.
+//! The address, key, deadlines and retry policy of a provider.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,10 +23,10 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Every protocol.
+    /// All protocols.
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::Responses, Self::Chat, Self::Gemini];
 
-    /// The protocol's name as people type it.
+    /// Returns the protocol's name as people type it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,9 +44,9 @@ impl fmt::Display for Wire {
     }
 }
 
-/// Why a string is not a [`Wire`].
+/// The error for a string that is not a [`Wire`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("«{given}» is not a wire protocol; they are anthropic, responses, chat, gemini")]
+#[error("`{given}` is not a wire protocol; they are anthropic, responses, chat, gemini")]
 pub struct ParseWireError {
     /// The string as given.
     pub given: String,
@@ -63,18 +63,18 @@ impl FromStr for Wire {
     }
 }
 
-/// A key. It shows itself to nobody but the one who asks for it by name.
+/// A secret key. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Takes a key; white space around it (a line break from a file) is dropped.
+    /// Creates a key. White space around the text, such as a line break from a file, is dropped.
     #[must_use]
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(Arc::from(key.as_ref().trim()))
     }
 
-    /// The key itself.
+    /// Returns the key as text.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -87,23 +87,23 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How long to wait for what. Each runs anew in every attempt.
+/// Time limits of a request. Each starts anew in every attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// For name look-up, TCP and TLS together.
+    /// Limit for name look-up, TCP and TLS together.
     pub connect: Duration,
-    /// From the request to the first byte of the answer's body.
+    /// Limit from the request to the first byte of the response's body.
     pub first_byte: Duration,
-    /// Between two pieces of the body.
+    /// Limit between two chunks of the body.
     pub idle: Duration,
-    /// For one whole attempt.
+    /// Limit for one whole attempt.
     pub total: Duration,
 }
 
 impl Default for Deadlines {
-    /// Ten seconds to connect, as curl-like tools use; five minutes to the first byte, because a thinking
-    /// model behind a gateway that sends no keep-alives may be silent that long; two minutes of silence
-    /// once it talks; one hour in all.
+    /// Ten seconds to connect, as other HTTP clients use; five minutes to the first byte, because a
+    /// thinking model behind a gateway that sends no keep-alives may be silent that long; two
+    /// minutes of silence after the first byte; one hour in total.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -114,18 +114,18 @@ impl Default for Deadlines {
     }
 }
 
-/// The time of day, given by the edge.
+/// A source of the time of day, which the surface provides.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
 
 impl Clock {
-    /// A clock that asks `now`.
+    /// Creates a clock that calls `now`.
     #[must_use]
     pub fn new(now: impl Fn() -> UnixMillis + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// The time.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> UnixMillis {
         (self.0)()
@@ -138,56 +138,57 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// When and how often to try again.
+/// The number of attempts and the waits between them.
 ///
-/// The wait before attempt n + 1 is a random time between nothing and `min(cap, base · 2ⁿ⁻¹)`: «full
-/// jitter», from Marc Brooker, «Exponential Backoff And Jitter», AWS Architecture Blog, 2015. What the
-/// provider asks for in `retry-after` or `retry-after-ms` comes first.
+/// The wait before attempt n + 1 is random between zero and `min(max_wait, base_wait · 2ⁿ⁻¹)`:
+/// "full jitter", from Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+/// A wait that the provider asks for in `retry-after` or `retry-after-ms` takes precedence.
 #[derive(Debug, Clone)]
 pub struct RetryPolicy {
-    /// How many attempts there are at most, the first one included.
-    pub attempts: u32,
-    /// The upper bound of the first wait.
-    pub base: Duration,
-    /// The upper bound of every wait that this client chooses.
-    pub cap: Duration,
-    /// The longest wait that a provider may ask for; more is an error that says so.
-    pub longest_asked: Duration,
-    /// Where the jitter's randomness begins.
+    /// Maximum number of attempts, including the first.
+    pub max_attempts: u32,
+    /// Upper bound of the first wait.
+    pub base_wait: Duration,
+    /// Upper bound of every wait that this client chooses.
+    pub max_wait: Duration,
+    /// Maximum wait that a provider may ask for; a longer wait is an error.
+    pub max_retry_after: Duration,
+    /// The seed of the random waits.
     pub seed: u64,
-    /// The time of day, for a `retry-after` that is a date in an answer that carries no date of its own.
+    /// The time of day, used if `retry-after` is a date and the response has no date of its own.
     pub clock: Option<Clock>,
 }
 
 impl Default for RetryPolicy {
-    /// Five attempts from half a second up to 32 s: together about half a minute on average, which
-    /// outlasts the hiccup of a gateway and not a person's patience. Five minutes of `retry-after`
-    /// cover a per-minute rate limit with room to spare.
+    /// Five attempts with waits between half a second and 32 s: about half a minute in total on
+    /// average, which outlasts short failures of a gateway. Five minutes of `retry-after` cover a
+    /// rate limit per minute with room to spare.
     fn default() -> Self {
         Self {
-            attempts: 5,
-            base: Duration::from_millis(500),
-            cap: Duration::from_secs(32),
-            longest_asked: Duration::from_secs(300),
+            max_attempts: 5,
+            base_wait: Duration::from_millis(500),
+            max_wait: Duration::from_secs(32),
+            max_retry_after: Duration::from_secs(300),
             seed: 0x9E37_79B9_7F4A_7C15,
             clock: None,
         }
     }
 }
 
-/// Proxies, as the environment's `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` would say; the edge reads them.
+/// Proxies, as in the variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`. The surface reads the
+/// environment.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct ProxySettings {
     /// The proxy of plain `http` URLs.
     pub http: Option<String>,
     /// The proxy of `https` URLs.
     pub https: Option<String>,
-    /// Hosts that are reached directly, separated by commas. Loopback always is.
+    /// Hosts that are reached without a proxy, separated by commas. Loopback never needs one.
     pub no_proxy: String,
 }
 
 impl fmt::Debug for ProxySettings {
-    /// A proxy's URL may hold a password.
+    /// Shows the proxies' URLs without passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProxySettings")
             .field("http", &self.http.as_deref().map(crate::transport::shown_url))
@@ -197,38 +198,41 @@ impl fmt::Debug for ProxySettings {
     }
 }
 
-/// One provider's address, key and manners: everything but the model's name.
+/// A provider's address, key and settings: everything but the model's name.
 #[derive(Clone)]
 pub struct Endpoint {
     /// The provider's name, for people.
     pub provider: String,
-    /// The protocol it speaks.
+    /// The provider's protocol.
     pub wire: Wire,
-    /// Where it is, without a trailing slash, such as `https://api.anthropic.com`.
+    /// The base URL without a trailing slash, such as `https://api.anthropic.com`.
     pub base_url: String,
-    /// Its key; `None` where it wants none.
+    /// The key; `None` if the provider needs none.
     pub key: Option<Secret>,
     /// The environment variables that may hold the key, for the advice in errors.
     pub key_env: Vec<String>,
-    /// Further headers, by name. Their values are kept out of errors and recordings as keys are.
+    /// Additional headers, by name. Their values are kept out of errors and recordings, as keys
+    /// are.
     pub headers: BTreeMap<String, String>,
-    /// How long to wait for what.
+    /// The time limits.
     pub deadlines: Deadlines,
-    /// When to try again.
+    /// The retry policy.
     pub retry: RetryPolicy,
-    /// Whether its models call tools; a request with tools is refused otherwise.
+    /// True if the provider's models can call tools; otherwise a request with tools is refused.
     pub tools: bool,
-    /// Whether it runs on this machine, for the advice in errors.
+    /// True if the provider runs on this machine, for the advice in errors.
     pub local: bool,
     /// The proxies.
     pub proxy: ProxySettings,
-    /// A file of PEM certificates to trust in place of the platform's. Where it is `None` the platform's
-    /// are looked for as its own tools do, which includes the variables `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    /// A file of PEM certificates to trust instead of the platform's. If `None`, the platform's
+    /// certificates are searched as its own tools do, which includes the variables `SSL_CERT_FILE`
+    /// and `SSL_CERT_DIR`.
     pub ca_file: Option<PathBuf>,
 }
 
 impl Endpoint {
-    /// An endpoint without key, headers or proxy, with the default patience.
+    /// Creates an endpoint without key, headers or proxy, with the default deadlines and retry
+    /// policy.
     #[must_use]
     pub fn new(provider: impl Into<String>, wire: Wire, base_url: impl Into<String>) -> Self {
         Self {
@@ -249,7 +253,7 @@ impl Endpoint {
 }
 
 impl fmt::Debug for Endpoint {
-    /// Header values may be secrets, so only their names are shown.
+    /// Shows only the names of headers, because their values may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
             .field("provider", &self.provider)

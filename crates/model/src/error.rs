@@ -1,22 +1,22 @@
-//! What can go wrong between a request and its reply.
+//! The errors of a request to a model.
 
 use std::fmt;
 use std::time::Duration;
 
 use journeyman_protocol::is_invisible;
 
-/// The most of a text from outside that an error holds, in bytes: enough for every provider's message,
-/// little enough to be shown whole.
-pub(crate) const MAX_MESSAGE: usize = 4 * 1024;
+/// Maximum length of an external text in an error: enough for every provider's message, short
+/// enough to be shown as a whole.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
-/// Which of the four time limits ran out. Their values are in [`Deadlines`](crate::Deadlines).
+/// One of the four time limits in [`Deadlines`](crate::Deadlines).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Deadline {
     /// Name look-up, TCP and TLS.
     Connect,
-    /// From the request to the first byte of the reply's body.
+    /// From the request to the first byte of the response's body.
     FirstByte,
-    /// Between two pieces of the body.
+    /// Between two chunks of the body.
     Idle,
     /// One attempt, from beginning to end.
     Total,
@@ -33,31 +33,32 @@ impl fmt::Display for Deadline {
     }
 }
 
-/// Why a request has no reply. No variant ever holds a key: texts from outside are searched for it first.
+/// The error of a request. No variant holds a key: external texts are redacted first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The provider wants a key and none is set.
+    /// The provider needs a key, and none is set.
     #[error("no key for {provider}: {}", no_key_advice(.variables))]
     NoKey {
         /// The provider.
         provider: String,
-        /// The environment variables that may hold its key, first set wins.
+        /// The environment variables that may hold the key; the first that is set wins.
         variables: Vec<String>,
     },
     /// The provider refused the key (401, 403).
-    #[error("the provider refused the key or its rights: {message}{}", with_advice(.advice))]
+    #[error("the provider refused the key or its rights: {message}{}", with_advice(.advice.as_deref()))]
     Unauthorized {
         /// The provider's message.
         message: String,
-        /// What to do about it; a codec leaves it empty and the client fills it in.
-        advice: String,
+        /// Advice for the user. A codec leaves it `None`, and the client sets it.
+        advice: Option<String>,
     },
-    /// The provider doesn't have that model (404, or 400 that says so).
+    /// The provider does not have that model (404, or 400 with such a message).
     #[error("the provider doesn't know this model: {provider_message}{}", available_list(.available))]
     UnknownModel {
         /// The provider's message.
         provider_message: String,
-        /// Names that the provider does have, the nearest first, a few; empty where it couldn't be asked.
+        /// Similar names of models that the provider has, the most similar first; empty if the list
+        /// was not available.
         available: Vec<String>,
     },
     /// Too many requests or tokens (429).
@@ -66,13 +67,14 @@ pub enum ModelError {
         /// The provider's message.
         message: String,
     },
-    /// The account has no credit or quota left (402, or 429 that says so); waiting doesn't help.
+    /// The account has no credit or quota left (402, or 429 with such a message); waiting does not
+    /// help.
     #[error("the account's quota or credit is used up: {message}")]
     QuotaExceeded {
         /// The provider's message.
         message: String,
     },
-    /// The provider has too much to do (503, 529, or a mid-stream event that says so).
+    /// The provider is overloaded (503, 529, or such an event in the stream).
     #[error("the provider is overloaded: {message}")]
     Overloaded {
         /// The provider's message.
@@ -81,9 +83,9 @@ pub enum ModelError {
     /// The provider asks to wait longer than the retry policy allows.
     #[error("{message}; the provider asks to wait {} s, longer than the {} s this client waits at most; try again later", .asked.as_secs(), .longest.as_secs())]
     RetryAfterTooLong {
-        /// What the provider asked for.
+        /// The wait that the provider asks for.
         asked: Duration,
-        /// What [`RetryPolicy`](crate::RetryPolicy) allows.
+        /// The maximum wait of the [`RetryPolicy`](crate::RetryPolicy).
         longest: Duration,
         /// The error that would have been retried.
         message: String,
@@ -91,39 +93,40 @@ pub enum ModelError {
     /// A time limit ran out.
     #[error("timed out waiting for {which} after {} from {url}", seconds(*.after))]
     Timeout {
-        /// Which limit.
+        /// The time limit.
         which: Deadline,
-        /// Its value.
+        /// The limit's duration.
         after: Duration,
-        /// Whom it waited for, without any secret.
+        /// The server's URL, without secrets.
         url: String,
     },
-    /// The connection couldn't be made, or broke.
-    #[error("no connection to {url}: {reason}{}", with_advice(.advice))]
+    /// The connection could not be made, or broke.
+    #[error("no connection to {url}: {reason}{}", with_advice(.advice.as_deref()))]
     Connection {
-        /// Whom to, without any secret.
+        /// The server's URL, without secrets.
         url: String,
-        /// What the system said.
+        /// The system's message.
         reason: String,
-        /// What to do about it, if something is known to help.
-        advice: String,
-        /// Whether trying again can't help: nothing listens on this machine, or the certificate isn't trusted.
+        /// Advice for the user, if something is known to help.
+        advice: Option<String>,
+        /// True if a retry can't help: no server listens on this machine, or the certificate is not
+        /// trusted.
         permanent: bool,
     },
-    /// The stream ended before the reply was whole.
+    /// The stream ended before the reply was complete.
     #[error("the stream from {url} ended early: {reason}")]
     EndedEarly {
-        /// Whom from, without any secret.
+        /// The server's URL, without secrets.
         url: String,
-        /// What the system said, or what was missing.
+        /// The system's message, or a description of the missing part.
         reason: String,
     },
-    /// Any other status that isn't success.
+    /// Any other status without success.
     #[error("the provider answered with status {status}: {message}")]
     Http {
         /// The status.
         status: u16,
-        /// The provider's message, bounded.
+        /// The provider's message, limited in length.
         message: String,
     },
     /// The provider reported an error inside the stream.
@@ -131,10 +134,10 @@ pub enum ModelError {
     Stream {
         /// The provider's message.
         message: String,
-        /// Whether the provider's error type is one that passes (server errors).
+        /// True if the provider's error type is temporary (server errors).
         retryable: bool,
     },
-    /// The provider didn't keep to its protocol, or the request can't be said in it.
+    /// The provider violated its protocol, or the protocol can't express the request.
     #[error("not what the protocol allows: {0}")]
     Protocol(String),
     /// The request is longer than the model's context.
@@ -146,18 +149,18 @@ pub enum ModelError {
     /// The caller's token was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// The request departs from the recording.
+    /// The request differs from the recording.
     #[error("the request departs from the recording at exchange {exchange}:\n{diff}")]
     ReplayMismatch {
-        /// Which exchange of the cassette, from 1.
+        /// The number of the exchange in the cassette, from 1.
         exchange: usize,
-        /// The first differing places with old and new values, bounded.
+        /// The first differences with the recorded and the actual values, limited in length.
         diff: String,
     },
     /// The cassette has no further exchange.
     #[error("the recording has {exchanges} exchanges and this is request {}; record it again", .exchanges.saturating_add(1))]
     ReplayExhausted {
-        /// How many it has.
+        /// Number of exchanges in the cassette.
         exchanges: usize,
     },
     /// A cassette can't be read or written.
@@ -165,7 +168,7 @@ pub enum ModelError {
     Cassette {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// The model can't call tools.
@@ -176,7 +179,7 @@ pub enum ModelError {
         /// The provider's message.
         message: String,
     },
-    /// A script can't be read, ran out, or met a request it didn't expect.
+    /// A script can't be read, has no further reply, or expects another message.
     #[error("script: {0}")]
     Script(String),
     /// The endpoint can't be used as it is configured.
@@ -184,22 +187,22 @@ pub enum ModelError {
     Endpoint {
         /// The provider.
         provider: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// Every attempt failed.
     #[error("gave up after {attempts} attempts; the last: {last}")]
     GaveUp {
-        /// How many there were.
+        /// Number of attempts.
         attempts: u32,
-        /// How the last one failed.
+        /// The error of the last attempt.
         last: Box<ModelError>,
     },
 }
 
 impl ModelError {
-    /// Whether the same request may do better a little later. Never true of an error that has been
-    /// retried already ([`ModelError::GaveUp`]).
+    /// Returns true if the same request may succeed a little later. Never true for an error that
+    /// has been retried already ([`ModelError::GaveUp`]).
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -214,24 +217,24 @@ impl ModelError {
         }
     }
 
-    /// Returns this error without the secrets, and with its texts bounded. What nobody sees goes first: it could stand
-    /// in the midst of a secret.
+    /// Removes secrets and invisible characters from this error's external text, and limits its
+    /// length. Invisible characters go first, because they could split a secret.
     #[must_use]
-    pub(crate) fn cleaned(mut self, secrets: &[String]) -> Self {
-        if let Some(text) = self.outside_text() {
-            *text = visible(text);
+    pub(crate) fn redacted(mut self, secrets: &[String]) -> Self {
+        if let Some(text) = self.external_text_mut() {
+            *text = strip_invisible(text);
             for secret in secrets {
                 if text.contains(secret.as_str()) {
                     *text = text.replace(secret.as_str(), "[secret]");
                 }
             }
-            shorten(text, MAX_MESSAGE);
+            shorten(text, MAX_MESSAGE_BYTES);
         }
         self
     }
 
-    /// The text of this error that came from outside, if it holds one.
-    fn outside_text(&mut self) -> Option<&mut String> {
+    /// Returns the external text of this error, if it has one.
+    fn external_text_mut(&mut self) -> Option<&mut String> {
         match self {
             Self::Unauthorized { message, .. }
             | Self::RateLimited { message }
@@ -245,7 +248,7 @@ impl ModelError {
             Self::UnknownModel { provider_message, .. } => Some(provider_message),
             Self::Connection { reason, .. } | Self::EndedEarly { reason, .. } => Some(reason),
             Self::Protocol(what) => Some(what),
-            Self::GaveUp { last, .. } => last.outside_text(),
+            Self::GaveUp { last, .. } => last.external_text_mut(),
             Self::NoKey { .. }
             | Self::Timeout { .. }
             | Self::Cancelled
@@ -257,7 +260,7 @@ impl ModelError {
         }
     }
 
-    /// The error itself: of [`ModelError::GaveUp`] the last one, of any other that one.
+    /// Returns the last attempt's error for [`ModelError::GaveUp`], and this error otherwise.
     #[must_use]
     pub fn root(&self) -> &Self {
         match self {
@@ -267,8 +270,8 @@ impl ModelError {
     }
 }
 
-/// Whether a status may pass by itself: time-outs, conflicts, rate limits, server errors (529 is
-/// Anthropic's «overloaded»). 501 and 505 say that it never will.
+/// Returns true if a retry can succeed after this status: timeouts, conflicts, rate limits and
+/// server errors (529 is Anthropic's "overloaded"). 501 and 505 are permanent.
 #[must_use]
 pub(crate) fn is_retryable_status(status: u16) -> bool {
     matches!(status, 408 | 409 | 429) || (500..=599).contains(&status) && !matches!(status, 501 | 505)
@@ -284,15 +287,15 @@ fn no_key_advice(variables: &[String]) -> String {
     }
 }
 
-fn with_advice(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("; {text}") }
+fn with_advice(advice: Option<&str>) -> String {
+    advice.map(|text| format!("; {text}")).unwrap_or_default()
 }
 
 fn available_list(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("; near names: {}", names.join(", ")) }
 }
 
-/// Cuts a text to at most `limit` bytes, the mark of the cut included, between characters.
+/// Cuts a text to at most `limit` bytes, including the ellipsis, between characters.
 pub(crate) fn shorten(text: &mut String, limit: usize) {
     const MARK: char = '…';
     if text.len() > limit {
@@ -305,28 +308,28 @@ pub(crate) fn shorten(text: &mut String, limit: usize) {
     }
 }
 
-/// Returns the text without control sequences and characters that aren't seen.
-pub(crate) fn visible(text: &str) -> String {
+/// Removes control sequences and invisible characters from a text.
+pub(crate) fn strip_invisible(text: &str) -> String {
     let mut characters = text.chars().peekable();
     let mut seen = String::with_capacity(text.len());
     while let Some(character) = characters.next() {
         if character == '\u{1b}' && characters.next_if_eq(&'[').is_some() {
-            // The letter that ends the sequence goes, too.
+            // The final letter of the sequence is dropped too.
             while characters.next().is_some_and(|parameter| !('@'..='~').contains(&parameter)) {}
-        } else if matches!(character, '\n' | '\t') || !(character.is_control() || is_unseen(character)) {
+        } else if matches!(character, '\n' | '\t') || !(character.is_control() || is_hidden(character)) {
             seen.push(character);
         }
     }
     seen
 }
 
-fn is_unseen(character: char) -> bool {
+fn is_hidden(character: char) -> bool {
     is_invisible(character)
         || matches!(character, '\u{34f}' | '\u{180b}'..='\u{180f}' | '\u{2028}' | '\u{2029}'
             | '\u{fe00}'..='\u{fe0f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Whole seconds as such, anything shorter in milliseconds.
+/// Formats a duration in whole seconds if possible, else in milliseconds.
 fn seconds(duration: Duration) -> String {
     if duration.subsec_nanos() == 0 {
         format!("{} s", duration.as_secs())

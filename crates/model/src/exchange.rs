@@ -1,4 +1,4 @@
-//! One request and its reply, over as many attempts as it takes.
+//! One request and its reply, over several attempts if needed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use tokio_util::sync::CancellationToken;
 use crate::client::HttpModel;
 use crate::codec::Decoder;
 use crate::sse::{SseEvent, SseParser};
-use crate::transport::{Body, HttpRequest, HttpResponse, asked_wait, jittered_wait, shown_url};
+use crate::transport::{AttemptError, Body, HttpRequest, HttpResponse, next_wait, requested_wait, shown_url};
 use crate::{Delta, ModelError, ModelRequest};
 
-/// How long a connection may stay open after the reply is whole. Nearly always its end is in the packet
-/// that ended the reply; waiting for it lets the connection be used again, and some servers send the
-/// usage after what looks like the end.
-const GRACE: Duration = Duration::from_millis(1_000);
+/// How long to wait for the end of the connection after the reply is complete. The end is nearly
+/// always in the packet that ends the reply. Waiting for it lets the connection be reused, and some
+/// servers send the usage after the apparent end.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(1_000);
 
-/// The longest answer. The longest replies of any model, thinking and all, have about one MiB; the
-/// protocols wrap each token of it in a hundred bytes or more.
-const MAX_ANSWER: usize = 256 * 1024 * 1024;
+/// Maximum size of a response. The longest replies of any model, including thinking, have about one
+/// MiB; the protocols wrap each token in a hundred bytes or more.
+const MAX_RESPONSE_BYTES: usize = 256 * 1024 * 1024;
 
 /// The state of one stream of deltas.
 pub(crate) struct Exchange<'a> {
@@ -28,42 +28,30 @@ pub(crate) struct Exchange<'a> {
     request: &'a ModelRequest,
     cancel: CancellationToken,
     random: fastrand::Rng,
-    /// The attempt under way, from 1.
+    /// The number of the current attempt, from 1.
     attempt: u32,
-    /// The request as it is sent, the same in each attempt.
+    /// The encoded request, the same in each attempt.
     encoded: Option<HttpRequest>,
-    /// Deltas that are ready to be taken.
+    /// Deltas that are ready to be returned.
     ready: VecDeque<Delta>,
-    state: State,
+    state: ExchangeState,
 }
 
-enum State {
+enum ExchangeState {
     Send,
-    Read(Answer),
+    Read(StreamingResponse),
     Wait(Duration),
     Ended,
 }
 
-/// An answer as it comes in.
-struct Answer {
+/// A response whose body is being read.
+struct StreamingResponse {
     url: String,
     body: Body,
     received: usize,
     parser: SseParser,
     events: VecDeque<SseEvent>,
     decoder: Box<dyn Decoder>,
-}
-
-/// An error, and how long the provider asks to wait before the next attempt.
-struct Failure {
-    error: ModelError,
-    asked: Option<Duration>,
-}
-
-impl From<ModelError> for Failure {
-    fn from(error: ModelError) -> Self {
-        Self { error, asked: None }
-    }
 }
 
 impl<'a> Exchange<'a> {
@@ -81,14 +69,14 @@ impl<'a> Exchange<'a> {
             attempt: 1,
             encoded: None,
             ready: VecDeque::new(),
-            state: State::Send,
+            state: ExchangeState::Send,
         }
     }
 
-    /// The next item of the stream.
+    /// Returns the next item of the stream.
     pub(crate) async fn next(&mut self) -> Option<Result<Delta, ModelError>> {
         loop {
-            let ended = matches!(self.state, State::Ended);
+            let ended = matches!(self.state, ExchangeState::Ended);
             if !ended && self.cancel.is_cancelled() {
                 return Some(Err(self.end(ModelError::Cancelled)));
             }
@@ -99,13 +87,13 @@ impl<'a> Exchange<'a> {
                 return None;
             }
             let cancel = self.cancel.clone();
-            let stepped = tokio::select! {
+            let result = tokio::select! {
                 biased;
-                () = cancel.cancelled() => Err(Failure::from(ModelError::Cancelled)),
-                stepped = self.step() => stepped,
+                () = cancel.cancelled() => Err(AttemptError::from(ModelError::Cancelled)),
+                result = self.step() => result,
             };
-            if let Err(failure) = stepped
-                && let Some(error) = self.failed(failure).await
+            if let Err(failure) = result
+                && let Some(error) = self.retry_or_fail(failure).await
             {
                 return Some(Err(self.end(error)));
             }
@@ -114,31 +102,31 @@ impl<'a> Exchange<'a> {
 
     fn end(&mut self, error: ModelError) -> ModelError {
         self.ready.clear();
-        // Drops the answer, and so its connection.
-        self.state = State::Ended;
+        // Dropping the response closes its connection.
+        self.state = ExchangeState::Ended;
         error
     }
 
-    async fn step(&mut self) -> Result<(), Failure> {
+    async fn step(&mut self) -> Result<(), AttemptError> {
         match &mut self.state {
-            State::Ended => Ok(()),
-            State::Wait(wait) => {
+            ExchangeState::Ended => Ok(()),
+            ExchangeState::Wait(wait) => {
                 tokio::time::sleep(*wait).await;
-                self.state = State::Send;
+                self.state = ExchangeState::Send;
                 Ok(())
             }
-            State::Send => self.send().await,
-            State::Read(answer) => {
+            ExchangeState::Send => self.send().await,
+            ExchangeState::Read(answer) => {
                 let whole = answer.advance(&mut self.ready).await?;
                 if whole {
-                    self.state = State::Ended;
+                    self.state = ExchangeState::Ended;
                 }
                 Ok(())
             }
         }
     }
 
-    async fn send(&mut self) -> Result<(), Failure> {
+    async fn send(&mut self) -> Result<(), AttemptError> {
         let request = match &self.encoded {
             Some(request) => request.clone(),
             None => self.encoded.insert(self.model.encode(self.request)?).clone(),
@@ -147,18 +135,18 @@ impl<'a> Exchange<'a> {
         let response = self.model.transport.send(request).await?;
         if !(200..300).contains(&response.status) {
             let clock = self.model.endpoint.retry.clock.as_ref();
-            let asked = asked_wait(|name| response.header(name), || clock.map(|clock| clock.now()));
+            let retry_after = requested_wait(|name| response.header(name), || clock.map(|clock| clock.now()));
             let error = self.model.status_error(response.status, response.body).await;
-            return Err(Failure { error, asked });
+            return Err(AttemptError { error, retry_after });
         }
-        if is_no_stream(&response) {
-            let said = self.model.status_error(response.status, response.body).await;
+        if is_document(&response) {
+            let message = self.model.status_error(response.status, response.body).await;
             return Err(ModelError::Protocol(format!(
-                "{url} answered with a document instead of an event stream (is the base URL right?): {said}"
+                "{url} answered with a document instead of an event stream (is the base URL right?): {message}"
             ))
             .into());
         }
-        self.state = State::Read(Answer {
+        self.state = ExchangeState::Read(StreamingResponse {
             url,
             body: response.body,
             received: 0,
@@ -169,9 +157,9 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Prepares the next attempt, or gives the error that ends the stream.
-    async fn failed(&mut self, failure: Failure) -> Option<ModelError> {
-        let Failure { error, asked } = failure;
+    /// Prepares the next attempt, or returns the error that ends the stream.
+    async fn retry_or_fail(&mut self, failure: AttemptError) -> Option<ModelError> {
+        let AttemptError { error, retry_after } = failure;
         if error == ModelError::Cancelled {
             return Some(error);
         }
@@ -182,43 +170,37 @@ impl<'a> Exchange<'a> {
             error = self.model.explain(error, &self.request.model) => error,
         };
         let policy = &self.model.endpoint.retry;
-        if !error.is_retryable() || policy.attempts <= 1 {
-            return Some(error);
-        }
-        if self.attempt >= policy.attempts {
-            return Some(ModelError::GaveUp { attempts: self.attempt, last: Box::new(error) });
-        }
-        if let Some(asked) = asked.filter(|asked| *asked > policy.longest_asked) {
-            let longest = policy.longest_asked;
-            return Some(ModelError::RetryAfterTooLong { asked, longest, message: error.to_string() });
-        }
-        let chosen = asked.unwrap_or_else(|| jittered_wait(policy, self.attempt, &mut self.random));
+        let failure = AttemptError { error, retry_after };
+        let chosen = match next_wait(policy, self.attempt, &failure, &mut self.random) {
+            Ok(chosen) => chosen,
+            Err(error) => return Some(error),
+        };
         let wait = if self.model.transport.is_live() { chosen } else { Duration::ZERO };
         self.attempt += 1;
         self.ready.clear();
         self.ready.push_back(Delta::Restart {
             attempt: self.attempt,
-            of: policy.attempts,
+            of: policy.max_attempts,
             wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
-            reason: error.to_string(),
+            reason: failure.error.to_string(),
         });
-        self.state = State::Wait(wait);
+        self.state = ExchangeState::Wait(wait);
         None
     }
 }
 
-impl Answer {
-    /// Takes the next event, or the next bytes where no event is waiting. True once the reply is whole
-    /// and among the `ready` deltas.
+impl StreamingResponse {
+    /// Handles the next event, or reads the next bytes if no event is waiting. Returns true once
+    /// the reply is complete and among the `ready` deltas.
     async fn advance(&mut self, ready: &mut VecDeque<Delta>) -> Result<bool, ModelError> {
         if let Some(event) = self.events.pop_front() {
             ready.extend(self.decoder.event(&event)?);
             return Ok(false);
         }
-        match self.more().await? {
+        match self.next_chunk().await? {
             Some(chunk) => {
                 self.received = self.received.saturating_add(chunk.len());
-                if self.received > MAX_ANSWER {
+                if self.received > MAX_RESPONSE_BYTES {
                     return Err(ModelError::Protocol(format!("{} answers without an end", self.url)));
                 }
                 let parsed = self.parser.push(&chunk, &mut self.events);
@@ -226,7 +208,7 @@ impl Answer {
                 Ok(false)
             }
             None => {
-                self.last_event(ready)?;
+                self.finish_last_event(ready)?;
                 if !self.decoder.is_complete() {
                     return Err(self.ended_early("the connection was closed before the reply was whole"));
                 }
@@ -237,17 +219,19 @@ impl Answer {
         }
     }
 
-    /// The next bytes. Once the reply is whole, silence and a broken connection are as good as its end.
-    async fn more(&mut self) -> Result<Option<bytes::Bytes>, ModelError> {
+    /// Returns the next bytes. Once the reply is complete, silence and a broken connection count as
+    /// the end of the body.
+    async fn next_chunk(&mut self) -> Result<Option<bytes::Bytes>, ModelError> {
         if !self.decoder.is_complete() {
             return self.body.next().await.transpose();
         }
-        let rest = tokio::time::timeout(GRACE, self.body.next()).await;
+        let rest = tokio::time::timeout(DRAIN_TIMEOUT, self.body.next()).await;
         Ok(rest.ok().flatten().and_then(Result::ok))
     }
 
-    /// An event without its closing blank line: whole if it can be read, else the sign of a broken stream.
-    fn last_event(&mut self, ready: &mut VecDeque<Delta>) -> Result<(), ModelError> {
+    /// Handles an event without its closing blank line. If it does not parse, the stream was cut
+    /// off.
+    fn finish_last_event(&mut self, ready: &mut VecDeque<Delta>) -> Result<(), ModelError> {
         let parsed = self.parser.finish(&mut self.events);
         parsed.map_err(|error| ModelError::Protocol(error.to_string()))?;
         while let Some(event) = self.events.pop_front() {
@@ -265,8 +249,9 @@ impl Answer {
     }
 }
 
-/// Whether the answer is a page or a plain JSON document in place of a stream.
-fn is_no_stream(response: &HttpResponse) -> bool {
+/// Returns true if the response is an HTML page or a plain JSON document instead of an event
+/// stream.
+fn is_document(response: &HttpResponse) -> bool {
     let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
     kind.starts_with("text/html") || kind.starts_with("application/json")
 }

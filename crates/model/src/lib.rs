@@ -1,10 +1,11 @@
-//! Streaming clients for the four wire protocols, with retry, record, replay and scripts.
+//! Streaming clients for the four wire protocols, with retries, recording, replay and scripts.
 //!
-//! A [`Model`] takes a [`ModelRequest`] and streams [`Delta`]s that end in one whole [`Reply`] or one
-//! [`ModelError`], which has committed nothing. [`connect`] makes one for an [`Endpoint`]: a provider's
-//! address, key and patience. [`builtin_providers`] knows the common ones, [`builtin_price`] what they
-//! charge. [`ScriptedModel`] answers from a file; [`Recorder`] writes down what goes over the wire, and
-//! [`Replayer`] plays it back without a network. [`Embeddings`] asks a server for vectors of texts.
+//! A [`Model`] takes a [`ModelRequest`] and streams [`Delta`]s that end in one complete [`Reply`]
+//! or one [`ModelError`], after which nothing of the reply counts. [`connect`] creates a client for
+//! an [`Endpoint`]: a provider's address, key, deadlines and retry policy. [`builtin_providers`]
+//! lists the common providers, [`builtin_price`] their prices. [`ScriptedModel`] replies from a
+//! file; [`Recorder`] records the HTTP exchanges, and [`Replayer`] replays them without a network.
+//! [`Embeddings`] requests embedding vectors of texts.
 //!
 //! ```
 //! use futures_util::StreamExt as _;
@@ -25,8 +26,9 @@
 //! # }).unwrap();
 //! ```
 //!
-//! It runs no tools, keeps no transcript, counts no budget and reads no configuration. It reads no
-//! environment either, but for the certificates of `https` where [`Endpoint::ca_file`] names none.
+//! The crate runs no tools, keeps no transcript, counts no budget and reads no configuration. Of
+//! the environment it reads only the variables that name the platform's certificates for `https`,
+//! and only if [`Endpoint::ca_file`] is not set.
 
 mod cassette;
 mod client;
@@ -51,7 +53,7 @@ pub use embeddings::{Embeddings, MAX_TEXTS};
 pub use endpoint::{Clock, Deadlines, Endpoint, ParseWireError, ProxySettings, RetryPolicy, Secret, Wire};
 pub use error::{Deadline, ModelError};
 pub use price::{Price, builtin_price};
-pub use provider::{Provider, builtin_providers, near_names};
+pub use provider::{Provider, builtin_providers, similar_names};
 pub use request::{Effort, ModelRequest, SystemPart, Thinking};
 pub use script::ScriptedModel;
 pub use transport::{Body, Header, HttpRequest, HttpResponse, HttpTransport, Method, Transport};

@@ -1,4 +1,4 @@
-//! What tokens cost.
+//! Prices of tokens.
 
 use journeyman_protocol::{Tokens, Usage};
 
@@ -7,21 +7,21 @@ use crate::provider::is_local;
 /// List prices in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
-    /// Input read afresh.
+    /// Uncached input.
     pub input: f64,
     /// Output, thinking included.
     pub output: f64,
-    /// Input read from the cache.
+    /// Input read from the provider's cache.
     pub cache_read: f64,
-    /// Input written into the cache.
+    /// Input written to the provider's cache.
     pub cache_write: f64,
 }
 
 impl Price {
-    /// Costs nothing, as a model on one's own machine.
+    /// The price of a model on the user's own machine.
     pub const FREE: Self = Self { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
 
-    /// What a usage costs, in US dollars.
+    /// Returns the cost of a usage in US dollars.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2⁵²")]
     pub fn cost(&self, usage: &Usage) -> f64 {
@@ -33,14 +33,14 @@ impl Price {
     }
 }
 
-/// List prices: provider, model, and dollars per million tokens of input, output, cache read and cache
-/// write (for five minutes, where the time counts). Of models whose price grows with the length of the
-/// request, the price of the shorter one.
+/// List prices: provider, model, and dollars per million tokens of input, output, cache read and
+/// cache write (for five minutes, if the price depends on the time). For models whose price grows
+/// with the length of the request, the price of short requests.
 ///
-/// Prices change, and nothing here is fetched. Anthropic's are those of its model pages in October 2026;
-/// the others were published between mid-2025 and mid-2026 and may have fallen since. A model that is
-/// missing has no price rather than a guessed one. A price in the configuration comes first; batch, flex
-/// and negotiated prices are for there.
+/// Prices change, and nothing here is fetched. Anthropic's prices are those of its model pages in
+/// October 2026; the others were published between mid-2025 and mid-2026 and may have fallen since.
+/// A model that is missing has no price instead of a guessed one. The configuration overrides these
+/// prices, and is the place for batch, flex and negotiated prices.
 const PRICES: &[(&str, &str, [f64; 4])] = &[
     ("anthropic", "claude-fable-5-1", [10.0, 50.0, 0.25, 12.5]),
     ("anthropic", "claude-opus-5-5", [4.0, 20.0, 0.2, 5.0]),
@@ -103,11 +103,12 @@ const PRICES: &[(&str, &str, [f64; 4])] = &[
     ("mistral", "devstral-small", [0.1, 0.3, 0.1, 0.1]),
 ];
 
-/// What follows a model's name in the name of one of its releases, beside a date: `-latest`, `-preview…`.
+/// Suffixes of a model's releases, apart from dates: `-latest`, `-preview…`.
 const CHANNELS: &[&str] = &["latest", "preview", "exp", "beta", "reasoning", "non-reasoning"];
 
-/// The list price of a model, also under a dated name (`claude-sonnet-4-5-20250929`). A name that only
-/// begins like a known one (`gpt-5-ultra`) is another model and has none. Models on this machine are free.
+/// Returns the list price of a model, also under a dated name (`claude-sonnet-4-5-20250929`). A
+/// name that only begins like a known name (`gpt-5-ultra`) is another model and has no price.
+/// Models on this machine are free.
 #[must_use]
 pub fn builtin_price(provider: &str, model: &str) -> Option<Price> {
     if is_local(provider) {
@@ -130,7 +131,8 @@ pub fn builtin_price(provider: &str, model: &str) -> Option<Price> {
         })
 }
 
-/// OpenRouter passes the makers' prices on. It writes `vendor/model`, versions with dots, and `:free`.
+/// Returns the price through OpenRouter, which passes the vendors' prices on. It writes
+/// `vendor/model`, versions with dots, and `:free`.
 fn routed_price(model: &str) -> Option<Price> {
     if model.ends_with(":free") {
         return Some(Price::FREE);
@@ -153,7 +155,7 @@ fn is_release_of(model: &str, name: &str) -> bool {
         return rest.is_empty();
     };
     let digits = release.bytes().take_while(u8::is_ascii_digit).count();
-    // Four digits or more are a date (`-0613`, `-2512`, `-20250929`); three are a release (`-001`).
+    // Three digits or more are a date (`-0613`, `-2512`, `-20250929`) or a release (`-001`).
     digits >= 3 || CHANNELS.iter().any(|channel| release.starts_with(channel))
 }
 

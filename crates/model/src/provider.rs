@@ -1,36 +1,37 @@
-//! The providers that need no configuration.
+//! The built-in providers.
 
 use std::collections::BTreeMap;
 
 use crate::{Endpoint, Secret, Wire};
 
-/// How many near names are offered: as many as a person reads.
-const MAX_NEAR: usize = 5;
-/// How alike two names must be to be near, on the scale of Jaro and Winkler; below it names share little
-/// more than their maker.
-const NEAR: f64 = 0.8;
+/// Maximum number of similar names that are suggested.
+const MAX_SUGGESTIONS: usize = 5;
+/// Minimum Jaro-Winkler similarity of a suggested name. Below this value, names share little more
+/// than their vendor.
+const MIN_SIMILARITY: f64 = 0.8;
 
-/// Where a provider is and what it speaks.
+/// A provider of models: its address and protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
     /// The first half of `provider/model`.
     pub name: String,
-    /// The protocol it speaks.
+    /// The provider's protocol.
     pub wire: Wire,
-    /// Where it is.
+    /// The provider's base URL.
     pub base_url: String,
-    /// The environment variables that may hold its key, the first that is set wins. Empty: no key is needed.
+    /// The environment variables that may hold the key; the first that is set wins. If empty, no
+    /// key is needed.
     pub key_env: Vec<String>,
     /// Further headers, by name.
     pub headers: BTreeMap<String, String>,
-    /// Whether its models call tools.
+    /// True if the provider's models can call tools.
     pub tools: bool,
-    /// Whether it runs on this machine.
+    /// True if the provider runs on this machine.
     pub local: bool,
 }
 
 impl Provider {
-    /// A provider that calls tools, has no key and no headers.
+    /// Creates a provider whose models call tools, without key and headers.
     #[must_use]
     pub fn new(name: impl Into<String>, wire: Wire, base_url: impl Into<String>) -> Self {
         Self {
@@ -44,7 +45,8 @@ impl Provider {
         }
     }
 
-    /// The provider's endpoint, its key read by `variable`. A variable that is set to nothing counts as unset.
+    /// Returns the provider's endpoint, with the key read through `variable`. An empty variable
+    /// counts as unset.
     #[must_use]
     pub fn endpoint(&self, variable: impl Fn(&str) -> Option<String>) -> Endpoint {
         let key = self
@@ -64,8 +66,9 @@ impl Provider {
     }
 }
 
-/// Hosted providers: name, protocol, base URL and the variables of the key that their own tools read.
-const HOSTED: &[(&str, Wire, &str, &[&str])] = &[
+/// Hosted providers: name, protocol, base URL, and the variables that the provider's own tools read
+/// the key from.
+const HOSTED_PROVIDERS: &[(&str, Wire, &str, &[&str])] = &[
     ("anthropic", Wire::Anthropic, "https://api.anthropic.com", &["ANTHROPIC_API_KEY"]),
     ("openai", Wire::Responses, "https://api.openai.com/v1", &["OPENAI_API_KEY"]),
     (
@@ -94,35 +97,38 @@ const HOSTED: &[(&str, Wire, &str, &[&str])] = &[
     ("huggingface", Wire::Chat, "https://router.huggingface.co/v1", &["HF_TOKEN"]),
 ];
 
-/// Servers of models on this machine, at the ports they choose unless told otherwise.
-const LOCAL: &[(&str, &str)] = &[
+/// Servers on this machine: name and base URL with the server's default port.
+const LOCAL_SERVERS: &[(&str, &str)] = &[
     ("ollama", "http://127.0.0.1:11434/v1"),
     ("lmstudio", "http://127.0.0.1:1234/v1"),
     ("llamacpp", "http://127.0.0.1:8080/v1"),
     ("vllm", "http://127.0.0.1:8000/v1"),
 ];
 
-/// Every provider that is known without configuration; a config table adds to them or replaces one.
+/// Returns the providers that are known without configuration. A table of the configuration adds a
+/// provider or replaces one.
 #[must_use]
 pub fn builtin_providers() -> Vec<Provider> {
-    let hosted = HOSTED.iter().map(|(name, wire, base_url, key_env)| Provider {
+    let hosted = HOSTED_PROVIDERS.iter().map(|(name, wire, base_url, key_env)| Provider {
         key_env: key_env.iter().map(|&variable| variable.to_owned()).collect(),
         ..Provider::new(*name, *wire, *base_url)
     });
-    let local = LOCAL
+    let local = LOCAL_SERVERS
         .iter()
         .map(|(name, base_url)| Provider { local: true, ..Provider::new(*name, Wire::Chat, *base_url) });
     hosted.chain(local).collect()
 }
 
-/// Whether a built-in provider of that name runs on this machine, where a token costs nothing.
+/// Returns true if a built-in provider of that name runs on this machine, where tokens cost
+/// nothing.
 pub(crate) fn is_local(provider: &str) -> bool {
-    LOCAL.iter().any(|(name, _)| *name == provider)
+    LOCAL_SERVERS.iter().any(|(name, _)| *name == provider)
 }
 
-/// The names most like `wanted`, nearest first, at most five. Upper case and a vendor before a slash don't count.
+/// Returns at most five names that are similar to `wanted`, the most similar first. The comparison
+/// ignores case and a vendor before a slash.
 #[must_use]
-pub fn near_names<S: AsRef<str>>(wanted: &str, names: &[S]) -> Vec<String> {
+pub fn similar_names<S: AsRef<str>>(wanted: &str, names: &[S]) -> Vec<String> {
     let bare = |name: &str| name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     let wanted = bare(wanted);
     if wanted.is_empty() {
@@ -134,11 +140,12 @@ pub fn near_names<S: AsRef<str>>(wanted: &str, names: &[S]) -> Vec<String> {
             let candidate = bare(name.as_ref());
             let held = candidate.contains(&wanted) || (!candidate.is_empty() && wanted.contains(&candidate));
             let likeness = strsim::jaro_winkler(&wanted, &candidate);
-            (held || likeness >= NEAR).then_some((likeness + f64::from(u8::from(held)), name.as_ref()))
+            (held || likeness >= MIN_SIMILARITY)
+                .then_some((likeness + f64::from(u8::from(held)), name.as_ref()))
         })
         .collect();
     near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    near.into_iter().take(MAX_NEAR).map(|(_, name)| name.to_owned()).collect()
+    near.into_iter().take(MAX_SUGGESTIONS).map(|(_, name)| name.to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -189,7 +196,7 @@ mod tests {
             ("", &[]),
         ];
         for (wanted, expected) in cases {
-            assert_eq!(near_names(wanted, &names), *expected, "{wanted}");
+            assert_eq!(similar_names(wanted, &names), *expected, "{wanted}");
         }
     }
 }

@@ -1,68 +1,69 @@
-//! What is asked of a model.
+//! Requests to a model, independent of the provider.
 
 use journeyman_protocol::{Message, Tokens, ToolSpec};
 use serde::{Deserialize, Serialize};
 
-/// One request: everything the model sees, in no provider's shape.
+/// A request: everything that the model sees, independent of the provider.
 ///
-/// The parts that stay the same from turn to turn come first (`tools`, `system`, older messages), so
-/// that a provider's prompt cache can keep them.
+/// The parts that stay the same from turn to turn come first (`tools`, `system`, older messages),
+/// so that a provider's prompt cache can keep them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelRequest {
-    /// The provider's name of the model. Empty means the one that the [`Model`](crate::Model) was made for.
+    /// The provider's name of the model. If empty, the model for which the [`Model`](crate::Model)
+    /// was created is used.
     pub model: String,
     /// The system prompt, in order.
     pub system: Vec<SystemPart>,
-    /// The conversation. Every tool call in it has exactly one result.
+    /// The conversation. Every tool call has exactly one result.
     pub messages: Vec<Message>,
-    /// What the model may call; empty for a model that works through text alone.
+    /// The tools that the model may call; empty for a model that works with text only.
     pub tools: Vec<ToolSpec>,
-    /// The longest reply, thinking included; `None` leaves it to the provider, or to the codec's own
-    /// default where the protocol insists on a number.
+    /// Maximum length of the reply, including thinking. `None` leaves it to the provider, or to the
+    /// codec's default if the protocol requires a number.
     pub max_output: Option<Tokens>,
-    /// Sampling temperature; `None` sends none, which some thinking models insist on.
+    /// Sampling temperature; `None` sends none, as some thinking models require.
     pub temperature: Option<f32>,
     /// Nucleus sampling; `None` sends none.
     pub top_p: Option<f32>,
-    /// How much the model should think before it answers; `None` leaves it to the model.
+    /// The amount of thinking before the reply; `None` leaves it to the model.
     pub thinking: Option<Thinking>,
-    /// A stable key of the session, sent where a provider routes its cache by one.
+    /// A stable key of the session, sent to providers that route their cache by such a key.
     pub session: Option<String>,
 }
 
-/// A piece of the system prompt. Sessions write it down, so that a restart begins with the same bytes.
+/// A part of the system prompt. Sessions store the parts, so that a restart sends the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SystemPart {
     /// The text.
     pub text: String,
-    /// Whether everything up to and including this part should be kept in the provider's cache.
+    /// True if the provider should cache the request up to and including this part.
     pub cache: bool,
 }
 
 impl SystemPart {
-    /// A part that ends a cached prefix.
+    /// Creates a part that ends a cached prefix.
     #[must_use]
     pub fn cached(text: impl Into<String>) -> Self {
         Self { text: text.into(), cache: true }
     }
 }
 
-/// How much to think. A codec turns one form into the other where its protocol has only that.
+/// The amount of thinking. A codec converts one form into the other if its protocol has only that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thinking {
-    /// At most so many tokens.
+    /// Maximum number of thinking tokens.
     Budget(u32),
-    /// A word instead of a number.
+    /// A relative effort.
     Effort(Effort),
 }
 
-/// How hard to think.
+/// A relative effort of thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
-    /// Little.
+    /// Low effort.
     Low,
-    /// Some.
+    /// Medium effort.
     Medium,
-    /// Much.
+    /// High effort.
     High,
 }

@@ -1,4 +1,4 @@
-//! A model that says what a file tells it to: for tests and for the demo.
+//! A model that replies from a script, for tests and for the demo.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,16 +12,16 @@ use tokio_util::sync::CancellationToken;
 use crate::error::shorten;
 use crate::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
 
-/// The largest script that is read; a person wrote it.
-const MAX_SCRIPT: u64 = 16 * 1024 * 1024;
-/// Characters a simulated piece of text or arguments, about what providers send at a time.
-const PIECE: usize = 16;
-/// Characters a token, for estimated usage: the common rule of thumb for English and code.
+/// Maximum size of a script.
+const MAX_SCRIPT_BYTES: u64 = 16 * 1024 * 1024;
+/// Characters of a simulated chunk of text or arguments, about as many as providers send at a time.
+const CHUNK_CHARS: usize = 16;
+/// Characters of a token, for estimated usage: the common rule of thumb for English and code.
 const CHARACTERS_PER_TOKEN: usize = 4;
-/// How much of either text a mismatch shows, in bytes.
-const MAX_SHOWN: usize = 400;
+/// Maximum length of each text that a mismatch shows, in bytes.
+const MAX_SHOWN_BYTES: usize = 400;
 
-/// A model whose replies were written beforehand. It streams as a live one does.
+/// A model whose replies are written in a script. It streams as a live model does.
 ///
 /// ```
 /// use journeyman_model::{Model, ScriptedModel};
@@ -38,32 +38,32 @@ const MAX_SHOWN: usize = 400;
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: String,
-    replies: Vec<Scripted>,
+    replies: Vec<ScriptedReply>,
     next: AtomicUsize,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Script {
+struct ScriptFile {
     #[serde(default = "default_name")]
     name: String,
-    replies: Vec<Scripted>,
+    replies: Vec<ScriptedReply>,
 }
 
 fn default_name() -> String {
     "script".to_owned()
 }
 
-/// One reply of a script. Everything may be left out.
+/// A reply of a script. All members are optional.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Scripted {
+struct ScriptedReply {
     thinking: String,
     text: String,
     calls: Vec<ScriptedCall>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
-    /// What the newest user message or tool result must hold.
+    /// A text that the newest user message or tool result must contain.
     expect: Option<String>,
 }
 
@@ -81,12 +81,12 @@ fn no_arguments() -> Value {
 }
 
 impl ScriptedModel {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// [`ModelError::Script`] with line and column where it isn't one.
+    /// [`ModelError::Script`] with line and column if the text is not a script.
     pub fn parse(json: &str) -> Result<Self, ModelError> {
-        let script: Script =
+        let script: ScriptFile =
             serde_json::from_str(json).map_err(|error| ModelError::Script(error.to_string()))?;
         Ok(Self { name: script.name, replies: script.replies, next: AtomicUsize::new(0) })
     }
@@ -94,13 +94,13 @@ impl ScriptedModel {
     /// Reads a script from a file of at most 16 MiB.
     ///
     /// # Errors
-    /// [`ModelError::Script`] where the file can't be read or isn't a script; it names the file.
+    /// [`ModelError::Script`] with the file's name if the file can't be read or is not a script.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let failed = |reason: String| ModelError::Script(format!("{}: {reason}", path.display()));
         let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
-        if size > MAX_SCRIPT {
-            return Err(failed(format!("it has {size} bytes; at most {MAX_SCRIPT} are read")));
+        if size > MAX_SCRIPT_BYTES {
+            return Err(failed(format!("it has {size} bytes; at most {MAX_SCRIPT_BYTES} are read")));
         }
         let json = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         Self::parse(&json).map_err(|error| match error {
@@ -109,7 +109,7 @@ impl ScriptedModel {
         })
     }
 
-    /// How many replies are left.
+    /// Returns the number of replies that are left.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.replies.len().saturating_sub(self.next.load(Ordering::Relaxed))
@@ -140,7 +140,7 @@ impl Model for ScriptedModel {
     }
 
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
-        // The reply is taken at the first poll: nothing is «sent» before.
+        // The reply is taken at the first poll: nothing is "sent" before.
         let items = stream::once(async move {
             match self.reply(request) {
                 Ok(deltas) => deltas.into_iter().map(Ok).collect(),
@@ -164,19 +164,19 @@ impl Model for ScriptedModel {
     }
 }
 
-impl Scripted {
+impl ScriptedReply {
     fn deltas(&self, number: usize, request: &ModelRequest, name: &str) -> Vec<Delta> {
         let mut deltas = vec![Delta::MessageStart];
         let mut content = Vec::new();
         let mut block: u32 = 0;
         if !self.thinking.is_empty() {
-            deltas.extend(pieces(&self.thinking).map(|text| Delta::Thinking { block, text }));
+            deltas.extend(split_into_chunks(&self.thinking).map(|text| Delta::Thinking { block, text }));
             deltas.push(Delta::BlockEnd { block });
             content.push(Block::Thinking { text: self.thinking.clone(), signature: None });
             block += 1;
         }
         if !self.text.is_empty() {
-            deltas.extend(pieces(&self.text).map(|text| Delta::Text { block, text }));
+            deltas.extend(split_into_chunks(&self.text).map(|text| Delta::Text { block, text }));
             deltas.push(Delta::BlockEnd { block });
             content.push(Block::text(self.text.as_str()));
             block += 1;
@@ -186,7 +186,9 @@ impl Scripted {
             let id = CallId::new(id);
             deltas.push(Delta::CallStart { block, id: id.clone(), name: call.name.clone() });
             let arguments = call.input.to_string();
-            deltas.extend(pieces(&arguments).map(|fragment| Delta::CallArguments { block, fragment }));
+            deltas.extend(
+                split_into_chunks(&arguments).map(|fragment| Delta::CallArguments { block, fragment }),
+            );
             deltas.push(Delta::BlockEnd { block });
             content.push(Block::ToolUse(ToolUse {
                 id,
@@ -239,16 +241,16 @@ fn part_text(part: &ResultPart) -> &str {
     }
 }
 
-/// A text in pieces of a few characters.
-fn pieces(text: &str) -> impl Iterator<Item = String> {
+/// Splits a text into chunks of a few characters.
+fn split_into_chunks(text: &str) -> impl Iterator<Item = String> {
     let mut rest = text.chars();
     std::iter::from_fn(move || {
-        let piece: String = rest.by_ref().take(PIECE).collect();
+        let piece: String = rest.by_ref().take(CHUNK_CHARS).collect();
         (!piece.is_empty()).then_some(piece)
     })
 }
 
-/// The texts and tool results of the newest user message.
+/// Returns the texts and tool results of the newest user message.
 fn newest_text(messages: &[Message]) -> String {
     let newest = messages.iter().rev().find(|message| message.role == Role::User);
     let mut texts: Vec<&str> = Vec::new();
@@ -265,11 +267,11 @@ fn newest_text(messages: &[Message]) -> String {
 fn mismatch(number: usize, expected: &str, newest: &str) -> String {
     let short = |text: &str| {
         let mut text = text.to_owned();
-        shorten(&mut text, MAX_SHOWN);
+        shorten(&mut text, MAX_SHOWN_BYTES);
         text
     };
     format!(
-        "reply {number} expects the newest message to hold\n  «{}»\nbut it is\n  «{}»",
+        "reply {number} expects the newest message to contain\n  `{}`\nbut the message is\n  `{}`",
         short(expected),
         short(newest)
     )

@@ -1,29 +1,30 @@
-//! Server-sent events, parsed as they come in.
+//! An incremental parser of server-sent events.
 //!
-//! Follows the WHATWG HTML standard, section 9.2.6 «Interpreting an event stream»: lines end in LF, CR or
-//! CRLF, a leading byte-order mark is dropped, lines that begin with a colon are comments, several `data`
-//! lines are joined by line breaks, an event without data is none. Invalid UTF-8 is replaced, as there.
+//! Follows the WHATWG HTML standard, section 9.2.6 "Interpreting an event stream": lines end in LF,
+//! CR or CRLF, a leading byte-order mark is dropped, lines that begin with a colon are comments,
+//! several `data` lines are joined by line breaks, and an event without data is dropped. Invalid
+//! UTF-8 is replaced, as in the standard.
 
 use std::collections::VecDeque;
 
-/// The longest line. A provider sends one JSON document a line; the longest known are base-64 images and
-/// whole replies repeated at the end of a stream, well below a tenth of this.
-const MAX_LINE: usize = 8 * 1024 * 1024;
-/// The most data of one event, for events of several lines.
-const MAX_EVENT: usize = 16 * 1024 * 1024;
+/// Maximum length of a line. A provider sends one JSON document per line; the longest known are
+/// base-64 images and complete replies repeated at the end of a stream, well below a tenth of this.
+const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
+/// Maximum size of an event's data, for events of several lines.
+const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One event.
+/// A server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SseEvent {
-    /// Its type, where the server named one.
+    /// The event's type, if the server named one.
     pub(crate) event: Option<String>,
-    /// Its data; never empty of lines, though the only line may be.
+    /// The event's data, at least one line, which may be empty.
     pub(crate) data: String,
 }
 
-/// A server sends more in one piece than any provider does.
+/// The error for an event that is larger than any provider sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream has a {what} of more than {} MiB", .limit / (1024 * 1024))]
 pub(crate) struct TooLong {
@@ -31,14 +32,14 @@ pub(crate) struct TooLong {
     limit: usize,
 }
 
-/// Takes bytes in any pieces, gives events.
+/// An incremental parser: takes bytes in chunks of any size and returns events.
 #[derive(Debug)]
 pub(crate) struct SseParser {
-    /// The beginning of a line whose end hasn't come yet.
+    /// The beginning of a line whose end has not arrived yet.
     line: Vec<u8>,
     event: Option<String>,
     data: Option<String>,
-    /// The last byte was a CR, so an LF that follows belongs to it.
+    /// True if the last byte was a CR, so that a following LF belongs to it.
     after_carriage_return: bool,
     first_line: bool,
 }
@@ -48,7 +49,7 @@ impl SseParser {
         Self { line: Vec::new(), event: None, data: None, after_carriage_return: false, first_line: true }
     }
 
-    /// Takes the next bytes and appends the events they complete to `events`.
+    /// Parses the next bytes and appends the completed events to `events`.
     pub(crate) fn push(&mut self, bytes: &[u8], events: &mut VecDeque<SseEvent>) -> Result<(), TooLong> {
         let mut rest = bytes;
         if self.after_carriage_return && !rest.is_empty() {
@@ -73,8 +74,9 @@ impl SseParser {
         self.extend_line(rest)
     }
 
-    /// The event that was underway when the stream ended without its closing blank line. Some servers
-    /// leave that line out after the last event; in a stream that was cut off it is only a part.
+    /// Completes the event that was open when the stream ended without its closing blank line. Some
+    /// servers omit that line after the last event; in a stream that was cut off, the event is
+    /// incomplete.
     pub(crate) fn finish(&mut self, events: &mut VecDeque<SseEvent>) -> Result<(), TooLong> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -114,7 +116,7 @@ impl SseParser {
                 self.event = Some(String::from_utf8_lossy(value).into_owned());
                 Ok(())
             }
-            // A comment has an empty field name; `id` and `retry` speak of reconnecting, which no
+            // A comment has an empty field name; `id` and `retry` concern reconnecting, which no
             // provider of models offers.
             _ => Ok(()),
         }
@@ -125,8 +127,8 @@ impl SseParser {
         match &mut self.data {
             None => self.data = Some(text.into_owned()),
             Some(data) => {
-                if data.len().saturating_add(text.len()) >= MAX_EVENT {
-                    return Err(TooLong { what: "size", limit: MAX_EVENT });
+                if data.len().saturating_add(text.len()) >= MAX_EVENT_BYTES {
+                    return Err(TooLong { what: "size", limit: MAX_EVENT_BYTES });
                 }
                 data.push('\n');
                 data.push_str(&text);
@@ -144,7 +146,7 @@ impl SseParser {
 }
 
 fn check_line(length: usize) -> Result<(), TooLong> {
-    if length > MAX_LINE { Err(TooLong { what: "line", limit: MAX_LINE }) } else { Ok(()) }
+    if length > MAX_LINE_BYTES { Err(TooLong { what: "line", limit: MAX_LINE_BYTES }) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -206,7 +208,8 @@ mod tests {
         assert!(events.is_empty());
     }
 
-    /// Streams made of what matters: fields, line ends of each kind, marks and halves of characters.
+    /// Streams made of what matters: fields, line ends of each kind, marks and halves of
+    /// characters.
     fn stream() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             Just(b"data: ".to_vec()),

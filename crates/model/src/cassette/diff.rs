@@ -1,18 +1,18 @@
-//! Where two requests differ, for people.
+//! The differences between two requests, for people.
 
 use serde_json::Value;
 
 use crate::error::shorten;
 
-/// How many differences are shown: the first ones nearly always explain the rest.
+/// Maximum number of differences shown: the first ones nearly always explain the rest.
 const MAX_DIFFERENCES: usize = 6;
-/// How much of a value is shown, in bytes.
-const MAX_VALUE: usize = 200;
-/// How much of a long text is shown before the place where it departs, in characters.
-const LEAD: usize = 30;
+/// Maximum length of a value that is shown, in bytes.
+const MAX_VALUE_BYTES: usize = 200;
+/// Characters of a long text that are shown before the first difference.
+const CONTEXT_CHARS: usize = 30;
 
-/// The places where `actual` departs from `recorded`, one or two lines each; `None` where nowhere. The
-/// order of members doesn't count.
+/// Returns the places where `actual` differs from `recorded`, in one or two lines each; `None` if
+/// they are equal. The order of members is ignored.
 pub(super) fn diff(recorded: &Value, actual: &Value) -> Option<String> {
     let mut found = Differences { lines: Vec::new(), more: false };
     found.compare("", recorded, actual);
@@ -66,9 +66,9 @@ impl Differences {
             return;
         }
         let mut path = path.to_owned();
-        shorten(&mut path, MAX_VALUE);
+        shorten(&mut path, MAX_VALUE_BYTES);
         let (old, new) = match (recorded, actual) {
-            (Some(Value::String(old)), Some(Value::String(new))) => departing(old, new),
+            (Some(Value::String(old)), Some(Value::String(new))) => excerpts_at_difference(old, new),
             _ => (shown(recorded), shown(actual)),
         };
         self.lines.push(format!("  {path}\n    recorded: {old}\n    now:      {new}"));
@@ -81,18 +81,18 @@ fn member(path: &str, name: &str) -> String {
 
 fn shown(value: Option<&Value>) -> String {
     let mut text = value.map_or_else(|| "(nothing)".to_owned(), Value::to_string);
-    shorten(&mut text, MAX_VALUE);
+    shorten(&mut text, MAX_VALUE_BYTES);
     text
 }
 
-/// Two texts from shortly before the place where they part.
-fn departing(old: &str, new: &str) -> (String, String) {
+/// Returns an excerpt of each text, from shortly before the first difference.
+fn excerpts_at_difference(old: &str, new: &str) -> (String, String) {
     let same = old.chars().zip(new.chars()).take_while(|(one, other)| one == other).count();
-    let skipped = same.saturating_sub(LEAD);
+    let skipped = same.saturating_sub(CONTEXT_CHARS);
     let cut = |text: &str| {
         let rest: String = text.chars().skip(skipped).collect();
         let mut quoted = Value::String(rest).to_string();
-        shorten(&mut quoted, MAX_VALUE);
+        shorten(&mut quoted, MAX_VALUE_BYTES);
         if skipped > 0 { format!("…{quoted} (from character {skipped})") } else { quoted }
     };
     (cut(old), cut(new))

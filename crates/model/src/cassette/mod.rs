@@ -1,8 +1,8 @@
-//! Cassettes: what was said over HTTP, in a file, to be said again without a network.
+//! Cassettes: recordings of HTTP exchanges in a file, to be replayed without a network.
 //!
-//! A cassette is JSON Lines, one exchange a line, in the order of the requests: the request (method, URL
-//! without anything secret, harmless headers, body as JSON) and the answer (status, harmless headers, each
-//! piece of the body byte for byte as it came), or the error in its place or after it.
+//! A cassette is JSON Lines with one exchange per line, in the order of the requests: the request
+//! (method, URL without secrets, harmless headers, body as JSON) and the response (status, harmless
+//! headers, each chunk of the body byte for byte), or the error instead of it or after it.
 
 mod diff;
 mod record;
@@ -22,27 +22,29 @@ use crate::{Deadline, ModelError};
 pub use record::{Recorder, RecordingTransport};
 pub use replay::Replayer;
 
-/// The version this crate writes, and the only one it reads.
+/// The version of the format that this crate writes, and the only one that it reads.
 const VERSION: u32 = 1;
-/// Request headers worth keeping; none of them ever holds a secret.
+/// Request headers that are recorded; none of them ever holds a secret.
 const REQUEST_HEADERS: &[&str] =
     &["accept", "content-type", "user-agent", "anthropic-version", "anthropic-beta"];
-/// Answer headers that this crate acts on, and those by which a provider finds a request again.
-const ANSWER_HEADERS: &[&str] =
+/// Response headers that are recorded: those that this crate uses, and those by which a provider
+/// identifies a request.
+const RESPONSE_HEADERS: &[&str] =
     &["content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id"];
-/// Query parameters that say how to answer and hold nothing secret.
-const OPEN_PARAMETERS: &[&str] = &["alt", "api-version", "pageSize"];
-const HIDDEN: &str = "[secret]";
-/// Texts shorter than this are not taken for secrets: they would be found everywhere.
-const SHORTEST_SECRET: usize = 8;
+/// Query parameters whose values are recorded, because they never hold a secret.
+const VISIBLE_PARAMETERS: &[&str] = &["alt", "api-version", "pageSize"];
+const REDACTED: &str = "[secret]";
+/// Minimum length of a secret that is redacted: shorter texts would occur everywhere.
+const MIN_SECRET_BYTES: usize = 8;
 
-/// One line of a cassette.
+/// A recorded exchange: one line of a cassette.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Record {
+struct RecordedExchange {
     version: u32,
-    /// Its place among the requests, from 0; exchanges that overlap are written in the order they end.
+    /// The index among the requests, from 0. Overlapping exchanges are written in the order in
+    /// which they end.
     index: u64,
-    /// The day that the prompt named, so that a replay on another day can say the same.
+    /// The date in the recorded prompt, so that a replay on another day can use the same date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     day: Option<String>,
     request: RecordedRequest,
@@ -58,7 +60,7 @@ struct RecordedRequest {
     url: String,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// The body as JSON; null where there is none. One that isn't JSON is a string.
+    /// The body as JSON; null if there is none. A body that is not JSON is a string.
     #[serde(default)]
     body: Value,
 }
@@ -68,18 +70,18 @@ struct RecordedResponse {
     status: u16,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    chunks: Vec<Chunk>,
+    chunks: Vec<RecordedChunk>,
 }
 
-/// A piece of a body, exactly.
+/// A chunk of a body, exactly as received.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Chunk {
+enum RecordedChunk {
     Text(String),
     Base64(String),
 }
 
-impl Chunk {
+impl RecordedChunk {
     fn new(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
@@ -97,10 +99,10 @@ impl Chunk {
     }
 }
 
-/// How an exchange failed.
+/// The failure of an exchange.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct RecordedError {
-    kind: ErrorKind,
+    kind: RecordedErrorKind,
     reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     after_ms: Option<u64>,
@@ -108,50 +110,55 @@ struct RecordedError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum ErrorKind {
-    /// No connection.
+enum RecordedErrorKind {
+    /// The connection could not be made.
     Connection,
-    /// No connection, and trying again can't help.
+    /// The connection could not be made, and a retry can't help.
     Refused,
     /// The body broke off.
     EndedEarly,
-    /// A deadline.
+    /// A time limit was exceeded.
     ConnectTimeout,
     FirstByteTimeout,
     IdleTimeout,
     TotalTimeout,
-    /// The client had seen enough, or was cancelled.
+    /// The client stopped reading or was cancelled.
     Dropped,
 }
 
 impl RecordedError {
     fn dropped() -> Self {
-        Self { kind: ErrorKind::Dropped, reason: "the client stopped reading".to_owned(), after_ms: None }
+        Self {
+            kind: RecordedErrorKind::Dropped,
+            reason: "the client stopped reading".to_owned(),
+            after_ms: None,
+        }
     }
 
     fn new(error: &ModelError) -> Self {
         let (kind, reason, after) = match error {
             ModelError::Connection { reason, permanent, .. } => {
-                let kind = if *permanent { ErrorKind::Refused } else { ErrorKind::Connection };
+                let kind =
+                    if *permanent { RecordedErrorKind::Refused } else { RecordedErrorKind::Connection };
                 (kind, reason.clone(), None)
             }
             ModelError::Timeout { which, after, .. } => {
                 let kind = match which {
-                    Deadline::Connect => ErrorKind::ConnectTimeout,
-                    Deadline::FirstByte => ErrorKind::FirstByteTimeout,
-                    Deadline::Idle => ErrorKind::IdleTimeout,
-                    Deadline::Total => ErrorKind::TotalTimeout,
+                    Deadline::Connect => RecordedErrorKind::ConnectTimeout,
+                    Deadline::FirstByte => RecordedErrorKind::FirstByteTimeout,
+                    Deadline::Idle => RecordedErrorKind::IdleTimeout,
+                    Deadline::Total => RecordedErrorKind::TotalTimeout,
                 };
                 (kind, format!("no {which}"), Some(*after))
             }
-            ModelError::EndedEarly { reason, .. } => (ErrorKind::EndedEarly, reason.clone(), None),
-            other => (ErrorKind::EndedEarly, other.to_string(), None),
+            ModelError::EndedEarly { reason, .. } => (RecordedErrorKind::EndedEarly, reason.clone(), None),
+            other => (RecordedErrorKind::EndedEarly, other.to_string(), None),
         };
         let after_ms = after.map(|after: Duration| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         Self { kind, reason, after_ms }
     }
 
-    fn replayed(&self, url: &str) -> ModelError {
+    fn to_model_error(&self, url: &str) -> ModelError {
         let url = url.to_owned();
         let timeout = |which| ModelError::Timeout {
             which,
@@ -161,17 +168,17 @@ impl RecordedError {
         let connection = |permanent| ModelError::Connection {
             url: url.clone(),
             reason: self.reason.clone(),
-            advice: String::new(),
+            advice: None,
             permanent,
         };
         match self.kind {
-            ErrorKind::Connection => connection(false),
-            ErrorKind::Refused => connection(true),
-            ErrorKind::ConnectTimeout => timeout(Deadline::Connect),
-            ErrorKind::FirstByteTimeout => timeout(Deadline::FirstByte),
-            ErrorKind::IdleTimeout => timeout(Deadline::Idle),
-            ErrorKind::TotalTimeout => timeout(Deadline::Total),
-            ErrorKind::EndedEarly | ErrorKind::Dropped => {
+            RecordedErrorKind::Connection => connection(false),
+            RecordedErrorKind::Refused => connection(true),
+            RecordedErrorKind::ConnectTimeout => timeout(Deadline::Connect),
+            RecordedErrorKind::FirstByteTimeout => timeout(Deadline::FirstByte),
+            RecordedErrorKind::IdleTimeout => timeout(Deadline::Idle),
+            RecordedErrorKind::TotalTimeout => timeout(Deadline::Total),
+            RecordedErrorKind::EndedEarly | RecordedErrorKind::Dropped => {
                 ModelError::EndedEarly { url: url.clone(), reason: self.reason.clone() }
             }
         }
@@ -179,46 +186,46 @@ impl RecordedError {
 }
 
 impl RecordedRequest {
-    /// A request as it may be written down.
+    /// Creates the record of a request, without secrets.
     fn new(request: &HttpRequest, secrets: &[String]) -> Self {
         let headers = request
             .headers
             .iter()
             .filter(|header| !header.secret && REQUEST_HEADERS.contains(&header.name.as_str()))
-            .map(|header| (header.name.clone(), without(&header.value, secrets)))
+            .map(|header| (header.name.clone(), redact(&header.value, secrets)))
             .collect();
         let body = if request.body.is_empty() {
             Value::Null
         } else {
-            let text = without(&String::from_utf8_lossy(&request.body), secrets);
+            let text = redact(&String::from_utf8_lossy(&request.body), secrets);
             serde_json::from_str(&text).unwrap_or(Value::String(text))
         };
         Self {
             method: request.method.name().to_owned(),
-            url: without(&open_url(&request.url), secrets),
+            url: redact(&redact_url(&request.url), secrets),
             headers,
             body,
         }
     }
 
-    /// What has to be the same in a replay: everything but the host and the headers.
-    fn compared(&self) -> Value {
+    /// Returns the parts that must be equal in a replay: everything but the host and the headers.
+    fn comparable(&self) -> Value {
         let mut body = self.body.clone();
         if let Some(members) = body.as_object_mut() {
-            // Names the session, which is another one in every run, and changes nothing about the answer.
+            // The key of the session differs in every run and does not affect the response.
             members.remove("prompt_cache_key");
         }
         serde_json::json!({ "method": self.method, "path": path_and_query(&self.url), "body": body })
     }
 }
 
-/// The secrets that a request carries: the values of its secret headers, and the words of each, because a
-/// key stands behind «Bearer». The longest come first.
-fn secrets(request: &HttpRequest) -> Vec<String> {
+/// Returns the secrets of a request, the longest first: the values of its secret headers, and the
+/// words of each value, because a key may follow `Bearer`.
+fn secrets_of(request: &HttpRequest) -> Vec<String> {
     let values = request.headers.iter().filter(|header| header.secret).map(|header| header.value.as_str());
     let mut secrets: Vec<String> = values
         .flat_map(|value| std::iter::once(value).chain(value.split_whitespace()))
-        .filter(|text| text.len() >= SHORTEST_SECRET)
+        .filter(|text| text.len() >= MIN_SECRET_BYTES)
         .map(str::to_owned)
         .collect();
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
@@ -226,23 +233,24 @@ fn secrets(request: &HttpRequest) -> Vec<String> {
     secrets
 }
 
-/// A text with its secrets hidden, also where they stand escaped in JSON.
-fn without(text: &str, secrets: &[String]) -> String {
+/// Redacts secrets in a text, also where they are escaped for JSON.
+fn redact(text: &str, secrets: &[String]) -> String {
     let mut text = text.to_owned();
     for secret in secrets {
         let escaped = Value::from(secret.as_str()).to_string();
         let escaped = escaped.trim_matches('"');
         for form in [secret.as_str(), escaped] {
             if text.contains(form) {
-                text = text.replace(form, HIDDEN);
+                text = text.replace(form, REDACTED);
             }
         }
     }
     text
 }
 
-/// A URL without user, password and fragment, and with the values of unknown query parameters hidden.
-fn open_url(url: &str) -> String {
+/// Returns a URL without user, password and fragment, and with the values of unknown query
+/// parameters redacted.
+fn redact_url(url: &str) -> String {
     let shown = crate::transport::shown_url(url);
     let query = url.split('#').next().and_then(|url| url.split_once('?')).map(|(_, query)| query);
     let Some(query) = query else {
@@ -251,7 +259,7 @@ fn open_url(url: &str) -> String {
     let parameters: Vec<String> = query
         .split('&')
         .map(|parameter| match parameter.split_once('=') {
-            Some((name, _)) if !OPEN_PARAMETERS.contains(&name) => format!("{name}={HIDDEN}"),
+            Some((name, _)) if !VISIBLE_PARAMETERS.contains(&name) => format!("{name}={REDACTED}"),
             _ => parameter.to_owned(),
         })
         .collect();
@@ -270,16 +278,16 @@ mod tests {
             ("https://h/x?flag&api-version=2", "https://h/x?flag&api-version=2"),
         ];
         for (url, expected) in cases {
-            assert_eq!(open_url(url), expected);
+            assert_eq!(redact_url(url), expected);
         }
     }
 
     #[test]
     fn chunks_keep_every_byte() {
         for bytes in [&b"data: \xc3\xa4"[..], b"\xc3", b"", b"\0\xff"] {
-            let chunk = Chunk::new(bytes);
+            let chunk = RecordedChunk::new(bytes);
             let line = serde_json::to_string(&chunk).unwrap();
-            assert_eq!(serde_json::from_str::<Chunk>(&line).unwrap().bytes().unwrap(), bytes);
+            assert_eq!(serde_json::from_str::<RecordedChunk>(&line).unwrap().bytes().unwrap(), bytes);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Writes a cassette while a transport is at work.
+//! Writes a cassette while a transport is in use.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
@@ -12,27 +12,27 @@ use futures_util::{StreamExt as _, stream};
 use serde::de::IgnoredAny;
 
 use super::{
-    ANSWER_HEADERS, Chunk, HIDDEN, Record, RecordedError, RecordedRequest, RecordedResponse, VERSION,
-    secrets, without,
+    REDACTED, RESPONSE_HEADERS, RecordedChunk, RecordedError, RecordedExchange, RecordedRequest,
+    RecordedResponse, VERSION, redact, secrets_of,
 };
 use crate::ModelError;
 use crate::transport::{Body, HttpRequest, HttpResponse, Transport};
 
-/// The longest answer that is recorded. A reply of a model has a few MiB at most.
-const MAX_BODY: usize = 64 * 1024 * 1024;
-/// How much of an existing file is looked at to tell whether it is a cassette.
-const MAX_FIRST_LINE: u64 = 1024 * 1024;
+/// Maximum size of a recorded response. A model's reply has a few MiB at most.
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of an existing file that are read to find out whether it is a cassette.
+const MAX_FIRST_LINE_BYTES: u64 = 1024 * 1024;
 
-/// A cassette being written. Clones write to the same one.
+/// A cassette that is being written. Clones write to the same file.
 #[derive(Clone)]
-pub struct Recorder(Arc<Tape>);
+pub struct Recorder(Arc<RecorderInner>);
 
-struct Tape {
+struct RecorderInner {
     path: PathBuf,
     day: Option<String>,
     file: Mutex<File>,
     requests: AtomicU64,
-    /// Why an exchange that nobody waited for could not be written; told at the next request.
+    /// The error of an exchange that nobody waited for; reported at the next request.
     failed: Mutex<Option<String>>,
 }
 
@@ -43,17 +43,17 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Begins a cassette, readable by its owner alone. An older cassette of that name is replaced; any
-    /// other file that isn't empty is left alone. `day` is the day that the prompts name, if they name one:
-    /// [`Replayer::day`](crate::Replayer::day) gives it back.
+    /// Creates a cassette that only its owner can read. An older cassette of that name is replaced;
+    /// any other file that is not empty is left unchanged. `day` is the date in the prompts, if
+    /// there is one: [`Replayer::day`](crate::Replayer::day) returns it.
     ///
     /// # Errors
-    /// [`ModelError::Cassette`] where the file can't be made or holds something else.
+    /// [`ModelError::Cassette`] if the file can't be created or is not a cassette.
     pub fn create(path: impl AsRef<Path>, day: Option<&str>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let file =
             open(path).map_err(|reason| ModelError::Cassette { path: path.display().to_string(), reason })?;
-        Ok(Self(Arc::new(Tape {
+        Ok(Self(Arc::new(RecorderInner {
             path: path.to_owned(),
             day: day.map(str::to_owned),
             file: Mutex::new(file),
@@ -62,7 +62,7 @@ impl Recorder {
         })))
     }
 
-    /// A transport that does what `inner` does and writes it down.
+    /// Returns a transport that forwards to `inner` and records the exchanges.
     #[must_use]
     pub fn around(&self, inner: Arc<dyn Transport>) -> RecordingTransport {
         RecordingTransport { inner, recorder: self.clone() }
@@ -72,15 +72,15 @@ impl Recorder {
         ModelError::Cassette { path: self.0.path.display().to_string(), reason }
     }
 
-    fn write(&self, record: &Record) -> Result<(), ModelError> {
+    fn write(&self, record: &RecordedExchange) -> Result<(), ModelError> {
         let mut line = serde_json::to_vec(record).map_err(|error| self.error(error.to_string()))?;
         line.push(b'\n');
         let mut file = self.0.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // One write a line: a crash leaves whole exchanges.
+        // One write per line, so that a crash leaves whole exchanges.
         file.write_all(&line).map_err(|error| self.error(error.to_string()))
     }
 
-    fn earlier_failure(&self) -> Option<ModelError> {
+    fn take_write_error(&self) -> Option<ModelError> {
         let mut failed = self.0.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.take().map(|reason| self.error(reason))
     }
@@ -95,7 +95,7 @@ fn open(path: &Path) -> Result<File, String> {
     let found = file.metadata().map_err(|error| error.to_string())?;
     if found.is_file() && found.len() > 0 {
         let mut first = Vec::new();
-        let read = BufReader::new((&file).take(MAX_FIRST_LINE)).read_until(b'\n', &mut first);
+        let read = BufReader::new((&file).take(MAX_FIRST_LINE_BYTES)).read_until(b'\n', &mut first);
         read.map_err(|error| error.to_string())?;
         if !is_cassette(&first) {
             return Err("the file exists and is not a cassette; name another one, or remove it".to_owned());
@@ -112,21 +112,21 @@ fn open(path: &Path) -> Result<File, String> {
     Ok(file)
 }
 
-/// Whether a first line, perhaps cut off, is one of a cassette.
+/// Returns true if a first line, possibly cut off, is a cassette's.
 fn is_cassette(line: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
-    struct Mark {
+    struct VersionLine {
         #[serde(rename = "version")]
         _version: u32,
         #[serde(rename = "request")]
         _request: IgnoredAny,
     }
-    let cut_off = line.len() as u64 >= MAX_FIRST_LINE;
+    let cut_off = line.len() as u64 >= MAX_FIRST_LINE_BYTES;
     let begins = format!("{{\"version\":{VERSION},\"index\":");
-    serde_json::from_slice::<Mark>(line).is_ok() || cut_off && line.starts_with(begins.as_bytes())
+    serde_json::from_slice::<VersionLine>(line).is_ok() || cut_off && line.starts_with(begins.as_bytes())
 }
 
-/// A transport that writes every exchange into a cassette when it ends, whichever way it ends.
+/// A transport that writes every exchange into a cassette when the exchange ends, however it ends.
 pub struct RecordingTransport {
     inner: Arc<dyn Transport>,
     recorder: Recorder,
@@ -135,11 +135,11 @@ pub struct RecordingTransport {
 impl Transport for RecordingTransport {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ModelError>> {
         Box::pin(async move {
-            if let Some(error) = self.recorder.earlier_failure() {
+            if let Some(error) = self.recorder.take_write_error() {
                 return Err(error);
             }
-            let secrets = secrets(&request);
-            let record = Record {
+            let secrets = secrets_of(&request);
+            let record = RecordedExchange {
                 version: VERSION,
                 index: self.recorder.0.requests.fetch_add(1, Ordering::Relaxed),
                 day: self.recorder.0.day.clone(),
@@ -147,7 +147,7 @@ impl Transport for RecordingTransport {
                 response: None,
                 error: Some(RecordedError::dropped()),
             };
-            let mut taping = Taping {
+            let mut recording = RecordingExchange {
                 recorder: self.recorder.clone(),
                 record,
                 secrets,
@@ -158,21 +158,21 @@ impl Transport for RecordingTransport {
             let response = match self.inner.send(request).await {
                 Ok(response) => response,
                 Err(error) => {
-                    taping.end(Some(&error))?;
+                    recording.end(Some(&error))?;
                     return Err(error);
                 }
             };
-            taping.record.response = Some(RecordedResponse {
+            recording.record.response = Some(RecordedResponse {
                 status: response.status,
                 headers: response
                     .headers
                     .iter()
-                    .filter(|(name, _)| ANSWER_HEADERS.contains(&name.as_str()))
-                    .map(|(name, value)| (name.clone(), without(value, &taping.secrets)))
+                    .filter(|(name, _)| RESPONSE_HEADERS.contains(&name.as_str()))
+                    .map(|(name, value)| (name.clone(), redact(value, &recording.secrets)))
                     .collect(),
                 chunks: Vec::new(),
             });
-            Ok(HttpResponse { body: taped(response.body, taping), ..response })
+            Ok(HttpResponse { body: record_body(response.body, recording), ..response })
         })
     }
 
@@ -181,43 +181,43 @@ impl Transport for RecordingTransport {
     }
 }
 
-/// A body that is written down as it passes.
-fn taped(body: Body, taping: Taping) -> Body {
-    let state = Some((body, taping));
+/// Returns a body that records its chunks as they are read.
+fn record_body(body: Body, recording: RecordingExchange) -> Body {
+    let state = Some((body, recording));
     stream::unfold(state, |state| async move {
-        let (mut body, mut taping) = state?;
+        let (mut body, mut recording) = state?;
         match body.next().await {
-            Some(Ok(chunk)) => match taping.add(&chunk) {
-                Ok(()) => Some((Ok(chunk), Some((body, taping)))),
+            Some(Ok(chunk)) => match recording.add(&chunk) {
+                Ok(()) => Some((Ok(chunk), Some((body, recording)))),
                 Err(error) => Some((Err(error), None)),
             },
             Some(Err(error)) => {
-                let written = taping.end(Some(&error));
+                let written = recording.end(Some(&error));
                 Some((Err(written.err().unwrap_or(error)), None))
             }
-            None => taping.end(None).err().map(|error| (Err(error), None)),
+            None => recording.end(None).err().map(|error| (Err(error), None)),
         }
     })
     .boxed()
 }
 
-/// One exchange being recorded. Dropped before its end, it is written as one that was dropped.
-struct Taping {
+/// An exchange that is being recorded. If dropped before its end, it is recorded as dropped.
+struct RecordingExchange {
     recorder: Recorder,
-    record: Record,
+    record: RecordedExchange,
     secrets: Vec<String>,
     chunks: Vec<Bytes>,
     size: usize,
     over: bool,
 }
 
-impl Taping {
+impl RecordingExchange {
     fn add(&mut self, chunk: &Bytes) -> Result<(), ModelError> {
         self.size = self.size.saturating_add(chunk.len());
-        if self.size > MAX_BODY {
+        if self.size > MAX_BODY_BYTES {
             return Err(self
                 .recorder
-                .error(format!("an answer of more than {MAX_BODY} bytes is not recorded")));
+                .error(format!("an answer of more than {MAX_BODY_BYTES} bytes is not recorded")));
         }
         self.chunks.push(chunk.clone());
         Ok(())
@@ -226,7 +226,7 @@ impl Taping {
     fn end(&mut self, error: Option<&ModelError>) -> Result<(), ModelError> {
         self.record.error = error.map(|error| {
             let error = RecordedError::new(error);
-            RecordedError { reason: without(&error.reason, &self.secrets), ..error }
+            RecordedError { reason: redact(&error.reason, &self.secrets), ..error }
         });
         self.write()
     }
@@ -234,13 +234,13 @@ impl Taping {
     fn write(&mut self) -> Result<(), ModelError> {
         self.over = true;
         if let Some(response) = &mut self.record.response {
-            response.chunks = open_chunks(&self.chunks, &self.secrets);
+            response.chunks = record_chunks(&self.chunks, &self.secrets);
         }
         self.recorder.write(&self.record)
     }
 }
 
-impl Drop for Taping {
+impl Drop for RecordingExchange {
     fn drop(&mut self) {
         if self.over {
             return;
@@ -252,16 +252,16 @@ impl Drop for Taping {
     }
 }
 
-/// The pieces as they came. Only where a server sent a secret back, which may lie across two pieces, they
-/// become one piece with the secret hidden.
-fn open_chunks(chunks: &[Bytes], secrets: &[String]) -> Vec<Chunk> {
+/// Returns the recorded chunks of a body. If the server sent a secret back, which may span two
+/// chunks, the chunks are joined and the secret is redacted.
+fn record_chunks(chunks: &[Bytes], secrets: &[String]) -> Vec<RecordedChunk> {
     if !secrets.is_empty() {
         let whole = chunks.concat();
         let text = String::from_utf8_lossy(&whole);
-        let open = without(&text, secrets);
-        if open.contains(HIDDEN) && open != text {
-            return vec![Chunk::new(open.as_bytes())];
+        let open = redact(&text, secrets);
+        if open.contains(REDACTED) && open != text {
+            return vec![RecordedChunk::new(open.as_bytes())];
         }
     }
-    chunks.iter().map(|chunk| Chunk::new(chunk)).collect()
+    chunks.iter().map(|chunk| RecordedChunk::new(chunk)).collect()
 }

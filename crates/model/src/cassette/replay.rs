@@ -1,4 +1,4 @@
-//! Plays a cassette back.
+//! Replays a cassette.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,21 +8,22 @@ use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
 
 use super::diff::diff;
-use super::{Record, RecordedRequest, VERSION, secrets};
+use super::{RecordedExchange, RecordedRequest, VERSION, secrets_of};
 use crate::ModelError;
 use crate::transport::{HttpRequest, HttpResponse, Transport, shown_url};
 
-/// The largest cassette that is read: hours of work with a model, and still far from filling the memory.
-const MAX_CASSETTE: u64 = 512 * 1024 * 1024;
+/// Maximum size of a cassette: hours of work with a model.
+const MAX_CASSETTE_BYTES: u64 = 512 * 1024 * 1024;
 
-/// A transport that opens no socket: it answers each request from a cassette, in order, after comparing
-/// method, path and body with the recorded ones. Clones share the place in the cassette.
+/// A transport that opens no socket: it answers each request from a cassette, in order, after
+/// comparing method, path and body with the recorded ones. Clones share the position in the
+/// cassette.
 #[derive(Clone)]
 pub struct Replayer(Arc<Cassette>);
 
 struct Cassette {
     path: String,
-    records: Vec<Record>,
+    records: Vec<RecordedExchange>,
     next: Mutex<usize>,
 }
 
@@ -39,7 +40,8 @@ impl Replayer {
     /// Reads a cassette of at most 512 MiB.
     ///
     /// # Errors
-    /// [`ModelError::Cassette`] where the file can't be read or a line, which it names, is no exchange.
+    /// [`ModelError::Cassette`] if the file can't be read or a line is not an exchange; the error
+    /// names the line.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let failed = |reason: String| ModelError::Cassette { path: path.display().to_string(), reason };
@@ -48,40 +50,40 @@ impl Replayer {
         if !meta.is_file() {
             return Err(failed("it is not a regular file".to_owned()));
         }
-        if size > MAX_CASSETTE {
-            return Err(failed(format!("it has {size} bytes; at most {MAX_CASSETTE} are read")));
+        if size > MAX_CASSETTE_BYTES {
+            return Err(failed(format!("it has {size} bytes; at most {MAX_CASSETTE_BYTES} are read")));
         }
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         let records = parse(&text).map_err(failed)?;
         Ok(Self(Arc::new(Cassette { path: path.display().to_string(), records, next: Mutex::new(0) })))
     }
 
-    /// The day that the recorded prompts name.
+    /// Returns the date in the recorded prompts.
     #[must_use]
     pub fn day(&self) -> Option<&str> {
         self.0.records.first()?.day.as_deref()
     }
 
-    /// How many exchanges haven't been played yet.
+    /// Returns the number of exchanges that have not been to_model_error yet.
     #[must_use]
     pub fn remaining(&self) -> usize {
         let next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.records.len().saturating_sub(*next)
     }
 
-    fn play(&self, request: &HttpRequest) -> Result<HttpResponse, ModelError> {
+    fn replay_next(&self, request: &HttpRequest) -> Result<HttpResponse, ModelError> {
         let cassette = &self.0;
         let mut next = cassette.next.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(record) = cassette.records.get(*next) else {
             return Err(ModelError::ReplayExhausted { exchanges: cassette.records.len() });
         };
-        let now = RecordedRequest::new(request, &secrets(request));
-        if let Some(diff) = diff(&record.request.compared(), &now.compared()) {
+        let now = RecordedRequest::new(request, &secrets_of(request));
+        if let Some(diff) = diff(&record.request.comparable(), &now.comparable()) {
             return Err(ModelError::ReplayMismatch { exchange: next.saturating_add(1), diff });
         }
         *next = next.saturating_add(1);
         let url = shown_url(&request.url);
-        let error = record.error.as_ref().map(|error| error.replayed(&url));
+        let error = record.error.as_ref().map(|error| error.to_model_error(&url));
         let Some(response) = &record.response else {
             return Err(
                 error.unwrap_or_else(|| self.broken("an exchange has neither an answer nor an error"))
@@ -104,11 +106,11 @@ impl Replayer {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Record>, String> {
+fn parse(text: &str) -> Result<Vec<RecordedExchange>, String> {
     let mut records = Vec::new();
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let number = place.saturating_add(1);
-        let record: Record = serde_json::from_str(line)
+        let record: RecordedExchange = serde_json::from_str(line)
             .map_err(|error| format!("line {number} is no recorded exchange: {error}"))?;
         if record.version != VERSION {
             return Err(format!(
@@ -124,7 +126,7 @@ fn parse(text: &str) -> Result<Vec<Record>, String> {
 
 impl Transport for Replayer {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ModelError>> {
-        let answer = self.play(&request);
+        let answer = self.replay_next(&request);
         Box::pin(std::future::ready(answer))
     }
 

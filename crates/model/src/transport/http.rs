@@ -1,4 +1,4 @@
-//! The transport that opens sockets.
+//! The transport over sockets.
 
 use std::error::Error as _;
 use std::io;
@@ -15,17 +15,19 @@ use tokio::time::{Instant, timeout_at};
 use super::{Header, HttpRequest, HttpResponse, Method, Transport, is_loopback, shown_url};
 use crate::{Deadline, Deadlines, Endpoint, ModelError, ProxySettings};
 
-/// How long an idle connection is kept. Shorter than the 60 s after which common load balancers close
-/// theirs, so that a turn after a long command doesn't meet a connection that is just being closed.
-const IDLE_CONNECTION: Duration = Duration::from_secs(50);
-/// Hosts that no proxy is asked for.
-const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
+/// How long an idle connection is kept. Shorter than the 60 s after which common load balancers
+/// close their side, so that a turn after a long command does not meet a connection that is being
+/// closed.
+const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(50);
+/// Hosts that are reached without a proxy.
+const LOOPBACK_HOSTS: &str = "localhost,127.0.0.0/8,::1";
 
-/// Talks HTTP/1.1 to the server an [`Endpoint`] names, over TLS for `https`, through its proxies.
+/// Speaks HTTP/1.1 with the server of an [`Endpoint`], over TLS for `https`, through the endpoint's
+/// proxies.
 ///
-/// Making one costs nothing: the client is built at the first request, and trusted certificates are read
-/// only for an `https` URL. Connections are kept and used again. Redirects are not followed, because the
-/// key would go with them.
+/// Creating a transport is cheap: the client is built at the first request, and trusted
+/// certificates are read only for an `https` URL. Connections are reused. Redirects are not
+/// followed, because the key would be sent along.
 pub struct HttpTransport {
     proxy: ProxySettings,
     ca_file: Option<Arc<Path>>,
@@ -40,7 +42,7 @@ struct Clients {
 }
 
 impl HttpTransport {
-    /// A transport with the endpoint's proxies, certificates and deadlines.
+    /// Creates a transport with the endpoint's proxies, certificates and deadlines.
     #[must_use]
     pub fn new(endpoint: &Endpoint) -> Self {
         Self {
@@ -58,11 +60,11 @@ impl HttpTransport {
         if let Some(client) = slot {
             return Ok(client.clone());
         }
-        let roots = if encrypted { self.roots(url)? } else { rustls::RootCertStore::empty() };
+        let roots = if encrypted { self.load_roots(url)? } else { rustls::RootCertStore::empty() };
         let client = self.build(roots).map_err(|reason| ModelError::Connection {
             url: shown_url(url.as_str()),
             reason,
-            advice: String::new(),
+            advice: None,
             permanent: true,
         })?;
         *slot = Some(client.clone());
@@ -86,11 +88,11 @@ impl HttpTransport {
             .retry(reqwest::retry::never())
             .referer(false)
             .tcp_nodelay(true)
-            .pool_idle_timeout(IDLE_CONNECTION)
+            .pool_idle_timeout(IDLE_CONNECTION_TIMEOUT)
             .pool_max_idle_per_host(2)
             .connect_timeout(self.deadlines.connect)
             .resolve_to_addrs("localhost", &both);
-        let bypass = format!("{LOOPBACK},{}", self.proxy.no_proxy);
+        let bypass = format!("{LOOPBACK_HOSTS},{}", self.proxy.no_proxy);
         for (url, encrypted) in [(&self.proxy.http, false), (&self.proxy.https, true)] {
             if let Some(url) = url.as_deref().filter(|url| !url.is_empty()) {
                 let proxy = if encrypted { reqwest::Proxy::https(url) } else { reqwest::Proxy::http(url) };
@@ -99,11 +101,11 @@ impl HttpTransport {
                 builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_string(&bypass)));
             }
         }
-        builder.build().map_err(|error| chain(&error.without_url()))
+        builder.build().map_err(|error| format_chain(&error.without_url()))
     }
 
-    /// The certificates to trust: those of the endpoint's file, else the platform's.
-    fn roots(&self, url: &reqwest::Url) -> Result<rustls::RootCertStore, ModelError> {
+    /// Loads the trusted certificates: those of the endpoint's file, else the platform's.
+    fn load_roots(&self, url: &reqwest::Url) -> Result<rustls::RootCertStore, ModelError> {
         let found = match &self.ca_file {
             Some(file) => rustls_native_certs::load_certs_from_paths(Some(file), None),
             None => rustls_native_certs::load_native_certs(),
@@ -118,9 +120,10 @@ impl HttpTransport {
             return Err(ModelError::Connection {
                 url: shown_url(url.as_str()),
                 reason,
-                advice:
+                advice: Some(
                     "install the system's ca-certificates, or name a file of certificates in SSL_CERT_FILE"
                         .to_owned(),
+                ),
                 permanent: true,
             });
         }
@@ -131,13 +134,13 @@ impl HttpTransport {
 impl Transport for HttpTransport {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ModelError>> {
         Box::pin(async move {
-            let watch = Watch::start(self.deadlines, shown_url(&request.url));
+            let watch = DeadlineTimer::start(self.deadlines, shown_url(&request.url));
             let (client, request) = self.prepare(request, &watch.url)?;
-            let (until, which) = watch.first();
+            let (until, which) = watch.first_byte_deadline();
             let sent = timeout_at(until, client.execute(request)).await;
             let response = match sent {
                 Err(_) => return Err(watch.timed_out(which)),
-                Ok(Err(error)) => return Err(watch.not_sent(error)),
+                Ok(Err(error)) => return Err(watch.send_error(error)),
                 Ok(Ok(response)) => response,
             };
             let status = response.status().as_u16();
@@ -146,7 +149,7 @@ impl Transport for HttpTransport {
                 .iter()
                 .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
                 .collect();
-            let reading = Reading { response, watch, begun: false };
+            let reading = ResponseBody { response, watch, begun: false };
             let body = stream::try_unfold(reading, |mut reading| async move {
                 Ok(reading.next().await?.map(|bytes| (bytes, reading)))
             });
@@ -164,7 +167,7 @@ impl HttpTransport {
         let refuse = |reason: &str| ModelError::Connection {
             url: shown.to_owned(),
             reason: reason.to_owned(),
-            advice: String::new(),
+            advice: None,
             permanent: true,
         };
         let url = reqwest::Url::parse(&request.url).map_err(|error| refuse(&error.to_string()))?;
@@ -176,9 +179,9 @@ impl HttpTransport {
         let mut built = reqwest::Request::new(method, url);
         for Header { name, value, secret } in &request.headers {
             let name = reqwest::header::HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| refuse(&format!("«{name}» is not a header's name")))?;
+                .map_err(|_| refuse(&format!("`{name}` is not a header's name")))?;
             let mut value = reqwest::header::HeaderValue::from_str(value).map_err(|_| {
-                refuse(&format!("the value of the header «{name}» has characters that HTTP doesn't allow"))
+                refuse(&format!("the value of the header `{name}` has characters that HTTP doesn't allow"))
             })?;
             value.set_sensitive(*secret);
             built.headers_mut().insert(name, value);
@@ -190,29 +193,29 @@ impl HttpTransport {
     }
 }
 
-/// Keeps the deadlines of one exchange.
-struct Watch {
+/// The deadlines of one exchange.
+struct DeadlineTimer {
     deadlines: Deadlines,
     started: Instant,
     url: String,
 }
 
-impl Watch {
+impl DeadlineTimer {
     fn start(deadlines: Deadlines, url: String) -> Self {
         Self { deadlines, started: Instant::now(), url }
     }
 
-    /// When the wait for the first byte ends, and by which limit.
-    fn first(&self) -> (Instant, Deadline) {
-        self.sooner(after(self.started, self.deadlines.first_byte), Deadline::FirstByte)
+    /// Returns the time at which the wait for the first byte ends, and the limit that ends it.
+    fn first_byte_deadline(&self) -> (Instant, Deadline) {
+        self.earlier(after(self.started, self.deadlines.first_byte), Deadline::FirstByte)
     }
 
-    /// When a wait for the next byte that begins now ends.
+    /// Returns the time at which a wait for the next byte that begins now ends.
     fn next(&self) -> (Instant, Deadline) {
-        self.sooner(after(Instant::now(), self.deadlines.idle), Deadline::Idle)
+        self.earlier(after(Instant::now(), self.deadlines.idle), Deadline::Idle)
     }
 
-    fn sooner(&self, until: Instant, which: Deadline) -> (Instant, Deadline) {
+    fn earlier(&self, until: Instant, which: Deadline) -> (Instant, Deadline) {
         let total = after(self.started, self.deadlines.total);
         if total < until { (total, Deadline::Total) } else { (until, which) }
     }
@@ -227,7 +230,7 @@ impl Watch {
         ModelError::Timeout { which, after, url: self.url.clone() }
     }
 
-    fn not_sent(&self, error: reqwest::Error) -> ModelError {
+    fn send_error(&self, error: reqwest::Error) -> ModelError {
         if error.is_timeout() {
             return self.timed_out(Deadline::Connect);
         }
@@ -237,42 +240,42 @@ impl Watch {
         let here = host.is_some_and(|host| is_loopback(&host));
         let untrusted = is_certificate_error(&error);
         let advice = if untrusted {
-            "name a file that holds its certificate authority in SSL_CERT_FILE"
+            Some("name a file that holds its certificate authority in SSL_CERT_FILE")
         } else if refused && here {
-            "nothing listens there"
+            Some("nothing listens there")
         } else {
-            ""
+            None
         };
         ModelError::Connection {
             url: self.url.clone(),
-            reason: chain(&error),
-            advice: advice.to_owned(),
+            reason: format_chain(&error),
+            advice: advice.map(str::to_owned),
             permanent: untrusted || (refused && here),
         }
     }
 }
 
-/// `start + wait`, or thirty years on where that doesn't fit.
+/// Returns `start + wait`, or thirty years later if the sum overflows.
 fn after(start: Instant, wait: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
     start.checked_add(wait).unwrap_or(start + FAR)
 }
 
-/// A body on its way.
-struct Reading {
+/// A response body that is being read.
+struct ResponseBody {
     response: reqwest::Response,
-    watch: Watch,
+    watch: DeadlineTimer,
     begun: bool,
 }
 
-impl Reading {
+impl ResponseBody {
     async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
-        let (until, which) = if self.begun { self.watch.next() } else { self.watch.first() };
+        let (until, which) = if self.begun { self.watch.next() } else { self.watch.first_byte_deadline() };
         match timeout_at(until, self.response.chunk()).await {
             Err(_) => Err(self.watch.timed_out(which)),
             Ok(Err(error)) => Err(ModelError::EndedEarly {
                 url: self.watch.url.clone(),
-                reason: chain(&error.without_url()),
+                reason: format_chain(&error.without_url()),
             }),
             Ok(Ok(chunk)) => {
                 self.begun = true;
@@ -282,8 +285,9 @@ impl Reading {
     }
 }
 
-/// An error and its causes in one line, each said once. The outermost says only that a request failed.
-fn chain(error: &reqwest::Error) -> String {
+/// Formats an error and its causes in one line, each once. The outermost error says only that a
+/// request attempt.
+fn format_chain(error: &reqwest::Error) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -304,8 +308,8 @@ fn io_kind(error: &reqwest::Error) -> Option<io::ErrorKind> {
     causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind)
 }
 
-/// Whether the server's certificate is why. TLS errors lie inside I/O errors, one in the other, and the
-/// `source` of an I/O error skips what it wraps.
+/// Returns true if the server's certificate is the cause. TLS errors are nested in I/O errors, and
+/// the `source` of an I/O error skips the error that it wraps.
 fn is_certificate_error(error: &(dyn std::error::Error + 'static)) -> bool {
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return matches!(tls, rustls::Error::InvalidCertificate(_));

@@ -1,4 +1,4 @@
-//! What carries a request to a server and its answer back.
+//! HTTP transports: requests, responses and their URLs.
 
 mod http;
 mod retry;
@@ -13,36 +13,37 @@ use futures_util::stream::BoxStream;
 use crate::ModelError;
 
 pub use http::HttpTransport;
-pub(crate) use retry::{asked_wait, jittered_wait};
+pub(crate) use retry::{AttemptError, next_wait, requested_wait};
 pub(crate) use url::{is_loopback, join_url, path_and_query, shown_url};
 
-/// Carries one request. Dropping the future or the answer's body ends the exchange and its connection.
+/// Sends HTTP requests. Dropping the future or the response's body ends the exchange and its
+/// connection.
 pub trait Transport: Send + Sync {
-    /// Sends the request and waits for the answer's head.
+    /// Sends the request and waits for the response's head.
     ///
     /// # Errors
-    /// [`ModelError::Connection`] or [`ModelError::Timeout`]; of a replay also
-    /// [`ModelError::ReplayMismatch`] and [`ModelError::ReplayExhausted`]. A status that isn't success is
-    /// no error here.
+    /// [`ModelError::Connection`] or [`ModelError::Timeout`]; a replay also returns
+    /// [`ModelError::ReplayMismatch`] and [`ModelError::ReplayExhausted`]. A status without success
+    /// is not an error here.
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ModelError>>;
 
-    /// Whether a server is really asked. If not, no key is needed and no retry waits.
+    /// Returns true if requests go to a server. Otherwise no key is needed and retries don't wait.
     fn is_live(&self) -> bool {
         true
     }
 }
 
-/// What to do at a URL.
+/// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Reads.
+    /// `GET`.
     Get,
-    /// Asks, with a body.
+    /// `POST`, with a body.
     Post,
 }
 
 impl Method {
-    /// The method's name on the wire.
+    /// Returns the method's name on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -55,11 +56,11 @@ impl Method {
 /// A request header.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Its name, in lower case.
+    /// The header's name, in lower case.
     pub name: String,
-    /// Its value.
+    /// The header's value.
     pub value: String,
-    /// Whether the value is kept out of recordings, errors and debug output.
+    /// True if the value is kept out of recordings, errors and debug output.
     pub secret: bool,
 }
 
@@ -69,16 +70,16 @@ impl fmt::Debug for Header {
     }
 }
 
-/// One request.
+/// An HTTP request.
 #[derive(Clone)]
 pub struct HttpRequest {
-    /// What to do.
+    /// The method.
     pub method: Method,
     /// The whole URL.
     pub url: String,
-    /// Its headers.
+    /// The headers.
     pub headers: Vec<Header>,
-    /// Its body; empty for [`Method::Get`].
+    /// The body; empty for [`Method::Get`].
     pub body: Bytes,
 }
 
@@ -93,21 +94,21 @@ impl fmt::Debug for HttpRequest {
     }
 }
 
-/// The body of an answer, as it comes in.
+/// The body of a response, as it arrives.
 pub type Body = BoxStream<'static, Result<Bytes, ModelError>>;
 
-/// One answer: its head, and its body still coming.
+/// The head of a response, and its body, which is still arriving.
 pub struct HttpResponse {
     /// The status.
     pub status: u16,
-    /// The headers, names in lower case; values that aren't text are left out.
+    /// The headers, names in lower case. Headers whose values are not text are omitted.
     pub headers: Vec<(String, String)>,
-    /// The body. It ends at the first error.
+    /// The body, which ends at the first error.
     pub body: Body,
 }
 
 impl HttpResponse {
-    /// The first header of that name (in lower case).
+    /// Returns the first header of that name (in lower case).
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())

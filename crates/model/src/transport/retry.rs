@@ -1,23 +1,62 @@
-//! How long to wait before the next attempt.
+//! Waits before retries.
 
 use std::time::Duration;
 
 use journeyman_protocol::UnixMillis;
 
-use crate::RetryPolicy;
+use crate::{ModelError, RetryPolicy};
 
-/// The wait that a provider asks for: `retry-after-ms` (OpenAI, Azure), else `retry-after`, which is
-/// seconds or an HTTP date (RFC 9110, section 10.2.3). A date is held against the answer's own `date`,
-/// which agrees with it whatever this machine's clock says, and against `clock` where there is none.
-pub(crate) fn asked_wait<'a>(
+/// The error of an attempt, and the wait that the provider asks for.
+pub(crate) struct AttemptError {
+    pub(crate) error: ModelError,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl From<ModelError> for AttemptError {
+    fn from(error: ModelError) -> Self {
+        Self { error, retry_after: None }
+    }
+}
+
+/// Returns the wait before the attempt after number `attempt` (from 1), or the error that ends the
+/// request.
+pub(crate) fn next_wait(
+    policy: &RetryPolicy,
+    attempt: u32,
+    failure: &AttemptError,
+    random: &mut fastrand::Rng,
+) -> Result<Duration, ModelError> {
+    let AttemptError { error, retry_after } = failure;
+    if !error.is_retryable() || policy.max_attempts <= 1 {
+        return Err(error.clone());
+    }
+    if attempt >= policy.max_attempts {
+        return Err(ModelError::GaveUp { attempts: attempt, last: Box::new(error.clone()) });
+    }
+    match *retry_after {
+        Some(asked) if asked > policy.max_retry_after => Err(ModelError::RetryAfterTooLong {
+            asked,
+            longest: policy.max_retry_after,
+            message: error.to_string(),
+        }),
+        Some(asked) => Ok(asked),
+        None => Ok(jittered_wait(policy, attempt, random)),
+    }
+}
+
+/// Returns the wait that a provider asks for: `retry-after-ms` (OpenAI, Azure), else `retry-after`,
+/// which is a number of seconds or an HTTP date (RFC 9110, section 10.2.3). A date is compared with
+/// the response's own `date`, which agrees with it whatever this machine's clock says, or with
+/// `clock` if the response has no date.
+pub(crate) fn requested_wait<'a>(
     header: impl Fn(&str) -> Option<&'a str>,
     now: impl Fn() -> Option<UnixMillis>,
 ) -> Option<Duration> {
-    if let Some(wait) = header("retry-after-ms").and_then(|text| positive(text, 0.001)) {
+    if let Some(wait) = header("retry-after-ms").and_then(|text| parse_duration(text, 0.001)) {
         return Some(wait);
     }
     let text = header("retry-after")?;
-    if let Some(wait) = positive(text, 1.0) {
+    if let Some(wait) = parse_duration(text, 1.0) {
         return Some(wait);
     }
     let until = unix_millis(text)?;
@@ -25,9 +64,9 @@ pub(crate) fn asked_wait<'a>(
     Some(Duration::from_millis(until.saturating_sub(now)))
 }
 
-/// A number of `unit` seconds; anything that isn't a number or is negative is nothing, and what doesn't fit
-/// into a duration is as good as for ever.
-fn positive(text: &str, unit: f64) -> Option<Duration> {
+/// Parses a number of `unit` seconds. Text that is not a number and negative numbers return `None`;
+/// a number that is too large for a duration returns the maximum.
+fn parse_duration(text: &str, unit: f64) -> Option<Duration> {
     let number: f64 = text.trim().parse().ok()?;
     if !number.is_finite() || number < 0.0 {
         return None;
@@ -41,10 +80,10 @@ fn unix_millis(date: &str) -> Option<u64> {
     u64::try_from(since.as_millis()).ok()
 }
 
-/// A random wait before the attempt that follows the `failed`-th (from 1).
-pub(crate) fn jittered_wait(policy: &RetryPolicy, failed: u32, random: &mut fastrand::Rng) -> Duration {
-    let doublings = failed.saturating_sub(1).min(31);
-    let bound = policy.base.saturating_mul(1_u32 << doublings).min(policy.cap);
+/// Returns a random wait before the attempt that follows attempt number `attempt` (from 1).
+fn jittered_wait(policy: &RetryPolicy, attempt: u32, random: &mut fastrand::Rng) -> Duration {
+    let doublings = attempt.saturating_sub(1).min(31);
+    let bound = policy.base_wait.saturating_mul(1_u32 << doublings).min(policy.max_wait);
     bound.mul_f64(random.f64())
 }
 
@@ -74,23 +113,23 @@ mod tests {
         ];
         for (headers, expected) in cases {
             let header = |name: &str| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-            assert_eq!(asked_wait(header, || Some(now)), *expected, "{headers:?}");
+            assert_eq!(requested_wait(header, || Some(now)), *expected, "{headers:?}");
         }
         let dated = |name: &str| (name == "retry-after").then_some(later);
-        assert_eq!(asked_wait(dated, || None), None, "a date alone says nothing without a clock");
+        assert_eq!(requested_wait(dated, || None), None, "a date alone says nothing without a clock");
     }
 
     #[test]
     fn jitter_fills_the_whole_of_a_growing_range() {
         let policy = RetryPolicy::default();
         let mut random = fastrand::Rng::with_seed(7);
-        for (failed, bound_ms) in [(1, 500), (2, 1_000), (3, 2_000), (7, 32_000), (99, 32_000)] {
+        for (attempt, bound_ms) in [(1, 500), (2, 1_000), (3, 2_000), (7, 32_000), (99, 32_000)] {
             let bound = Duration::from_millis(bound_ms);
             let waits: Vec<Duration> =
-                (0..200).map(|_| jittered_wait(&policy, failed, &mut random)).collect();
-            assert!(waits.iter().all(|wait| *wait <= bound), "{failed}");
-            assert!(waits.iter().any(|wait| *wait < bound / 10), "{failed}: never short");
-            assert!(waits.iter().any(|wait| *wait > bound * 9 / 10), "{failed}: never long");
+                (0..200).map(|_| jittered_wait(&policy, attempt, &mut random)).collect();
+            assert!(waits.iter().all(|wait| *wait <= bound), "{attempt}");
+            assert!(waits.iter().any(|wait| *wait < bound / 10), "{attempt}: never short");
+            assert!(waits.iter().any(|wait| *wait > bound * 9 / 10), "{attempt}: never long");
         }
     }
 }

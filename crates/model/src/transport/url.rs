@@ -1,40 +1,41 @@
-//! Addresses: how a base URL and a protocol's path become one, and what of a URL may be shown.
+//! The URLs of requests, and their form for people and recordings.
 
 use std::net::IpAddr;
 
+use reqwest::Url;
+
 use crate::Wire;
 
-/// A URL as it may be shown: without user, password, query and fragment, any of which may hold a secret.
-pub(crate) fn shown_url(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    let (authority, path) = match rest.find('/') {
-        Some(slash) => rest.split_at(slash),
-        None => (rest, ""),
-    };
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{path}")
+/// Returns a URL in the form for people: without user, password, query and fragment, which may hold
+/// secrets.
+pub(crate) fn shown_url(text: &str) -> String {
+    if let Ok(mut url) = Url::parse(text)
+        && url.set_username("").is_ok()
+        && url.set_password(None).is_ok()
+    {
+        url.set_query(None);
+        url.set_fragment(None);
+        return url.as_str().trim_end_matches('/').to_owned();
+    }
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    text.rsplit_once('@').map_or(text, |(_, rest)| rest).to_owned()
 }
 
-/// The path and query of a URL: what a recording compares, because hosts and ports differ from run to run.
-pub(crate) fn path_and_query(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.find('/').and_then(|slash| rest.get(slash..)).unwrap_or("/")
+/// Returns the path and query of a URL: the part that a replay compares, because hosts and ports
+/// differ from run to run.
+pub(crate) fn path_and_query(text: &str) -> String {
+    match Url::parse(text) {
+        Ok(url) => url.query().map_or(url.path().to_owned(), |query| format!("{}?{query}", url.path())),
+        Err(_) => text.to_owned(),
+    }
 }
 
 /// Joins a base URL and a codec's path, so that each form of base URL that people paste works.
 ///
-/// A path begins with the version of the protocol (`/v1/…`). It is left out where the base URL has a
-/// version already: as its last segment, or, for the two OpenAI protocols, anywhere in its path, because
-/// their gateways put it in the middle (`…/v1beta/openai`). A query of the base URL stays the query.
-pub(crate) fn join_url(wire: Wire, base: &str, path: &str) -> String {
-    let (base, base_query) = match base.split_once('?') {
-        Some((base, query)) => (base, Some(query)),
-        None => (base, None),
-    };
-    let base = base.trim_end_matches('/');
+/// A path begins with the version of the protocol (`/v1/…`). The version is omitted if the base URL
+/// has one already: as its last segment, or, for the two OpenAI protocols, anywhere in its path,
+/// because their gateways put it in the middle (`…/v1beta/openai`). The base URL's query is kept.
+pub(crate) fn join_url(wire: Wire, base: &Url, path: &str) -> String {
     let (path, query) = match path.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (path, None),
@@ -44,22 +45,25 @@ pub(crate) fn join_url(wire: Wire, base: &str, path: &str) -> String {
         Some((first, rest)) if is_version(first) => (first, rest),
         _ => ("v1", relative),
     };
-    let mut segments = path_and_query(base).split('/').filter(|segment| !segment.is_empty());
+    let base_path = base.path().trim_end_matches('/');
+    let mut segments = base_path.split('/').filter(|segment| !segment.is_empty());
     let has_version = match wire {
         Wire::Chat | Wire::Responses => segments.any(is_version),
         Wire::Anthropic | Wire::Gemini => segments.next_back().is_some_and(is_version),
     };
-    let mut url =
-        if has_version { format!("{base}/{unversioned}") } else { format!("{base}/{version}/{unversioned}") };
-    let queries: Vec<&str> = base_query.into_iter().chain(query).filter(|part| !part.is_empty()).collect();
-    if !queries.is_empty() {
-        url.push('?');
-        url.push_str(&queries.join("&"));
+    let mut url = base.clone();
+    if has_version {
+        url.set_path(&format!("{base_path}/{unversioned}"));
+    } else {
+        url.set_path(&format!("{base_path}/{version}/{unversioned}"));
     }
-    url
+    let queries: Vec<&str> = base.query().into_iter().chain(query).filter(|part| !part.is_empty()).collect();
+    url.set_query(if queries.is_empty() { None } else { Some(queries.join("&")) }.as_deref());
+    url.set_fragment(None);
+    url.into()
 }
 
-/// `v1`, `v4`, `v1beta`, `v1beta2`.
+/// Returns true for a version such as `v1`, `v4`, `v1beta` or `v1beta2`.
 fn is_version(segment: &str) -> bool {
     let mut bytes = segment.bytes();
     bytes.next() == Some(b'v')
@@ -67,7 +71,7 @@ fn is_version(segment: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Whether a host is this machine by its very name, so that no look-up and no proxy is needed to reach it.
+/// Returns true if a host names this machine, so that neither a look-up nor a proxy is needed.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost")
@@ -79,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base_urls_as_people_paste_them() {
+    fn every_form_of_base_url_joins_with_a_path() {
         use Wire::{Anthropic, Chat, Gemini, Responses};
         let chat = "/v1/chat/completions";
         let messages = "/v1/messages";
@@ -123,17 +127,18 @@ mod tests {
             ),
         ];
         for (wire, base, path, expected) in cases {
-            assert_eq!(join_url(wire, base, path), expected, "{wire} {base}");
+            assert_eq!(join_url(wire, &Url::parse(base).unwrap(), path), expected, "{wire} {base}");
         }
     }
 
     #[test]
-    fn a_shown_url_has_nothing_secret() {
+    fn a_shown_url_has_no_secret() {
         let cases = [
             ("https://user:pass@host.test:8/v1/x?key=abc#frag", "https://host.test:8/v1/x"),
             ("https://host.test", "https://host.test"),
             ("http://a@b@host/p@q", "http://host/p@q"),
             ("nonsense?key=abc", "nonsense"),
+            ("https://user:pass@host:99999/v1", "host:99999/v1"),
         ];
         for (url, expected) in cases {
             assert_eq!(shown_url(url), expected);
@@ -143,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_by_name() {
+    fn loopback_hosts_are_recognized() {
         for host in ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "[::1]", "::1"] {
             assert!(is_loopback(host), "{host}");
         }

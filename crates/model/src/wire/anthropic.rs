@@ -1,7 +1,8 @@
 //! Anthropic Messages, `POST /v1/messages`.
 //!
-//! Source: Anthropic's API reference, version 2023-06-01, with extended and adaptive thinking, prompt
-//! caching and streaming. Spoken by other servers too, which know less: the least is sent.
+//! Source: Anthropic's API reference, version 2023-06-01, with extended and adaptive thinking,
+//! prompt caching and streaming. Other servers speak a part of the protocol, so requests use as few
+//! members as possible.
 
 mod stream;
 
@@ -9,39 +10,39 @@ use journeyman_protocol::{Block, ImageData, ResultPart, Role};
 use serde_json::{Map, Value, json};
 
 use super::names::{self, IdRule};
-use super::proof::Seal;
+use super::signature::OpaqueKind;
 use super::transcript::{self, Turn};
 use super::{effort, failure, json};
 use crate::codec::{Codec, Decoder, Encoded};
 use crate::{ModelError, ModelRequest, Secret, Thinking};
 
-/// The version of the protocol that this module speaks.
+/// The version of the protocol.
 const VERSION: &str = "2023-06-01";
 
-/// `max_tokens` has to be sent. 32,000 is the least that any Claude since 3.7 can write (Opus 4); the
-/// smaller numbers are the limits of the older ones. A model of another name may be anything: 8,192 is
-/// what the servers that imitate the protocol take everywhere.
-const LONGEST_NOW: u64 = 32_000;
-const LONGEST_CLAUDE_3_5: u64 = 8_192;
-const LONGEST_CLAUDE_3: u64 = 4_096;
-const LONGEST_OTHER: u64 = 8_192;
+/// Default `max_tokens`, which the protocol requires. 32,000 is the smallest limit of any Claude
+/// since 3.7 (Opus 4); the smaller numbers are the limits of older models. For models of other
+/// names, 8,192 is what all servers that imitate the protocol accept.
+const DEFAULT_MAX_TOKENS: u64 = 32_000;
+const MAX_TOKENS_CLAUDE_3_5: u64 = 8_192;
+const MAX_TOKENS_CLAUDE_3: u64 = 4_096;
+const MAX_TOKENS_OTHER: u64 = 8_192;
 
-/// The smallest thinking budget that the protocol takes.
-const LEAST_BUDGET: u64 = 1_024;
-/// What is left for the answer of a limit that thinking counts against.
-const LEAST_ANSWER: u64 = 1_024;
+/// Minimum thinking budget of the protocol.
+const MIN_THINKING_BUDGET: u64 = 1_024;
+/// Minimum tokens that are left for the answer if thinking counts against the limit.
+const MIN_ANSWER_TOKENS: u64 = 1_024;
 
-/// Of the four cache markers that a request may carry, those for system parts; one is for the tools and one
+/// Number of cache markers for system parts. A request may carry four; one is for the tools and one
 /// for the conversation.
-const SYSTEM_MARKERS: usize = 2;
+const MAX_SYSTEM_MARKERS: usize = 2;
 
-/// The codec.
+/// The codec of the protocol.
 #[derive(Debug)]
 pub(super) struct Anthropic;
 
 impl Codec for Anthropic {
     fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
-        let turns = transcript::turns(&request.messages, proves)?;
+        let turns = transcript::join_turns(&request.messages, is_own_thinking)?;
         let limit = request.max_output.map_or_else(|| default_limit(&request.model), |tokens| tokens.0);
         let mut body = json::object([
             ("model", json!(request.model)),
@@ -50,8 +51,8 @@ impl Codec for Anthropic {
         ]);
         let thinks = request
             .thinking
-            .is_some_and(|thinking| think(&mut body, thinking, &request.model, limit, &turns));
-        // A thinking model takes no other temperature than its own.
+            .is_some_and(|thinking| add_thinking(&mut body, thinking, &request.model, limit, &turns));
+        // A thinking model accepts no other temperature than its default.
         if !thinks {
             if let Some(temperature) = request.temperature {
                 body.insert("temperature".to_owned(), json!(temperature));
@@ -80,11 +81,11 @@ impl Codec for Anthropic {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(stream::Reader::default())
+        Box::new(stream::AnthropicDecoder::default())
     }
 
     fn error(&self, status: u16, body: &[u8]) -> ModelError {
-        failure::refused(status, body)
+        failure::from_status(status, body)
     }
 
     fn models_path(&self) -> &'static str {
@@ -101,69 +102,70 @@ impl Codec for Anthropic {
 }
 
 fn default_limit(model: &str) -> u64 {
-    match claude(model) {
-        None => LONGEST_OTHER,
-        Some(version) if version >= (3, 7) => LONGEST_NOW,
-        Some(version) if version >= (3, 5) => LONGEST_CLAUDE_3_5,
-        Some(_) => LONGEST_CLAUDE_3,
+    match claude_version(model) {
+        None => MAX_TOKENS_OTHER,
+        Some(version) if version >= (3, 7) => DEFAULT_MAX_TOKENS,
+        Some(version) if version >= (3, 5) => MAX_TOKENS_CLAUDE_3_5,
+        Some(_) => MAX_TOKENS_CLAUDE_3,
     }
 }
 
-/// A Claude's version.
-fn claude(model: &str) -> Option<(u32, u32)> {
+/// Returns the version of a Claude model.
+fn claude_version(model: &str) -> Option<(u32, u32)> {
     if model.contains("claude") { effort::version(model) } else { None }
 }
 
-/// Asks for thinking in the form that the model knows, and says whether it did: adaptive with an effort
-/// since Claude 4.6 (newer ones refuse budgets), a budget before and with models of other names, nothing
-/// for a Claude before 3.7, which can't think.
-fn think(
+/// Adds thinking to the request in the form that the model knows, and returns true if it did:
+/// adaptive with an effort since Claude 4.6 (newer models refuse budgets), a budget before and for
+/// models of other names, nothing for a Claude before 3.7, which can't think.
+fn add_thinking(
     body: &mut Map<String, Value>,
     thinking: Thinking,
     model: &str,
     limit: u64,
     turns: &[Turn<'_>],
 ) -> bool {
-    match claude(model) {
+    match claude_version(model) {
         Some(version) if version >= (4, 6) => {
-            // Since Claude 4.7 thinking is hidden unless asked for.
+            // Since Claude 4.7, thinking is hidden by default.
             body.insert("thinking".to_owned(), json!({"type": "adaptive", "display": "summarized"}));
             body.insert("output_config".to_owned(), json!({"effort": effort::word(thinking)}));
             true
         }
         Some(version) if version < (3, 7) => false,
         _ => {
-            let most = limit.saturating_sub(LEAST_ANSWER);
-            if most < LEAST_BUDGET || lacks_thinking(turns) {
+            let most = limit.saturating_sub(MIN_ANSWER_TOKENS);
+            if most < MIN_THINKING_BUDGET || lacks_thinking(turns) {
                 return false;
             }
-            let budget = u64::from(effort::budget(thinking)).clamp(LEAST_BUDGET, most);
+            let budget = u64::from(effort::budget(thinking)).clamp(MIN_THINKING_BUDGET, most);
             body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": budget}));
             true
         }
     }
 }
 
-/// With a thinking budget the API insists that the turn whose calls are being answered begins with thinking.
-/// It doesn't where another model made the calls, so this one has to go on without.
+/// Returns true if the turn whose calls are answered lacks its thinking. With a thinking budget,
+/// the API requires that this turn begins with thinking. If another model made the calls, the
+/// request goes without thinking.
 fn lacks_thinking(turns: &[Turn<'_>]) -> bool {
     let newest = turns.iter().rev().find(|turn| turn.role == Role::Assistant);
     newest.is_some_and(|turn| {
         let answered_last = turns
             .last()
             .is_some_and(|last| last.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. })));
-        answered_last && !turn.blocks.iter().any(|block| proves(block))
+        answered_last && !turn.blocks.iter().any(|block| is_own_thinking(block))
     })
 }
 
-/// Whether a thinking block came from this protocol and goes back to it.
-fn proves(block: &Block) -> bool {
+/// Returns true if this protocol produced the thinking block, so that the block is sent back.
+fn is_own_thinking(block: &Block) -> bool {
     let Block::Thinking { signature, .. } = block else { return false };
     let sealed = signature.as_deref();
-    Seal::Anthropic.open(sealed).is_some() || Seal::AnthropicRedacted.open(sealed).is_some()
+    OpaqueKind::Anthropic.open(sealed).is_some() || OpaqueKind::AnthropicRedacted.open(sealed).is_some()
 }
 
-fn mark(block: &mut Value) {
+fn set_cache_marker(block: &mut Value) {
     if let Some(members) = block.as_object_mut() {
         members.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
     }
@@ -176,7 +178,7 @@ fn tools(request: &ModelRequest) -> Value {
         .map(|tool| json!({"name": names::tool_name(&tool.name), "description": tool.description, "input_schema": tool.input_schema}))
         .collect();
     if let Some(last) = tools.last_mut() {
-        mark(last);
+        set_cache_marker(last);
     }
     Value::Array(tools)
 }
@@ -188,9 +190,9 @@ fn system(request: &ModelRequest) -> Vec<Value> {
         .map(|part| {
             let mut block = json!({"type": "text", "text": part.text});
             if part.cache {
-                // The latest ones cover the most.
-                if markers <= SYSTEM_MARKERS {
-                    mark(&mut block);
+                // The latest markers cover the most.
+                if markers <= MAX_SYSTEM_MARKERS {
+                    set_cache_marker(&mut block);
                 }
                 markers = markers.saturating_sub(1);
             }
@@ -211,7 +213,7 @@ fn messages(turns: &[Turn<'_>]) -> Vec<Value> {
             if Some(place) == newest_user
                 && let Some(newest) = content.last_mut()
             {
-                mark(newest);
+                set_cache_marker(newest);
             }
             let role = match turn.role {
                 Role::User => "user",
@@ -227,7 +229,8 @@ fn messages(turns: &[Turn<'_>]) -> Vec<Value> {
         .collect()
 }
 
-/// A conversation that ends with the assistant's own words (a paused turn) may not end in white space.
+/// Trims white space at the end of a conversation that ends with the assistant's text (a paused
+/// turn), which the API requires.
 fn trim_end(content: &mut [Value]) {
     if let Some(Value::String(text)) = content.last_mut().and_then(|block| block.get_mut("text")) {
         text.truncate(text.trim_end().len());
@@ -240,10 +243,10 @@ fn encode_block(block: &Block) -> Option<Value> {
         Block::Image(image) => encode_image(image),
         Block::Thinking { text, signature } => {
             let sealed = signature.as_deref();
-            if let Some(data) = Seal::AnthropicRedacted.open(sealed) {
+            if let Some(data) = OpaqueKind::AnthropicRedacted.open(sealed) {
                 json!({"type": "redacted_thinking", "data": data})
             } else {
-                json!({"type": "thinking", "thinking": text, "signature": Seal::Anthropic.open(sealed)?})
+                json!({"type": "thinking", "thinking": text, "signature": OpaqueKind::Anthropic.open(sealed)?})
             }
         }
         Block::ToolUse(call) => json!({

@@ -1,49 +1,49 @@
-//! Blocks and deltas from streamed pieces.
+//! Assembles a message and its deltas from streamed pieces.
 
 use journeyman_protocol::{Block, CallId, Message, Role, StopReason, ToolUse};
 use serde_json::{Map, Value};
 
-use super::names::{self, Digest};
-use super::proof::Seal;
+use super::names::{self, IdDigest};
+use super::signature::OpaqueKind;
 use crate::{Delta, ModelError};
 
-/// The most blocks of one message. The busiest real replies have some dozens (parallel calls); a reply of
-/// thousands is a server gone wrong, and each block costs an entry everywhere it goes.
+/// Maximum number of blocks of a message. The largest real replies have some dozens (parallel
+/// calls); thousands of blocks mean a faulty server.
 pub(super) const MAX_BLOCKS: usize = 4_096;
-/// The most bytes of one message, all texts, arguments and proofs together. The longest output any provider
-/// sells is 128,000 tokens, below 1 MiB; encrypted thinking is some times that. The rest is headroom.
+/// Maximum size of a message: all texts, arguments and signatures together. The longest output that
+/// a provider sells is 128,000 tokens, below 1 MiB; encrypted thinking is some times larger.
 pub(super) const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// A message underway.
+/// A message that is being assembled.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
-    drafts: Vec<Draft>,
+    drafts: Vec<BlockBuilder>,
     deltas: Vec<Delta>,
     bytes: usize,
     begun: bool,
-    answer: Digest,
+    answer: IdDigest,
 }
 
 #[derive(Debug)]
-struct Draft {
-    piece: Piece,
+struct BlockBuilder {
+    piece: BlockContent,
     open: bool,
 }
 
 #[derive(Debug)]
-enum Piece {
+enum BlockContent {
     Text(String),
-    Thinking { text: String, proof: Option<String> },
-    Call { id: CallId, name: String, arguments: String, proof: Option<String> },
+    Thinking { text: String, signature: Option<String> },
+    Call { id: CallId, name: String, arguments: String, signature: Option<String> },
 }
 
 impl Assembly {
-    /// Takes note of an event as it came: ids that have to be made up depend on it.
-    pub(super) fn heard(&mut self, data: &str) {
+    /// Adds an event's data to the digest from which missing call ids are generated.
+    pub(super) fn add_to_digest(&mut self, data: &str) {
         self.answer.update(data);
     }
 
-    /// The answer has begun; only the first time counts.
+    /// Records that the response began; later calls have no effect.
     pub(super) fn begin(&mut self) {
         if !self.begun {
             self.begun = true;
@@ -51,88 +51,93 @@ impl Assembly {
         }
     }
 
-    /// The deltas since the last time.
+    /// Returns the deltas since the last call.
     pub(super) fn take_deltas(&mut self) -> Vec<Delta> {
         std::mem::take(&mut self.deltas)
     }
 
-    /// Whether every block begun has ended.
+    /// Returns true if all blocks have ended.
     pub(super) fn all_closed(&self) -> bool {
-        self.drafts.iter().all(|draft| !draft.open)
+        self.drafts.iter().all(|block_builder| !block_builder.open)
     }
 
     /// Begins a text block.
     pub(super) fn open_text(&mut self) -> Result<u32, ModelError> {
-        self.open(Piece::Text(String::new()))
+        self.open(BlockContent::Text(String::new()))
     }
 
     /// Begins a thinking block.
     pub(super) fn open_thinking(&mut self) -> Result<u32, ModelError> {
-        self.open(Piece::Thinking { text: String::new(), proof: None })
+        self.open(BlockContent::Thinking { text: String::new(), signature: None })
     }
 
-    /// Begins a call. Without an id, or with one that another call of this message has, it gets its own.
+    /// Begins a call. If the id is missing or used by another call of the message, a new id is
+    /// generated.
     pub(super) fn open_call(&mut self, id: &str, name: &str) -> Result<u32, ModelError> {
         let place = self.drafts.len();
         let taken = |wanted: &str| {
             self.drafts
                 .iter()
-                .any(|draft| matches!(&draft.piece, Piece::Call { id, .. } if id.as_str() == wanted))
+                .any(|block_builder| matches!(&block_builder.piece, BlockContent::Call { id, .. } if id.as_str() == wanted))
         };
         let id = match id {
-            "" => names::made_up_id(self.answer, place),
+            "" => names::generate_call_id(self.answer, place),
             id if taken(id) => format!("{id}_{place}"),
             id => id.to_owned(),
         };
-        self.weigh(id.len().saturating_add(name.len()))?;
+        self.count_bytes(id.len().saturating_add(name.len()))?;
         let id = CallId::new(id);
-        let piece =
-            Piece::Call { id: id.clone(), name: name.to_owned(), arguments: String::new(), proof: None };
+        let piece = BlockContent::Call {
+            id: id.clone(),
+            name: name.to_owned(),
+            arguments: String::new(),
+            signature: None,
+        };
         let block = self.open(piece)?;
         self.deltas.push(Delta::CallStart { block, id, name: name.to_owned() });
         Ok(block)
     }
 
-    /// A thinking block that shows nothing and only carries a proof. It is whole at once.
-    pub(super) fn hidden(&mut self, proof: String) -> Result<(), ModelError> {
+    /// Adds a complete thinking block without text that only carries a signature.
+    pub(super) fn add_hidden_thinking(&mut self, signature: String) -> Result<(), ModelError> {
         let block = self.open_thinking()?;
-        self.prove(block, proof)?;
+        self.attach_signature(block, signature)?;
         self.close(block);
         Ok(())
     }
 
-    fn open(&mut self, piece: Piece) -> Result<u32, ModelError> {
+    fn open(&mut self, piece: BlockContent) -> Result<u32, ModelError> {
         if self.drafts.len() >= MAX_BLOCKS {
             return Err(ModelError::Protocol(format!("a reply of more than {MAX_BLOCKS} blocks")));
         }
         self.begin();
         let block = u32::try_from(self.drafts.len()).unwrap_or(u32::MAX);
-        self.drafts.push(Draft { piece, open: true });
+        self.drafts.push(BlockBuilder { piece, open: true });
         Ok(block)
     }
 
-    /// Counts bytes that are kept, also those beside the message.
-    pub(super) fn weigh(&mut self, more: usize) -> Result<(), ModelError> {
+    /// Counts kept bytes, also those outside the message, and fails above the maximum.
+    pub(super) fn count_bytes(&mut self, more: usize) -> Result<(), ModelError> {
         self.bytes = self.bytes.saturating_add(more);
         if self.bytes > MAX_MESSAGE_BYTES { Err(too_long()) } else { Ok(()) }
     }
 
-    fn draft(&mut self, block: u32) -> Option<&mut Draft> {
+    fn block_builder(&mut self, block: u32) -> Option<&mut BlockBuilder> {
         self.drafts.get_mut(usize::try_from(block).ok()?)
     }
 
-    /// More of a text or thinking block.
+    /// Appends to a text or thinking block.
     pub(super) fn text(&mut self, block: u32, more: &str) -> Result<(), ModelError> {
         if more.is_empty() {
             return Ok(());
         }
-        self.weigh(more.len())?;
-        let delta = match self.draft(block).map(|draft| &mut draft.piece) {
-            Some(Piece::Text(text)) => {
+        self.count_bytes(more.len())?;
+        let delta = match self.block_builder(block).map(|block_builder| &mut block_builder.piece) {
+            Some(BlockContent::Text(text)) => {
                 text.push_str(more);
                 Delta::Text { block, text: more.to_owned() }
             }
-            Some(Piece::Thinking { text, .. }) => {
+            Some(BlockContent::Thinking { text, .. }) => {
                 text.push_str(more);
                 Delta::Thinking { block, text: more.to_owned() }
             }
@@ -142,23 +147,23 @@ impl Assembly {
         Ok(())
     }
 
-    /// More of a call's arguments.
+    /// Appends to a call's arguments.
     pub(super) fn arguments(&mut self, block: u32, more: &str) -> Result<(), ModelError> {
         if more.is_empty() {
             return Ok(());
         }
-        self.weigh(more.len())?;
-        match self.draft(block).map(|draft| &mut draft.piece) {
-            Some(Piece::Call { arguments, .. }) => arguments.push_str(more),
+        self.count_bytes(more.len())?;
+        match self.block_builder(block).map(|block_builder| &mut block_builder.piece) {
+            Some(BlockContent::Call { arguments, .. }) => arguments.push_str(more),
             _ => return Err(ModelError::Protocol("arguments for a block that isn't a call".to_owned())),
         }
         self.deltas.push(Delta::CallArguments { block, fragment: more.to_owned() });
         Ok(())
     }
 
-    /// A call's arguments once more and whole, as some protocols end them. They stand; what of them wasn't
-    /// streamed yet still is.
-    pub(super) fn whole_arguments(&mut self, block: u32, whole: &str) -> Result<(), ModelError> {
+    /// Sets a call's complete arguments, which some protocols repeat at the end. The part that was
+    /// not streamed yet is streamed now.
+    pub(super) fn set_arguments(&mut self, block: u32, whole: &str) -> Result<(), ModelError> {
         let so_far = self.arguments_so_far(block);
         if so_far == whole {
             return Ok(());
@@ -166,8 +171,10 @@ impl Assembly {
         match whole.strip_prefix(so_far).map(str::to_owned) {
             Some(rest) => self.arguments(block, &rest),
             None => {
-                self.weigh(whole.len())?;
-                if let Some(Draft { piece: Piece::Call { arguments, .. }, .. }) = self.draft(block) {
+                self.count_bytes(whole.len())?;
+                if let Some(BlockBuilder { piece: BlockContent::Call { arguments, .. }, .. }) =
+                    self.block_builder(block)
+                {
                     whole.clone_into(arguments);
                 }
                 Ok(())
@@ -175,77 +182,86 @@ impl Assembly {
         }
     }
 
-    /// A call's arguments until now.
+    /// Returns a call's arguments so far.
     pub(super) fn arguments_so_far(&self, block: u32) -> &str {
         let place = usize::try_from(block).unwrap_or(usize::MAX);
-        match self.drafts.get(place).map(|draft| &draft.piece) {
-            Some(Piece::Call { arguments, .. }) => arguments,
+        match self.drafts.get(place).map(|block_builder| &block_builder.piece) {
+            Some(BlockContent::Call { arguments, .. }) => arguments,
             _ => "",
         }
     }
 
-    /// What a block's provider wants back with it.
-    pub(super) fn prove(&mut self, block: u32, given: String) -> Result<(), ModelError> {
-        self.weigh(given.len())?;
-        match self.draft(block).map(|draft| &mut draft.piece) {
-            Some(Piece::Thinking { proof, .. } | Piece::Call { proof, .. }) => *proof = Some(given),
+    /// Attaches the provider's signature to a block.
+    pub(super) fn attach_signature(&mut self, block: u32, given: String) -> Result<(), ModelError> {
+        self.count_bytes(given.len())?;
+        match self.block_builder(block).map(|block_builder| &mut block_builder.piece) {
+            Some(BlockContent::Thinking { signature, .. } | BlockContent::Call { signature, .. }) => {
+                *signature = Some(given)
+            }
             _ => return Err(ModelError::Protocol("a signature for a block of text".to_owned())),
         }
         Ok(())
     }
 
-    /// More of a proof that comes in pieces.
-    pub(super) fn prove_more(&mut self, block: u32, seal: Seal, more: &str) -> Result<(), ModelError> {
-        match self.draft(block).map(|draft| &mut draft.piece) {
-            Some(Piece::Thinking { proof: Some(proof), .. }) => {
-                proof.push_str(more);
-                self.weigh(more.len())
+    /// Appends to a signature that arrives in pieces.
+    pub(super) fn append_signature(
+        &mut self,
+        block: u32,
+        seal: OpaqueKind,
+        more: &str,
+    ) -> Result<(), ModelError> {
+        match self.block_builder(block).map(|block_builder| &mut block_builder.piece) {
+            Some(BlockContent::Thinking { signature: Some(signature), .. }) => {
+                signature.push_str(more);
+                self.count_bytes(more.len())
             }
             _ if more.is_empty() => Ok(()),
-            _ => self.prove(block, seal.close(more)),
+            _ => self.attach_signature(block, seal.close(more)),
         }
     }
 
-    /// A block is whole; only the first time counts.
+    /// Ends a block; later calls have no effect.
     pub(super) fn close(&mut self, block: u32) {
-        if let Some(draft) = self.draft(block)
-            && draft.open
+        if let Some(block_builder) = self.block_builder(block)
+            && block_builder.open
         {
-            draft.open = false;
+            block_builder.open = false;
             self.deltas.push(Delta::BlockEnd { block });
         }
     }
 
-    /// All blocks are whole.
+    /// Ends all blocks.
     pub(super) fn close_all(&mut self) {
         for block in 0..u32::try_from(self.drafts.len()).unwrap_or(u32::MAX) {
             self.close(block);
         }
     }
 
-    /// The message, and the reason it stopped as its content tells: calls wait for their results even where
-    /// the provider says plain «stop», and without calls there is nothing to wait for.
+    /// Returns the message and the stop reason that its content implies: calls wait for their
+    /// results even if the provider says plain "stop", and without calls there is nothing to wait
+    /// for.
     pub(super) fn finish(&mut self, stop: StopReason) -> (Message, StopReason) {
         let drafts = std::mem::take(&mut self.drafts);
-        let calls = drafts.iter().any(|draft| matches!(draft.piece, Piece::Call { .. }));
+        let calls =
+            drafts.iter().any(|block_builder| matches!(block_builder.piece, BlockContent::Call { .. }));
         let stop = match stop {
             StopReason::EndTurn | StopReason::StopSequence if calls => StopReason::ToolUse,
             StopReason::ToolUse if !calls => StopReason::EndTurn,
             other => other,
         };
-        // Of a reply that was cut off, only the last block can be incomplete. One that only carries a proof
-        // may have been added after it.
+        // In a reply that was cut off, only the last block can be incomplete. A block that only
+        // carries a signature may follow it.
         let cut_off = match &stop {
             StopReason::MaxTokens => Some("the output limit cut the arguments off"),
             StopReason::Refusal | StopReason::Other(_) => Some("the reply was broken off"),
             _ => None,
         };
-        let shows = |draft: &Draft| !matches!(&draft.piece, Piece::Thinking { text, .. } if text.is_empty());
+        let shows = |block_builder: &BlockBuilder| !matches!(&block_builder.piece, BlockContent::Thinking { text, .. } if text.is_empty());
         let last = drafts.iter().rposition(shows).unwrap_or(0);
         let content = drafts
             .into_iter()
             .enumerate()
-            .map(|(place, draft)| draft.piece.into_block(cut_off.filter(|_| place == last)))
+            .map(|(place, block_builder)| block_builder.piece.into_block(cut_off.filter(|_| place == last)))
             .collect();
         (Message { role: Role::Assistant, content }, stop)
     }
@@ -256,21 +272,21 @@ fn too_long() -> ModelError {
     ModelError::Protocol(format!("a reply of more than {limit} MiB"))
 }
 
-impl Piece {
+impl BlockContent {
     fn into_block(self, cut_off: Option<&str>) -> Block {
         match self {
             Self::Text(text) => Block::Text { text },
-            Self::Thinking { text, proof } => Block::Thinking { text, signature: proof },
-            Self::Call { id, name, arguments, proof } => {
+            Self::Thinking { text, signature } => Block::Thinking { text, signature: signature },
+            Self::Call { id, name, arguments, signature } => {
                 let (input, malformed) = parse_arguments(arguments, cut_off);
-                Block::ToolUse(ToolUse { id, name, input, malformed, signature: proof })
+                Block::ToolUse(ToolUse { id, name, input, malformed, signature: signature })
             }
         }
     }
 }
 
-/// A call's input from its arguments as text. No text at all is how providers say «no arguments», and some
-/// write `null`; but not where the reply was cut off.
+/// Parses a call's arguments. Providers send an empty text or `null` for no arguments, which is not
+/// valid if the reply was cut off.
 fn parse_arguments(raw: String, cut_off: Option<&str>) -> (Value, Option<String>) {
     let trimmed = raw.trim();
     if trimmed.is_empty() || trimmed == "null" {

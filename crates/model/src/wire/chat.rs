@@ -1,9 +1,9 @@
 //! OpenAI Chat Completions, `POST /v1/chat/completions`, which most other servers speak.
 //!
-//! Source: OpenAI's API reference, and the documents of DeepSeek, OpenRouter, Mistral, vLLM, llama.cpp and
-//! Ollama where they add to it. What a server is sent depends on its [`Host`]: one that isn't known gets the
-//! least that all of them understand (`max_tokens`, arguments that are an object, no cache key). `strict` of
-//! a tool is left out: its default here is what we want.
+//! Source: OpenAI's API reference, and the documents of DeepSeek, OpenRouter, Mistral, vLLM,
+//! llama.cpp and Ollama where they extend it. The request depends on the [`Host`]: an unknown
+//! server gets only what all of them understand (`max_tokens`, arguments that are an object, no
+//! cache key). `strict` of a tool is omitted, because its default is right here.
 
 mod stream;
 
@@ -12,37 +12,37 @@ use serde_json::{Map, Value, json};
 
 use super::host::Host;
 use super::names;
-use super::proof::Seal;
-use super::responses::{LONGEST_CACHE_KEY, arguments, data_url, openai_model_names, system_text};
+use super::responses::{MAX_CACHE_KEY_CHARS, arguments, data_url, openai_model_names, system_text};
+use super::signature::OpaqueKind;
 use super::transcript::{self, Turn};
 use super::{effort, failure, json};
 use crate::codec::{Codec, Decoder, Encoded};
 use crate::{ModelError, ModelRequest, Secret, Thinking};
 
-/// Where the images of a result are, as the model reads it.
+/// The text that stands for the images of a result.
 const IMAGES_FOLLOW: &str = "(the image follows in the next message)";
 
-/// The codec.
+/// The codec of the protocol.
 #[derive(Debug)]
 pub(super) struct Chat {
     host: Host,
 }
 
 impl Chat {
-    /// For the server at a base URL.
+    /// Creates the codec for the server at a base URL.
     pub(super) fn new(base_url: &str) -> Self {
-        Self { host: Host::of(base_url) }
+        Self { host: Host::from_base_url(base_url) }
     }
 }
 
 impl Codec for Chat {
     fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
-        let turns = transcript::turns(&request.messages, |block| self.proves(block))?;
+        let turns = transcript::join_turns(&request.messages, |block| self.is_own_thinking(block))?;
         let mut body = json::object([("model", json!(request.model)), ("stream", json!(true))]);
         let mut add = |key: &str, value: Value| {
             body.insert(key.to_owned(), value);
         };
-        // Mistral refuses the member and counts anyway.
+        // Mistral refuses the member and reports usage anyway.
         if self.host != Host::Mistral {
             add("stream_options", json!({"include_usage": true}));
         }
@@ -66,7 +66,7 @@ impl Codec for Chat {
             (_, None) => {}
         }
         if let (Host::OpenAi { .. }, Some(session)) = (self.host, &request.session) {
-            add("prompt_cache_key", json!(json::head(session, LONGEST_CACHE_KEY)));
+            add("prompt_cache_key", json!(json::head(session, MAX_CACHE_KEY_CHARS)));
         }
         if !request.tools.is_empty() {
             let tools = request.tools.iter().map(|tool| {
@@ -102,11 +102,11 @@ impl Codec for Chat {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(stream::Reader::default())
+        Box::new(stream::ChatDecoder::default())
     }
 
     fn error(&self, status: u16, body: &[u8]) -> ModelError {
-        failure::refused(status, body)
+        failure::from_status(status, body)
     }
 
     fn models_path(&self) -> &'static str {
@@ -119,15 +119,15 @@ impl Codec for Chat {
 }
 
 impl Chat {
-    /// Whether thinking goes back to this server. By default it doesn't: OpenAI has no place for it, and most
-    /// templates of local models drop it.
-    fn proves(&self, block: &Block) -> bool {
+    /// Returns true if a thinking block is sent back to this server. By default it is not: OpenAI
+    /// has no place for thinking, and most templates of local models drop it.
+    fn is_own_thinking(&self, block: &Block) -> bool {
         let Block::Thinking { text, signature } = block else { return false };
         match self.host {
-            Host::ReasoningBack => !text.is_empty(),
+            Host::ReasoningRequired => !text.is_empty(),
             Host::OpenAi { .. } | Host::Mistral => false,
-            // Only a server that sends details knows what to do with them.
-            Host::OpenRouter | Host::Other => Seal::Chat.open(signature.as_deref()).is_some(),
+            // Only a server that sent details can use them.
+            Host::OpenRouter | Host::Other => OpaqueKind::Chat.open(signature.as_deref()).is_some(),
         }
     }
 
@@ -154,7 +154,7 @@ impl Chat {
         if parts.is_empty() {
             return;
         }
-        // Many servers and templates take a plain string only; parts are for images.
+        // Many servers and templates accept a plain string only; parts are for images.
         let texts: Option<Vec<&str>> =
             parts.iter().map(|part| part.get("text").and_then(Value::as_str)).collect();
         let plain = texts.map(|texts| texts.join("\n\n"));
@@ -172,7 +172,7 @@ impl Chat {
                 Block::Text { text } => texts.push(text.as_str()),
                 Block::Thinking { text, signature } => {
                     thinking.push_str(text);
-                    if let Some(Value::Array(more)) = opened(signature.as_deref()) {
+                    if let Some(Value::Array(more)) = decode_opaque(signature.as_deref()) {
                         details.extend(more);
                     }
                 }
@@ -182,11 +182,11 @@ impl Chat {
         }
         let content = if texts.is_empty() { Value::Null } else { Value::String(texts.join("\n\n")) };
         let mut message = json::object([("role", json!("assistant")), ("content", content)]);
-        // Such a server wants the member with every call, even where there was no thinking.
-        if self.host == Host::ReasoningBack && !calls.is_empty() {
+        // Such a server requires the member with every call, even without thinking.
+        if self.host == Host::ReasoningRequired && !calls.is_empty() {
             message.insert("reasoning_content".to_owned(), Value::String(thinking));
         }
-        if !details.is_empty() && self.host != Host::ReasoningBack {
+        if !details.is_empty() && self.host != Host::ReasoningRequired {
             message.insert("reasoning_details".to_owned(), Value::Array(details));
         }
         if !calls.is_empty() {
@@ -196,7 +196,8 @@ impl Chat {
     }
 
     fn call(&self, call: &ToolUse) -> Value {
-        // OpenAI takes any text. Servers that fill a template from the arguments break on what isn't JSON.
+        // OpenAI accepts any text. Servers that fill a template from the arguments fail if they are
+        // not JSON.
         let arguments = match self.host {
             Host::OpenAi { .. } => arguments(&call.input),
             _ => transcript::input_object(call).to_string(),
@@ -208,7 +209,7 @@ impl Chat {
             "function".to_owned(),
             json!({"name": names::tool_name(&call.name), "arguments": arguments}),
         );
-        let extra = opened(call.signature.as_deref()).filter(Value::is_object);
+        let extra = decode_opaque(call.signature.as_deref()).filter(Value::is_object);
         if let (Host::Other | Host::OpenRouter, Some(extra)) = (self.host, extra) {
             encoded.insert("extra_content".to_owned(), extra);
         }
@@ -216,8 +217,8 @@ impl Chat {
     }
 }
 
-fn opened(sealed: Option<&str>) -> Option<Value> {
-    serde_json::from_str(Seal::Chat.open(sealed)?).ok()
+fn decode_opaque(sealed: Option<&str>) -> Option<Value> {
+    serde_json::from_str(OpaqueKind::Chat.open(sealed)?).ok()
 }
 
 fn image_part(url: &str) -> Value {

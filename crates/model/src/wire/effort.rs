@@ -1,14 +1,14 @@
-//! How much to think: between words and budgets.
+//! Converts the amount of thinking between efforts and token budgets.
 
 use crate::{Effort, Thinking};
 
-/// Budgets for the three words: those that Google documents for its own OpenAI-compatible endpoint
-/// (`reasoning_effort` of Gemini 2.5), the only published table of the kind.
+/// Token budgets for the three efforts: those that Google documents for its own OpenAI-compatible
+/// endpoint (`reasoning_effort` of Gemini 2.5), the only published table of its kind.
 const LOW: u32 = 1_024;
 const MEDIUM: u32 = 8_192;
 const HIGH: u32 = 24_576;
 
-/// The budget in tokens.
+/// Returns the budget in tokens.
 pub(super) fn budget(thinking: Thinking) -> u32 {
     match thinking {
         Thinking::Budget(tokens) => tokens,
@@ -18,8 +18,8 @@ pub(super) fn budget(thinking: Thinking) -> u32 {
     }
 }
 
-/// The word, as OpenAI, Anthropic and Gemini all write it. A budget gets the word whose budget is the
-/// least that isn't smaller.
+/// Returns the effort's name, which is the same for OpenAI, Anthropic and Gemini. A budget gets the
+/// effort with the smallest budget that is not below it.
 pub(super) fn word(thinking: Thinking) -> &'static str {
     match thinking {
         Thinking::Effort(Effort::Low) => "low",
@@ -31,8 +31,9 @@ pub(super) fn word(thinking: Thinking) -> &'static str {
     }
 }
 
-/// The version in a model's name, such as 4.5 in `claude-sonnet-4-5-20250929` or 2.5 in `gemini-2.5-pro`:
-/// the first number of at most two digits, and the one right after it. Dates are longer.
+/// Returns the version in a model's name, such as 4.5 in `claude-sonnet-4-5-20250929` or 2.5 in
+/// `gemini-2.5-pro`: the first number of at most two digits, and the number right after it. Dates
+/// are longer.
 pub(super) fn version(model: &str) -> Option<(u32, u32)> {
     let mut words = model.split(|letter: char| !letter.is_ascii_alphanumeric());
     let number = |word: &str| if word.len() <= 2 { word.parse::<u32>().ok() } else { None };

@@ -1,52 +1,53 @@
-//! What an error body means.
+//! Classifies the error bodies of providers.
 //!
-//! Providers agree on little: some name the fault in `type`, some in `code` or `status`, some only in prose.
-//! So the machine words are looked at first, then the known phrasings, then the status.
+//! Providers agree on little: some name the error in `type`, some in `code` or `status`, some only
+//! in prose. So the machine-readable words are tested first, then known phrases, then the status.
 
 use serde_json::Value;
 
 use super::json;
 use crate::ModelError;
-use crate::error::visible;
+use crate::error::strip_invisible;
 
-/// The most of a provider's message that goes into an error.
-const LONGEST_MESSAGE: usize = 2_000;
+/// Maximum length of a provider's message in an error, in bytes.
+const MAX_PROVIDER_MESSAGE_BYTES: usize = 2_000;
 
-/// An error as a provider put it.
+/// An error in the form of a provider.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ProviderError {
     status: Option<u16>,
     /// `type`, `code`, `status` and `reason`, in lower case.
     words: Vec<String>,
     message: String,
-    /// Words, message and details in lower case, to look for phrases in.
+    /// Words, message and details in lower case, to search for phrases.
     all: String,
 }
 
-/// Whether a request was refused, or its answer broke off.
+/// The part of the exchange in which an error occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
+enum ErrorOrigin {
     Refused(u16),
     Streaming,
 }
 
-/// A status that isn't success, with its body.
-pub(super) fn refused(status: u16, body: &[u8]) -> ModelError {
+/// Returns the error of a response without success.
+pub(super) fn from_status(status: u16, body: &[u8]) -> ModelError {
     let body = String::from_utf8_lossy(body);
     let failure = match serde_json::from_str::<Value>(&body) {
-        Ok(value) => Failure::read(&value),
-        Err(_) => Failure::plain(&body),
+        Ok(value) => ProviderError::read(&value),
+        Err(_) => ProviderError::plain(&body),
     };
-    failure.into_error(When::Refused(status))
+    failure.into_error(ErrorOrigin::Refused(status))
 }
 
-/// An error inside a stream: the event, or the object under its `error`.
-pub(super) fn streamed(value: &Value) -> ModelError {
-    Failure::read(value).into_error(When::Streaming)
+/// Returns the error inside a stream, from the event or the object under its `error`.
+pub(super) fn from_event(value: &Value) -> ModelError {
+    ProviderError::read(value).into_error(ErrorOrigin::Streaming)
 }
 
-impl Failure {
-    /// Reads `{"error": {…}}`, `{"error": "…"}`, `[{"error": {…}}]`, `{"message": …}`, `{"detail": …}`.
+impl ProviderError {
+    /// Parses `{"error": {…}}`, `{"error": "…"}`, `[{"error": {…}}]`, `{"message": …}`, `{"detail":
+    /// …}`.
     fn read(value: &Value) -> Self {
         let outer = value.as_array().and_then(|all| all.first()).unwrap_or(value);
         let error = json::present(outer, "error").unwrap_or(outer);
@@ -75,13 +76,14 @@ impl Failure {
         } else {
             format!("{message}: {behind}")
         };
-        // Not the whole body: some servers repeat the request in it, and that may say anything.
+        // The whole body is not searched: some servers repeat the request in it, which may contain
+        // any text.
         let details = json::present(error, "details").map(Value::to_string).unwrap_or_default();
         let all = format!("{} {message} {details}", words.join(" ")).to_lowercase();
-        Self { status, words, message: bounded(&message), all }
+        Self { status, words, message: one_line(&message), all }
     }
 
-    /// Not JSON: a proxy's page, or plain text.
+    /// Creates an error from text that is not JSON: a proxy's page, or plain text.
     fn plain(body: &str) -> Self {
         let title = body
             .split_once("<title>")
@@ -89,7 +91,7 @@ impl Failure {
             .map(|(title, _)| title);
         let message = title.unwrap_or(body).trim();
         let message = if message.is_empty() { "no message" } else { message };
-        Self { status: None, words: Vec::new(), message: bounded(message), all: body.to_lowercase() }
+        Self { status: None, words: Vec::new(), message: one_line(message), all: body.to_lowercase() }
     }
 
     fn names(&self, words: &[&str]) -> bool {
@@ -100,16 +102,16 @@ impl Failure {
         phrases.iter().any(|phrase| self.all.contains(phrase))
     }
 
-    fn into_error(self, when: When) -> ModelError {
+    fn into_error(self, when: ErrorOrigin) -> ModelError {
         let status = match when {
-            When::Refused(status) => status,
-            // Inside a stream the code is all there is; 0 is none.
-            When::Streaming => self.status.filter(|code| (400..600).contains(code)).unwrap_or(0),
+            ErrorOrigin::Refused(status) => status,
+            // Inside a stream, the code is all there is; 0 means no status.
+            ErrorOrigin::Streaming => self.status.filter(|code| (400..600).contains(code)).unwrap_or(0),
         };
         if self.is_too_long(status) {
             return ModelError::ContextTooLong { message: self.message };
         }
-        if matches!(status, 0 | 400 | 404 | 422 | 500 | 501) && self.says(NO_TOOLS) {
+        if matches!(status, 0 | 400 | 404 | 422 | 500 | 501) && self.says(NO_TOOLS_PHRASES) {
             return ModelError::ToolsUnsupported { message: self.message };
         }
         if self.is_unknown_model(status) {
@@ -122,7 +124,7 @@ impl Failure {
         if !moderated
             && (matches!(status, 401 | 403) || self.names(KEY_WORDS) || self.says(&["api key not valid"]))
         {
-            return ModelError::Unauthorized { message: self.message, advice: String::new() };
+            return ModelError::Unauthorized { message: self.message, advice: None };
         }
         if status == 429 || self.names(RATE_WORDS) {
             return ModelError::RateLimited { message: self.message };
@@ -131,9 +133,10 @@ impl Failure {
             return ModelError::Overloaded { message: self.message };
         }
         match when {
-            When::Refused(status) => ModelError::Http { status, message: self.message },
-            When::Streaming => {
-                // The request was taken, so what breaks the answer is the server's unless it says otherwise.
+            ErrorOrigin::Refused(status) => ModelError::Http { status, message: self.message },
+            ErrorOrigin::Streaming => {
+                // The server accepted the request, so an error in its response is the server's
+                // unless it says otherwise.
                 let retryable = !self.names(REQUEST_WORDS)
                     && (!(400..500).contains(&status) || crate::error::is_retryable_status(status));
                 ModelError::Stream { message: self.message, retryable }
@@ -142,14 +145,14 @@ impl Failure {
     }
 
     fn is_too_long(&self, status: u16) -> bool {
-        // A rate limit in tokens sounds alike; it is one only while it says 429.
-        status == 413 || (status != 429 && self.says(TOO_LONG))
+        // A rate limit in tokens has a similar message, always with status 429.
+        status == 413 || (status != 429 && self.says(TOO_LONG_PHRASES))
     }
 
     fn is_unknown_model(&self, status: u16) -> bool {
         match status {
             404 => self.says(&["model"]),
-            0 | 400 | 403 | 422 => self.says(UNKNOWN_MODEL),
+            0 | 400 | 403 | 422 => self.says(UNKNOWN_MODEL_PHRASES),
             _ => false,
         }
     }
@@ -161,33 +164,34 @@ fn message_of(value: &Value) -> Option<String> {
     }
     ["message", "detail", "error", "msg", "title"].iter().find_map(|key| match value.get(key) {
         Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
-        Some(Value::Array(faults)) => Some(faults.iter().map(fault).collect::<Vec<_>>().join("; ")),
+        Some(Value::Array(faults)) => Some(faults.iter().map(format_fault).collect::<Vec<_>>().join("; ")),
         Some(nested @ Value::Object(_)) => message_of(nested).or_else(|| Some(nested.to_string())),
         _ => None,
     })
 }
 
-/// One of the faults that validating servers list: where and what, without the input they repeat.
-fn fault(fault: &Value) -> String {
-    let what = message_of(fault).unwrap_or_else(|| fault.to_string());
-    let place: Vec<String> = json::elements(fault, "loc")
+/// Formats an entry of a validating server's list of faults: place and problem, without the input
+/// that it repeats.
+fn format_fault(format_fault: &Value) -> String {
+    let what = message_of(format_fault).unwrap_or_else(|| format_fault.to_string());
+    let place: Vec<String> = json::elements(format_fault, "loc")
         .iter()
         .map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned))
         .collect();
     if place.is_empty() { what } else { format!("{}: {what}", place.join(".")) }
 }
 
-/// One line of bounded length without what nobody sees.
-fn bounded(message: &str) -> String {
-    let seen = visible(message);
+/// Returns one line of limited length without invisible characters.
+fn one_line(message: &str) -> String {
+    let seen = strip_invisible(message);
     let words: Vec<&str> = seen.split_whitespace().collect();
-    json::shortened(&words.join(" "), LONGEST_MESSAGE)
+    json::shortened(&words.join(" "), MAX_PROVIDER_MESSAGE_BYTES)
 }
 
-/// The request and its answer don't fit the context, in the words of (in order) OpenAI and those after it,
-/// Anthropic, Gemini, llama.cpp, Ollama, LM Studio, vLLM, xAI, Moonshot, MiniMax, Zhipu, Together, Groq,
-/// GitHub Copilot, Bedrock.
-const TOO_LONG: &[&str] = &[
+/// Phrases that say that the request or its response exceeds the context, of (in order) OpenAI and
+/// compatible servers, Anthropic, Gemini, llama.cpp, Ollama, LM Studio, vLLM, xAI, Moonshot,
+/// MiniMax, Zhipu, Together, Groq, GitHub Copilot, Bedrock.
+const TOO_LONG_PHRASES: &[&str] = &[
     "context_length_exceeded",
     "maximum context length",
     "exceeds the context window",
@@ -219,9 +223,9 @@ const TOO_LONG: &[&str] = &[
     "input token count exceeds",
 ];
 
-/// The model, its template or its server can't call tools, in the words of Ollama, OpenRouter, vLLM,
-/// llama.cpp, Gemini, Groq and others.
-const NO_TOOLS: &[&str] = &[
+/// Phrases that say that the model, its template or its server can't call tools, of Ollama,
+/// OpenRouter, vLLM, llama.cpp, Gemini, Groq and others.
+const NO_TOOLS_PHRASES: &[&str] = &[
     "does not support tool",
     "doesn't support tool",
     "do not support tool",
@@ -242,8 +246,8 @@ const NO_TOOLS: &[&str] = &[
     "doesn't support function",
 ];
 
-/// The model is unknown, where the status isn't 404.
-const UNKNOWN_MODEL: &[&str] = &[
+/// Phrases that say that the model is unknown, if the status is not 404.
+const UNKNOWN_MODEL_PHRASES: &[&str] = &[
     "model_not_found",
     "model not found",
     "model not exist",
@@ -264,7 +268,8 @@ const QUOTA_WORDS: &[&str] = &[
     "billing_not_active",
     "insufficient_balance",
 ];
-/// Gemini says «you exceeded your current quota» of a minute's quota too; only the day's is used up.
+/// Gemini says "you exceeded your current quota" for a quota per minute too; only the daily quota
+/// is used up.
 const QUOTA_PHRASES: &[&str] = &[
     "credit balance is too low",
     "insufficient balance",
@@ -302,7 +307,7 @@ const OVERLOAD_WORDS: &[&str] = &[
     "unavailable_error",
     "service_unavailable",
 ];
-/// The request's own fault, which a further try meets again.
+/// Words for an error in the request itself, which a retry meets again.
 const REQUEST_WORDS: &[&str] = &[
     "invalid_request_error",
     "invalid_request",

@@ -1,7 +1,7 @@
 //! Gemini, `POST /v1beta/models/MODEL:streamGenerateContent`.
 //!
-//! Source: Google's API reference for the Gemini API, with its pages on thinking, thought signatures and
-//! function calling.
+//! Source: Google's API reference for the Gemini API, with its pages on thinking, thought
+//! signatures and function calling.
 
 mod stream;
 
@@ -11,25 +11,26 @@ use journeyman_protocol::{Block, ImageData, ResultPart, Role};
 use serde_json::{Map, Value, json};
 
 use super::names::{self, IdRule};
-use super::proof::Seal;
+use super::signature::OpaqueKind;
 use super::transcript::{self, Turn};
 use super::{effort, failure, json, schema};
 use crate::codec::{Codec, Decoder, Encoded};
 use crate::{ModelError, ModelRequest, Secret, Thinking};
 
-/// What Google documents for calls that carry no thought signature because another model made them:
-/// Gemini 3 refuses a step whose first call has none.
+/// The value that Google documents for calls without a thought signature because another model made
+/// them: Gemini 3 refuses a step whose first call has none.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
-/// The first version with these two demands: a signature with calls, and a level in place of a budget.
+/// The first version that requires a signature with calls, and a thinking level instead of a
+/// budget.
 const LEVELS_SINCE: (u32, u32) = (3, 0);
 
-/// The codec.
+/// The codec of the protocol.
 #[derive(Debug)]
 pub(super) struct Gemini;
 
 impl Codec for Gemini {
     fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
-        let turns = transcript::turns(&request.messages, proves)?;
+        let turns = transcript::join_turns(&request.messages, is_own_thinking)?;
         let mut body = Map::new();
         let generation = generation(request);
         if !generation.is_empty() {
@@ -77,11 +78,11 @@ impl Codec for Gemini {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(stream::Reader::default())
+        Box::new(stream::GeminiDecoder::default())
     }
 
     fn error(&self, status: u16, body: &[u8]) -> ModelError {
-        failure::refused(status, body)
+        failure::from_status(status, body)
     }
 
     fn models_path(&self) -> &'static str {
@@ -92,7 +93,8 @@ impl Codec for Gemini {
         json::elements(body, "models")
             .iter()
             .filter(|model| {
-                // Embedders and image models are listed too. A list that doesn't say is taken whole.
+                // The list also has embedding and image models. A list without methods is used as a
+                // whole.
                 let methods = json::elements(model, "supportedGenerationMethods");
                 methods.is_empty() || methods.iter().any(|method| method.as_str() == Some("generateContent"))
             })
@@ -106,7 +108,8 @@ fn is_since(model: &str, version: (u32, u32)) -> bool {
     model.contains("gemini") && effort::version(model).is_some_and(|its| its >= version)
 }
 
-/// The path for a model, which may be named with its collection (`models/…`, `tunedModels/…`) or without.
+/// Returns the path for a model, which may be named with its collection (`models/…`,
+/// `tunedModels/…`) or without.
 fn path(model: &str) -> String {
     let mut escaped = String::new();
     for byte in model.bytes() {
@@ -148,12 +151,12 @@ fn generation(request: &ModelRequest) -> Map<String, Value> {
     generation
 }
 
-/// Whether a thinking block came from this protocol and goes back to it.
-fn proves(block: &Block) -> bool {
-    matches!(block, Block::Thinking { signature, .. } if Seal::Gemini.open(signature.as_deref()).is_some())
+/// Returns true if this protocol produced the thinking block, so that the block is sent back.
+fn is_own_thinking(block: &Block) -> bool {
+    matches!(block, Block::Thinking { signature, .. } if OpaqueKind::Gemini.open(signature.as_deref()).is_some())
 }
 
-/// A turn. `calls` remembers the names of the calls, which their results repeat.
+/// Encodes a turn. `calls` collects the names of the calls, which their results repeat.
 fn content<'a>(turn: &Turn<'a>, strict: bool, calls: &mut HashMap<&'a str, &'a str>) -> Value {
     let mut parts = Vec::new();
     let mut images = Vec::new();
@@ -163,9 +166,9 @@ fn content<'a>(turn: &Turn<'a>, strict: bool, calls: &mut HashMap<&'a str, &'a s
             Block::Text { text } => parts.push(json!({"text": text})),
             Block::Image(image) => parts.push(inline_data(image)),
             Block::Thinking { text, signature } => {
-                let Some(signature) = Seal::Gemini.open(signature.as_deref()) else { continue };
-                // Without a text it is the signature of what was said just before, which came in a part of
-                // its own as often as not and is taken back as one.
+                let Some(signature) = OpaqueKind::Gemini.open(signature.as_deref()) else { continue };
+                // Without text, the block is the signature of the preceding text. It often arrives
+                // in a part of its own, and is accepted back in that form.
                 let mut part = json::object([("text", json!(text))]);
                 if !text.is_empty() {
                     part.insert("thought".to_owned(), Value::Bool(true));
@@ -179,7 +182,7 @@ fn content<'a>(turn: &Turn<'a>, strict: bool, calls: &mut HashMap<&'a str, &'a s
                 function.insert("name".to_owned(), json!(names::tool_name(&call.name)));
                 function.insert("args".to_owned(), transcript::input_object(call));
                 let mut part = json::object([("functionCall", Value::Object(function))]);
-                let signature = Seal::Gemini.open(call.signature.as_deref());
+                let signature = OpaqueKind::Gemini.open(call.signature.as_deref());
                 let needed = (strict && first_call).then_some(NO_SIGNATURE);
                 if let Some(signature) = signature.or(needed) {
                     part.insert("thoughtSignature".to_owned(), json!(signature));
@@ -191,7 +194,7 @@ fn content<'a>(turn: &Turn<'a>, strict: bool, calls: &mut HashMap<&'a str, &'a s
                 let mut function = with_id(id.as_str());
                 let name = calls.get(id.as_str()).copied().unwrap_or_default();
                 function.insert("name".to_owned(), json!(names::tool_name(name)));
-                // The two keys that Google documents for a function's outcome.
+                // Google documents these two keys for a function's result.
                 let key = if *is_error { "error" } else { "output" };
                 let text = transcript::result_text(content, false, "(the image follows)");
                 function.insert("response".to_owned(), json!({ key: text }));
@@ -202,7 +205,7 @@ fn content<'a>(turn: &Turn<'a>, strict: bool, calls: &mut HashMap<&'a str, &'a s
                 }));
             }
         }
-        // The responses stay together; what belongs to them comes right after.
+        // The responses stay together; their images come right after them.
         if !images.is_empty() && !matches!(block, Block::ToolResult { .. }) {
             let at = parts.len().saturating_sub(1);
             parts.splice(at..at, images.drain(..));
@@ -213,9 +216,9 @@ fn content<'a>(turn: &Turn<'a>, strict: bool, calls: &mut HashMap<&'a str, &'a s
     json!({"role": role, "parts": parts})
 }
 
-/// The id of a call or its result, if it isn't one that was made up here.
+/// Returns the id of a call or its result, unless this crate generated it.
 fn with_id(id: &str) -> Map<String, Value> {
-    if names::is_made_up(id) {
+    if names::is_generated_id(id) {
         Map::new()
     } else {
         json::object([("id", json!(names::call_id(id, IdRule::Common)))])

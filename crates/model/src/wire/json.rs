@@ -1,46 +1,47 @@
-//! Reading JSON that may hold anything.
+//! Lenient access to JSON values.
 
 use serde_json::{Map, Value};
 
 use crate::ModelError;
 
-/// How much of an event that isn't JSON is quoted in the error.
+/// Maximum length of a quoted event that is not JSON, in bytes.
 const QUOTED: usize = 200;
 
-/// A string member that isn't empty.
+/// Returns a string member that is not empty.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// A member that is neither missing nor null.
+/// Returns a member that is neither missing nor null.
 pub(super) fn present<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     value.get(key).filter(|member| !member.is_null())
 }
 
-/// The elements of an array member; none if it isn't one.
+/// Returns the elements of an array member; none if it is not an array.
 pub(super) fn elements<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A count. Some servers write whole numbers as floats.
+/// Returns a count. Some servers write whole numbers as floats.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(super) fn count(value: &Value, key: &str) -> Option<u64> {
     let number = value.get(key)?;
     number.as_u64().or_else(|| {
         let float = number.as_f64()?;
-        // `as` saturates, so an absurd count stays a count.
+        // `as` saturates, so an absurdly large count stays a count.
         (float.is_finite() && float >= 0.0).then_some(float as u64)
     })
 }
 
-/// The count at a path of keys.
+/// Returns the count at a path of keys.
 pub(super) fn count_at(value: &Value, path: &[&str]) -> Option<u64> {
     let (last, parents) = path.split_last()?;
     let parent = parents.iter().try_fold(value, |value, key| value.get(key))?;
     count(parent, last)
 }
 
-/// The data of an event. What isn't JSON was cut off or garbled on its way, so it may do better again.
+/// Parses the data of an event. Data that is not JSON was cut off or damaged on its way, so the
+/// error is retryable.
 pub(super) fn event(data: &str) -> Result<Value, ModelError> {
     serde_json::from_str(data).map_err(|error| ModelError::Stream {
         message: format!("an event is not JSON ({error}): {}", shortened(data, QUOTED)),
@@ -48,12 +49,12 @@ pub(super) fn event(data: &str) -> Result<Value, ModelError> {
     })
 }
 
-/// An object from its members, in their order.
+/// Creates an object from its members, in their order.
 pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// At most the first `limit` bytes of a text, cut between characters.
+/// Returns at most the first `limit` bytes of a text, cut between characters.
 pub(super) fn head(text: &str, limit: usize) -> &str {
     let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {
@@ -62,7 +63,7 @@ pub(super) fn head(text: &str, limit: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// As [`head`], with an ellipsis where something is missing.
+/// As [`head`], with an ellipsis if text is missing.
 pub(super) fn shortened(text: &str, limit: usize) -> String {
     if text.len() <= limit { text.to_owned() } else { format!("{}…", head(text, limit)) }
 }

@@ -1,7 +1,7 @@
 //! OpenAI Responses, `POST /v1/responses`.
 //!
-//! Source: OpenAI's API reference. Nothing is kept at the provider (`store: false`), so thinking comes
-//! encrypted and goes back with the conversation.
+//! Source: OpenAI's API reference. Nothing is stored at the provider (`store: false`), so thinking
+//! arrives encrypted and is sent back with the conversation.
 
 mod stream;
 
@@ -10,40 +10,40 @@ use serde_json::{Value, json};
 
 use super::host::Host;
 use super::names;
-use super::proof::Seal;
+use super::signature::OpaqueKind;
 use super::transcript::{self, Turn};
 use super::{effort, failure, json};
 use crate::codec::{Codec, Decoder, Encoded};
 use crate::{ModelError, ModelRequest, Secret};
 
-/// Where the images of a result are, as the model reads it.
+/// The text that stands for the images of a result.
 const IMAGES_FOLLOW: &str = "(the image follows)";
 
-/// The longest `prompt_cache_key` that OpenAI takes.
-pub(super) const LONGEST_CACHE_KEY: usize = 64;
+/// Maximum length of a `prompt_cache_key`.
+pub(super) const MAX_CACHE_KEY_CHARS: usize = 64;
 
-/// The codec.
+/// The codec of the protocol.
 #[derive(Debug)]
 pub(super) struct Responses {
     host: Host,
 }
 
 impl Responses {
-    /// For the server at a base URL.
+    /// Creates the codec for the server at a base URL.
     pub(super) fn new(base_url: &str) -> Self {
-        Self { host: Host::of(base_url) }
+        Self { host: Host::from_base_url(base_url) }
     }
 }
 
 impl Codec for Responses {
     fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
-        let turns = transcript::turns(&request.messages, proves)?;
+        let turns = transcript::join_turns(&request.messages, is_own_thinking)?;
         let mut body =
             json::object([("model", json!(request.model)), ("stream", json!(true)), ("store", json!(false))]);
         let mut add = |key: &str, value: Value| {
             body.insert(key.to_owned(), value);
         };
-        if reasons(&request.model) {
+        if is_reasoning_model(&request.model) {
             add("include", json!(["reasoning.encrypted_content"]));
             if let Some(thinking) = request.thinking {
                 add("reasoning", json!({"effort": effort::word(thinking), "summary": "auto"}));
@@ -59,10 +59,11 @@ impl Codec for Responses {
             add("top_p", json!(top_p));
         }
         if let Some(session) = &request.session {
-            add("prompt_cache_key", json!(json::head(session, LONGEST_CACHE_KEY)));
+            add("prompt_cache_key", json!(json::head(session, MAX_CACHE_KEY_CHARS)));
         }
         if !request.tools.is_empty() {
-            // Strict schemas are the default here and demand what ours don't promise (every member required).
+            // Strict schemas are the default here and require what ours don't guarantee (that every
+            // member is required).
             let tools = request.tools.iter().map(|tool| {
                 json!({
                     "type": "function",
@@ -98,11 +99,11 @@ impl Codec for Responses {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(stream::Reader::default())
+        Box::new(stream::ResponsesDecoder::default())
     }
 
     fn error(&self, status: u16, body: &[u8]) -> ModelError {
-        failure::refused(status, body)
+        failure::from_status(status, body)
     }
 
     fn models_path(&self) -> &'static str {
@@ -114,7 +115,8 @@ impl Codec for Responses {
     }
 }
 
-/// The names in OpenAI's list of models. Some servers give the bare array, or call the list `models`.
+/// Returns the names in OpenAI's list of models. Some servers send a bare array, or name the list
+/// `models`.
 pub(super) fn openai_model_names(body: &Value) -> Vec<String> {
     let data = json::elements(body, "data");
     let models = if data.is_empty() { json::elements(body, "models") } else { data };
@@ -126,16 +128,16 @@ pub(super) fn openai_model_names(body: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The system prompt as one text.
+/// Returns the system prompt as one text.
 pub(super) fn system_text(request: &ModelRequest) -> String {
     let parts: Vec<&str> =
         request.system.iter().map(|part| part.text.as_str()).filter(|text| !text.trim().is_empty()).collect();
     parts.join("\n\n")
 }
 
-/// Whether the model thinks. OpenAI's older and its chat models refuse to be asked for encrypted thinking;
-/// models of other names belong to servers that ignore it where it makes no sense.
-fn reasons(model: &str) -> bool {
+/// Returns true if the model thinks. OpenAI's older models and its chat models refuse requests for
+/// encrypted thinking; models of other names belong to servers that ignore such requests.
+fn is_reasoning_model(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     !(name.starts_with("gpt-3")
         || name.starts_with("gpt-4")
@@ -143,11 +145,11 @@ fn reasons(model: &str) -> bool {
         || name.ends_with("-chat-latest"))
 }
 
-/// Whether a thinking block came from this protocol and goes back to it.
-fn proves(block: &Block) -> bool {
+/// Returns true if this protocol produced the thinking block, so that the block is sent back.
+fn is_own_thinking(block: &Block) -> bool {
     let Block::Thinking { signature, .. } = block else { return false };
     let sealed = signature.as_deref();
-    Seal::Responses.open(sealed).is_some() || Seal::ResponsesPhase.open(sealed).is_some()
+    OpaqueKind::Responses.open(sealed).is_some() || OpaqueKind::ResponsesPhase.open(sealed).is_some()
 }
 
 pub(super) fn data_url(image: &ImageData) -> String {
@@ -193,10 +195,10 @@ impl Responses {
                 }
                 Block::Thinking { signature, .. } => {
                     let sealed = signature.as_deref();
-                    if let Some(phase) = Seal::ResponsesPhase.open(sealed) {
+                    if let Some(phase) = OpaqueKind::ResponsesPhase.open(sealed) {
                         set_phase(input, phase);
                     } else if let Some(item) =
-                        Seal::Responses.open(sealed).and_then(|item| serde_json::from_str(item).ok())
+                        OpaqueKind::Responses.open(sealed).and_then(|item| serde_json::from_str(item).ok())
                     {
                         input.push(item);
                     }
@@ -213,8 +215,8 @@ impl Responses {
     }
 }
 
-/// The message just before gets its phase (`commentary`, `final_answer`) back: OpenAI's newer models do
-/// worse without.
+/// Sets the phase (`commentary`, `final_answer`) of the preceding message, without which OpenAI's
+/// newer models perform worse.
 fn set_phase(input: &mut [Value], phase: &str) {
     if let Some(Value::Object(message)) = input.last_mut()
         && message.get("role").and_then(Value::as_str) == Some("assistant")
@@ -223,7 +225,8 @@ fn set_phase(input: &mut [Value], phase: &str) {
     }
 }
 
-/// Arguments as OpenAI takes them: any text, so broken ones go back as the model wrote them.
+/// Returns arguments as OpenAI accepts them: any text, so that invalid arguments are sent back as
+/// the model wrote them.
 pub(super) fn arguments(input: &Value) -> String {
     match input {
         Value::String(raw) => raw.clone(),

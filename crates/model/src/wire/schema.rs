@@ -1,20 +1,22 @@
-//! The part of JSON Schema that Gemini's function declarations know.
+//! Converts JSON Schema to the subset of Gemini's function declarations.
 //!
-//! Source: the `Schema` object of Google's API reference, a subset of OpenAPI 3.0. What it has no member for
-//! is said another way where that is possible (`const`, `oneOf`, `["string", "null"]`, `$ref`) and left out
-//! where it only narrows (`additionalProperties`, `default`, `$schema`): tools validate their input anyway.
+//! Source: the `Schema` object of Google's API reference, a subset of OpenAPI 3.0. Constructs
+//! without a counterpart are expressed another way if possible (`const`, `oneOf`, `["string",
+//! "null"]`, `$ref`) and omitted if they only narrow the type (`additionalProperties`, `default`,
+//! `$schema`): tools validate their input anyway.
 
 use serde_json::{Map, Value, json};
 
 use super::json;
 
-/// How deep references are followed. Tools nest two or three levels; a reference to itself has no end.
+/// Maximum depth of references. Tools nest two or three levels; a recursive reference has no end.
 const MAX_DEPTH: usize = 8;
-/// The most subschemas of one tool. References can multiply: each of ten that names two others is 1,024.
+/// Maximum number of subschemas of a tool. References can multiply: ten that each refer to two
+/// others are 1,024.
 const MAX_NODES: usize = 1_024;
 
-/// Members that mean the same on both sides.
-const KEPT: &[&str] = &[
+/// Members that have the same meaning in both.
+const SHARED_MEMBERS: &[&str] = &[
     "description",
     "minItems",
     "maxItems",
@@ -26,41 +28,42 @@ const KEPT: &[&str] = &[
     "maximum",
     "pattern",
 ];
-/// Formats that Gemini takes; it refuses others.
+/// Formats that Gemini accepts; it refuses others.
 const FORMATS: &[&str] = &["enum", "date-time", "int32", "int64", "float", "double"];
 
-/// A tool's parameters for Gemini; `None` where it has none, because an object without members is refused.
+/// Returns a tool's parameters for Gemini; `None` if it has none, because an object without members
+/// is refused.
 pub(super) fn parameters(schema: &Value) -> Option<Value> {
-    let mut reader = Reader { root: schema, nodes: 0 };
+    let mut reader = SchemaConverter { root: schema, nodes: 0 };
     let converted = reader.convert(schema, 0);
     let members = converted.get("properties").and_then(Value::as_object);
     members.is_some_and(|members| !members.is_empty()).then_some(converted)
 }
 
-struct Reader<'a> {
+struct SchemaConverter<'a> {
     root: &'a Value,
     nodes: usize,
 }
 
-/// What stands for anything: Gemini wants a type, and a text can hold every value.
-fn anything(why: &str) -> Value {
+/// Returns a schema for any value: Gemini requires a type, and a text can hold every value.
+fn any_value(why: &str) -> Value {
     if why.is_empty() { json!({"type": "string"}) } else { json!({"type": "string", "description": why}) }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SchemaConverter<'a> {
     fn convert(&mut self, schema: &'a Value, depth: usize) -> Value {
         self.nodes = self.nodes.saturating_add(1);
         let description = json::text(schema, "description").unwrap_or_default();
         if depth > MAX_DEPTH || self.nodes > MAX_NODES {
-            return anything(if description.is_empty() { "a value as JSON text" } else { description });
+            return any_value(if description.is_empty() { "a value as JSON text" } else { description });
         }
         let depth = depth.saturating_add(1);
-        let Some(members) = schema.as_object() else { return anything("") };
+        let Some(members) = schema.as_object() else { return any_value("") };
         if let Some(target) = json::text(schema, "$ref") {
             let Some(target) = target.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)) else {
-                return anything(description);
+                return any_value(description);
             };
-            return described(self.convert(target, depth), description);
+            return with_description(self.convert(target, depth), description);
         }
         for key in ["anyOf", "oneOf"] {
             if let Some(Value::Array(alternatives)) = members.get(key) {
@@ -68,18 +71,18 @@ impl<'a> Reader<'a> {
             }
         }
         if let Some(Value::Array(all)) = members.get("allOf") {
-            return self.merged(all, members, description, depth);
+            return self.merge_all_of(all, members, description, depth);
         }
         if let Some(Value::Array(types)) = members.get("type") {
             return self.several_types(types, members, depth);
         }
-        self.plain(members, kind_of(members), depth)
+        self.convert_typed(members, kind_of(members), depth)
     }
 
-    fn plain(&mut self, members: &'a Map<String, Value>, kind: &str, depth: usize) -> Value {
+    fn convert_typed(&mut self, members: &'a Map<String, Value>, kind: &str, depth: usize) -> Value {
         let mut converted = Map::new();
         converted.insert("type".to_owned(), json!(kind));
-        for key in KEPT {
+        for key in SHARED_MEMBERS {
             if let Some(value) = members.get(*key) {
                 converted.insert((*key).to_owned(), value.clone());
             }
@@ -101,7 +104,7 @@ impl<'a> Reader<'a> {
                 let items = members
                     .get("items")
                     .or_else(|| members.get("prefixItems").and_then(|items| items.get(0)));
-                let items = items.map_or_else(|| anything(""), |items| self.convert(items, depth));
+                let items = items.map_or_else(|| any_value(""), |items| self.convert(items, depth));
                 converted.insert("items".to_owned(), items);
             }
             "object" => self.properties(&mut converted, members, depth),
@@ -131,43 +134,46 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of several: null makes the rest nullable, fixed texts become one enumeration.
+    /// Converts alternatives: null makes the rest nullable, constant texts become one enumeration.
     fn alternatives(&mut self, alternatives: &'a [Value], description: &str, depth: usize) -> Value {
         let is_null = |schema: &&'a Value| schema.get("type").and_then(Value::as_str) == Some("null");
         let nullable = alternatives.iter().any(|schema| is_null(&schema));
         let rest: Vec<&'a Value> = alternatives.iter().filter(|schema| !is_null(schema)).collect();
-        let words: Option<Vec<Value>> =
-            rest.iter().map(|schema| fixed_words(schema)).collect::<Option<Vec<_>>>().map(|all| all.concat());
+        let words: Option<Vec<Value>> = rest
+            .iter()
+            .map(|schema| constant_texts(schema))
+            .collect::<Option<Vec<_>>>()
+            .map(|all| all.concat());
         let mut converted = match (words, rest.as_slice()) {
             (Some(words), [_, ..]) => {
                 let mut converted = json::object([("type", json!("string"))]);
                 enumerate(&mut converted, "string", &words);
                 Value::Object(converted)
             }
-            (_, []) => anything(""),
+            (_, []) => any_value(""),
             (_, [only]) => self.convert(only, depth),
             (_, several) => {
                 let several: Vec<Value> = several.iter().map(|schema| self.convert(schema, depth)).collect();
-                // Gemini takes no other member beside `anyOf` than these two.
+                // Gemini accepts no other member beside `anyOf` than these two.
                 json!({"anyOf": several})
             }
         };
         if nullable && let Some(members) = converted.as_object_mut() {
             members.insert("nullable".to_owned(), Value::Bool(true));
         }
-        described(converted, description)
+        with_description(converted, description)
     }
 
-    /// All of several, which is how schemas extend each other: members are put together.
-    fn merged(
+    /// Merges the members of `allOf`, by which schemas extend each other.
+    fn merge_all_of(
         &mut self,
         all: &'a [Value],
         own: &'a Map<String, Value>,
         description: &str,
         depth: usize,
     ) -> Value {
-        let mut merged = Map::new();
-        let mut own_part = self.plain(own, kind_of(own), depth);
+        let mut merge_all_of = Map::new();
+        let mut own_part = self.convert_typed(own, kind_of(own), depth);
         if !own.contains_key("type") && !own.contains_key("properties") {
             own_part = json!({});
         }
@@ -175,18 +181,18 @@ impl<'a> Reader<'a> {
         for part in parts {
             let Value::Object(part) = part else { continue };
             for (key, value) in part {
-                match (merged.get_mut(&key), value) {
+                match (merge_all_of.get_mut(&key), value) {
                     (Some(Value::Object(known)), Value::Object(more)) => known.extend(more),
                     (Some(Value::Array(known)), Value::Array(more)) if key == "required" => {
                         known.extend(more)
                     }
                     (_, value) => {
-                        merged.insert(key, value);
+                        merge_all_of.insert(key, value);
                     }
                 }
             }
         }
-        described(Value::Object(merged), description)
+        with_description(Value::Object(merge_all_of), description)
     }
 
     fn several_types(&mut self, types: &'a [Value], members: &'a Map<String, Value>, depth: usize) -> Value {
@@ -194,11 +200,11 @@ impl<'a> Reader<'a> {
         let nullable = names.contains(&"null");
         let rest: Vec<&str> = names.into_iter().filter(|name| *name != "null").collect();
         let mut converted = match rest.as_slice() {
-            [] => anything(""),
-            [only] => self.plain(members, only, depth),
+            [] => any_value(""),
+            [only] => self.convert_typed(members, only, depth),
             several => {
                 let several: Vec<Value> =
-                    several.iter().map(|kind| self.plain(members, kind, depth)).collect();
+                    several.iter().map(|kind| self.convert_typed(members, kind, depth)).collect();
                 json!({"anyOf": several})
             }
         };
@@ -223,8 +229,8 @@ fn kind_of(members: &Map<String, Value>) -> &str {
     }
 }
 
-/// The texts of a schema that allows only some.
-fn fixed_words(schema: &Value) -> Option<Vec<Value>> {
+/// Returns the texts of a schema that allows only some texts.
+fn constant_texts(schema: &Value) -> Option<Vec<Value>> {
     let values = match (schema.get("const"), schema.get("enum")) {
         (Some(only), _) => vec![only.clone()],
         (None, Some(Value::Array(values))) => values.clone(),
@@ -233,7 +239,8 @@ fn fixed_words(schema: &Value) -> Option<Vec<Value>> {
     values.iter().all(Value::is_string).then_some(values)
 }
 
-/// Gemini enumerates texts only; of other types the values are put into words.
+/// Adds an enumeration. Gemini enumerates texts only; values of other types are listed in the
+/// description.
 fn enumerate(converted: &mut Map<String, Value>, kind: &str, values: &[Value]) {
     if kind == "string" && values.iter().any(Value::is_string) {
         if values.iter().any(Value::is_null) {
@@ -252,8 +259,9 @@ fn enumerate(converted: &mut Map<String, Value>, kind: &str, values: &[Value]) {
     converted.insert("description".to_owned(), Value::String(text));
 }
 
-/// The schema with its outer description, which says more of this use than the inner one.
-fn described(mut schema: Value, description: &str) -> Value {
+/// Returns the schema with its outer description, which says more about this use than the inner
+/// one.
+fn with_description(mut schema: Value, description: &str) -> Value {
     if !description.is_empty()
         && let Some(members) = schema.as_object_mut()
     {

@@ -1,8 +1,9 @@
-//! The shape that every provider demands of a conversation.
+//! The shape that every provider requires of a conversation.
 //!
-//! Turns alternate and begin with the user; each call of an assistant turn has exactly one result in the
-//! user turn right after it; the results come first there, in the order of the calls. Anthropic and Gemini
-//! refuse anything else; for the OpenAI protocols it does no harm, and one rule is easier to keep than four.
+//! Turns alternate and begin with the user; each call of an assistant turn has exactly one result
+//! in the user turn right after it; the results come first there, in the order of the calls.
+//! Anthropic and Gemini refuse anything else; for the OpenAI protocols the shape does no harm, and
+//! one rule is simpler than four.
 
 use std::collections::HashMap;
 
@@ -11,10 +12,10 @@ use serde_json::{Map, Value};
 
 use crate::ModelError;
 
-/// What a result says that has nothing to say. Providers refuse empty texts, and a model wonders.
+/// The text of an empty result. Providers refuse empty texts.
 const EMPTY_RESULT: &str = "(no output)";
 
-/// Messages of one role, one after the other, as one.
+/// Consecutive messages of one role, joined.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     pub(super) role: Role,
@@ -22,7 +23,7 @@ pub(super) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    /// The calls of the turn, in order.
+    /// Returns the calls of the turn, in order.
     pub(super) fn calls(&self) -> impl Iterator<Item = &'a ToolUse> + '_ {
         self.blocks
             .iter()
@@ -30,16 +31,17 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// The turns of a conversation. `proves` says whether a thinking block goes back to this provider; any other
-/// thinking is left out, and so are texts of white space, which some providers refuse.
+/// Returns the turns of a conversation. `is_own_thinking` decides whether a thinking block is sent back to
+/// this provider; other thinking is omitted, and so are texts of white space, which some providers
+/// refuse.
 ///
 /// # Errors
-/// [`ModelError::Protocol`] where the conversation can't be said to any provider: it is empty, it begins
-/// with the assistant, a call has no result or several, a result has no call, or a block stands in the
-/// wrong role.
-pub(super) fn turns<'a>(
+/// [`ModelError::Protocol`] if no provider accepts the conversation: it is empty, it begins with
+/// the assistant, a call has no result or several, a result has no call, or a block has the wrong
+/// role.
+pub(super) fn join_turns<'a>(
     messages: &'a [Message],
-    proves: impl Fn(&Block) -> bool,
+    is_own_thinking: impl Fn(&Block) -> bool,
 ) -> Result<Vec<Turn<'a>>, ModelError> {
     let mut turns: Vec<Turn<'a>> = Vec::new();
     for run in messages.chunk_by(|one, next| one.role == next.role) {
@@ -49,14 +51,14 @@ pub(super) fn turns<'a>(
             check_role(role, block)?;
             let said = match block {
                 Block::Text { text } => !text.trim().is_empty(),
-                Block::Thinking { .. } => proves(block),
+                Block::Thinking { .. } => is_own_thinking(block),
                 _ => true,
             };
             if said {
                 blocks.push(block);
             }
         }
-        // Thinking alone is no turn: there is nothing in it that the next one answers.
+        // Thinking alone is not a turn: it has nothing that the next turn answers.
         if blocks.iter().all(|block| matches!(block, Block::Thinking { .. })) {
             continue;
         }
@@ -74,7 +76,7 @@ pub(super) fn turns<'a>(
         }
         Some(_) => {}
     }
-    answer_calls(&mut turns)?;
+    order_results(&mut turns)?;
     Ok(turns)
 }
 
@@ -93,8 +95,9 @@ fn check_role(role: Role, block: &Block) -> Result<(), ModelError> {
     Err(refused(format!("{what}, which no provider takes")))
 }
 
-/// Puts the results of each user turn first and in the order of the calls, and sees that they match.
-fn answer_calls(turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
+/// Moves the results of each user turn to its beginning in the order of the calls, and checks that
+/// they match.
+fn order_results(turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
     let mut open: Vec<&CallId> = Vec::new();
     for turn in turns {
         if turn.role == Role::Assistant {
@@ -104,7 +107,7 @@ fn answer_calls(turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
         let mut places = HashMap::with_capacity(open.len());
         for (place, id) in open.iter().enumerate() {
             if places.insert(*id, place).is_some() {
-                return Err(refused(format!("two calls of one message have the id «{id}»")));
+                return Err(refused(format!("two calls of one message have the id `{id}`")));
             }
         }
         let mut answered = vec![false; open.len()];
@@ -113,15 +116,15 @@ fn answer_calls(turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
             match places.get(id).and_then(|place| answered.get_mut(*place)) {
                 None => {
                     return Err(refused(format!(
-                        "the tool result «{id}» answers no call of the message before it"
+                        "the tool result `{id}` answers no call of the message before it"
                     )));
                 }
-                Some(true) => return Err(refused(format!("the tool call «{id}» has two results"))),
+                Some(true) => return Err(refused(format!("the tool call `{id}` has two results"))),
                 Some(seen) => *seen = true,
             }
         }
         if let Some((id, _)) = open.iter().zip(&answered).find(|(_, seen)| !**seen) {
-            return Err(unanswered(id));
+            return Err(missing_result(id));
         }
         turn.blocks.sort_by_key(|block| match block {
             Block::ToolResult { id, .. } => places.get(id).copied().unwrap_or(usize::MAX),
@@ -129,15 +132,15 @@ fn answer_calls(turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
         });
         open.clear();
     }
-    open.first().map_or(Ok(()), |id| Err(unanswered(id)))
+    open.first().map_or(Ok(()), |id| Err(missing_result(id)))
 }
 
-fn unanswered(id: &CallId) -> ModelError {
-    refused(format!("the tool call «{id}» has no result in the message after it"))
+fn missing_result(id: &CallId) -> ModelError {
+    refused(format!("the tool call `{id}` has no result in the message after it"))
 }
 
-/// The input of a call as an object, which Anthropic, Gemini and strict servers insist on. A model's broken
-/// arguments go back to it as it wrote them, under a name that says what they are.
+/// Returns the input of a call as an object, which Anthropic, Gemini and strict servers require.
+/// Invalid arguments are sent back as the model wrote them, under a member that says so.
 pub(super) fn input_object(call: &ToolUse) -> Value {
     match &call.input {
         Value::Object(_) => call.input.clone(),
@@ -149,8 +152,8 @@ pub(super) fn input_object(call: &ToolUse) -> Value {
     }
 }
 
-/// A result's texts as one, for protocols that take no more. `flag_error` puts the failure into words where
-/// the protocol has no member for it; `images` says where they went.
+/// Joins a result's texts, for protocols that accept one text only. `flag_error` marks the failure
+/// in the text if the protocol has no member for it; `images` is the text that stands for images.
 pub(super) fn result_text(content: &[ResultPart], flag_error: bool, images: &str) -> String {
     let mut text = String::new();
     let mut shown = 0_usize;

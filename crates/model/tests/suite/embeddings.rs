@@ -2,8 +2,8 @@
 
 use crate::loopback;
 
-use journeyman_testkit::skip;
 use journeyman_model::{Embeddings, Endpoint, MAX_TEXTS, ModelError, Wire};
+use journeyman_testkit::skip;
 use loopback::{Act, KEY, Server, answer, error_body};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

@@ -4,9 +4,9 @@
 //! The server's address is in `JM_TEST_MODEL_URL`.
 
 use futures_util::StreamExt as _;
-use journeyman_testkit::skip;
 use journeyman_model::{Delta, Endpoint, Model as _, ModelRequest, SystemPart, Wire, connect};
 use journeyman_protocol::{Message, Role, StopReason, Tokens, ToolSpec};
+use journeyman_testkit::skip;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

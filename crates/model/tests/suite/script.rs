@@ -116,7 +116,7 @@ async fn an_expectation_looks_at_the_newest_message_and_its_tool_results() {
     assert_eq!(deltas, vec![]);
     assert_eq!(
         error.unwrap().to_string(),
-        "script: reply 1 expects the newest message to hold\n  «2 tests failed»\nbut it is\n  «all passed»"
+        "script: reply 1 expects the newest message to contain\n  `2 tests failed`\nbut the message is\n  `all passed`"
     );
 }
 

@@ -89,7 +89,7 @@ async fn each_deadline_is_named() {
     for (acts, which, text) in cases {
         let server = Server::start(vec![acts]).await;
         let mut endpoint = server.endpoint();
-        endpoint.retry.attempts = 1;
+        endpoint.retry.max_attempts = 1;
         match which {
             Deadline::Connect => {}
             Deadline::FirstByte => endpoint.deadlines.first_byte = short,
@@ -112,7 +112,7 @@ async fn the_connect_deadline_covers_the_way_through_a_proxy() {
     endpoint.proxy.https = Some(proxy.url());
     endpoint.ca_file = Some(loopback::tls::file("authority.pem"));
     endpoint.deadlines.connect = Duration::from_millis(60);
-    endpoint.retry.attempts = 1;
+    endpoint.retry.max_attempts = 1;
     let error = failure(&connect(endpoint, "tiny").unwrap()).await;
     assert_eq!(
         error.to_string(),
@@ -177,7 +177,7 @@ async fn a_broken_stream_commits_nothing() {
     for (what, acts) in cases {
         let server = Server::start(vec![acts]).await;
         let mut endpoint = server.endpoint();
-        endpoint.retry.attempts = 1;
+        endpoint.retry.max_attempts = 1;
         let error = failure(&connect(endpoint, "tiny").unwrap()).await;
         let expected = matches!(error, ModelError::EndedEarly { .. } | ModelError::Connection { .. });
         assert!(expected && error.is_retryable(), "{what}: {error:?}");
@@ -281,7 +281,7 @@ async fn a_proxy_is_used_for_all_but_loopback_and_the_hosts_named() {
         let mut endpoint = Endpoint::new("test", Wire::Chat, base);
         endpoint.proxy.http = Some(proxy.url().replace("http://", "http://user:proxy-password@"));
         endpoint.proxy.no_proxy = no_proxy.to_owned();
-        endpoint.retry.attempts = 1;
+        endpoint.retry.max_attempts = 1;
         endpoint
     };
     let shown = format!("{:?}", with_proxy("http://model.test", "x").proxy);
@@ -342,5 +342,5 @@ async fn a_base_url_that_is_none_is_refused_at_once() {
     let mut endpoint = Endpoint::new("mine", Wire::Chat, "http://127.0.0.1");
     endpoint.headers.insert("x-team".to_owned(), "a\nb-secret-value".to_owned());
     let error = connect(endpoint, "tiny").unwrap_err().to_string();
-    assert!(error.contains("«x-team»") && !error.contains("b-secret"), "{error}");
+    assert!(error.contains("`x-team`") && !error.contains("b-secret"), "{error}");
 }

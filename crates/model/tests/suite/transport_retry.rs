@@ -268,7 +268,7 @@ async fn long_errors_are_cut_and_odd_ones_survive() {
         for status in [400, 401, 404, 599] {
             let server = Server::start(vec![answer(status, "", &body)]).await;
             let mut endpoint = server.endpoint();
-            endpoint.retry.attempts = 1;
+            endpoint.retry.max_attempts = 1;
             let error = failure(&connect(endpoint, "tiny").unwrap()).await;
             assert!(error.to_string().len() < 5_000, "{status}");
         }

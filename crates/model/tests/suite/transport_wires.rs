@@ -23,7 +23,7 @@ const WIRES: [(Wire, &str); 4] = [
 fn model(server: &Server, wire: Wire) -> HttpModel {
     let mut endpoint = server.endpoint();
     endpoint.wire = wire;
-    endpoint.retry.attempts = 1;
+    endpoint.retry.max_attempts = 1;
     connect(endpoint, "tiny").unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! Reads an Anthropic answer.
+//! Decodes an Anthropic response.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,18 @@ use journeyman_protocol::{StopReason, Tokens, Usage};
 use serde_json::Value;
 
 use super::super::assembly::Assembly;
-use super::super::proof::Seal;
+use super::super::signature::OpaqueKind;
 use super::super::{failure, json};
 use crate::codec::Decoder;
 use crate::sse::SseEvent;
 use crate::{Delta, ModelError, Reply};
 
-/// The reader of one answer.
+/// The decoder of one response.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct AnthropicDecoder {
     assembly: Assembly,
-    /// The server's blocks that have begun, by its own index.
-    blocks: HashMap<u64, Part>,
+    /// The server's open blocks, by its own index.
+    blocks: HashMap<u64, OpenBlock>,
     usage: Usage,
     model: String,
     stop: Option<StopReason>,
@@ -26,9 +26,9 @@ pub(super) struct Reader {
 
 /// A block of the server.
 #[derive(Debug)]
-enum Part {
-    /// Text that hasn't said anything yet; a block that never does is none.
-    SilentText,
+enum OpenBlock {
+    /// A text block that has no text yet. A block that stays empty is dropped.
+    EmptyText,
     Text(u32),
     Thinking(u32),
     Redacted,
@@ -36,17 +36,17 @@ enum Part {
         block: u32,
         initial: String,
     },
-    /// A kind of block that this version doesn't know (server tools and what comes after them).
+    /// A kind of block that this version does not know (server tools and later additions).
     Unknown,
     Ended,
 }
 
-impl Decoder for Reader {
+impl Decoder for AnthropicDecoder {
     fn event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
         if event.data.trim().is_empty() || self.ended {
             return Ok(Vec::new());
         }
-        self.assembly.heard(&event.data);
+        self.assembly.add_to_digest(&event.data);
         let value = json::event(&event.data)?;
         let kind = json::text(&value, "type").or(event.event.as_deref()).unwrap_or_default();
         match kind {
@@ -56,14 +56,15 @@ impl Decoder for Reader {
             "content_block_stop" => self.block_stop(index(&value)?)?,
             "message_delta" => self.message_delta(&value),
             "message_stop" => self.ended = true,
-            "error" => return Err(failure::streamed(&value)),
+            "error" => return Err(failure::from_event(&value)),
             _ => {}
         }
         Ok(self.assembly.take_deltas())
     }
 
     fn is_complete(&self) -> bool {
-        // Some servers leave `message_stop` out; the reason and the end of every block say as much.
+        // Some servers omit `message_stop`; the stop reason and the end of every block mean the
+        // same.
         self.ended || (self.stop.is_some() && self.assembly.all_closed())
     }
 
@@ -83,7 +84,7 @@ fn index(value: &Value) -> Result<u64, ModelError> {
         .ok_or_else(|| ModelError::Protocol("an event of a content block without its index".to_owned()))
 }
 
-impl Reader {
+impl AnthropicDecoder {
     fn start(&mut self, value: &Value) {
         self.assembly.begin();
         let Some(message) = json::present(value, "message") else { return };
@@ -100,39 +101,39 @@ impl Reader {
         let Some(block) = json::present(value, "content_block") else { return Ok(()) };
         let part = match json::text(block, "type").unwrap_or_default() {
             "text" => match json::text(block, "text") {
-                None => Part::SilentText,
+                None => OpenBlock::EmptyText,
                 Some(text) => {
                     let place = self.assembly.open_text()?;
                     self.assembly.text(place, text)?;
-                    Part::Text(place)
+                    OpenBlock::Text(place)
                 }
             },
             "thinking" => {
                 let place = self.assembly.open_thinking()?;
                 self.assembly.text(place, json::text(block, "thinking").unwrap_or_default())?;
-                self.assembly.prove_more(
+                self.assembly.append_signature(
                     place,
-                    Seal::Anthropic,
+                    OpaqueKind::Anthropic,
                     json::text(block, "signature").unwrap_or_default(),
                 )?;
-                Part::Thinking(place)
+                OpenBlock::Thinking(place)
             }
             "redacted_thinking" => {
                 let data = json::text(block, "data").unwrap_or_default();
-                self.assembly.hidden(Seal::AnthropicRedacted.close(data))?;
-                Part::Redacted
+                self.assembly.add_hidden_thinking(OpaqueKind::AnthropicRedacted.close(data))?;
+                OpenBlock::Redacted
             }
             "tool_use" => {
                 let id = json::text(block, "id").unwrap_or_default();
                 let name = json::text(block, "name").unwrap_or_default();
-                // Servers that don't stream arguments put them here; the others put `{}`.
+                // Servers that don't stream arguments put them here; others put `{}`.
                 let initial = json::present(block, "input")
                     .filter(|input| input.as_object().is_none_or(|members| !members.is_empty()))
                     .map(Value::to_string)
                     .unwrap_or_default();
-                Part::Call { block: self.assembly.open_call(id, name)?, initial }
+                OpenBlock::Call { block: self.assembly.open_call(id, name)?, initial }
             }
-            _ => Part::Unknown,
+            _ => OpenBlock::Unknown,
         };
         if self.blocks.insert(index, part).is_some() {
             return Err(ModelError::Protocol(format!("content block {index} begins twice")));
@@ -147,27 +148,27 @@ impl Reader {
         let part = part
             .ok_or_else(|| ModelError::Protocol(format!("content block {index} goes on before it begins")))?;
         match (part, json::text(delta, "type").unwrap_or_default()) {
-            (part @ Part::SilentText, "text_delta") => {
+            (part @ OpenBlock::EmptyText, "text_delta") => {
                 if let Some(text) = json::text(delta, "text") {
                     let place = self.assembly.open_text()?;
                     self.assembly.text(place, text)?;
-                    *part = Part::Text(place);
+                    *part = OpenBlock::Text(place);
                 }
             }
-            (Part::Text(block), "text_delta") => {
+            (OpenBlock::Text(block), "text_delta") => {
                 self.assembly.text(*block, json::text(delta, "text").unwrap_or_default())?;
             }
-            (Part::Thinking(block), "thinking_delta") => {
+            (OpenBlock::Thinking(block), "thinking_delta") => {
                 self.assembly.text(*block, json::text(delta, "thinking").unwrap_or_default())?;
             }
-            (Part::Thinking(block), "signature_delta") => {
+            (OpenBlock::Thinking(block), "signature_delta") => {
                 let more = json::text(delta, "signature").unwrap_or_default();
-                self.assembly.prove_more(*block, Seal::Anthropic, more)?;
+                self.assembly.append_signature(*block, OpaqueKind::Anthropic, more)?;
             }
-            (Part::Call { block, .. }, "input_json_delta") => {
+            (OpenBlock::Call { block, .. }, "input_json_delta") => {
                 self.assembly.arguments(*block, json::text(delta, "partial_json").unwrap_or_default())?;
             }
-            (Part::Ended, _) => {
+            (OpenBlock::Ended, _) => {
                 return Err(ModelError::Protocol(format!("content block {index} goes on after its end")));
             }
             _ => {}
@@ -177,15 +178,15 @@ impl Reader {
 
     fn block_stop(&mut self, index: u64) -> Result<(), ModelError> {
         let Some(part) = self.blocks.get_mut(&index) else { return Ok(()) };
-        match std::mem::replace(part, Part::Ended) {
-            Part::Text(block) | Part::Thinking(block) => self.assembly.close(block),
-            Part::Call { block, initial } => {
+        match std::mem::replace(part, OpenBlock::Ended) {
+            OpenBlock::Text(block) | OpenBlock::Thinking(block) => self.assembly.close(block),
+            OpenBlock::Call { block, initial } => {
                 if self.assembly.arguments_so_far(block).is_empty() {
                     self.assembly.arguments(block, &initial)?;
                 }
                 self.assembly.close(block);
             }
-            Part::SilentText | Part::Redacted | Part::Unknown | Part::Ended => {}
+            OpenBlock::EmptyText | OpenBlock::Redacted | OpenBlock::Unknown | OpenBlock::Ended => {}
         }
         Ok(())
     }
@@ -199,7 +200,8 @@ impl Reader {
         }
     }
 
-    /// Counts are cumulative, and some servers send zeros first or last: the largest is the newest.
+    /// Updates the usage. Counts are cumulative, and some servers send zeros first or last, so the
+    /// largest is the newest.
     fn count(&mut self, usage: &Value) {
         let newest = |known: &mut Tokens, path: &[&str]| {
             if let Some(count) = json::count_at(usage, path) {

@@ -1,27 +1,27 @@
-//! Reads a Chat Completions answer.
+//! Decodes a Chat Completions response.
 //!
-//! Servers take liberties here, and each one below is somebody's habit: calls whole in one chunk, calls
-//! without index or id, one index or one id for several calls, arguments as an object, `null` for nothing,
-//! thinking under three names, a whole `message` in place of a `delta`.
+//! Servers deviate from the protocol in many ways, each of which is handled here: whole calls in
+//! one chunk, calls without index or id, one index or one id for several calls, arguments as an
+//! object, `null` for nothing, thinking under three names, a whole `message` instead of a `delta`.
 
 use journeyman_protocol::{StopReason, Tokens, Usage};
 use serde_json::{Map, Value};
 
 use super::super::assembly::{Assembly, MAX_BLOCKS};
-use super::super::proof::Seal;
+use super::super::signature::OpaqueKind;
 use super::super::{failure, json};
 use crate::codec::Decoder;
 use crate::sse::SseEvent;
 use crate::{Delta, ModelError, Reply};
 
-/// The reader of one answer.
+/// The decoder of one response.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct ChatDecoder {
     assembly: Assembly,
-    /// The text or thinking block that the last piece went to.
-    current: Option<Current>,
-    calls: Vec<Call>,
-    /// The first thinking block, which carries the details.
+    /// The text or thinking block to which the last piece belonged.
+    current: Option<CurrentBlock>,
+    calls: Vec<PartialCall>,
+    /// The first thinking block, which carries the reasoning details.
     thinking: Option<u32>,
     details: Vec<Map<String, Value>>,
     usage: Usage,
@@ -31,41 +31,41 @@ pub(super) struct Reader {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Current {
+enum CurrentBlock {
     Text(u32),
     Thinking(u32),
 }
 
-/// A call underway.
+/// A call that is being received.
 #[derive(Debug, Default)]
-struct Call {
-    /// The server's index, if it gives any.
+struct PartialCall {
+    /// The server's index, if it sends one.
     index: Option<u64>,
-    /// The server's id, if it gives any.
+    /// The server's id, if it sends one.
     id: String,
-    /// Its block, once its name is known.
+    /// The call's block, once its name is known.
     block: Option<u32>,
-    /// Arguments that came before the name.
-    early: String,
+    /// Arguments that arrived before the name.
+    early_arguments: String,
 }
 
-impl Decoder for Reader {
+impl Decoder for ChatDecoder {
     fn event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
         }
-        self.assembly.heard(data);
+        self.assembly.add_to_digest(data);
         let chunk = json::event(data)?;
         let is_error =
             json::text(&chunk, "object") == Some("error") || event.event.as_deref() == Some("error");
         if is_error || json::present(&chunk, "error").is_some() {
-            return Err(failure::streamed(&chunk));
+            return Err(failure::from_event(&chunk));
         }
         if let Some(model) = json::text(&chunk, "model") {
             model.clone_into(&mut self.model);
         }
-        // Moonshot counts inside the choice, Groq in a member of its own.
+        // Moonshot reports usage inside the choice, Groq in a member of its own.
         let choice = json::elements(&chunk, "choices")
             .iter()
             .find(|choice| json::count(choice, "index").unwrap_or(0) == 0);
@@ -84,7 +84,7 @@ impl Decoder for Reader {
     }
 
     fn is_complete(&self) -> bool {
-        // Not `[DONE]`: some servers don't send it, and a gateway sends it after a broken answer too.
+        // Not `[DONE]`: some servers omit it, and a gateway sends it after a broken response too.
         self.stop.is_some()
     }
 
@@ -98,10 +98,10 @@ impl Decoder for Reader {
     }
 }
 
-impl Reader {
+impl ChatDecoder {
     fn choice(&mut self, choice: &Value) -> Result<(), ModelError> {
         if let Some(error) = json::present(choice, "error") {
-            return Err(failure::streamed(error));
+            return Err(failure::from_event(error));
         }
         let delta = json::present(choice, "delta").or_else(|| json::present(choice, "message"));
         if let Some(delta) = delta {
@@ -145,10 +145,11 @@ impl Reader {
         }
     }
 
-    /// Details come in pieces of the same type and index; they go back put together.
+    /// Collects reasoning details, which arrive in pieces of the same type and index and are sent
+    /// back joined.
     fn detail(&mut self, detail: &Value) -> Result<(), ModelError> {
         let Some(members) = detail.as_object() else { return Ok(()) };
-        self.assembly.weigh(detail.to_string().len())?;
+        self.assembly.count_bytes(detail.to_string().len())?;
         let detail = members;
         let same = |known: &&mut Map<String, Value>| {
             known.get("type") == detail.get("type")
@@ -180,12 +181,12 @@ impl Reader {
             return Ok(());
         }
         let block = match self.current {
-            Some(Current::Thinking(block)) => block,
+            Some(CurrentBlock::Thinking(block)) => block,
             _ => {
                 self.close_current();
                 let block = self.assembly.open_thinking()?;
                 self.thinking.get_or_insert(block);
-                self.current = Some(Current::Thinking(block));
+                self.current = Some(CurrentBlock::Thinking(block));
                 block
             }
         };
@@ -197,18 +198,18 @@ impl Reader {
             return Ok(());
         }
         let block = match self.current {
-            Some(Current::Text(block)) => block,
+            Some(CurrentBlock::Text(block)) => block,
             _ => {
                 self.close_current();
                 let block = self.assembly.open_text()?;
-                self.current = Some(Current::Text(block));
+                self.current = Some(CurrentBlock::Text(block));
                 block
             }
         };
         self.assembly.text(block, text)
     }
 
-    /// A part of a content that is a list, as Mistral's thinking models write it.
+    /// Handles a part of a content that is a list, as Mistral's thinking models send it.
     fn part(&mut self, part: &Value) -> Result<(), ModelError> {
         match json::text(part, "type").unwrap_or_default() {
             "text" => self.text(json::text(part, "text").unwrap_or_default()),
@@ -224,7 +225,7 @@ impl Reader {
 
     fn close_current(&mut self) {
         match self.current.take() {
-            Some(Current::Text(block) | Current::Thinking(block)) => self.assembly.close(block),
+            Some(CurrentBlock::Text(block) | CurrentBlock::Thinking(block)) => self.assembly.close(block),
             None => {}
         }
     }
@@ -239,16 +240,15 @@ impl Reader {
             Some(other) => other.to_string(),
         };
         let index = json::count(piece, "index");
-        let known = self
-            .known_call(index, id, name, place)
-            .filter(|at| !self.begins_another(*at, id, name, &arguments));
+        let known =
+            self.find_call(index, id, name, place).filter(|at| !self.is_new_call(*at, id, name, &arguments));
         let at = match known {
             Some(at) => at,
             None if self.calls.len() >= MAX_BLOCKS => {
                 return Err(ModelError::Protocol(format!("a reply of more than {MAX_BLOCKS} calls")));
             }
             None => {
-                self.calls.push(Call { index, ..Call::default() });
+                self.calls.push(PartialCall { index, ..PartialCall::default() });
                 self.calls.len().saturating_sub(1)
             }
         };
@@ -259,49 +259,50 @@ impl Reader {
         let block = match call.block {
             Some(block) => block,
             None if name.is_empty() => {
-                call.early.push_str(&arguments);
-                return self.assembly.weigh(arguments.len());
+                call.early_arguments.push_str(&arguments);
+                return self.assembly.count_bytes(arguments.len());
             }
             None => {
-                let (id, early) = (call.id.clone(), std::mem::take(&mut call.early));
+                let (id, early_arguments) = (call.id.clone(), std::mem::take(&mut call.early_arguments));
                 self.close_current();
                 let block = self.assembly.open_call(&id, name)?;
                 if let Some(call) = self.calls.get_mut(at) {
                     call.block = Some(block);
                 }
-                self.assembly.arguments(block, &early)?;
+                self.assembly.arguments(block, &early_arguments)?;
                 block
             }
         };
-        // Some servers end a call by saying all of it once more.
+        // Some servers end a call by repeating it as a whole.
         if name.is_empty() || arguments != self.assembly.arguments_so_far(block) {
             self.assembly.arguments(block, &arguments)?;
         }
         if let Some(extra) = json::present(piece, "extra_content") {
-            self.assembly.prove(block, Seal::Chat.close(&extra.to_string()))?;
+            self.assembly.attach_signature(block, OpaqueKind::Chat.close(&extra.to_string()))?;
         }
         Ok(())
     }
 
-    /// A call that has ended without a name is one all the same: the model is told that no tool is called so.
+    /// Opens a call that ended without a name. The model is told that no such tool exists.
     fn open_nameless(&mut self, at: usize) -> Result<(), ModelError> {
         let Some(call) = self.calls.get_mut(at).filter(|call| call.block.is_none()) else { return Ok(()) };
-        let (id, early) = (call.id.clone(), std::mem::take(&mut call.early));
+        let (id, early_arguments) = (call.id.clone(), std::mem::take(&mut call.early_arguments));
         self.close_current();
         let block = self.assembly.open_call(&id, "")?;
         if let Some(call) = self.calls.get_mut(at) {
             call.block = Some(block);
         }
-        self.assembly.arguments(block, &early)
+        self.assembly.arguments(block, &early_arguments)
     }
 
-    /// The call that a piece seems to belong to.
-    fn known_call(&self, index: Option<u64>, id: &str, name: &str, place: usize) -> Option<usize> {
+    /// Returns the call to which a piece seems to belong.
+    fn find_call(&self, index: Option<u64>, id: &str, name: &str, place: usize) -> Option<usize> {
         match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index),
             None if !id.is_empty() => self.calls.iter().rposition(|call| call.id == id),
             None if !name.is_empty() => None,
-            // Neither index, id nor name: it goes on with the call at its place in the list, or the last.
+            // Without index, id and name, a piece continues the call at its position in the list,
+            // or the last call.
             None => {
                 let last = self.calls.len().checked_sub(1)?;
                 Some(if place > 0 { place.min(last) } else { last })
@@ -309,9 +310,9 @@ impl Reader {
         }
     }
 
-    /// Whether a piece with a name begins a further call in spite of its index: it has another id, or, where
-    /// there are none, the call is whole and a further object begins.
-    fn begins_another(&self, at: usize, id: &str, name: &str, arguments: &str) -> bool {
+    /// Returns true if a piece with a name begins another call in spite of its index: it has
+    /// another id, or, without ids, the call is complete and another object begins.
+    fn is_new_call(&self, at: usize, id: &str, name: &str, arguments: &str) -> bool {
         let Some(call) = self.calls.get(at) else { return false };
         if name.is_empty() {
             return false;
@@ -320,7 +321,7 @@ impl Reader {
             return id != call.id;
         }
         let so_far = call.block.map_or("", |block| self.assembly.arguments_so_far(block));
-        arguments.trim_start().starts_with('{') && is_whole(so_far)
+        arguments.trim_start().starts_with('{') && is_complete_object(so_far)
     }
 
     fn end(&mut self, reason: &str) -> Result<(), ModelError> {
@@ -346,10 +347,10 @@ impl Reader {
         if !self.details.is_empty() {
             let details =
                 Value::Array(std::mem::take(&mut self.details).into_iter().map(Value::Object).collect());
-            let proof = Seal::Chat.close(&details.to_string());
+            let signature = OpaqueKind::Chat.close(&details.to_string());
             match self.thinking {
-                Some(block) => self.assembly.prove(block, proof)?,
-                None => self.assembly.hidden(proof)?,
+                Some(block) => self.assembly.attach_signature(block, signature)?,
+                None => self.assembly.add_hidden_thinking(signature)?,
             }
         }
         self.assembly.close_all();
@@ -358,16 +359,17 @@ impl Reader {
     }
 }
 
-/// Whether arguments are an object already, so that nothing can follow.
-fn is_whole(arguments: &str) -> bool {
+/// Returns true if arguments are a complete object, so that nothing can follow.
+fn is_complete_object(arguments: &str) -> bool {
     matches!(serde_json::from_str(arguments), Ok(Value::Object(_)))
 }
 
-/// Most servers' input count holds the cached tokens and their output count the thinking.
+/// Reads the usage. Most servers include the cached tokens in the input and the thinking in the
+/// output.
 fn read_usage(usage: &Value) -> Usage {
     let count = |path: &[&str]| json::count_at(usage, path);
     let input = count(&["prompt_tokens"]).unwrap_or(0);
-    // OpenAI's place, DeepSeek's, Moonshot's.
+    // The members of OpenAI, DeepSeek and Moonshot.
     let cached = count(&["prompt_tokens_details", "cached_tokens"])
         .or_else(|| count(&["prompt_cache_hit_tokens"]))
         .or_else(|| count(&["cached_tokens"]))
@@ -375,7 +377,7 @@ fn read_usage(usage: &Value) -> Usage {
     let written = count(&["prompt_tokens_details", "cache_write_tokens"]).unwrap_or(0);
     let thinking = count(&["completion_tokens_details", "reasoning_tokens"]).unwrap_or(0);
     let mut output = count(&["completion_tokens"]).unwrap_or(0);
-    // xAI counts thinking beside the rest; its total tells.
+    // xAI counts thinking separately from the output, which its total shows.
     if thinking > 0 && count(&["total_tokens"]) == Some(input.saturating_add(output).saturating_add(thinking))
     {
         output = output.saturating_add(thinking);

@@ -1,43 +1,43 @@
-//! Reads a Gemini answer.
+//! Decodes a Gemini response.
 
 use journeyman_protocol::{StopReason, Tokens, Usage};
 use serde_json::Value;
 
 use super::super::assembly::Assembly;
-use super::super::proof::Seal;
+use super::super::signature::OpaqueKind;
 use super::super::{failure, json};
 use crate::codec::Decoder;
 use crate::sse::SseEvent;
 use crate::{Delta, ModelError, Reply};
 
-/// The reader of one answer.
+/// The decoder of one response.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct GeminiDecoder {
     assembly: Assembly,
-    current: Option<Current>,
+    current: Option<CurrentBlock>,
     usage: Usage,
     model: String,
     stop: Option<StopReason>,
 }
 
-/// The block that the last piece of text went to.
+/// The block to which the last piece of text belonged.
 #[derive(Debug, Clone, Copy)]
-enum Current {
+enum CurrentBlock {
     Text(u32),
     Thinking(u32),
 }
 
-impl Decoder for Reader {
+impl Decoder for GeminiDecoder {
     fn event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
         }
-        self.assembly.heard(data);
+        self.assembly.add_to_digest(data);
         let chunk = json::event(data)?;
         let first = chunk.as_array().and_then(|all| all.first()).unwrap_or(&chunk);
         if json::present(first, "error").is_some() {
-            return Err(failure::streamed(&chunk));
+            return Err(failure::from_event(&chunk));
         }
         self.assembly.begin();
         if let Some(model) = json::text(&chunk, "modelVersion") {
@@ -79,7 +79,7 @@ impl Decoder for Reader {
     }
 }
 
-impl Reader {
+impl GeminiDecoder {
     fn part(&mut self, part: &Value) -> Result<(), ModelError> {
         let signature =
             json::text(part, "thoughtSignature").or_else(|| json::text(part, "thought_signature"));
@@ -92,29 +92,29 @@ impl Reader {
                 return Ok(());
             }
             let block = match self.current {
-                Some(Current::Thinking(block)) => block,
+                Some(CurrentBlock::Thinking(block)) => block,
                 _ => {
                     self.close_current();
                     let block = self.assembly.open_thinking()?;
-                    self.current = Some(Current::Thinking(block));
+                    self.current = Some(CurrentBlock::Thinking(block));
                     block
                 }
             };
             self.assembly.text(block, text)?;
             if let Some(signature) = signature {
-                // A signature ends what it signs.
-                self.assembly.prove(block, Seal::Gemini.close(signature))?;
+                // A signature ends the block that it signs.
+                self.assembly.attach_signature(block, OpaqueKind::Gemini.close(signature))?;
                 self.close_current();
             }
             return Ok(());
         }
         if !text.is_empty() {
             let block = match self.current {
-                Some(Current::Text(block)) => block,
+                Some(CurrentBlock::Text(block)) => block,
                 _ => {
                     self.close_current();
                     let block = self.assembly.open_text()?;
-                    self.current = Some(Current::Text(block));
+                    self.current = Some(CurrentBlock::Text(block));
                     block
                 }
             };
@@ -122,21 +122,21 @@ impl Reader {
         }
         if let Some(signature) = signature {
             self.close_current();
-            self.assembly.hidden(Seal::Gemini.close(signature))?;
+            self.assembly.add_hidden_thinking(OpaqueKind::Gemini.close(signature))?;
         }
         Ok(())
     }
 
     fn call(&mut self, call: &Value, signature: Option<&str>) -> Result<(), ModelError> {
         self.close_current();
-        // One without a name is a call all the same: the model is told that no tool is called so.
+        // A call without a name is kept: the model is told that no such tool exists.
         let name = json::text(call, "name").unwrap_or_default();
         let block = self.assembly.open_call(json::text(call, "id").unwrap_or_default(), name)?;
         if let Some(arguments) = json::present(call, "args") {
             self.assembly.arguments(block, &arguments.to_string())?;
         }
         if let Some(signature) = signature {
-            self.assembly.prove(block, Seal::Gemini.close(signature))?;
+            self.assembly.attach_signature(block, OpaqueKind::Gemini.close(signature))?;
         }
         self.assembly.close(block);
         Ok(())
@@ -144,7 +144,7 @@ impl Reader {
 
     fn close_current(&mut self) {
         match self.current.take() {
-            Some(Current::Text(block) | Current::Thinking(block)) => self.assembly.close(block),
+            Some(CurrentBlock::Text(block) | CurrentBlock::Thinking(block)) => self.assembly.close(block),
             None => {}
         }
     }
@@ -163,8 +163,8 @@ impl Reader {
             | "IMAGE_SAFETY"
             | "IMAGE_PROHIBITED_CONTENT"
             | "MODEL_ARMOR" => StopReason::Refusal,
-            // The model garbled a call and the server dropped it. Nothing of it can be shown to the model, and
-            // another sample is nearly always well-formed.
+            // The model produced an invalid call and the server dropped it. Nothing of it can be
+            // shown to the model, and another sample is nearly always valid.
             "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" => {
                 let message =
                     message.map_or_else(|| reason.to_owned(), |message| format!("{reason}: {message}"));
@@ -179,7 +179,8 @@ impl Reader {
     }
 }
 
-/// Gemini's input count holds the cached tokens; its thinking is counted beside its answer.
+/// Reads the usage. Gemini includes the cached tokens in the input, and counts thinking separately
+/// from the output.
 fn read_usage(usage: &Value) -> Usage {
     let count = |key: &str| json::count(usage, key).unwrap_or(0);
     let cached = count("cachedContentTokenCount");

@@ -1,4 +1,4 @@
-//! Reads a Responses answer.
+//! Decodes a Responses response.
 
 use std::collections::HashMap;
 
@@ -6,20 +6,20 @@ use journeyman_protocol::{StopReason, Tokens, Usage};
 use serde_json::{Value, json};
 
 use super::super::assembly::Assembly;
-use super::super::proof::Seal;
+use super::super::signature::OpaqueKind;
 use super::super::{failure, json};
 use crate::codec::Decoder;
 use crate::sse::SseEvent;
 use crate::{Delta, ModelError, Reply};
 
-/// The reader of one answer.
+/// The decoder of one response.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct ResponsesDecoder {
     assembly: Assembly,
-    /// The server's items that have begun, by its own index.
-    items: HashMap<u64, Item>,
-    /// The indices of items by their names, for servers that number nothing.
-    named: HashMap<String, u64>,
+    /// The server's open items, by its own index.
+    items: HashMap<u64, OutputItem>,
+    /// The indices of items by name, for servers that send no index.
+    indices_by_name: HashMap<String, u64>,
     usage: Usage,
     model: String,
     refused: bool,
@@ -28,27 +28,27 @@ pub(super) struct Reader {
 
 /// An item of the server's output.
 #[derive(Debug)]
-enum Item {
-    /// A message; its parts, by their own index.
+enum OutputItem {
+    /// A message, with the blocks of its parts by their own index.
     Message(HashMap<u64, u32>),
-    /// Thinking; its block once there is something to show, and the part that is being shown.
+    /// Thinking: its block once there is text, and the index of the current part.
     Reasoning {
         block: Option<u32>,
         part: Option<u64>,
     },
     Call(u32),
-    /// A kind of item that this version doesn't know.
+    /// A kind of item that this version does not know.
     Unknown,
     Ended,
 }
 
-impl Decoder for Reader {
+impl Decoder for ResponsesDecoder {
     fn event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" || self.stop.is_some() {
             return Ok(Vec::new());
         }
-        self.assembly.heard(data);
+        self.assembly.add_to_digest(data);
         let value = json::event(data)?;
         let kind = json::text(&value, "type").or(event.event.as_deref()).unwrap_or_default();
         match kind {
@@ -73,11 +73,11 @@ impl Decoder for Reader {
             "response.completed" | "response.done" | "response.incomplete" => self.end(&value)?,
             "response.failed" => {
                 let response = json::present(&value, "response").unwrap_or(&value);
-                return Err(failure::streamed(response));
+                return Err(failure::from_event(response));
             }
-            "error" => return Err(failure::streamed(&value)),
-            // A gateway's error comes without any type.
-            "" if json::present(&value, "error").is_some() => return Err(failure::streamed(&value)),
+            "error" => return Err(failure::from_event(&value)),
+            // A gateway's error has no type.
+            "" if json::present(&value, "error").is_some() => return Err(failure::from_event(&value)),
             _ => {}
         }
         Ok(self.assembly.take_deltas())
@@ -102,30 +102,33 @@ fn item(value: &Value) -> Result<&Value, ModelError> {
         .ok_or_else(|| ModelError::Protocol("an event of an output item without the item".to_owned()))
 }
 
-/// The names by which an event may mean an item.
+/// Returns the names by which an event may refer to an item.
 fn names(value: &Value) -> impl Iterator<Item = &str> {
     let item = json::present(value, "item");
     let inner = |key| item.and_then(|item| json::text(item, key));
     [json::text(value, "item_id"), inner("id"), inner("call_id")].into_iter().flatten()
 }
 
-impl Reader {
-    /// The index of an item that begins. llama.cpp's server sends none: there the order of beginning counts.
+impl ResponsesDecoder {
+    /// Returns the index of an item that begins. llama.cpp's server sends none: there the order
+    /// counts.
     fn new_index(&mut self, value: &Value) -> u64 {
         let next = self.items.keys().max().map_or(0, |last| last.saturating_add(1));
         let index = json::count(value, "output_index").unwrap_or(next);
         for name in names(value) {
-            self.named.insert(name.to_owned(), index);
+            self.indices_by_name.insert(name.to_owned(), index);
         }
         index
     }
 
-    /// The index of the item that an event goes on with: by number, else by name, else the newest still open.
+    /// Returns the index of the item that an event continues: by number, else by name, else the
+    /// newest open item.
     fn index(&self, value: &Value) -> Result<u64, ModelError> {
-        let open =
-            || self.items.iter().filter(|(_, item)| !matches!(item, Item::Ended)).map(|(index, _)| *index);
+        let open = || {
+            self.items.iter().filter(|(_, item)| !matches!(item, OutputItem::Ended)).map(|(index, _)| *index)
+        };
         json::count(value, "output_index")
-            .or_else(|| names(value).find_map(|name| self.named.get(name).copied()))
+            .or_else(|| names(value).find_map(|name| self.indices_by_name.get(name).copied()))
             .or_else(|| open().max())
             .ok_or_else(|| ModelError::Protocol("an event of an output item that hasn't begun".to_owned()))
     }
@@ -144,21 +147,21 @@ impl Reader {
             return Err(ModelError::Protocol(format!("output item {index} begins twice")));
         }
         let begun = match json::text(item, "type").unwrap_or_default() {
-            "message" => Item::Message(HashMap::new()),
-            "reasoning" => Item::Reasoning { block: None, part: None },
+            "message" => OutputItem::Message(HashMap::new()),
+            "reasoning" => OutputItem::Reasoning { block: None, part: None },
             "function_call" => {
                 let id = json::text(item, "call_id").or_else(|| json::text(item, "id")).unwrap_or_default();
                 let block = self.assembly.open_call(id, json::text(item, "name").unwrap_or_default())?;
                 self.assembly.arguments(block, json::text(item, "arguments").unwrap_or_default())?;
-                Item::Call(block)
+                OutputItem::Call(block)
             }
-            _ => Item::Unknown,
+            _ => OutputItem::Unknown,
         };
         self.items.insert(index, begun);
         Ok(())
     }
 
-    fn item_at(&mut self, value: &Value) -> Result<&mut Item, ModelError> {
+    fn item_at(&mut self, value: &Value) -> Result<&mut OutputItem, ModelError> {
         let index = self.index(value)?;
         let item = self.items.get_mut(&index);
         item.ok_or_else(|| ModelError::Protocol(format!("output item {index} goes on before it begins")))
@@ -167,12 +170,12 @@ impl Reader {
     fn message_text(&mut self, value: &Value, member: &str) -> Result<(), ModelError> {
         let part = json::count(value, "content_index").unwrap_or(0);
         let Some(text) = json::text(value, member) else { return Ok(()) };
-        let Item::Message(parts) = self.item_at(value)? else { return Ok(()) };
+        let OutputItem::Message(parts) = self.item_at(value)? else { return Ok(()) };
         let block = match parts.get(&part) {
             Some(block) => *block,
             None => {
                 let block = self.assembly.open_text()?;
-                if let Item::Message(parts) = self.item_at(value)? {
+                if let OutputItem::Message(parts) = self.item_at(value)? {
                     parts.insert(part, block);
                 }
                 block
@@ -184,13 +187,13 @@ impl Reader {
     fn thinking(&mut self, value: &Value, part_key: &str) -> Result<(), ModelError> {
         let Some(text) = json::text(value, "delta") else { return Ok(()) };
         let newest = json::count(value, part_key).unwrap_or(0);
-        let Item::Reasoning { block, part } = self.item_at(value)? else { return Ok(()) };
+        let OutputItem::Reasoning { block, part } = self.item_at(value)? else { return Ok(()) };
         let (known, before) = (*block, part.replace(newest));
         let place = match known {
             Some(place) => place,
             None => {
                 let place = self.assembly.open_thinking()?;
-                if let Item::Reasoning { block, .. } = self.item_at(value)? {
+                if let OutputItem::Reasoning { block, .. } = self.item_at(value)? {
                     *block = Some(place);
                 }
                 place
@@ -203,28 +206,29 @@ impl Reader {
     }
 
     fn arguments(&mut self, value: &Value, member: &str, whole: bool) -> Result<(), ModelError> {
-        let Item::Call(block) = *self.item_at(value)? else { return Ok(()) };
+        let OutputItem::Call(block) = *self.item_at(value)? else { return Ok(()) };
         let text = json::text(value, member).unwrap_or_default();
-        if whole { self.assembly.whole_arguments(block, text) } else { self.assembly.arguments(block, text) }
+        if whole { self.assembly.set_arguments(block, text) } else { self.assembly.arguments(block, text) }
     }
 
-    /// The item once more and whole. What wasn't streamed of it is taken from here.
+    /// Handles the complete item that is repeated at its end. Content that was not streamed is
+    /// taken from it.
     fn item_done(&mut self, index: u64, item: &Value) -> Result<(), ModelError> {
         if !self.items.contains_key(&index) {
             self.item_added(index, item)?;
         }
-        let ended = self.items.insert(index, Item::Ended);
+        let ended = self.items.insert(index, OutputItem::Ended);
         match ended {
-            Some(Item::Message(parts)) => self.message_done(parts, item),
-            Some(Item::Reasoning { block, .. }) => self.reasoning_done(block, item),
-            Some(Item::Call(block)) => {
+            Some(OutputItem::Message(parts)) => self.message_done(parts, item),
+            Some(OutputItem::Reasoning { block, .. }) => self.reasoning_done(block, item),
+            Some(OutputItem::Call(block)) => {
                 if let Some(arguments) = json::text(item, "arguments") {
-                    self.assembly.whole_arguments(block, arguments)?;
+                    self.assembly.set_arguments(block, arguments)?;
                 }
                 self.assembly.close(block);
                 Ok(())
             }
-            Some(Item::Unknown | Item::Ended) | None => Ok(()),
+            Some(OutputItem::Unknown | OutputItem::Ended) | None => Ok(()),
         }
     }
 
@@ -253,22 +257,25 @@ impl Reader {
             self.assembly.close(*block);
         }
         match json::text(item, "phase") {
-            Some(phase) if !blocks.is_empty() => self.assembly.hidden(Seal::ResponsesPhase.close(phase)),
+            Some(phase) if !blocks.is_empty() => {
+                self.assembly.add_hidden_thinking(OpaqueKind::ResponsesPhase.close(phase))
+            }
             _ => Ok(()),
         }
     }
 
     fn reasoning_done(&mut self, block: Option<u32>, item: &Value) -> Result<(), ModelError> {
         let summary = json::elements(item, "summary");
-        let proof = json::text(item, "encrypted_content").map(|encrypted| {
-            // Its own members and no others: the rest (a status, contents in the clear) is refused as input.
+        let signature = json::text(item, "encrypted_content").map(|encrypted| {
+            // Only the members that are accepted as input: others (a status, plain contents) are
+            // refused.
             let mut kept = json::object([("type", json!("reasoning"))]);
             if let Some(id) = json::text(item, "id") {
                 kept.insert("id".to_owned(), json!(id));
             }
             kept.insert("summary".to_owned(), Value::Array(summary.to_vec()));
             kept.insert("encrypted_content".to_owned(), json!(encrypted));
-            Seal::Responses.close(&Value::Object(kept).to_string())
+            OpaqueKind::Responses.close(&Value::Object(kept).to_string())
         });
         let block = match block {
             Some(block) => block,
@@ -276,7 +283,7 @@ impl Reader {
                 let content = json::elements(item, "content");
                 let texts = if summary.is_empty() { content } else { summary };
                 let texts: Vec<&str> = texts.iter().filter_map(|part| json::text(part, "text")).collect();
-                if texts.is_empty() && proof.is_none() {
+                if texts.is_empty() && signature.is_none() {
                     return Ok(());
                 }
                 let block = self.assembly.open_thinking()?;
@@ -284,8 +291,8 @@ impl Reader {
                 block
             }
         };
-        if let Some(proof) = proof {
-            self.assembly.prove(block, proof)?;
+        if let Some(signature) = signature {
+            self.assembly.attach_signature(block, signature)?;
         }
         self.assembly.close(block);
         Ok(())
@@ -297,8 +304,8 @@ impl Reader {
             return Err(ModelError::Protocol("the end of the answer without the response".to_owned()));
         };
         match json::text(response, "status") {
-            Some("failed" | "cancelled") => return Err(failure::streamed(response)),
-            // Servers that imitate the protocol may send the items here alone.
+            Some("failed" | "cancelled") => return Err(failure::from_event(response)),
+            // Servers that imitate the protocol may send the items here only.
             _ if self.items.is_empty() => {
                 for (place, item) in json::elements(response, "output").iter().enumerate() {
                     self.item_done(u64::try_from(place).unwrap_or(u64::MAX), item)?;
@@ -324,7 +331,7 @@ impl Reader {
     }
 }
 
-/// OpenAI's input count holds the cached tokens; its output count holds the thinking.
+/// Reads the usage. OpenAI includes the cached tokens in the input and the thinking in the output.
 fn read_usage(usage: &Value) -> Usage {
     let count = |path: &[&str]| json::count_at(usage, path).unwrap_or(0);
     let cached = count(&["input_tokens_details", "cached_tokens"]);

@@ -95,8 +95,8 @@ impl Server {
         let mut endpoint = Endpoint::new("test", Wire::Chat, self.url());
         endpoint.key = Some(journeyman_model::Secret::new(KEY));
         endpoint.key_env = vec!["TEST_API_KEY".to_owned()];
-        endpoint.retry.base = Duration::from_millis(2);
-        endpoint.retry.cap = Duration::from_millis(4);
+        endpoint.retry.base_wait = Duration::from_millis(2);
+        endpoint.retry.max_wait = Duration::from_millis(4);
         endpoint
     }
 
@@ -199,7 +199,7 @@ pub(crate) const REST: &str = concat!(
     "data: [DONE]\n\n",
 );
 
-/// A whole answer that says «Hello wörld».
+/// A whole answer that says `Hello wörld`.
 pub(crate) fn hello() -> Vec<Act> {
     vec![stream_head(), chunk(FIRST), chunk(REST), end()]
 }

@@ -194,7 +194,7 @@ data: {"type":"message_stop"}
     let call = answer.message.tool_uses().next().unwrap();
     assert_eq!(call.input, json!("{\"path\": \"src/lib"));
     assert!(call.malformed.as_ref().unwrap().starts_with("the output limit cut the arguments off: EOF"));
-    // Not a byte of them came: that is not «no arguments».
+    // Not a byte of them came: that is not `no arguments`.
     let none = format!(
         "{}{end}",
         cut.replace(r#"{\"path\": \"src/"#, "").replace(r#""partial_json":"lib""#, r#""partial_json":"""#)

@@ -160,8 +160,9 @@ fn encrypted_details_alone_are_a_hidden_block() {
         ],
         "stop",
     );
-    let hidden = thinking("", Some(r#"chat:[{"type":"reasoning.encrypted","data":"e","index":0}]"#));
-    assert_eq!(reply(Wire::Chat, &stream).message, assistant(vec![Block::text("yes"), hidden]));
+    let add_hidden_thinking =
+        thinking("", Some(r#"chat:[{"type":"reasoning.encrypted","data":"e","index":0}]"#));
+    assert_eq!(reply(Wire::Chat, &stream).message, assistant(vec![Block::text("yes"), add_hidden_thinking]));
 }
 
 #[test]

@@ -1,11 +1,12 @@
-//! What a provider wants back unseen: signatures, encrypted thinking, opaque details.
+//! Opaque values that a provider requires back: signatures, encrypted thinking, reasoning details.
 //!
-//! A session may change its model, and a proof of one protocol is an error in another. So each is kept with
-//! the name of the protocol that gave it, and only that protocol's codec opens it again.
+//! A session may change its model, and a value of one protocol is an error in another. So each
+//! value is stored with a prefix for the protocol that produced it, and only that protocol's codec
+//! reads it.
 
-/// Which protocol gave a proof, and of what.
+/// The protocol and the kind of an opaque value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seal {
+pub(super) enum OpaqueKind {
     /// Anthropic: the signature of a thinking block.
     Anthropic,
     /// Anthropic: the data of a redacted thinking block.
@@ -20,7 +21,7 @@ pub(super) enum Seal {
     Gemini,
 }
 
-impl Seal {
+impl OpaqueKind {
     fn prefix(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic:",
@@ -32,12 +33,12 @@ impl Seal {
         }
     }
 
-    /// The proof under this seal.
-    pub(super) fn close(self, proof: &str) -> String {
-        format!("{}{proof}", self.prefix())
+    /// Adds the prefix of this kind to a value.
+    pub(super) fn close(self, signature: &str) -> String {
+        format!("{}{signature}", self.prefix())
     }
 
-    /// The proof, if it is under this seal.
+    /// Returns the value without its prefix, if it is of this kind.
     pub(super) fn open(self, sealed: Option<&str>) -> Option<&str> {
         sealed?.strip_prefix(self.prefix())
     }
