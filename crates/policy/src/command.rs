@@ -1,11 +1,13 @@
-//! How far a shell command reaches.
+//! Finds the level of a shell command.
 //!
-//! Two passes with opposite duties. `survey` takes the command apart with the shell's grammar, finds every program
-//! that it would run (`unwrap` knows what `env`, `xargs`, `sh -c` and their kin run), and `readers` prove of each
-//! that it only reads: they accept programs known option by option, and give up on anything else; what `edits` knows
-//! in the same way changes files of the project alone. `danger` looks for what reaches outside or destroys: in the
-//! parts, where these are understood, and else in the text, which it takes apart roughly and prefers a false alarm to
-//! a miss. What none of them knows is level 2: it may do anything the sandbox lets it do.
+//! Two passes have opposite duties. `survey` parses the command with the shell's grammar and finds
+//! every program that it would run (`unwrap` knows what `env`, `xargs`, `sh -c` and similar
+//! programs run). `readers` proves for each program that it only reads: it accepts known programs
+//! option by option and gives up on everything else. `edits` does the same for programs that change
+//! only files of the project. `danger` searches for effects outside the project and for
+//! destruction: in the parsed programs where possible, else in the text, which it splits roughly,
+//! preferring a false alarm to a miss. Programs that none of them knows are level 2: they may do
+//! anything that the sandbox allows.
 
 use journeyman_protocol::Level;
 
@@ -31,56 +33,58 @@ mod values;
 
 use survey::Survey;
 
-/// Longer commands are not taken apart word by word: nobody reads them, and no check is that long.
+/// Maximum length of a command that is parsed: nobody reads longer ones, and no check is that long.
 const MAX_BYTES: usize = 32 * 1024;
-/// Characters of a command that a reason repeats.
+/// Maximum number of characters of a command in a reason.
 const SHOWN: usize = 80;
 
-/// One program that a shell command would run, with its arguments: of `sudo -n env A=1 rm x | tee y` there are
-/// `sudo -n env A=1 rm x`, `env A=1 rm x`, `rm x` and `tee y`. Rules are held against each.
+/// A program that a shell command would run, with its arguments: `sudo -n env A=1 rm x | tee y` has
+/// the parts `sudo -n env A=1 rm x`, `env A=1 rm x`, `rm x` and `tee y`. Rules are matched against
+/// each part.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Part {
-    /// The program as it is named, and its arguments, quotes and escapes taken away.
+    /// The program and its arguments, without quotes and escapes.
     pub words: Vec<Word>,
-    /// How far this part reaches by itself.
+    /// The level of this part by itself.
     pub level: Level,
-    /// One line a person understands.
+    /// One line for people.
     pub reason: String,
-    /// What would be lost, when it destroys something.
+    /// The data that the part would destroy, if any.
     pub destroys: Option<String>,
-    /// Files that its redirections write, as written.
+    /// Files that redirections of the part write, as written.
     pub writes: Vec<Word>,
-    /// Files that its redirections read, as written, and what a loop goes through.
+    /// Files that redirections of the part read, as written, and the words of a loop.
     pub reads: Vec<Word>,
-    /// Hosts that its arguments name.
+    /// Hosts in the part's arguments.
     pub hosts: Vec<String>,
 }
 
-/// One word of a [`Part`].
+/// A word of a [`Part`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Word {
-    /// What it is; where it isn't known before it runs, how it is written.
+    /// The word's value; if the value is not known before the command runs, the word as written.
     pub text: String,
-    /// Whether it is known: no variable, substitution or pattern in it.
+    /// True if the value is known: the word has no variable, substitution or pattern.
     pub known: bool,
 }
 
-/// What is known of a shell command before it runs.
+/// The analysis of a shell command before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandAnalysis {
-    /// How far it reaches: that of its worst part.
+    /// The level of the command: that of its strongest part.
     pub level: Level,
-    /// One line a person understands.
+    /// One line for people.
     pub reason: String,
-    /// What would be lost, when it destroys something.
+    /// The data that the command would destroy, if any.
     pub destroys: Option<String>,
-    /// Whether what it destroys may be more than undoing brings back: ignored files, git's own, or whatever a
-    /// pattern or a variable stands for.
+    /// True if undo may not restore everything that the command destroys: ignored files, git's own
+    /// files, or the unknown values of patterns and variables.
     pub beyond_undo: bool,
-    /// Every program that it is seen to run, wrappers and what they wrap.
+    /// All programs that the command is seen to run, including wrappers and the programs that they
+    /// run.
     pub parts: Vec<Part>,
-    /// Whether these are all: nothing of it was left that isn't understood. A rule that allows speaks of all parts of
-    /// a command that is.
+    /// True if `parts` is complete: the whole command was understood. A rule that allows such a
+    /// command has to cover all parts.
     pub complete: bool,
 }
 
@@ -90,32 +94,34 @@ impl CommandAnalysis {
     }
 }
 
-/// How a command that is started in `directory`, beneath the root, is written for [`analyse`] and for people:
-/// as a change of directory before it. The directory counts then: what goes on from there isn't trusted with git.
+/// Formats a command that starts in `directory`, beneath the root, for [`analyse`] and for people:
+/// with a change of directory before it, after which git is no longer trusted.
 #[must_use]
 pub fn in_directory(directory: &str, command: &str) -> String {
     format!("{ENTER}{}{ENTERED}{command}", directory.replace('\'', "'\\''"))
 }
 
-/// What [`in_directory`] writes around a directory.
+/// The text that [`in_directory`] writes around a directory.
 const ENTER: &str = "cd -- '";
 const ENTERED: &str = "' && ";
 
-/// The command in a text that [`in_directory`] wrote, for a directory beneath the root.
+/// Returns the command in a text from [`in_directory`], for a directory beneath the root.
 fn entered(command: &str) -> Option<&str> {
     let (directory, rest) = command.strip_prefix(ENTER)?.split_once('\'')?;
     let beneath =
         !directory.starts_with('/') && directory.split('/').all(|name| !matches!(name, "" | "." | ".."));
-    // `cd -` goes where it was before.
+    // `cd -` returns to the previous directory.
     rest.strip_prefix(ENTERED.strip_prefix('\'')?).filter(|_| beneath && directory != "-")
 }
 
-/// Finds the level of `command`, which is to be run by `/bin/sh -c`.
+/// Analyses `command`, which is to be run by `/bin/sh -c`.
 ///
-/// It is [`Level::ReadOnly`] only if it consists of programs that are known, option by option, to read and
-/// write nothing but their output; [`Level::Edit`] if beside such there are some of `known_checks`, and programs that are
-/// known to change files of the project alone; [`Level::System`] if it seems to reach the network, another machine or the system; and
-/// [`Level::Shell`] otherwise. A check counts in any directory of the project that [`in_directory`] names. Total for any text, in time linear in its length.
+/// The level is [`Level::ReadOnly`] only if all programs are known, option by option, to read files
+/// and write nothing but their output; [`Level::Edit`] if the other programs are among
+/// `known_checks` or known to change only files of the project; [`Level::System`] if the command
+/// seems to reach the network, another machine or the system; and [`Level::Shell`] otherwise. A
+/// check counts in any directory of the project that [`in_directory`] names. Accepts any text, in
+/// time linear in its length.
 #[must_use]
 pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
     let whole = [Some(command), entered(command)];
@@ -133,7 +139,8 @@ pub fn analyse(command: &str, known_checks: &[String]) -> CommandAnalysis {
     judged(command, survey)
 }
 
-/// A command that is a check as a whole, whatever it is made of. Rules see its parts all the same.
+/// Analyses a command that equals a check as a whole, whatever its parts are. Rules still see the
+/// parts.
 fn a_check(command: &str, known_checks: &[String], reason: String) -> CommandAnalysis {
     let mut survey = Survey::new(known_checks, entered(command).is_some());
     if command.len() <= MAX_BYTES {
@@ -148,11 +155,11 @@ fn a_check(command: &str, known_checks: &[String], reason: String) -> CommandAna
     CommandAnalysis { parts, complete, ..CommandAnalysis::of(Level::Edit, reason) }
 }
 
-/// What the parts of a command come to.
+/// Combines the parts of a command into its analysis.
 fn judged(command: &str, survey: Survey<'_>) -> CommandAnalysis {
     let Survey { mut parts, unclear, mut danger, fetched, may_hide, partial, .. } = survey;
     let complete = unclear.is_none() && !partial;
-    // The first of the worst: what a person is asked for.
+    // The first of the strongest parts, about which a person is asked.
     let worst = parts.iter().rev().max_by_key(|part| part.level);
     let mut level = worst.map_or(Level::ReadOnly, |part| part.level);
     let mut reason = match (level, worst) {
@@ -182,20 +189,20 @@ fn judged(command: &str, survey: Survey<'_>) -> CommandAnalysis {
     } else if may_hide {
         danger::statements(command, &mut danger);
     }
-    // What isn't known before it runs could stand for anything.
+    // An unknown value could be anything.
     danger.beyond_undo |= danger.destroys.is_some() && command.contains(['$', '`', '[']);
     let (destroys, beyond_undo) = (danger.destroys, danger.beyond_undo);
     CommandAnalysis { level, reason, destroys, beyond_undo, parts, complete }
 }
 
-/// Whether two commands differ at most in blanks that mean nothing.
+/// Returns true if two commands differ at most in insignificant blanks.
 fn is_same(check: &str, command: &str) -> bool {
     let ends = [' ', '\t', '\n'];
     let (check, command) = (check.trim_matches(ends), command.trim_matches(ends));
     if check.is_empty() {
         return false;
     }
-    // Inside quotes and after a backslash blanks count, and a newline ends a command.
+    // Blanks count inside quotes and after a backslash, and a newline ends a command.
     let exact = |text: &str| text.contains(['\'', '"', '\\', '\n', '\r']);
     if exact(check) || exact(command) {
         return check == command;

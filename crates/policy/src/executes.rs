@@ -1,7 +1,7 @@
-//! Files by which a project runs code on the machine of whoever builds, tests or installs it.
+//! Files by which a project runs code on the machine of everybody who builds, tests or installs it.
 //!
-//! They are ordinary work, and nothing keeps a model from changing them. But what they say runs outside of any sandbox
-//! at the user's next build, so whoever lands a change is told that it has some.
+//! Such files are ordinary work, which a model may change. But their code runs outside any sandbox
+//! at the user's next build, so a report on a landed change lists them.
 
 use journeyman_protocol::RelPath;
 
@@ -13,7 +13,7 @@ const HOOKS: &str = "a manager of git hooks runs what it names";
 const PIPELINE: &str = "a build server runs it, with the secrets that it has";
 const TASKS: &str = "it is a list of commands that people run by name";
 
-/// Names in lower case, and what runs them.
+/// Names in lower case, with the program that runs the file.
 const NAMES: &[(&str, &str)] = &[
     ("build.rs", BUILD),
     ("cargo.toml", BUILD),
@@ -91,7 +91,7 @@ const NAMES: &[(&str, &str)] = &[
     ("mise.toml", TOOL),
     (".tool-versions", TOOL),
 ];
-/// How names end, in lower case.
+/// Endings of names, in lower case.
 const ENDINGS: &[(&str, &str)] = &[
     (".gradle", BUILD),
     (".gradle.kts", BUILD),
@@ -106,9 +106,9 @@ const ENDINGS: &[(&str, &str)] = &[
     (".cmake", BUILD),
     (".dockerfile", BUILD),
 ];
-/// How names begin that have several endings, in lower case.
+/// Beginnings of names with several endings, in lower case.
 const BEGINNINGS: &[(&str, &str)] = &[(".mocharc.", TESTS), (".lintstagedrc", HOOKS)];
-/// Directories, in lower case, all files of which are run, by their last components.
+/// The last components of directories, in lower case, whose files all run.
 const DIRECTORIES: &[(&[&str], &str)] = &[
     (&[".github", "workflows"], PIPELINE),
     (&[".github", "actions"], PIPELINE),
@@ -116,12 +116,12 @@ const DIRECTORIES: &[(&[&str], &str)] = &[
     (&[".yarn", "releases"], TOOL),
     (&[".yarn", "plugins"], TOOL),
 ];
-/// What a configuration of a JavaScript tool ends with: each is a program.
+/// Endings of JavaScript configuration files, each of which is a program.
 const SCRIPTS: [&str; 6] =
     [".config.js", ".config.cjs", ".config.mjs", ".config.ts", ".config.cts", ".config.mts"];
 
-/// Whether a file runs code on the machine of whoever builds, tests or installs the project, and how. In any letter
-/// case, at any depth.
+/// Returns how a file runs code on the machine of everybody who builds, tests or installs the
+/// project, if it does. Accepts any letter case and depth.
 #[must_use]
 pub fn runs_code(path: &RelPath) -> Option<&'static str> {
     let name = std::str::from_utf8(path.file_name()).ok()?.to_lowercase();

@@ -1,4 +1,4 @@
-//! The one evaluator.
+//! The evaluation of calls: levels, modes, rules and the verdict.
 
 use std::collections::BTreeSet;
 
@@ -13,57 +13,58 @@ use crate::rules::{
 };
 use crate::tools::MCP;
 
-/// Names of the built-in rules, as verdicts carry them.
+/// Names of the built-in rules in verdicts.
 const RULE_GIT: &str = "built-in: git's own files";
 const RULE_GUARDED: &str = "built-in: protected path";
 const RULE_UNCONFINED: &str = "built-in: unconfined command";
-/// The rule that asks about what undoing may not bring back; it isn't held against a call that is
-/// [contained](Effects::previewed).
+/// The rule that asks about destruction that undo may not restore; it does not apply to a call that
+/// is [previewed](Effects::previewed).
 pub const RULE_LOSS: &str = "built-in: loss beyond undo";
 const RULE_MCP: &str = "built-in: tool of an MCP server";
 
-/// How all of them begin.
+/// Prefix of the names of built-in rules.
 const BUILT_IN: &str = "built-in: ";
 
-/// One call, as it is judged.
+/// A call to be judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     /// The tool's name.
     pub tool: &'a str,
-    /// The sub-agent that calls; `None` for the session's own, which rules call [`MAIN_AGENT`].
+    /// The sub-agent that makes the call; `None` for the session's own agent, which rules call
+    /// [`MAIN_AGENT`].
     pub agent: Option<&'a str>,
-    /// The mode it is made in.
+    /// The permission mode.
     pub mode: Mode,
-    /// What it would do.
+    /// The call's effects.
     pub effects: &'a Effects,
-    /// What commands are confined by; `None` where no sandbox works.
+    /// The guarantees of the sandbox for commands; `None` if no sandbox works.
     pub sandbox: Option<&'a Enforcement>,
 }
 
-/// What may be done without asking, what is asked, what is never done.
+/// The permission policy: rules, and the project's checks.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     checks: Vec<String>,
     rules: Rules,
-    /// The modes that a sub-agent and those that started it have at most. All count, because a rule may hold in one
-    /// of them alone.
+    /// The maximum modes of a sub-agent and of the agents that started it. All count, because a
+    /// rule may apply in one of them only.
     ceilings: Vec<Mode>,
 }
 
-/// One program of a command, as [`Policy::explain`] tells of it.
+/// A program of a command, as explained by [`Policy::explain`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
-    /// Its words, as they are known.
+    /// The words, as far as they are known.
     pub words: String,
-    /// How far it reaches by itself.
+    /// The level of the program by itself.
     pub level: Level,
-    /// Why.
+    /// The reason for the level.
     pub reason: String,
-    /// The rules that speak of it, and what each decides.
+    /// The rules that match the program, with their decisions.
     pub rules: Vec<(RuleId, Decision)>,
 }
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Reading,
@@ -73,7 +74,7 @@ enum About {
     Tool,
 }
 
-/// One aspect of a call, before the mode is asked.
+/// One aspect of a call, before the mode is considered.
 struct Finding {
     level: Level,
     floor: Decision,
@@ -88,47 +89,49 @@ impl Finding {
     }
 }
 
-/// A rule that speaks of a call, and what comes of it.
+/// A rule that matches a call, and its decision.
 struct Spoken<'a> {
     rule: &'a Compiled,
     decision: Decision,
     hit: Hit,
 }
 
-/// A call with all that is known of it.
+/// A call with its analysis.
 struct Case<'a> {
     call: Call<'a>,
     subject: Subject<'a>,
 }
 
 impl Policy {
-    /// The same policy with these commands as the project's own checks: level 1 instead of 2. Its rules stay.
+    /// Returns the policy with these commands as the project's own checks, which are level 1
+    /// instead of 2.
     #[must_use]
     pub fn with_checks(mut self, checks: Vec<String>) -> Self {
         self.checks = checks;
         self
     }
 
-    /// The same policy with the rules of one more layer.
+    /// Returns the policy with the rules of another layer added.
     #[must_use]
     pub fn with_rules(mut self, rules: Rules) -> Self {
         self.rules.extend(rules);
         self
     }
 
-    /// All rules that hold, layer by layer as they were added.
+    /// Returns all rules, layer by layer in the order in which they were added.
     #[must_use]
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// The policy of a sub-agent: its parent's, tightened. Whatever is asked of both, it never allows what its parent
-    /// doesn't, nor asks where its parent denies.
+    /// Returns the policy of a sub-agent: this policy with additional rules that only tighten it.
+    /// The result never allows what this policy does not allow, and never asks where this policy
+    /// denies.
     ///
     /// # Errors
     /// [`RuleError`] for a rule that allows.
     pub fn child(&self, tightening: impl IntoIterator<Item = Rule>, mode: Mode) -> Result<Self, RuleError> {
-        // As a project's: rules that only tighten.
+        // The rules are checked like those of a project, which may only tighten.
         let rules = Rules::of(tightening, Layer::Project)?;
         let mut child = self.clone().with_rules(rules);
         if !child.ceilings.contains(&mode) {
@@ -137,24 +140,25 @@ impl Policy {
         Ok(child)
     }
 
-    /// Says whether a call may run.
+    /// Decides about a call.
     ///
-    /// Level 0 runs in every mode, and is all that runs in `plan`; `ask` asks for levels 1 and 2; `edit` runs
-    /// level 1 and asks for 2; `auto` runs 1 and 2 while the sandbox meets [`SandboxNeeds::ALL`] and asks otherwise;
-    /// level 3 is asked for every time. A command of any level is asked for where the sandbox doesn't meet
-    /// [`SandboxNeeds::ALL`], because even one that only reads can read what isn't the project's; and so is one that
-    /// may destroy what undoing can't bring back. Git's own files are never written by a tool.
+    /// Level 0 runs in every mode, and nothing else runs in `plan`; `ask` asks for levels 1 and 2;
+    /// `edit` runs level 1 and asks for 2; `auto` runs 1 and 2 while the sandbox meets
+    /// [`SandboxNeeds::ALL`] and asks otherwise; level 3 always asks. A command of any level asks
+    /// if the sandbox does not meet [`SandboxNeeds::ALL`], because even a command that only reads
+    /// can read files outside the project, and if it may destroy something that undo can't restore.
+    /// Tools never write git's own files.
     ///
-    /// A rule that denies or asks makes this stricter, whatever others say. A rule that allows takes the place of a
-    /// question: of those about level 3, unconfined commands and losses only an exact one does. Nothing takes the
-    /// place of a deny, and nothing but reading is allowed in `plan`.
+    /// A rule that denies or asks makes the decision stricter, whatever other rules say. A rule
+    /// that allows replaces a question; questions about level 3, unconfined commands and
+    /// destruction need an exact rule. Nothing overrides a denial, and `plan` allows only reading.
     #[must_use]
     pub fn judge(&self, call: &Call<'_>) -> Verdict {
         let analysis = self.analysed(call.effects);
         self.judged_by_all(call, analysis.as_ref())
     }
 
-    /// The strictest of the call's own mode and of those that it may have at most.
+    /// Returns the strictest verdict of the call's own mode and the maximum modes.
     fn judged_by_all(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
         let verdict = self.judged(call, analysis);
         self.ceilings.iter().filter(|ceiling| **ceiling < call.mode).fold(verdict, |strictest, mode| {
@@ -176,7 +180,7 @@ impl Policy {
         let findings = findings(call, analysis);
         let level = findings.iter().map(|finding| finding.level).max().unwrap_or_default();
         let destroys = analysis.and_then(|analysis| analysis.destroys.clone());
-        // What of it the mode, or a built-in rule, doesn't allow, and no rule does.
+        // The findings that neither the mode or a built-in rule nor another rule allows.
         let mut allowing: Vec<&Compiled> = Vec::new();
         let mut decision = Decision::Allow;
         let mut standing = Vec::with_capacity(findings.len());
@@ -217,7 +221,7 @@ impl Policy {
         Verdict { decision, level, reason, destroys, rules }
     }
 
-    /// The rules that deny or ask about a call, the strictest first.
+    /// Returns the rules that deny or ask about a call, the strictest first.
     fn spoken(&self, case: &Case<'_>) -> Vec<Spoken<'_>> {
         let strict = self.rules.compiled().filter(|rule| rule.rule.decision > Decision::Allow);
         let mut spoken: Vec<Spoken<'_>> = strict
@@ -235,7 +239,7 @@ impl Policy {
         spoken
     }
 
-    /// The rules that allow all that a finding is about; `None` where they don't.
+    /// Returns the rules that together allow a finding; `None` if they don't.
     fn allowing(&self, case: &Case<'_>, about: About) -> Option<Vec<&Compiled>> {
         let call = &case.call;
         let mut rules = Vec::new();
@@ -264,7 +268,8 @@ impl Policy {
         Some(rules)
     }
 
-    /// The rules that allow a command: one that has its whole line, or one for each program in it that isn't harmless.
+    /// Returns the rules that allow a command: one with its whole line, or one for each program
+    /// that needs a rule.
     fn allowing_command(&self, case: &Case<'_>) -> Option<Vec<&Compiled>> {
         let line = case.call.effects.command.as_deref()?;
         let analysis = case.subject.analysis?;
@@ -273,7 +278,7 @@ impl Policy {
             return Some(vec![rule]);
         }
         let whole = analysis.complete && !analysis.parts.is_empty();
-        // What no part explains is in none of them.
+        // A loss that no part explains is in none of them.
         let lost = analysis.beyond_undo && analysis.parts.iter().all(|part| part.destroys.is_none());
         if !whole || explained(analysis) < analysis.level || lost {
             return None;
@@ -292,11 +297,11 @@ impl Policy {
         allow.into_iter().find(|rule| rule.covers(&case.subject, aspect, need))
     }
 
-    /// What «always» would allow of a call that is asked about: the narrowest rules that let it through.
+    /// Returns the narrowest rules that would allow a call that asks, for the answer "always".
     ///
     /// # Errors
-    /// Why nothing is offered: it is denied, it reaches level 3, a rule wants to ask every time, or the rules would
-    /// allow more than a person sees.
+    /// The reason why no rule is offered: the call is denied or reaches level 3, a rule always
+    /// asks, or the rules would allow more than a person sees.
     pub fn propose(&self, call: &Call<'_>) -> Result<Rules, String> {
         let analysis = self.analysed(call.effects);
         let verdict = self.judged_by_all(call, analysis.as_ref());
@@ -320,7 +325,8 @@ impl Policy {
         }
     }
 
-    /// The programs that a call's command is seen to run, with the rules that speak of each, and whether these are all.
+    /// Returns the programs of a call's command with the rules that match each, and whether the
+    /// list is complete.
     #[must_use]
     pub fn explain(&self, call: &Call<'_>) -> (Vec<Explained>, bool) {
         let Some(analysis) = self.analysed(call.effects) else { return (Vec::new(), true) };
@@ -355,7 +361,7 @@ impl Policy {
     }
 }
 
-/// Whether a rule that somebody wrote decided, and not the mode or what is built in.
+/// Returns true if a written rule decided, and not the mode or a built-in rule.
 #[must_use]
 pub fn is_by_rule(verdict: &Verdict) -> bool {
     verdict.rules.iter().any(|rule| !rule.starts_with(BUILT_IN))
@@ -368,10 +374,10 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The rules that a decision comes from. Those that may only speak of a call are told of where none surely does, and of
-/// many only the first: of a command that isn't understood every rule may speak.
+/// Returns the rules that caused a decision. Rules that only may match are listed if none certainly
+/// does, and only the first of many: every rule may match a command that was not understood.
 fn decisive<'a>(spoken: &[Spoken<'a>], decision: Decision) -> Vec<&'a RuleId> {
-    /// More would not be read.
+    /// Maximum number of rules in a verdict.
     const TOLD: usize = 8;
     let of = |hit| {
         let deciding = spoken.iter().filter(move |one| one.decision == decision && one.hit == hit);
@@ -395,7 +401,7 @@ impl Spoken<'_> {
             Layer::Session => "this session's",
         };
         let rule = match name {
-            Some(name) => format!("{whose} rule «{name}»"),
+            Some(name) => format!("{whose} rule `{name}`"),
             None => format!("{whose} rule ({})", brief(&self.rule.rule.to_string())),
         };
         let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -410,10 +416,11 @@ impl Spoken<'_> {
     }
 }
 
-/// Whether a part of a command has to be allowed by a rule: it isn't harmless where it is. Where a rule is needed at
-/// all, one has to allow the directory too: the same words are another program elsewhere.
+/// Returns true if a rule has to allow a part of a command, because it is not harmless in its
+/// directory. If a rule is needed at all, one has to allow the directory too: the same words mean
+/// another program elsewhere.
 fn is_open(case: &Case<'_>, analysis: &CommandAnalysis, part: &Part) -> bool {
-    // What a redirection or a loop around others reads runs nothing.
+    // The files that a redirection or a loop reads run nothing.
     if part.words.is_empty() && part.writes.is_empty() && part.level == Level::ReadOnly {
         return false;
     }
@@ -432,7 +439,7 @@ fn by_mode(mode: Mode, level: Level, sandbox: Option<&Enforcement>) -> Decision 
     }
 }
 
-/// What is missing for commands to run unattended, if anything.
+/// Returns the missing guarantee for unattended commands, if any.
 fn unmet(sandbox: Option<&Enforcement>) -> Option<String> {
     match sandbox {
         None => Some("no sandbox works here".to_owned()),
@@ -477,7 +484,7 @@ fn findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<Finding>
     findings
 }
 
-/// What allows something of a level.
+/// Returns the rule that is needed to allow an effect of this level.
 fn outside(level: Level) -> Need {
     if level == Level::System { Need::Written } else { Need::Any }
 }
@@ -486,8 +493,8 @@ fn level_of(path: &RelPath) -> Level {
     if protection(path) == Protection::None { Level::Edit } else { Level::System }
 }
 
-/// What everybody may fetch is within the sandbox, for a command that does no more than that: registries take uploads,
-/// too. Every other host is not.
+/// Returns the level of a host. A package registry is within the sandbox's reach for a command that
+/// only fetches packages, because registries accept uploads too; every other host is level 3.
 fn host_level(host: &str, analysis: Option<&CommandAnalysis>) -> Level {
     let fetches = analysis.is_some_and(CommandAnalysis::only_fetches);
     if fetches && is_registry(host) { Level::Shell } else { Level::System }
@@ -535,13 +542,13 @@ fn ran(analysis: &CommandAnalysis, sandbox: Option<&Enforcement>) -> Vec<Finding
     findings
 }
 
-/// The reason of the finding that weighs most; of equals the later, which is the more particular.
+/// Returns the reason of the strongest finding; of equal ones the later, which is more specific.
 fn reason(call: &Call<'_>, decision: Decision, standing: &[Finding], allowing: &[&Compiled]) -> String {
     if decision == Decision::Allow
         && let Some(rule) = allowing.first()
     {
         return match &rule.rule.name {
-            Some(name) => format!("the {} rule «{name}» allows it", rule.id.layer),
+            Some(name) => format!("the {} rule `{name}` allows it", rule.id.layer),
             None => format!("a {} rule allows it: {}", rule.id.layer, brief(&rule.rule.to_string())),
         };
     }
@@ -559,9 +566,9 @@ fn reason(call: &Call<'_>, decision: Decision, standing: &[Finding], allowing: &
     reason
 }
 
-/// The first few of some names, and how many more there are.
+/// Formats the first few names, and the number of others.
 fn named<T: ToString>(names: &[T]) -> String {
-    /// More would not be one line any more.
+    /// Maximum number of names in one line.
     const SHOWN: usize = 3;
     let mut text = names.iter().take(SHOWN).map(T::to_string).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {

@@ -1,11 +1,14 @@
-//! Who may do what: levels, modes, protected paths, shell-command analysis, secret shapes.
+//! The permission policy: levels, modes, rules, protected paths, shell-command analysis, and
+//! detection of secrets.
 //!
-//! [`Policy::judge`] is the one evaluator: it takes a [`Call`] (the tool, who calls, the mode, what it would do, what
-//! the sandbox enforces) and says allow, ask or deny, with the level, one line of reason and the rules that decided.
-//! [`Rules`] are what people allow, want to be asked about and forbid beyond levels and modes. [`analyse`] finds
-//! the level of a shell command; a command is read-only only if every word of it is understood and known
-//! to read. [`secrets`] is the one detector of secrets, and [`is_secret_name`] knows the names of
-//! environment variables that hold them. [`registry`] knows the hosts of package registries.
+//! - [`Policy::judge`] decides about a [`Call`] (tool, agent, mode, effects, sandbox): allow, ask
+//!   or deny, with the level, a reason and the rules that decided.
+//! - [`Rules`] are what people allow, ask about and deny, beyond levels and modes.
+//! - [`analyse`] finds the level of a shell command. A command is read-only only if every word of
+//!   it is understood and known to read.
+//! - [`secrets`] detects secrets in texts, and [`is_secret_name`] recognizes environment variables
+//!   that hold them.
+//! - [`registry`] knows the hosts of package registries.
 //!
 //! ```
 //! use journeyman_policy::{Call, Layer, Policy, Rules, analyse};
@@ -27,9 +30,9 @@
 //! assert_eq!(analyse("git push --force", &[]).level, Level::System);
 //! ```
 //!
-//! Everything here is a pure function of its arguments: no files, no clock, no environment, and no panic
-//! on any input. It doesn't confine anything (that is `sandbox`'s), and what it can't understand it treats
-//! as able to do anything inside the sandbox.
+//! All functions are pure: they use no files, no clock and no environment, and don't panic on any
+//! input. The crate confines nothing (`sandbox` does), and treats a command that it does not
+//! understand as able to do anything inside the sandbox.
 
 mod command;
 mod executes;

@@ -1,18 +1,19 @@
-//! Paths that are part of the project's directory and yet run code, or hold power, outside the sandbox.
+//! Paths in the project that run code, or grant power, outside the sandbox.
 
 use journeyman_protocol::{GuardRules, RelPath};
 
 /// The paths that are guarded from commands, checks and hooks.
 pub const GUARDS: GuardRules = GuardRules { guarded: is_guarded, on_entering: is_obeyed_on_entering };
 
-/// What a change of a path would mean.
+/// The protection of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Protection {
     /// An ordinary file.
     None,
-    /// Runs code or changes settings outside the sandbox, and people do edit it: a person decides.
+    /// The file runs code or changes settings outside the sandbox, and people edit it: a person
+    /// decides.
     Guarded(&'static str),
-    /// Git's own files: changed by git alone.
+    /// Git's own files, which only git changes.
     Forbidden,
 }
 
@@ -25,7 +26,7 @@ const PACKAGES: &str = "a package manager obeys it, and it can name programs and
 const VERSIONS: &str = "version control runs what its settings say";
 const CREDENTIALS: &str = "it holds credentials or decides how they are used";
 
-/// Names, in lower case, that guard whatever has them: a file, or a directory with all that is in it.
+/// Names, in lower case, of guarded files and of directories whose whole content is guarded.
 const GUARDED: &[(&str, &str)] = &[
     (".journeyman", "it is this program's own configuration"),
     (".envrc", SHELL),
@@ -113,34 +114,35 @@ const GUARDED: &[(&str, &str)] = &[
     (".git-credentials", CREDENTIALS),
 ];
 
-/// How names begin that guard in the same way, in lower case.
+/// Beginnings of guarded names, in lower case.
 const BEGINNINGS: &[(&str, &str)] = &[(".windsurf", AGENT), (".aider", AGENT)];
-/// How they end.
+/// Endings of guarded names.
 const ENDINGS: &[(&str, &str)] = &[(".sublime-project", EDITOR), (".code-workspace", EDITOR)];
-/// Those that are obeyed as soon as somebody enters a directory: a shell or its prompt runs what they say.
+/// Names that a shell, its prompt or version control obeys as soon as somebody enters the
+/// directory.
 const ON_ENTERING: &[&str] = &[".envrc", ".hg", ".jj", ".svn", ".bzr"];
 
-/// Whether `path`, or a directory that it lies in, is one that programs outside the sandbox run or obey: editor
-/// and shell settings, hooks, agents' instructions, credentials, git's own files. A command's change of such a
-/// path is a person's to make. At any depth and in any letter case.
+/// Returns true if programs outside the sandbox run or obey `path` or a directory above it: editor
+/// and shell settings, hooks, agents' instructions, credentials, git's own files. Only a person may
+/// approve a command's change of such a path. Accepts any depth and letter case.
 #[must_use]
 pub fn is_guarded(path: &RelPath) -> bool {
     protection(path) != Protection::None
 }
 
-/// What protects `path`, at any depth and in any letter case.
+/// Returns the protection of `path`, at any depth and in any letter case.
 pub(crate) fn protection(path: &RelPath) -> Protection {
     path.components().map(component).max().unwrap_or(Protection::None)
 }
 
-/// As [`protection`], for a path as a shell command has it: perhaps absolute, perhaps with `..`.
+/// As [`protection`], for a path in a shell command, which may be absolute or contain `..`.
 pub(crate) fn protection_of_text(path: &str) -> Protection {
     path.split('/').map(|name| component(name.as_bytes())).max().unwrap_or(Protection::None)
 }
 
-/// Returns true if `path`, or a directory that it lies in, is guarded and obeyed wherever it lies, as soon as somebody
-/// enters a directory: repositories, and what a shell runs by itself. Other guarded files are obeyed in the directory
-/// that is opened as a project, or in the home directory.
+/// Returns true if `path`, or a directory above it, is guarded and obeyed wherever it is, as soon
+/// as somebody enters its directory: repositories, and files that a shell runs by itself. Other
+/// guarded files are obeyed only in the root of a project or in the home directory.
 #[must_use]
 pub fn is_obeyed_on_entering(path: &RelPath) -> bool {
     path.components().any(|name| {
@@ -163,19 +165,21 @@ fn component(name: &[u8]) -> Protection {
     }
 }
 
-/// A name as the most forgiving file system compares it; `None` for what can't be a guarded one.
+/// Returns a name as the most lenient file system compares it; `None` for a name that can't be
+/// guarded.
 fn plain(name: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(name).ok()?;
     if !name.contains(['.', '~']) {
         return None;
     }
-    // Some file systems ignore letter case, zero-width characters, or dots and spaces at the end, and one
-    // calls `.git` also `git~1`. The tree may be on any of them, now or after a clone.
+    // Some file systems ignore letter case, zero-width characters, or dots and spaces at the end,
+    // and one also names `.git` as `git~1`. The tree may be on any of them, now or after a clone.
     let plain: String = name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_lowercase).collect();
     Some(plain.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_owned())
 }
 
-/// Code points that HFS+ leaves out when it compares names (git's own list, `utf8.c`).
+/// Returns true for code points that HFS+ ignores when it compares names (git's own list,
+/// `utf8.c`).
 fn is_ignorable(character: char) -> bool {
     matches!(character,
         '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')

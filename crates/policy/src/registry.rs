@@ -1,24 +1,25 @@
-//! Package registries by name, and the hosts that each needs.
+//! Package registries and their hosts.
 //!
-//! A registry's hosts hand out what anybody may publish: no host is listed here to which anybody may upload what they
-//! like under a link of their own (storage buckets, code forges), and none that takes packages where another hands
-//! them out. Some do both (npm, RubyGems, JSR, Hackage, pub.dev). Whoever uploads needs a token, and may bring one along;
-//! a proxy of host names can't tell it from a download. So only commands that are known to fetch reach them unasked.
+//! No host is listed to which anybody can upload files under a link of their own (storage buckets,
+//! code forges), and none for uploading packages if another host serves them. Some hosts do both
+//! (npm, RubyGems, JSR, Hackage, pub.dev). An upload needs a token, which a command may bring
+//! along, and a proxy can't tell an upload from a download by host name. So only commands that are
+//! known to fetch reach these hosts without a question.
 //!
-//! Hosts are those that the registries' own documentation and indexes name; every one is asked by HTTPS.
+//! The hosts are those that the registries' documentation and indexes name; all use HTTPS.
 
 use std::fmt;
 
-/// A registry, or what serves one tool.
+/// The hosts of a registry or of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// What a person types.
+    /// The name that people type.
     pub name: &'static str,
-    /// Whose packages these are, in a few words.
+    /// A short description of the packages.
     pub about: &'static str,
-    /// Its hosts: whole names, lower case.
+    /// The hosts: full names in lower case.
     pub hosts: &'static [&'static str],
-    /// Its tools ask by plain HTTP unless they are told otherwise, and check signatures instead.
+    /// True if its tools use plain HTTP by default, and check signatures instead.
     pub plain_http: bool,
 }
 
@@ -30,7 +31,7 @@ const fn plain(name: &'static str, about: &'static str, hosts: &'static [&'stati
     Preset { name, about, hosts, plain_http: true }
 }
 
-/// All presets, by name.
+/// All presets, sorted by name.
 pub const PRESETS: &[Preset] = &[
     plain("alpine", "Alpine Linux packages", &["dl-cdn.alpinelinux.org"]),
     preset("conda", "Conda packages", &["conda.anaconda.org", "repo.anaconda.com"]),
@@ -66,7 +67,7 @@ pub const PRESETS: &[Preset] = &[
     plain("ubuntu", "Ubuntu packages", &["archive.ubuntu.com", "security.ubuntu.com", "ports.ubuntu.com"]),
 ];
 
-/// Other names by which presets are known.
+/// Other names of presets.
 const ALIASES: &[(&str, &str)] = &[
     ("cargo", "crates"),
     ("crates.io", "crates"),
@@ -79,23 +80,23 @@ const ALIASES: &[(&str, &str)] = &[
     ("apt", "debian"),
 ];
 
-/// A text without a dot that is no preset's name.
+/// The error for a text that is neither a host nor a preset's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownPreset {
-    /// The text, cut.
+    /// The text, shortened.
     pub given: String,
 }
 
 impl fmt::Display for UnknownPreset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "«{}» is neither a host's name nor a registry's; registries are:", self.given)?;
+        write!(f, "`{}` is neither a host's name nor a registry's; registries are:", self.given)?;
         PRESETS.iter().try_for_each(|preset| write!(f, " {}", preset.name))
     }
 }
 
 impl std::error::Error for UnknownPreset {}
 
-/// The preset of this name, in any letter case.
+/// Returns the preset of this name, in any letter case.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Preset> {
     let known = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
@@ -103,11 +104,12 @@ pub fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name.eq_ignore_ascii_case(name))
 }
 
-/// The hosts that a text stands for: a preset's, or the text itself, a host's name or `*.` and the end of one, which
-/// the sandbox's `HostPattern` checks.
+/// Returns the hosts for a text: those of a preset, or the text itself, which is a host's name or a
+/// pattern such as `*.example.com`, as the sandbox's `HostPattern` checks.
 ///
 /// # Errors
-/// [`UnknownPreset`] for a text without a dot that names no preset: no host in public has such a name.
+/// [`UnknownPreset`] for a text without a dot that is not a preset's name: no public host has such
+/// a name.
 pub fn hosts(text: &str) -> Result<Vec<String>, UnknownPreset> {
     if let Some(preset) = find(text) {
         return Ok(preset.hosts.iter().map(|host| (*host).to_owned()).collect());
@@ -118,7 +120,8 @@ pub fn hosts(text: &str) -> Result<Vec<String>, UnknownPreset> {
     Err(UnknownPreset { given: text.chars().take(80).collect() })
 }
 
-/// Whether a host's name (not a pattern) is a known package registry's. Letter case and one dot at the end don't count.
+/// Returns true if a host's name (not a pattern) belongs to a known package registry. Ignores
+/// letter case and a dot at the end.
 #[must_use]
 pub fn is_registry(host: &str) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host);

@@ -1,9 +1,8 @@
-//! The one detector of secrets: configured values, the shapes of well-known tokens, passwords in addresses, and values
-//! behind names that say so.
+//! Detection of secrets in texts: configured values, well-known token shapes, passwords in URLs,
+//! and values after names that mark them as secret.
 //!
-//! [`Redactor::redact`] replaces them by [`MASK`]. It works on
-//! whole texts: a secret that is split over two pieces of a stream is found in neither, so a stream has to
-//! be put together first.
+//! [`Redactor::redact`] replaces secrets by [`MASK`]. It works on whole texts: a secret that is
+//! split over two chunks of a stream is found in neither, so a stream has to be joined first.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -24,28 +23,31 @@ pub use names::is_secret_name;
 pub use settings::{is_settings_file, mask_settings};
 use shapes::{SHAPES, Text};
 
-/// What stands where a secret stood.
+/// The text that replaces a secret.
 pub const MASK: &str = "«[secret]»";
 
-/// Shorter configured values are not looked for: `true` or `8080` would be found everywhere.
+/// Minimum length of a configured value: shorter values such as `true` or `8080` would be found
+/// everywhere.
 pub const MIN_CHARACTERS: usize = 8;
 
-/// Lines of a configured value that are long enough to be looked for by themselves: programs print the
-/// lines of a key one by one.
+/// Minimum length of a line of a configured value that is searched by itself: programs print keys
+/// line by line.
 const MIN_LINE_CHARACTERS: usize = 16;
 
-/// Finds secrets and replaces them. Cheap to make: what it searches with is built at the first text.
+/// Finds secrets and replaces them. Creating a redactor is cheap: its search automaton is built at
+/// the first text.
 pub struct Redactor {
-    /// The configured values, none of them contained twice.
+    /// The configured values, none of which contains another.
     values: Vec<String>,
-    /// `None` when it couldn't be built.
+    /// The searcher; `None` if it could not be built.
     searcher: OnceLock<Option<AhoCorasick>>,
-    /// Says ten times as quickly, in more memory, whether there is anything to look at: for whole trees of files.
+    /// A searcher that is ten times as fast and larger, which only tells whether there is a match:
+    /// for whole trees of files.
     quick: OnceLock<Option<AhoCorasick>>,
 }
 
 impl fmt::Debug for Redactor {
-    /// Never shows a value.
+    /// Does not show the values.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor").field("values", &self.values.len()).finish_non_exhaustive()
     }
@@ -58,33 +60,33 @@ impl Default for Redactor {
 }
 
 impl Redactor {
-    /// Looks for these values, trimmed, and for the shapes of well-known tokens. Values of less than
-    /// [`MIN_CHARACTERS`] characters are left out.
+    /// Creates a redactor for these values, trimmed, and for well-known token shapes. Values of
+    /// less than [`MIN_CHARACTERS`] characters are ignored.
     #[must_use]
     pub fn new(configured: impl IntoIterator<Item = String>) -> Self {
         let mut values = BTreeSet::new();
         for value in configured {
             let value = value.trim();
             let lines = value.lines().map(str::trim).filter(|line| {
-                // The frame of a key is the same for every key.
+                // The first and last line of a key are the same for every key.
                 line.len() < value.len() && !line.starts_with("-----") && is_long(line, MIN_LINE_CHARACTERS)
             });
             values.extend(
                 lines.chain([value]).filter(|value| is_long(value, MIN_CHARACTERS)).map(str::to_owned),
             );
         }
-        // The mask itself can't be masked.
+        // Parts of the mask itself can't be masked.
         values.retain(|value| !MASK.contains(value.as_str()));
         Self { values: values.into_iter().collect(), searcher: OnceLock::new(), quick: OnceLock::new() }
     }
 
-    /// The text with every secret replaced by [`MASK`]; the text itself, untouched, if there is none.
+    /// Replaces every secret in the text by [`MASK`]; returns the text unchanged if there is none.
     ///
-    /// Takes time linear in the text. Of an `Authorization` header only the credentials are replaced.
+    /// Takes linear time. In an `Authorization` header, only the credentials are replaced.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(searcher) = self.searcher() else {
-            // Nothing can be searched with that many patterns: better nothing than a secret.
+            // The searcher could not be built with so many patterns: the whole text is masked.
             return if text.is_empty() { Cow::Borrowed(text) } else { Cow::Borrowed(MASK) };
         };
         let mut secrets = self.secrets(searcher, text);
@@ -105,14 +107,14 @@ impl Redactor {
         Cow::Owned(redacted)
     }
 
-    /// Where the secrets of a text are, in their order, none overlapping another: for those who search many texts, most
-    /// of which have none.
+    /// Returns the positions of the secrets in a text, in order and without overlaps, for searching
+    /// many texts most of which have none.
     #[must_use]
     pub fn places(&self, text: &str) -> Vec<Range<usize>> {
         let quick = self.quick.get_or_init(|| self.build(MatchKind::LeftmostFirst, AhoCorasickKind::DFA));
         let nothing = quick.as_ref().is_some_and(|quick| !quick.is_match(text));
         let Some(searcher) = self.searcher() else {
-            // Nothing can be searched with that many patterns: better nothing than a secret.
+            // The searcher could not be built with so many patterns: the whole text is masked.
             return std::iter::once(0..text.len()).collect();
         };
         let mut secrets = match nothing {
@@ -130,9 +132,10 @@ impl Redactor {
         places
     }
 
-    /// As [`Redactor::redact`], for every string of a JSON value, the keys of its objects included.
+    /// As [`Redactor::redact`], for every string of a JSON value, including the keys of its
+    /// objects.
     pub fn redact_json(&self, value: &mut Value) {
-        // Not recursive: the depth of a value is the sender's choice.
+        // Not recursive, because the sender chooses the depth of the value.
         let mut left = vec![value];
         while let Some(value) = left.pop() {
             match value {
@@ -152,7 +155,7 @@ impl Redactor {
                     left.extend(fields.values_mut());
                 }
                 Value::Number(number) => {
-                    /// Eight digits: shorter values aren't looked for.
+                    /// Numbers with eight digits: shorter values are not searched.
                     const LEAST: u64 = 10_000_000;
                     let long = number.as_u64().is_some_and(|number| number >= LEAST);
                     if long && matches!(self.redact(&number.to_string()), Cow::Owned(_)) {
@@ -164,7 +167,7 @@ impl Redactor {
         }
     }
 
-    /// An NFA: it has a tenth of a deterministic automaton's memory, and is built in microseconds.
+    /// An NFA needs a tenth of a deterministic automaton's memory, and is built in microseconds.
     fn searcher(&self) -> Option<&AhoCorasick> {
         let built =
             self.searcher.get_or_init(|| self.build(MatchKind::Standard, AhoCorasickKind::ContiguousNFA));
@@ -176,7 +179,8 @@ impl Redactor {
         AhoCorasick::builder().match_kind(matches).kind(Some(kind)).build(patterns).ok()
     }
 
-    /// Where the secrets are, in the order of their prefixes' ends; they may overlap.
+    /// Returns the positions of the secrets, in the order of their prefixes' ends; they may
+    /// overlap.
     fn secrets(&self, searcher: &AhoCorasick, text: &str) -> Vec<Range<usize>> {
         let mut secrets = by_surroundings(text);
         let mut text = Text::new(text);
@@ -191,12 +195,12 @@ impl Redactor {
     }
 }
 
-/// Where secrets are that are known by what stands around them.
+/// Returns the positions of secrets that are recognized by the surrounding text.
 fn by_surroundings(text: &str) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
     addresses::passwords(text.as_bytes(), &mut secrets);
     settings::values(text.as_bytes(), &mut secrets);
-    // Neither begins or ends within a character.
+    // A position never begins or ends within a character.
     secrets.retain(|secret| text.get(secret.clone()).is_some());
     secrets
 }

@@ -1,11 +1,12 @@
-//! Names of tools, as rules and `jm policy check --tool` have them.
+//! Names of tools in rules and in `jm policy check --tool`.
 //!
-//! A rule about a tool that there isn't forbids nothing, and nobody notices: so names are looked at. Tools of MCP
-//! servers are known by how their names begin, `mcp__`, as whose tools these are isn't known when rules are read.
+//! A rule for a tool that does not exist would never match without anybody noticing, so names are
+//! checked. Tools of MCP servers are recognized by the prefix `mcp__`, because the servers are not
+//! known when rules are loaded.
 
 use std::fmt;
 
-/// The tools that there are, and `check`, which stands for the project's own checks. In the order of their names.
+/// The known tools, and `check`, which stands for the project's own checks. Sorted by name.
 pub const TOOLS: &[&str] = &[
     "apply_edit",
     "check",
@@ -27,13 +28,13 @@ pub const TOOLS: &[&str] = &[
     "write_file",
 ];
 
-/// How names of MCP servers' tools begin.
+/// Prefix of the names of MCP servers' tools.
 pub(crate) const MCP: &str = "mcp__";
-/// Characters of a name that an error repeats.
+/// Maximum number of characters of a name in an error.
 const SHOWN: usize = 60;
-/// Names nearer than this are taken for a slip of the other.
+/// Minimum similarity of a name that is suggested.
 const LIKELY: f64 = 0.75;
-/// What other agents call the same tools.
+/// Names of the same tools in other agents.
 const SYNONYMS: &[(&str, &str)] = &[
     ("bash", "run_command"),
     ("shell", "run_command"),
@@ -52,20 +53,20 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("todowrite", "todo_write"),
 ];
 
-/// A name that no tool has.
+/// The error for a name that no tool has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownTool {
-    /// The name, cut.
+    /// The name, shortened.
     pub given: String,
-    /// The tool that may have been meant.
+    /// The most similar tool, if one is similar enough.
     pub meant: Option<&'static str>,
 }
 
 impl fmt::Display for UnknownTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no tool «{}»", self.given)?;
+        write!(f, "there is no tool `{}`", self.given)?;
         match self.meant {
-            Some(meant) => write!(f, "; did you mean «{meant}»?"),
+            Some(meant) => write!(f, "; did you mean `{meant}`?"),
             None => {
                 write!(f, ". There are {}, and those of MCP servers (`mcp__server__tool`)", TOOLS.join(", "))
             }
@@ -75,10 +76,10 @@ impl fmt::Display for UnknownTool {
 
 impl std::error::Error for UnknownTool {}
 
-/// Whether some tool may have this name.
+/// Checks that a tool may have this name.
 ///
 /// # Errors
-/// [`UnknownTool`] with the nearest name that there is.
+/// [`UnknownTool`] with the most similar name.
 pub fn known_tool(name: &str) -> Result<(), UnknownTool> {
     if TOOLS.contains(&name) || name.strip_prefix(MCP).is_some_and(|rest| !rest.is_empty()) {
         return Ok(());
@@ -92,7 +93,7 @@ pub fn known_tool(name: &str) -> Result<(), UnknownTool> {
     Err(UnknownTool { given, meant: synonym.or(near.map(|(_, tool)| tool)) })
 }
 
-/// As [`known_tool`], for a name in a rule, where `*` stands for any characters.
+/// As [`known_tool`], for a name in a rule, where `*` is a wildcard.
 pub(crate) fn known_pattern(pattern: &str) -> Result<(), UnknownTool> {
     if pattern.contains('*') { Ok(()) } else { known_tool(pattern) }
 }

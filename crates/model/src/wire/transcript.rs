@@ -31,9 +31,9 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Returns the turns of a conversation. `is_own_thinking` decides whether a thinking block is sent back to
-/// this provider; other thinking is omitted, and so are texts of white space, which some providers
-/// refuse.
+/// Returns the turns of a conversation. `is_own_thinking` decides whether a thinking block is sent
+/// back to this provider; other thinking is omitted, and so are texts of white space, which some
+/// providers refuse.
 ///
 /// # Errors
 /// [`ModelError::Protocol`] if no provider accepts the conversation: it is empty, it begins with

@@ -1,20 +1,20 @@
-//! What a program of `awk` may do and still only print.
+//! Recognizes `awk` programs that only print.
 
 use journeyman_syntax::shell::Word;
 
 use super::readers::UNKNOWN;
 
-/// What the names of gawk's connections begin with.
+/// Prefix of gawk's network connections.
 const INET: &str = "/inet";
 
-/// Whether `awk` with these arguments prints and computes, and neither writes files, nor runs anything, nor reads from
-/// a command.
+/// Returns true if `awk` with these arguments only prints and computes: it writes no files, runs no
+/// program, and reads from no command.
 pub(super) fn only_prints(arguments: &[&str]) -> bool {
     let mut rest = arguments;
     loop {
         match rest {
             ["-F" | "-v", value, after @ ..] if !value.contains(UNKNOWN) => rest = after,
-            // A value of a variable with a plain name is data, whatever it is.
+            // The value of a variable with an ordinary name is data.
             ["-v", value, after @ ..] if names_a_variable(value) => rest = after,
             ["--", after @ ..] => {
                 rest = after;
@@ -37,7 +37,7 @@ pub(super) fn only_prints(arguments: &[&str]) -> bool {
     }
 }
 
-/// `name=…`, of a name that means nothing to awk.
+/// Returns true for `name=…` with a name that has no meaning in awk.
 fn names_a_variable(assignment: &str) -> bool {
     assignment.split_once('=').is_some_and(|(name, _)| {
         name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -45,7 +45,7 @@ fn names_a_variable(assignment: &str) -> bool {
     })
 }
 
-/// A file that is one, or a variable that is set to what can't be the name of a connection.
+/// Returns true for a file, or for a variable whose value can't be the name of a connection.
 fn is_plain_operand(operand: &str) -> bool {
     let value = operand.split_once('=').map(|(_, value)| value);
     !operand.starts_with('-')
@@ -53,14 +53,14 @@ fn is_plain_operand(operand: &str) -> bool {
         && !value.is_some_and(|value| value.contains(['/', '\\']) || value.contains(UNKNOWN))
 }
 
-/// Whether a word that isn't wholly known may be the name of a connection.
+/// Returns true if a word with unknown content may be the name of a connection.
 pub(super) fn may_connect(word: &Word) -> bool {
     !word.known && (word.start.starts_with(INET) || INET.starts_with(word.start.as_str()))
         || word.text.starts_with(INET)
 }
 
-/// Looks for the ways out in the raw text, strings and patterns included: what is a string can't be told from what is
-/// a pattern without all of the grammar.
+/// Searches the raw text for effects, including strings and patterns: only the full grammar tells a
+/// string from a pattern.
 fn is_tame(program: &str) -> bool {
     const WAYS: &[&str] = &[
         "system",
@@ -79,7 +79,7 @@ fn is_tame(program: &str) -> bool {
     if WAYS.iter().any(|way| program.contains(way)) {
         return false;
     }
-    // Neither a pipe, which runs what stands behind it, nor what could write. `||` is no pipe.
+    // `|` runs the command behind it, and `>` may write. `||` is not a pipe.
     let action = program.find('{').and_then(|at| program.get(at..)).unwrap_or_default();
     if !program.replace("||", "").contains('|') && !action.contains('>') {
         return true;
@@ -87,8 +87,8 @@ fn is_tame(program: &str) -> bool {
     bare(program).is_some_and(|code| only_compares(&code))
 }
 
-/// A program without what stands in its strings, patterns and comments. `None` where it isn't certain what is one of
-/// these: whether a slash divides depends on what stands before it.
+/// Returns a program without the contents of its strings, patterns and comments. `None` if these
+/// can't be found with certainty: whether a slash divides depends on the text before it.
 fn bare(program: &str) -> Option<String> {
     let mut code = String::with_capacity(program.len());
     let mut rest = program.chars();
@@ -96,7 +96,7 @@ fn bare(program: &str) -> Option<String> {
         match character {
             '"' => {
                 quoted(&mut rest, '"')?;
-                // An operand, as what it stands for, and apart: `print"x"` prints.
+                // An operand, replaced by a number and separated: `print"x"` prints.
                 code.push_str(" 0 ");
             }
             '/' if divides(&code)? => code.push('/'),
@@ -109,7 +109,7 @@ fn bare(program: &str) -> Option<String> {
                     code.push('\n');
                 }
             }
-            // A continued line, or a pattern's sign where none should be.
+            // A continued line, or a character that begins no known construct.
             '\\' | '\'' | '`' => return None,
             other if other.is_control() && !matches!(other, '\n' | '\t') => return None,
             other => code.push(other),
@@ -118,7 +118,7 @@ fn bare(program: &str) -> Option<String> {
     Some(code)
 }
 
-/// To the end of a string or a pattern.
+/// Skips to the end of a string or a pattern.
 fn quoted(rest: &mut std::str::Chars<'_>, end: char) -> Option<()> {
     loop {
         match rest.next()? {
@@ -133,8 +133,8 @@ fn quoted(rest: &mut std::str::Chars<'_>, end: char) -> Option<()> {
     }
 }
 
-/// To the end of a pattern's set of characters. In it a slash ends the pattern to some and not to others, who also
-/// differ about `[]a]`, `[^]a]` and what looks like a set in a set.
+/// Skips to the end of a pattern's bracket expression. Implementations differ about slashes in it,
+/// `[]a]`, `[^]a]`, and nested brackets.
 fn set(rest: &mut std::str::Chars<'_>) -> Option<()> {
     let mut found = rest.next()?;
     if found == '^' {
@@ -150,7 +150,7 @@ fn set(rest: &mut std::str::Chars<'_>) -> Option<()> {
             '\\' => {
                 rest.next().filter(|escaped| *escaped != '\n')?;
             }
-            // `[:alpha:]` is clear where it is whole.
+            // A complete class such as `[:alpha:]` is unambiguous.
             '[' => {
                 let (name, after) = rest.as_str().strip_prefix(':')?.split_once(":]")?;
                 if !name.bytes().all(|byte| byte.is_ascii_lowercase()) {
@@ -164,7 +164,8 @@ fn set(rest: &mut std::str::Chars<'_>) -> Option<()> {
     }
 }
 
-/// Whether a slash behind this code divides; `None` where it might as well begin a pattern.
+/// Returns true if a slash after this code divides, false if it begins a pattern; `None` if both
+/// are possible.
 fn divides(code: &str) -> Option<bool> {
     let code = code.trim_end_matches([' ', '\t']);
     match code.chars().next_back() {
@@ -174,11 +175,11 @@ fn divides(code: &str) -> Option<bool> {
         }
         Some(last) if last == '_' || last.is_ascii_alphanumeric() => {
             let word = code.rsplit(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next()?;
-            // mawk begins a pattern behind the first, busybox behind the others.
+            // mawk begins a pattern after the first of these, busybox after the others.
             if matches!(word, "length" | "break" | "continue" | "next" | "nextfile") {
                 return None;
             }
-            // A number, and perhaps a keyword right behind it.
+            // A number, possibly with a keyword right after it.
             if word.starts_with(|c: char| c.is_ascii_digit()) && !word.bytes().all(|b| b.is_ascii_digit()) {
                 return None;
             }
@@ -194,7 +195,7 @@ fn divides(code: &str) -> Option<bool> {
     }
 }
 
-/// Whether no `>` in it may write and no `|` may run: they do so behind `print`, and not between parentheses.
+/// Returns true if no `>` writes and no `|` runs: they do so after `print`, outside parentheses.
 fn only_compares(code: &str) -> bool {
     let mut depth = 0usize;
     let mut braces = 0usize;
@@ -206,7 +207,7 @@ fn only_compares(code: &str) -> bool {
             word.push(character);
             continue;
         }
-        // Perhaps right behind a number.
+        // The keyword may follow a number directly.
         prints |= word.ends_with("print") || word.ends_with("printf");
         word.clear();
         match character {
@@ -214,7 +215,7 @@ fn only_compares(code: &str) -> bool {
             ')' => depth = depth.saturating_sub(1),
             '{' => (braces, prints) = (braces + 1, false),
             '}' => (braces, prints) = (braces.saturating_sub(1), false),
-            // A newline may be in the middle of a list.
+            // A newline may be inside a list.
             ';' if depth == 0 => prints = false,
             '|' if characters.next_if_eq(&'|').is_none() => return false,
             '>' if depth == 0 && braces > 0 && prints => return false,

@@ -1,11 +1,12 @@
-//! What `test`, `[` and `[[` may look at and still only look.
+//! Recognizes conditions of `test`, `[` and `[[` that have no effect.
 
 use journeyman_syntax::shell::Word;
 
 use super::values;
 
-/// `test` of files, texts and numbers: conditions with `-a`, `-o`, and between double brackets `&&` and `||`, between
-/// them. Comparisons of numbers evaluate their operands in some shells, and `-v` does in bash.
+/// Returns true for conditions on files, texts and numbers, joined by `-a`, `-o`, and by `&&` and
+/// `||` between double brackets. Some shells evaluate the operands of numeric comparisons, and bash
+/// does for `-v`, so these are not accepted.
 pub(super) fn only_test(program: &str, arguments: &[Word]) -> bool {
     let close = match program {
         "[" => Some("]"),
@@ -20,7 +21,7 @@ pub(super) fn only_test(program: &str, arguments: &[Word]) -> bool {
         }
     }
     let joins = |word: &Word| word.known && joins_conditions(program, &word.text);
-    // A plain shell would run what stands after `&&`: a program that is called as an option isn't there.
+    // A plain shell would run the text after `&&`, but no program has an option as its name.
     let runs = |word: &Word| program == "[[" && word.known && matches!(word.text.as_str(), "&&" | "||");
     let harmless = arguments.windows(2).all(|pair| match pair {
         [sign, next] => !runs(sign) || next.known && OF_FILES.contains(&next.text.as_str()),
@@ -29,7 +30,7 @@ pub(super) fn only_test(program: &str, arguments: &[Word]) -> bool {
     harmless && arguments.split(joins).all(|condition| is_condition(program, condition))
 }
 
-/// Tests of a file or a text by one operator before it.
+/// Unary operators on a file or a text.
 const OF_FILES: [&str; 20] = [
     "-d", "-e", "-f", "-h", "-L", "-r", "-s", "-w", "-x", "-z", "-n", "-b", "-c", "-g", "-k", "-p", "-u",
     "-O", "-G", "-S",
@@ -50,10 +51,10 @@ fn is_condition(program: &str, condition: &[Word]) -> bool {
     {
         condition = rest;
     }
-    // One word however it turns out; between double brackets all are.
+    // The word stays one word, whatever its value; between double brackets all words do.
     let one = |word: &Word| !word.dialect && (word.known || word.single || program == "[[");
     let is = |word: &Word, among: &[&str]| word.known && among.contains(&word.text.as_str());
-    // No operator, whatever stands beside it.
+    // An operand that can't be read as an operator.
     let operand = |word: &Word| one(word) && !word.text.starts_with(['-', '(', '!']);
     match condition {
         [only] => operand(only),
@@ -62,10 +63,10 @@ fn is_condition(program: &str, condition: &[Word]) -> bool {
             values::is_comparable(left) && values::is_comparable(right)
         }
         [left, operator, right] => {
-            // Two words that both aren't known could make an operator of one of them.
+            // Two unknown words could form an operator.
             operand(left)
                 && one(right)
-                // The tilde of `=~` is none to expand.
+                // The tilde of `=~` is not expanded.
                 && (is(operator, &["=", "==", "!=", "-nt", "-ot", "-ef"])
                     || program == "[[" && operator.text == "=~")
         }

@@ -1,10 +1,11 @@
-//! Reading what signs somebody in.
+//! Recognizes commands that read credentials.
 //!
-//! The sandbox shows none of it. It isn't level 0 all the same: what is looked for there is no part of the project.
+//! The sandbox hides credentials. Such commands are still not level 0, because credentials are not
+//! a part of the project.
 
 use crate::secrets::is_secret_name;
 
-/// Names of files and directories of a home that hold credentials.
+/// Names of files and directories in a home directory that hold credentials.
 const HOLDERS: &[&str] = &[
     ".aws",
     ".azure",
@@ -27,14 +28,14 @@ const HOLDERS: &[&str] = &[
     "keyrings",
     "shadow",
 ];
-/// Programs that tell of a file without showing what is in it.
+/// Programs that describe a file without showing its content.
 const ABOUT: &[&str] = &[
     ":", "[", "[[", "basename", "cd", "dirname", "du", "echo", "file", "ls", "printf", "readlink",
     "realpath", "stat", "test", "which",
 ];
 
-/// Whether a program with these words reads credentials: files that hold them, outside of the project, or a variable
-/// whose name says so.
+/// Returns true if a program with these words reads credentials: files outside the project that
+/// hold them, or a variable with a secret name.
 pub(super) fn are_read<'a>(program: &str, words: impl Iterator<Item = &'a str>) -> bool {
     !ABOUT.contains(&program) && { words }
         .any(|word| is_holder(word) || program == "printenv" && is_secret_name(word))

@@ -1,8 +1,8 @@
-//! What reaches outside or destroys, looked for anywhere in a command.
+//! Searches a command for effects outside the project and for destruction.
 //!
-//! The text is taken apart roughly: quotes and backslashes vanish, whatever separates commands separates
-//! here, inside quotes too. So `bash -c "sudo rm"`, `r\m` and `x=$(git push)` are seen, and now and then
-//! something harmless is; that costs a question, a miss would not cost more than the sandbox allows.
+//! The text is split roughly: quotes and backslashes are removed, and separators separate inside
+//! quotes too. So `bash -c "sudo rm"`, `r\m` and `x=$(git push)` are found, and sometimes a
+//! harmless text is. A false alarm costs a question; a miss costs no more than the sandbox allows.
 
 use std::borrow::Cow;
 
@@ -19,14 +19,14 @@ mod statements;
 
 pub(super) use statements::statements;
 
-/// What was found.
+/// The dangerous effects of a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Danger {
-    /// Why it is level 3, if it is.
+    /// The reason for level 3, if any.
     pub(super) outside: Option<String>,
-    /// What would be lost.
+    /// The data that would be destroyed.
     pub(super) destroys: Option<String>,
-    /// Whether that may be more than undoing brings back.
+    /// True if undo may not restore all of it.
     pub(super) beyond_undo: bool,
 }
 
@@ -40,7 +40,7 @@ impl Danger {
         self.removes(what);
     }
 
-    /// Adds what was found elsewhere.
+    /// Merges the findings of another part.
     pub(super) fn add(&mut self, other: &Self) {
         self.beyond_undo |= other.beyond_undo;
         if let Some(outside) = &other.outside {
@@ -51,22 +51,22 @@ impl Danger {
         }
     }
 
-    /// Something is lost that undoing brings back.
+    /// Records a destruction that undo restores.
     fn removes(&mut self, what: impl FnOnce() -> String) {
         self.destroys.get_or_insert_with(what);
     }
 }
 
-/// Words of a command that a reason repeats.
+/// Maximum number of words of a command in a reason.
 const NAMED: usize = 4;
-/// Characters of one such word.
+/// Maximum number of characters of such a word.
 const NAMED_CHARACTERS: usize = 60;
 
-/// Words that are looked at again as arguments of a program. More than this is a command that repeats
-/// itself to be tiresome; ordinary ones stay below a few hundred.
+/// Maximum number of words that are scanned again as arguments of a program. More occur only in
+/// commands made to be slow; ordinary commands have a few hundred.
 const PATIENCE: usize = 20_000;
 
-/// Looks through a command.
+/// Scans the text of a command.
 pub(super) fn scan(command: &str) -> Danger {
     let mut danger = Danger::default();
     let mut patience = PATIENCE;
@@ -75,15 +75,15 @@ pub(super) fn scan(command: &str) -> Danger {
         let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
         scan_segment(&words, &mut danger, &mut patience);
     }
-    // Taking the text apart loses these; what they stand for could be anything.
+    // Splitting loses unknown values, which could be anything.
     danger.beyond_undo |= danger.destroys.is_some() && command.contains(['$', '`', '[']);
     redirections(command, &mut danger);
     statements(command, &mut danger);
     danger
 }
 
-/// Looks at one program with its arguments. Where these aren't only data, they are looked through as roughly as a
-/// command that isn't understood: one of them may be a program or a text for one.
+/// Checks a program with its arguments. Unless the arguments are only data, they are scanned like
+/// the text of a command that was not parsed: one of them may be a program or contain one.
 pub(super) fn part(words: &[&str], data: bool, danger: &mut Danger) {
     let Some((program, arguments)) = words.split_first() else { return };
     let name = base_name(program);
@@ -110,8 +110,8 @@ pub(super) fn part(words: &[&str], data: bool, danger: &mut Danger) {
     statements(&all, danger);
 }
 
-/// Whether a program takes its arguments for data: names, numbers, messages, and never for a program or a text that
-/// one is in. What is judged by arguments is so all the same.
+/// Returns true if a program takes its arguments as data (names, numbers, messages) and never as a
+/// program. Programs with argument rules are checked by these anyway.
 pub(super) fn takes_data(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "basename", "cat", "cd", "chgrp", "chmod", "chown", "cp", "cut", "date", "df", "diff", "du", "echo",
@@ -124,9 +124,10 @@ pub(super) fn takes_data(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// Parts of a text that isn't understood: whatever might be a program with its arguments. For rules that deny.
+/// Splits a text that was not parsed into parts: each may be a program with its arguments. For
+/// rules that deny.
 pub(super) fn rough_parts(command: &str) -> Vec<Part> {
-    /// More parts than that, or words of one, are no command that anybody reads; it asks in any case.
+    /// Maximum number of parts, and of words in a part. The command asks in any case.
     const MOST: usize = 200;
     rough(command)
         .split('\n')
@@ -143,7 +144,7 @@ pub(super) fn rough_parts(command: &str) -> Vec<Part> {
         .collect()
 }
 
-/// The command without quotes and backslashes, one rough command a line.
+/// Returns the command without quotes and backslashes, with one rough command per line.
 fn rough(command: &str) -> String {
     let command: Cow<'_, str> = match memchr::memmem::find(command.as_bytes(), b"IFS") {
         Some(_) => command.replace("${IFS}", " ").replace("$IFS", " ").into(),
@@ -178,12 +179,12 @@ fn scan_segment(words: &[&str], danger: &mut Danger, patience: &mut usize) {
                 return;
             }
         }
-        // Assignments may stand before the program.
+        // Assignments may precede the program.
         may_be_program = may_be_program && word.contains('=');
     }
 }
 
-/// The name of a program given with the place where programs are; other paths are files.
+/// Returns the name of a program in a directory of programs; other paths are files.
 pub(super) fn base_name(word: &str) -> &str {
     match word.rsplit_once('/') {
         Some((place, name)) if place == "." || place.ends_with("bin") => name,
@@ -191,7 +192,8 @@ pub(super) fn base_name(word: &str) -> &str {
     }
 }
 
-/// Programs that are judged by their arguments, wherever they stand; `false` for all others.
+/// Checks programs whose effect depends on their arguments, wherever they occur; returns false for
+/// all others.
 fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
     if let Some(command) = super::unwrap_tools::git_program(name) {
         let words: Vec<&str> = std::iter::once(command).chain(arguments.iter().copied()).collect();
@@ -224,7 +226,7 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
         }
         Judged::Modes => {
             if has_option(arguments, 'R', "--recursive") {
-                // Modes are journaled, and owners can't be changed in the sandbox.
+                // The journal has modes, and owners can't be changed in the sandbox.
                 danger.removes(|| format!("modes or owners of everything in {}", named(arguments)));
             }
             system_places(name, arguments, danger);
@@ -254,7 +256,7 @@ fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
     true
 }
 
-/// Clients of services, by what they remove there.
+/// Checks clients of services for commands that remove data there.
 fn removing(name: &str, arguments: &[&str], danger: &mut Danger) {
     const REMOVING: &[&str] = &[
         "delete",
@@ -276,11 +278,11 @@ fn removing(name: &str, arguments: &[&str], danger: &mut Danger) {
     }
 }
 
-/// Whether the operands name files of the project, or directories that tools make again, so that undoing has
-/// what is lost. No name beginning with a dot (`.env` is rarely kept by anything), no pattern that takes
-/// whatever is there.
+/// Returns true if undo has everything that the operands name: plain files of the project, or
+/// directories that tools create again. Names that begin with a dot (`.env` is rarely backed up)
+/// and patterns are not accepted.
 fn are_plain_files(arguments: &[&str], recursive: bool) -> bool {
-    /// Caches that tools leave beside the sources.
+    /// Caches that tools create beside the sources.
     const CACHES: &[&str] = &[
         ".cache",
         ".coverage",
@@ -312,16 +314,17 @@ fn are_plain_files(arguments: &[&str], recursive: bool) -> bool {
         })
 }
 
-/// Whether a short option is in some cluster, or the long one is there, abbreviated or not.
+/// Returns true if a short option is in a cluster, or the long option is present, possibly
+/// abbreviated.
 fn has_option(arguments: &[&str], short: char, long: &str) -> bool {
     arguments.iter().any(|argument| match argument.strip_prefix("--") {
-        // Two letters at least: `--r` could be more than one option.
+        // At least two letters: `--r` could mean several options.
         Some(_) => argument.len() >= 4 && long.starts_with(argument.split('=').next().unwrap_or(argument)),
         None => has_cluster(&[argument], short),
     })
 }
 
-/// Whether a short option is in some cluster.
+/// Returns true if a short option is in a cluster.
 fn has_cluster(arguments: &[&str], short: char) -> bool {
     arguments.iter().any(|argument| {
         !argument.starts_with("--")
@@ -344,7 +347,7 @@ fn node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
         "team",
         "org",
     ];
-    // npm takes the beginning of a command for it.
+    // npm accepts abbreviated commands.
     const ABBREVIATED: &[(&str, usize)] =
         &[("publish", 2), ("unpublish", 4), ("deprecate", 3), ("adduser", 4)];
     const OTHERS: &[&str] = &["run", "run-script", "test", "exec", "x", "install", "i", "ci", "add"];
@@ -425,7 +428,8 @@ fn terraform(name: &str, arguments: &[&str], danger: &mut Danger) {
     }
 }
 
-/// Level 3 when an argument is, or is in, a place of the system's, or is the whole disk or home.
+/// Sets level 3 if an argument is or is in a directory of the system, or is the whole disk or home
+/// directory.
 fn system_places(name: &str, arguments: &[&str], danger: &mut Danger) {
     const WHOLE: &[&str] = &["/", "/*", "~", "~/", "~/*", "HOME", "/home", "/root", "/var", "/Users"];
     let found = arguments
@@ -445,7 +449,7 @@ fn is_system_place(path: &str) -> bool {
     SYSTEM_PLACES.iter().any(|place| within(place)) && !HARMLESS_DEVICES.iter().any(|device| within(device))
 }
 
-/// Redirections into places that are protected from tools, too.
+/// Checks redirections into protected paths.
 fn redirections(command: &str, danger: &mut Danger) {
     for place in command.split('>').skip(1) {
         let place = place.trim_start_matches(['>', '|', '&', ' ', '\t', '\'', '"']);
@@ -454,7 +458,7 @@ fn redirections(command: &str, danger: &mut Danger) {
     }
 }
 
-/// A file that a redirection writes.
+/// Checks a file that a redirection writes.
 pub(super) fn target(target: &str, danger: &mut Danger) {
     if is_system_place(target) {
         danger.outside(|| format!("writing {} {SYSTEM}", short(target)));
@@ -468,7 +472,7 @@ pub(super) fn target(target: &str, danger: &mut Danger) {
     }
 }
 
-/// Files that a program writes which are its arguments.
+/// Checks files that a program writes and names in its arguments.
 fn targets(name: &str, arguments: &[&str], danger: &mut Danger) {
     let operands: Vec<&str> =
         arguments.iter().copied().filter(|argument| !argument.starts_with('-')).collect();
@@ -478,7 +482,7 @@ fn targets(name: &str, arguments: &[&str], danger: &mut Danger) {
             operands.iter().for_each(|operand| target(operand, danger))
         }
         _ => {
-            // `-t` names the directory first.
+            // `-t` puts the directory first.
             for option in arguments.iter().filter_map(|argument| argument.strip_prefix("--target-directory="))
             {
                 target(option, danger);
@@ -499,7 +503,7 @@ fn targets(name: &str, arguments: &[&str], danger: &mut Danger) {
     }
 }
 
-/// The first few operands, for people.
+/// Formats the first few operands for people.
 fn named(arguments: &[&str]) -> String {
     let mut operands = arguments.iter().filter(|argument| !argument.starts_with('-'));
     let mut text =

@@ -1,15 +1,15 @@
-//! The programs that `edits` knows, with the options that they may have.
+//! The programs that `edits` accepts, with their options.
 
-/// A program that writes to its operands, and only there.
+/// A program that writes to its operands only.
 pub(super) struct Changing {
     pub(super) name: &'static str,
     /// Short options without a value.
     pub(super) flags: &'static str,
-    /// Short options with a value, which is no file.
+    /// Short options with a value that is not a file.
     pub(super) valued: &'static str,
-    /// Long options, as in the table of readers.
+    /// Long options, in the format of the table of readers.
     pub(super) long: &'static [&'static str],
-    /// Operands that it has at least.
+    /// Minimum number of operands.
     pub(super) least: usize,
 }
 
@@ -31,7 +31,7 @@ const fn placing(
     Changing { least: 2, ..changing(name, flags, valued, long) }
 }
 
-/// In the order of their names.
+/// Sorted by name.
 pub(super) const CHANGING: &[Changing] = &[
     changing("clang-format", "i", "", &["style=", "verbose"]),
     placing(
@@ -65,7 +65,7 @@ pub(super) const CHANGING: &[Changing] = &[
     changing("unix2dos", "qk", "", &["quiet", "keepdate"]),
 ];
 
-/// A program that is asked to tell something, or to bring files into the form that is usual.
+/// A program that only prints information or formats files, when called with the given subcommand.
 pub(super) struct Asked {
     pub(super) name: &'static str,
     /// The subcommand.
@@ -73,15 +73,16 @@ pub(super) struct Asked {
     pub(super) flags: &'static str,
     pub(super) valued: &'static str,
     pub(super) long: &'static [&'static str],
-    /// All the options that it may have, where one dash stands before long ones. Then the three above are empty.
+    /// All accepted options of a program whose long options have one dash. The three lists above
+    /// are empty then.
     pub(super) single: &'static [&'static str],
-    /// Whether it may have operands.
+    /// True if operands are accepted.
     pub(super) operands: bool,
-    /// Whether these are files, which have to be the project's, and may be patterns.
+    /// True if operands are files, which must be in the project and may be patterns.
     pub(super) files: bool,
 }
 
-/// Asked by these words alone.
+/// A program with a subcommand and nothing else.
 const fn asked(name: &'static str, words: &'static [&'static str]) -> Asked {
     Asked { name, words, flags: "", valued: "", long: &[], single: &[], operands: false, files: false }
 }
@@ -170,7 +171,7 @@ const PAGER: &[&str] = &[
     "decorations=",
 ];
 
-/// In the order of their names.
+/// Sorted by name.
 pub(super) const ASKED: &[Asked] = &[
     asked("actionlint", &[]).of_files(),
     asked("bat", &[]).options("pnAfu", "rlH", PAGER).of_files(),
@@ -203,7 +204,7 @@ pub(super) const ASKED: &[Asked] = &[
     asked("flake8", &[]).options("qv", "", &["max-line-length=", "select=", "ignore=", "count"]).of_files(),
     asked("gem", &["env"]),
     asked("gem", &["list"]).options("l", "", &["local"]).of_anything(),
-    // There is no network in the sandbox that it could ask.
+    // The sandbox has no network that it could query.
     asked("getent", &["hosts"]).of_anything(),
     asked("ghc", &["-V"]),
     asked("go", &["doc"]).single(&["-all", "-short", "-src", "-u", "-c", "-cmd"]).of_anything(),

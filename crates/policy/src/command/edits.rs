@@ -1,13 +1,15 @@
-//! Programs that change files of the project alone, and such as are only asked to tell something.
+//! Programs that change only files of the project, and programs that only print information.
 //!
-//! What is accepted here is level 1, as the edit tools and the project's checks are: it writes where its own words
-//! say, beneath the directory that it runs in or in the sandbox's own `/tmp`, and no file that programs outside obey.
-//! Undo brings back what it replaces; where a word names what undo doesn't cover, or is a pattern, the tool tries the
-//! command out first. Some that are asked to tell something (`cargo metadata`, `make -n`) load what the project says,
-//! which is no more than its checks do.
+//! Accepted programs are level 1, as the edit tools and the project's checks are: they write only
+//! to files that they name, beneath the working directory or in the sandbox's own `/tmp`, and not
+//! to files that programs outside the sandbox obey. Undo restores what they replace; if a word
+//! names a file that undo does not cover, or is a pattern, the tool previews the command in an
+//! overlay first. Some that print information (`cargo metadata`, `make -n`) run code of the
+//! project, as its checks do.
 //!
-//! As in `readers`, an option that isn't listed makes a command unknown. Left out on purpose is what may write through
-//! a name that isn't among its words (`patch`, `tar x`), links files hard, or works on whole trees (`rm -r`).
+//! As in `readers`, an option that is not listed makes a command unknown. Programs that may write
+//! through a name outside their words (`patch`, `tar x`), create hard links, or change whole trees
+//! (`rm -r`) are omitted on purpose.
 
 use journeyman_syntax::shell::Word;
 
@@ -16,13 +18,13 @@ use super::readers::{self, base_name, options};
 use super::{sed, shown};
 use crate::protect::{Protection, protection_of_text};
 
-/// The directory that a sandbox has for itself.
+/// The sandbox's private temporary directory.
 const TEMPORARY: &str = "/tmp/";
-/// Words of a program that are looked at. More is nothing that anybody reads.
+/// Maximum number of words of a program that are checked.
 const MAX_WORDS: usize = 512;
-/// Programs that ask for more rights whatever else they are asked.
+/// Programs that ask for more rights in every case.
 const RIGHTS: &[&str] = &["doas", "pkexec", "su", "sudo"];
-/// Other words by which programs tell their version, and do nothing else.
+/// Other arguments by which programs print their version and do nothing else.
 const VERSIONS: &[(&str, &[&str])] = &[
     ("convert", &["-version"]),
     ("gh", &["version"]),
@@ -33,7 +35,7 @@ const VERSIONS: &[(&str, &[&str])] = &[
     ("ssh", &["-V"]),
 ];
 
-/// One line on what a program with its arguments does, if it is known to be level 1.
+/// Returns one line on the effect of a program with its arguments, if it is known to be level 1.
 pub(super) fn edits(words: &[Word]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     if words.len() > MAX_WORDS || !program.known || program.dialect || !arguments.iter().all(is_accepted) {
@@ -52,12 +54,12 @@ pub(super) fn edits(words: &[Word]) -> Option<String> {
     changes(name, &texts).then(|| format!("`{}` changes files of the project alone", shown(name)))
 }
 
-/// Whether a word is known as far as it matters: whole, or a pattern that no option can come out of.
+/// Returns true if a word is known completely, or is a pattern that can't expand to an option.
 fn is_accepted(word: &Word) -> bool {
     !word.dialect && (word.known || is_pattern(word))
 }
 
-/// Whether a word stands for names of files that begin as it does.
+/// Returns true if a word stands for file names with a known beginning.
 fn is_pattern(word: &Word) -> bool {
     !word.known
         && !word.splits
@@ -67,7 +69,8 @@ fn is_pattern(word: &Word) -> bool {
         && !word.start.starts_with('-')
 }
 
-/// Whether a path, as a command has it, is an ordinary one of the project or of the sandbox's own.
+/// Returns true if a path in a command is an ordinary file of the project or of the temporary
+/// directory.
 pub(super) fn is_in_project(path: &str) -> bool {
     let path = path.strip_prefix(TEMPORARY).unwrap_or(path);
     !path.is_empty()
@@ -76,12 +79,12 @@ pub(super) fn is_in_project(path: &str) -> bool {
         && protection_of_text(path) == Protection::None
 }
 
-/// Whether a program of the machine's is asked for its version, and for nothing else.
+/// Returns true if a program of the machine is asked only for its version.
 pub(super) fn tells_version(words: &[Word]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_+.".contains(c);
     let name = base_name(&program.text);
-    // Found by its name alone, which begins with a letter.
+    // The program is named without a directory and begins with a letter.
     if !words.iter().all(|word| word.known && !word.dialect)
         || RIGHTS.contains(&name)
         || !name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -94,7 +97,7 @@ pub(super) fn tells_version(words: &[Word]) -> bool {
         || VERSIONS.iter().any(|(known, words)| *known == name && texts().eq(words.iter().copied()))
 }
 
-/// `make -n`, which may run what its file computes with, as a check may.
+/// Accepts `make -n`, which may run what its file computes with, as a check may.
 fn asks_make(name: &str, arguments: &[&str]) -> bool {
     let target = |word: &str| !word.starts_with('-') && !word.contains('=');
     matches!(name, "make" | "gmake")
@@ -122,12 +125,12 @@ fn asks(asked: &Asked, arguments: &[Word], texts: &[&str]) -> bool {
         }
     };
     (asked.operands || operands.is_empty())
-        // To pagers a `+` begins a command.
+        // For pagers, a `+` begins a command.
         && (!asked.files || operands.iter().all(|operand| is_in_project(operand) && !operand.starts_with('+')))
         && (asked.files || arguments.iter().all(|word| word.known))
 }
 
-/// What follows the words of a subcommand.
+/// Returns the words after those of a subcommand.
 fn after<'a>(texts: &[&'a str], words: &[&str]) -> Option<Vec<&'a str>> {
     let (head, rest) = texts.split_at_checked(words.len())?;
     (head == words).then(|| rest.to_vec())
@@ -151,7 +154,7 @@ fn changes(name: &str, texts: &[&str]) -> bool {
                 )
                 .is_some()
         }
-        // What it writes begins with its last word.
+        // The names of the output files begin with the last word.
         "split" => options(texts, "dx", "abCln", &[&["lines=", "bytes=", "number=", "suffix-length="]])
             .is_some_and(|operands| all(&operands, 1)),
         "uniq" => readers::operands(name, texts).is_some_and(|operands| all(&operands, 2)),
@@ -160,7 +163,7 @@ fn changes(name: &str, texts: &[&str]) -> bool {
             operands.split_first().is_some_and(|(mode, files)| is_plain_mode(mode) && all(files, 1))
         }
         "ln" => {
-            // Without `-s` it gives a file a second name, by which undo doesn't know it.
+            // Without `-s` it creates a hard link, under which undo does not know the file.
             texts.iter().any(|word| *word == "--symbolic" || is_cluster_with(word, 's'))
                 && options(texts, "sfnvrT", "", &[&["symbolic", "force", "no-dereference", "relative"]])
                     .is_some_and(|operands| all(&operands, 2))
@@ -183,7 +186,7 @@ fn is_cluster_with(word: &str, option: char) -> bool {
     !word.starts_with("--") && word.strip_prefix('-').is_some_and(|cluster| cluster.contains(option))
 }
 
-/// A mode that gives nobody else's rights away: no `s`, no fourth digit.
+/// Returns true for a mode that gives no rights to others: no `s`, no fourth digit.
 fn is_plain_mode(mode: &str) -> bool {
     let digits = mode.strip_prefix('0').unwrap_or(mode);
     let octal = digits.len() == 3 && digits.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
@@ -196,7 +199,7 @@ fn is_plain_mode(mode: &str) -> bool {
         })
 }
 
-/// `sed -i` with a script that would only print without it.
+/// Accepts `sed -i` with a script that would only print without `-i`.
 fn sed_in_place(texts: &[&str]) -> bool {
     let in_place = |word: &str| -> bool {
         let suffix =
@@ -204,18 +207,18 @@ fn sed_in_place(texts: &[&str]) -> bool {
         match word.strip_prefix("--in-place") {
             Some("") => true,
             Some(rest) => rest.strip_prefix('=').is_some_and(suffix),
-            // Behind the letter there is a suffix; `-ie` isn't `-i -e`.
+            // A suffix follows the letter; `-ie` is not `-i -e`.
             None => word.strip_prefix("-i").or_else(|| word.strip_prefix("-Ei")).is_some_and(suffix),
         }
     };
     let rest: Vec<&str> = texts.iter().copied().filter(|word| !in_place(word)).collect();
-    // A script that begins so isn't one of them.
+    // A script that begins like the option would be removed too.
     rest.len() + 1 == texts.len()
         && sed::files(&rest)
             .is_some_and(|files| !files.is_empty() && files.iter().all(|it| is_in_project(it)))
 }
 
-/// `sort -o FILE`
+/// Accepts `sort -o FILE`.
 fn sorts_into(texts: &[&str]) -> bool {
     let mut rest = Vec::with_capacity(texts.len());
     let mut written = Vec::new();
@@ -230,7 +233,7 @@ fn sorts_into(texts: &[&str]) -> bool {
     matches!(written.as_slice(), [file] if is_in_project(file)) && readers::operands("sort", &rest).is_some()
 }
 
-/// Git's commands that change the index and files, and lose nothing that git hasn't kept.
+/// Accepts git commands that change the index and files, and lose nothing that git does not keep.
 fn git(texts: &[&str]) -> bool {
     let Some((command, rest)) = texts.split_first() else { return false };
     let taken = |flags: &str, valued: &str, long: &[&str]| options(rest, flags, valued, &[long]);
@@ -239,7 +242,8 @@ fn git(texts: &[&str]) -> bool {
     match *command {
         "add" => taken("AuNvn", "", &["all", "update", "intent-to-add", "verbose", "dry-run", "refresh"])
             .is_some_and(inside),
-        // It keeps to the tree and out of git's own; the tool tries it out, as it doesn't say what it writes.
+        // It writes only to the work tree; the tool previews it, because its words don't name the
+        // files.
         "apply" => taken(
             "Rv3",
             "pC",
@@ -259,7 +263,7 @@ fn git(texts: &[&str]) -> bool {
         .is_some_and(|operands| !operands.is_empty() && inside(operands)),
         "mv" => taken("vkn", "", &["verbose", "dry-run"]).is_some_and(|it| it.len() >= 2 && inside(it)),
         "rm" => {
-            // It takes away only what git has, as it is; with `-r` whole trees.
+            // It removes only unchanged tracked files; with `-r`, whole trees.
             let flags = if rest.contains(&"--cached") { "rqn" } else { "qn" };
             taken(flags, "", &["cached", "quiet", "dry-run"]).is_some_and(inside)
         }
@@ -267,7 +271,7 @@ fn git(texts: &[&str]) -> bool {
             rest.iter().any(|word| matches!(*word, "--staged" | "-S"))
                 && taken("Sq", "", &["staged", "quiet"]).is_some_and(inside)
         }
-        // Any other word may be a commit that the branch would go to.
+        // Any other word may be a commit to which the branch would move.
         "reset" => match rest {
             [] | ["-q" | "--quiet" | "HEAD"] => true,
             ["HEAD", "--", files @ ..] | ["--", files @ ..] | ["HEAD", files @ ..] => {

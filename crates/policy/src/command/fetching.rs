@@ -1,14 +1,15 @@
-//! Commands that fetch packages, and are called for nothing else.
+//! Recognizes commands that only fetch packages.
 //!
-//! A registry's hosts take uploads, too, from whoever brings a token along. So only these reach them without a question:
-//! what a program of its own sends there is nobody's to see. They may build what they fetch, and run its scripts.
+//! A registry's hosts also accept uploads from anybody with a token, so only these commands reach
+//! them without a question: nobody could see what another program sends there. They may build the
+//! packages and run their scripts.
 
 use journeyman_protocol::Level;
 
 use super::readers::base_name;
 use super::{CommandAnalysis, Part};
 
-/// Programs by the words behind them that fetch.
+/// Programs with the subcommands that fetch.
 const FETCHING: &[(&str, &[&[&str]])] = &[
     ("bun", &[&["add"], &["i"], &["install"], &["update"]]),
     ("bundle", &[&["cache"], &["install"], &["lock"], &["package"], &["update"]]),
@@ -92,12 +93,12 @@ const FETCHING: &[(&str, &[&[&str]])] = &[
     ("uv", &[&["add"], &["lock"], &["pip", "compile"], &["pip", "install"], &["pip", "sync"], &["sync"]]),
     ("yarn", &[&["add"], &["install"], &["up"], &["upgrade"]]),
 ];
-/// Options that name other places to talk to, or other programs to run.
+/// Options that name other hosts, or programs to run.
 const ELSEWHERE: &[&str] =
     &["--registry", "--index-url", "-i", "--extra-index-url", "--config", "--proxy", "--source"];
 
 impl CommandAnalysis {
-    /// Whether all that it does is to fetch packages, and to read beside that.
+    /// Returns true if the command only fetches packages, besides reading.
     #[must_use]
     pub fn only_fetches(&self) -> bool {
         let harmless = |part: &Part| part.level == Level::ReadOnly || fetches(part);
@@ -122,7 +123,7 @@ fn fetches(part: &Part) -> bool {
         ("python" | "python3", ["-m", "pip", rest @ ..]) => ("pip", rest),
         (name, texts) => (name, texts),
     };
-    // Only options without a value stand before the words.
+    // Only options without a value may precede the subcommand.
     let begins = texts.iter().position(|text| !text.starts_with('-')).unwrap_or(texts.len());
     let words = texts.get(begins..).unwrap_or_default();
     let elsewhere = |text: &&str| ELSEWHERE.contains(&text.split('=').next().unwrap_or(text));
@@ -132,7 +133,7 @@ fn fetches(part: &Part) -> bool {
             *known == name
                 && match name {
                     "yarn" => words.is_empty() || listed(words),
-                    // Each word is a task of its own.
+                    // Each word is a separate task.
                     "gradle" | "gradlew" | "mvn" => {
                         !words.is_empty()
                             && words.iter().filter(|word| !word.starts_with('-')).all(|word| listed(&[*word]))

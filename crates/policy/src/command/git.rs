@@ -1,13 +1,13 @@
-//! Git's commands that only read.
+//! Git commands that only read.
 //!
-//! Git reads the settings of the repository it is in, and a setting can name programs: pagers, diff
-//! drivers, filters, monitors. They are trusted here because git's own files can't be written by tools and
-//! are read-only to commands in the sandbox; what an argument could bring in (`-c`, `-C`, `--git-dir`,
-//! `--ext-diff`, `--output`, `-O`, `%G?`, a remote) is not.
+//! Git reads the settings of its repository, which can name programs: pagers, diff drivers,
+//! filters, monitors. They are trusted here because tools can't write git's own files, which are
+//! read-only to commands in the sandbox. Arguments that bring in others (`-c`, `-C`, `--git-dir`,
+//! `--ext-diff`, `--output`, `-O`, `%G?`, a remote) are not accepted.
 
 use super::readers::{UNKNOWN, options};
 
-/// A subcommand with the options it may have, as in `readers`.
+/// A subcommand with its accepted options, as in `readers`.
 struct Reading {
     name: &'static str,
     flags: &'static str,
@@ -15,7 +15,7 @@ struct Reading {
     long: &'static [&'static [&'static str]],
 }
 
-/// How differences are shown.
+/// Options for the format of differences.
 const DIFF: &[&str] = &[
     "patch",
     "no-patch",
@@ -61,7 +61,7 @@ const DIFF: &[&str] = &[
     "ignore-submodules?",
     "submodule?",
 ];
-/// Which commits are shown.
+/// Options that select commits.
 const COMMITS: &[&str] = &[
     "oneline",
     "graph",
@@ -114,7 +114,7 @@ const COMMITS: &[&str] = &[
     "no-notes",
     "root",
 ];
-/// A line of what a file was; no program runs for it.
+/// Options of `git blame`, which runs no program.
 const LINES: &[&str] = &["porcelain", "line-porcelain", "date=", "show-email", "root", "minimal", "abbrev="];
 const LOG_FLAGS: &str = "psuwbRaiEFPzqgmctMCB0123456789";
 const LOG_VALUED: &str = "nSGULlX";
@@ -313,7 +313,7 @@ const READINGS: &[Reading] = &[
     Reading { name: "whatchanged", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF, COMMITS] },
 ];
 
-/// Whether `git` with these arguments only reads.
+/// Returns true if `git` with these arguments only reads.
 pub(super) fn only_reads(arguments: &[&str]) -> bool {
     let arguments = match arguments {
         ["--no-pager" | "-P", rest @ ..] => rest,
@@ -336,7 +336,7 @@ pub(super) fn only_reads(arguments: &[&str]) -> bool {
         }
         ("archive", ["--list" | "-l"]) => true,
         ("apply", rest) => {
-            // Any of these turns applying off.
+            // Each of these options disables applying.
             rest.iter().any(|word| matches!(*word, "--check" | "--stat" | "--numstat" | "--summary"))
                 && options(
                     rest,
@@ -371,7 +371,7 @@ fn reading(command: &str, rest: &[&str]) -> bool {
     reading.is_some_and(|it| options(rest, it.flags, it.valued, it.long).is_some())
 }
 
-/// `git config` that reads: a key alone has no value to be set to.
+/// Accepts `git config` if it reads: a key without a value.
 fn config(arguments: &[&str]) -> bool {
     const LONG: &[&str] = &[
         "get",
@@ -397,12 +397,12 @@ fn config(arguments: &[&str]) -> bool {
     ];
     let key = |name: &str| name.contains('.') && !name.contains(UNKNOWN);
     let has = |names: &[&str]| arguments.iter().any(|argument| names.contains(argument));
-    // git takes the beginning of an option for it, so that what isn't known must not be one.
+    // Git accepts abbreviated options, so an unknown argument must not be one.
     let Some(operands) = options(arguments, "lz", "f", &[LONG]) else { return false };
     match operands.as_slice() {
         [] => has(&["-l", "--list"]),
         [name] if has(&["--get", "--get-all", "--get-regexp"]) => !name.contains(UNKNOWN),
-        // In the place of a key an older git takes these for one, without a section, and refuses it.
+        // Older versions of git read these as keys without a section, and refuse them.
         [name] => *name == "list" || key(name),
         ["get", name] => key(name) && !has(&["-l", "--list"]),
         [_, _] => has(&["--get", "--get-all", "--get-regexp"]),
@@ -410,7 +410,7 @@ fn config(arguments: &[&str]) -> bool {
     }
 }
 
-/// `git tag` that lists. A name without an option that lists would make one.
+/// Accepts `git tag` if it lists. A name without a listing option would create a tag.
 fn tag(arguments: &[&str]) -> bool {
     const LISTING: &[&str] = &[
         "list",
@@ -433,8 +433,8 @@ fn tag(arguments: &[&str]) -> bool {
     options(&rest, "li", "", &[LISTING]).is_some_and(|operands| operands.is_empty() || lists)
 }
 
-/// Whether what isn't known of a word could make it, or be, an option that does more: only values of these may be
-/// anything.
+/// Returns true if the unknown content of a word could be or become another option: only the values
+/// of these options may be unknown.
 fn hides_an_option(argument: &str) -> bool {
     const HARMLESS: &[&str] = &[
         "--author=",
@@ -459,7 +459,8 @@ fn hides_an_option(argument: &str) -> bool {
         && !HARMLESS.iter().any(|known| argument.starts_with(known))
 }
 
-/// `%G…` in a format, also as `%+G`, runs the program that checks signatures, and so does sorting by them.
+/// Returns true for `%G…` in a format, also as `%+G`, and for sorting by it: both run the program
+/// that checks signatures.
 fn verifies_signatures(arguments: &[&str]) -> bool {
     let formats = |argument: &&str| {
         argument.contains("(signature")
@@ -482,7 +483,7 @@ fn no_options(arguments: &[&str]) -> bool {
     arguments.iter().all(|argument| !argument.starts_with('-'))
 }
 
-/// `git branch` in the forms that list. A name without `--list` would create a branch.
+/// Accepts `git branch` if it lists. A name without `--list` would create a branch.
 fn branch(arguments: &[&str]) -> bool {
     const LISTING: &[&str] = &[
         "list",

@@ -1,8 +1,8 @@
-//! Hosts that arguments name.
+//! Finds the hosts in arguments.
 
 use journeyman_syntax::shell::Word;
 
-/// Programs whose operands are hosts, or begin with them.
+/// Programs whose operands are hosts, or begin with hosts.
 const HOST_OPERANDS: &[&str] = &[
     "ssh",
     "sftp",
@@ -20,14 +20,14 @@ const HOST_OPERANDS: &[&str] = &[
     "mosh",
     "nmap",
 ];
-/// Programs whose operands may be addresses without a scheme.
+/// Programs whose operands may be URLs without a scheme.
 const ADDRESSES: &[&str] = &["curl", "wget", "http", "https", "xh", "aria2c"];
 /// Programs whose operands may be `host:path`.
 const REMOTE_PATHS: &[&str] = &["scp", "rsync", "git"];
-/// Hosts of one part that are named. More is a list from a file, which isn't seen here.
+/// Maximum number of hosts of one part.
 const MAX_HOSTS: usize = 16;
 
-/// The hosts that the words after `program` name, in lower case, each once.
+/// Returns the hosts in the words after `program`, in lower case and without duplicates.
 pub(super) fn named(program: &str, words: &[Word]) -> Vec<String> {
     let mut hosts: Vec<String> = Vec::new();
     for word in words.iter().skip(1).filter(|word| word.known) {
@@ -41,8 +41,8 @@ pub(super) fn named(program: &str, words: &[Word]) -> Vec<String> {
     hosts
 }
 
-/// Whether `curl` with these words asks servers of this machine, and nobody else: there is no other in the sandbox's own
-/// loopback network.
+/// Returns true if `curl` with these words connects only to this machine, which in the sandbox is
+/// its own loopback network.
 pub(super) fn asks_this_machine(program: &str, words: &[Word]) -> bool {
     const LONG: &[&str] = &[
         "data=",
@@ -110,7 +110,7 @@ fn host(program: &str, text: &str) -> Option<String> {
         Some(literal) => literal.split(']').next()?,
         None => authority.split(':').next()?,
     };
-    // `localhost` is one; a word without a dot is more often a subcommand or a file.
+    // `localhost` is a host; other words without a dot are more often subcommands or files.
     let plain = host.contains('.')
         || host.contains(':')
         || host == "localhost"

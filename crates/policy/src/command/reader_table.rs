@@ -1,24 +1,24 @@
-//! The programs that are known to read, with the options they may have; the rules are in `readers`.
+//! The programs that are known to read, with their options; `readers` has the rules.
 
-/// What a reader takes after its options.
+/// The operands of a reader.
 #[derive(Clone, Copy)]
 pub(super) enum Operands {
-    /// Anything: names of files, patterns, text.
+    /// Any operands: names of files, patterns, text.
     Any,
-    /// At most so many. The next one would be written to, or set something.
+    /// At most this many operands. Another operand would be written to, or set something.
     AtMost(usize),
-    /// What this function accepts.
+    /// Operands that the function accepts.
     Like(fn(&[&str]) -> bool),
 }
 
-/// A program and the options it may have.
+/// A program with its accepted options.
 pub(super) struct Reader {
     pub(super) name: &'static str,
     /// Short options without a value, one character each.
     pub(super) flags: &'static str,
     /// Short options with a value, in the same word or the next.
     pub(super) valued: &'static str,
-    /// Long options; `name=` takes a value, `name?` may have one after `=`.
+    /// Long options; `name=` has a value, `name?` may have a value after `=`.
     pub(super) long: &'static [&'static str],
     pub(super) operands: Operands,
 }
@@ -87,10 +87,10 @@ const GREP_LONG: &[&str] = &[
 const GREP_FLAGS: &str = "EFGPivwxcLloqsbHhnTaIrRUzZy0123456789";
 const DIGESTS: &[&str] = &["binary", "check", "text", "tag", "zero", "quiet", "status", "strict", "warn"];
 
-/// A program that may have nothing.
+/// A program without options and operands.
 pub(super) const NOTHING: Reader = reader("", "", "").operands(Operands::AtMost(0));
 
-/// In the order of their names.
+/// Sorted by name.
 pub(super) const READERS: &[Reader] = &[
     reader("arch", "", "").operands(Operands::AtMost(0)),
     reader("b2sum", "bctwz", "").long(DIGESTS),
@@ -305,7 +305,7 @@ pub(super) const READERS: &[Reader] = &[
     reader("lsof", "PnltUaRb", "ipudcgs"),
     reader("md5sum", "bctwz", "").long(DIGESTS),
     reader("mount", "lv", "t").operands(Operands::AtMost(0)),
-    // Without `-n` it asks the network for the names of addresses.
+    // Without `-n` it looks up the names of addresses.
     reader("netstat", "antulpsrigoW46ex", "").operands(Operands::AtMost(0)),
     reader("nl", "p", "bdfhilnsvw"),
     reader("nm", "aABCDgnopPrSuv", "t").long(&[
@@ -501,7 +501,7 @@ pub(super) const READERS: &[Reader] = &[
         "random-sort",
     ]),
     reader("ss", "tulnpaxsm46eo", "").operands(Operands::Like(|operands| {
-        // Not `dst name`, which asks the network for the name.
+        // Not `dst name`, which looks up the name.
         operands
             .iter()
             .all(|o| matches!(*o, "state" | "exclude" | "all" | "connected" | "established" | "listening"))

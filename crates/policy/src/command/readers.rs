@@ -1,10 +1,10 @@
 //! Programs that are known to read, option by option.
 //!
-//! A program is here with the options it may have, never with those it may not: an option that isn't
-//! listed, an abbreviation of a long one included, makes the command unknown. What is left out on purpose
-//! writes a file (`sort -o`, `uniq IN OUT`, `tree -o`, `xxd IN OUT`, `file -C`), runs a program (`rg --pre`,
-//! `rg -z`, `find -exec`, `sort --compress-program`, `diff -l`, `fd -x`, `fd -l`), follows a file without
-//! end (`tail -f`), or sets what it else shows (`date -s`, `hostname NAME`).
+//! A program is listed with the options that it may have: an option that is not listed, including
+//! an abbreviated long option, makes the command unknown. Options that write a file (`sort -o`,
+//! `uniq IN OUT`, `tree -o`, `xxd IN OUT`, `file -C`), run a program (`rg --pre`, `rg -z`, `find
+//! -exec`, `sort --compress-program`, `diff -l`, `fd -x`, `fd -l`), never end (`tail -f`), or set
+//! something (`date -s`, `hostname NAME`) are omitted on purpose.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,14 @@ use journeyman_syntax::shell::Word;
 use super::reader_table::{NOTHING, Operands, READERS, Reader};
 use super::{awk, conditions, git, sed};
 
-/// Programs whose `--version`, alone, neither reads nor runs anything of the project. Not `cargo`, `go`,
-/// `yarn` and their kin, which look up in the project which version of themselves to run.
+/// Programs whose `--version`, alone, neither reads nor runs a file of the project. Not `cargo`,
+/// `go`, `yarn` and others that look up in the project which version of themselves to run.
 const VERSIONED: &[&str] = &[
     "aws", "bash", "cc", "clang", "clang++", "cmake", "curl", "docker", "g++", "gcc", "gh", "git", "java",
     "javac", "lua", "make", "ninja", "node", "npm", "perl", "php", "podman", "python", "python3", "ruby",
     "ssh", "wget", "zsh",
 ];
-/// Other words by which some of them, alone, tell no more than that.
+/// Other arguments by which some of them, alone, print only that.
 const VERSION_WORDS: &[(&str, &[&str])] = &[
     ("cc", &["-dumpversion", "-dumpmachine"]),
     ("clang", &["-dumpversion", "-dumpmachine"]),
@@ -48,10 +48,10 @@ const VERSION_WORDS: &[(&str, &[&str])] = &[
     ("wget", &["-V"]),
 ];
 
-/// The directories whose programs are the system's own.
+/// The directories of the system's programs.
 const SYSTEM_PROGRAMS: [&str; 2] = ["/usr/bin/", "/bin/"];
 
-/// Programs of the table that no option makes do more than read, so that an argument may be anything.
+/// Programs of the table that only read whatever their options, so that any argument is accepted.
 const TAME: &[&str] = &[
     "b2sum",
     "basename",
@@ -98,27 +98,29 @@ const TAME: &[&str] = &[
     "which",
 ];
 
-/// Programs that a function of their own judges.
+/// Programs with a function of their own.
 const SPECIAL: &[&str] = &[
     "alias", "awk", "bash", "break", "bzcat", "command", "continue", "dash", "env", "exit", "export", "expr",
     "find", "git", "gunzip", "gzip", "ip", "read", "return", "sed", "set", "sh", "sleep", "tar", "tee",
     "type", "ulimit", "umask", "unzip", "wait", "xzcat", "zcat", "zstdcat",
 ];
 
-/// What stands for a word that isn't known, behind what it begins with: no option, no number, no script.
+/// Stands for the unknown rest of a word, after its known beginning: no option, no number, no
+/// script.
 pub(super) const UNKNOWN: &str = "\u{2026}";
-/// What stands for one word that may be anything, an option too. Only where a value stands for certain is it accepted.
+/// Stands for an unknown word, which may be an option. Accepted only in the place of a value.
 const ANYTHING: &str = "-\u{2026}";
 
-/// The name of a program that is named by itself or in the system's directories; others keep their path.
+/// Returns the name of a program that is named without a directory or in the system's directories;
+/// other programs keep their path.
 pub(super) fn base_name(path: &str) -> &str {
     SYSTEM_PROGRAMS.iter().find_map(|directory| path.strip_prefix(directory)).unwrap_or(path)
 }
 
-/// Whether a program with its arguments is known to read only; the error says why it isn't.
+/// Checks that a program with its arguments only reads; the error is the reason why it does not.
 ///
-/// In a directory that the command itself went to, git isn't trusted: the settings of a repository planted
-/// there could name programs to run.
+/// After the command changed the directory, git is not trusted: the settings of a repository
+/// planted there could name programs to run.
 pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), String> {
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     if !program.known || program.dialect {
@@ -164,7 +166,7 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
         }
         "gunzip" | "gzip" | "zcat" | "xzcat" | "bzcat" | "zstdcat" => decompresses(program, &arguments),
         "lsof" => {
-            // `-i @name` asks the network for the name; without `-n` it asks for that of every address.
+            // `-i @name` looks up the name; without `-n` it looks up that of every address.
             let named = |argument: &&str| argument.contains('@') || argument.contains(UNKNOWN);
             has_flag(&arguments, 'n', "iupdcgs")
                 && !arguments.iter().any(named)
@@ -191,7 +193,7 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
     if accepted { Ok(()) } else { refused() }
 }
 
-/// What the shell does by itself, and changes nothing but how it goes on.
+/// Returns true for shell builtins that change nothing but the shell's control flow.
 fn of_the_shell(program: &str, arguments: &[&str]) -> bool {
     match program {
         "wait" => arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit())),
@@ -221,7 +223,7 @@ fn of_the_shell(program: &str, arguments: &[&str]) -> bool {
     }
 }
 
-/// Whether a wrapper with its own arguments, without what it runs, only reads.
+/// Checks that a wrapper with its own arguments, without the program that it runs, only reads.
 pub(super) fn reads_around(program: &str, words: &[Word]) -> Result<(), String> {
     if program != "find" {
         return Ok(());
@@ -233,9 +235,9 @@ pub(super) fn reads_around(program: &str, words: &[Word]) -> Result<(), String> 
     only_reads(&actions.outside, false)
 }
 
-/// Whether a program with this one argument says which it is, or how it is called, and does nothing else.
+/// Returns true if a program with this one argument only prints its version or usage.
 fn tells_of_itself(program: &str, only: &str, reads: bool) -> bool {
-    // Those of the table are programs that read, and what they don't know they refuse. To `lsof` it is another option.
+    // Programs of the table refuse unknown options. For `lsof` the argument means something else.
     let asked = matches!(only, "--version" | "--help")
         && (reads || matches!(program, "find" | "sed" | "awk" | "tar"));
     asked && program != "lsof"
@@ -243,7 +245,7 @@ fn tells_of_itself(program: &str, only: &str, reads: bool) -> bool {
         || VERSION_WORDS.iter().any(|(name, words)| *name == program && words.contains(&only))
 }
 
-/// Whether a flag is in one of the clusters. What follows an option with a value is no flag.
+/// Returns true if a flag is in a cluster. The text after an option with a value is not a flag.
 fn has_flag(arguments: &[&str], flag: char, valued: &str) -> bool {
     arguments.iter().filter(|argument| !argument.starts_with("--")).any(|argument| {
         argument.strip_prefix('-').is_some_and(|cluster| {
@@ -252,8 +254,9 @@ fn has_flag(arguments: &[&str], flag: char, valued: &str) -> bool {
     })
 }
 
-/// The arguments, with [`UNKNOWN`] behind what is known of those that aren't wholly known, and [`ANYTHING`] for one
-/// of which nothing is. `None` if one could be several, of which some are options, unless the program is `tame`.
+/// Returns the arguments, with [`UNKNOWN`] after the known beginning of a partly known word, and
+/// [`ANYTHING`] for an unknown one. `None` if a word could expand to several words with options
+/// among them, unless the program is `tame`.
 fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
     let mut known = Vec::with_capacity(arguments.len());
     let mut only_operands = false;
@@ -263,10 +266,10 @@ fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
             known.push(Cow::Borrowed(word.text.as_str()));
             continue;
         }
-        // What is split off begins as it likes.
+        // After splitting, later words may begin with anything.
         let begins = !word.splits && !word.start.is_empty();
         let argument = match begins {
-            // Perhaps an option, which is known as far as it matters or refused.
+            // Possibly an option, which is accepted only as far as it is known.
             true if !(word.dialect || tame && word.start.starts_with('-')) => {
                 Cow::Owned(format!("{}{UNKNOWN}", word.start))
             }
@@ -275,13 +278,13 @@ fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
             _ if word.single && !word.dialect => Cow::Borrowed(ANYTHING),
             _ => return None,
         };
-        // Perhaps more than one.
+        // Possibly several words.
         known.extend(std::iter::repeat_n(argument, if word.single { 1 } else { 2 }));
     }
     Some(known)
 }
 
-/// Whether a shell only reads a file for its syntax: `bash -n x`.
+/// Returns true if a shell only checks a file's syntax: `bash -n x`.
 pub(super) fn checks_syntax(words: &[Word]) -> bool {
     let known = words.iter().all(|word| word.known && !word.dialect);
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -289,7 +292,7 @@ pub(super) fn checks_syntax(words: &[Word]) -> bool {
         if known && matches!(base_name(shell), "bash" | "dash" | "sh") && no_option(file))
 }
 
-/// `ip` that shows: an object, and which of them.
+/// Accepts `ip` if it shows objects.
 fn shows_network(arguments: &[&str]) -> bool {
     const OPTIONS: &[&str] =
         &["-4", "-6", "-br", "-brief", "-c", "-color", "-d", "-details", "-j", "-o", "-p", "-s"];
@@ -302,7 +305,7 @@ fn shows_network(arguments: &[&str]) -> bool {
     }
 }
 
-/// `tar t…f archive`. An archive with a colon in its name is on another machine.
+/// Accepts `tar t…f archive`. An archive with a colon in its name is on another machine.
 fn lists_archive(arguments: &[&str]) -> bool {
     let [options, archive, members @ ..] = arguments else { return false };
     let cluster = options.strip_prefix('-').unwrap_or(options);
@@ -319,7 +322,7 @@ fn no_option(argument: &str) -> bool {
     !argument.starts_with('-')
 }
 
-/// What prints the content of compressed files, and leaves these alone.
+/// Accepts decompression to standard output, which leaves the files unchanged.
 fn decompresses(program: &str, arguments: &[&str]) -> bool {
     let (prints, files) = match arguments {
         ["-c" | "-dc" | "-cd", files @ ..] => (true, files),
@@ -329,7 +332,7 @@ fn decompresses(program: &str, arguments: &[&str]) -> bool {
     prints && (program != "gzip" || arguments.first() != Some(&"-c")) && plain_names(files)
 }
 
-/// Arguments of `jq` without the names and values that `--arg` sets.
+/// Returns the arguments of `jq` without the names and values that `--arg` sets.
 fn without_values<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let mut rest = arguments;
     let mut kept = Vec::with_capacity(arguments.len());
@@ -345,8 +348,8 @@ fn without_values<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     }
 }
 
-/// Whether no option of a program that doesn't take clusters apart as others do is read in two ways: `tree -Io` takes
-/// two values, `xxd -ps` is one option.
+/// Returns true if no option is ambiguous for a program that splits clusters in its own way: `tree
+/// -Io` takes two values, `xxd -ps` is one option.
 fn one_by_one(program: &str, arguments: &[&str]) -> bool {
     const VALUED: &str = "LPIop";
     arguments.iter().filter(|argument| !argument.starts_with("--")).all(|argument| {
@@ -359,7 +362,7 @@ fn one_by_one(program: &str, arguments: &[&str]) -> bool {
                 rest.is_empty()
                     || first.is_some_and(|o| "clsg".contains(o)) && rest.bytes().all(|b| b.is_ascii_digit())
             }
-            // A value stands in the next word.
+            // The value is the next word.
             _ => !cluster.chars().rev().skip(1).any(|option| VALUED.contains(option)),
         }
     })
@@ -376,14 +379,15 @@ fn takes(reader: &Reader, arguments: &[&str]) -> bool {
     }
 }
 
-/// The operands of a program of the table, however many it may have, if it has no option but those that it may.
+/// Returns the operands of a program of the table, whatever their number, if all options are
+/// accepted.
 pub(super) fn operands<'a>(program: &str, arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     let reader = READERS.iter().find(|reader| reader.name == program)?;
     options(arguments, reader.flags, reader.valued, &[reader.long])
 }
 
-/// The operands, if every option is among those given. Options may stand between operands, as GNU's
-/// programs take them.
+/// Returns the operands if every option is among those given. Options may follow operands, as in
+/// GNU programs.
 pub(super) fn options<'a>(
     arguments: &[&'a str],
     flags: &str,
@@ -393,8 +397,8 @@ pub(super) fn options<'a>(
     taken(arguments, flags, valued, long, false)
 }
 
-/// As [`options`]. `certain`: whether every version of the program takes the values that are given here, so that one
-/// may be anything.
+/// As [`options`]. `certain`: true if every version of the program takes a value for these options,
+/// so that the value may be unknown.
 fn taken<'a>(
     arguments: &[&'a str],
     flags: &str,
@@ -416,7 +420,7 @@ fn taken<'a>(
             operands.push(word);
             false
         };
-        // A value that looks like an option would be one to a version of the program that doesn't take a
+        // A value that looks like an option would be one for a version of the program that takes no
         // value here.
         let accepted = |value: &str| !value.starts_with('-') || certain && value == ANYTHING;
         if wants_value && !rest.next().is_some_and(accepted) {
@@ -426,7 +430,7 @@ fn taken<'a>(
     Some(operands)
 }
 
-/// Whether the next word is the option's value; `None` if it isn't known.
+/// Returns true if the next word is the option's value; `None` for an unknown option.
 fn long_option(option: &str, long: &[&[&str]]) -> Option<bool> {
     let (name, value) = match option.split_once('=') {
         Some((name, value)) => (name, Some(value)),
@@ -458,17 +462,17 @@ fn plain_names(names: &[&str]) -> bool {
     !names.is_empty() && names.iter().all(|name| !name.starts_with('-'))
 }
 
-/// Names that `command -v` and `type` tell about. An option among them would have more told.
+/// Accepts names for `command -v` and `type`. An option among them would be ambiguous.
 fn describes(names: &[&str]) -> bool {
     !names.is_empty() && names.iter().all(|name| !name.starts_with('-') || *name == ANYTHING)
 }
 
-/// `find` with tests and actions that only print.
+/// Accepts `find` with tests and with actions that only print.
 fn find(arguments: &[&str]) -> bool {
     let mut rest = arguments.iter().copied();
     while let Some(word) = rest.next() {
         let known = if VALUED.contains(&word) || compares_times(word) {
-            // An action in the value's place would be one to a `find` that doesn't know the test.
+            // For a `find` that does not know the test, its value would be an action.
             rest.next().is_some_and(|value| !ACTIONS.contains(&value))
         } else {
             ALONE.contains(&word) || !word.starts_with('-')
@@ -480,13 +484,14 @@ fn find(arguments: &[&str]) -> bool {
     true
 }
 
-/// `-newermt` and its kin: `-newer`, which of a file's times, and what it is compared with.
+/// Returns true for tests such as `-newermt`: `-newer`, followed by the file's time and the time to
+/// compare with.
 pub(super) fn compares_times(word: &str) -> bool {
     let which = word.strip_prefix("-newer").map(str::as_bytes);
     matches!(which, Some([b'a' | b'B' | b'c' | b'm', b'a' | b'B' | b'c' | b'm' | b't']))
 }
 
-/// Tests and options of `find` that stand alone.
+/// Tests and options of `find` without a value.
 const ALONE: &[&str] = &[
     "-a",
     "-and",
@@ -521,7 +526,7 @@ const ALONE: &[&str] = &[
     "-noleaf",
 ];
 
-/// Those that a value follows.
+/// Tests and options of `find` with a value.
 pub(super) const VALUED: &[&str] = &[
     "-name",
     "-iname",
@@ -560,7 +565,7 @@ pub(super) const VALUED: &[&str] = &[
     "-printf",
 ];
 
-/// What `find` can do to a file.
+/// Actions of `find`.
 const ACTIONS: &[&str] = &[
     "-exec",
     "-execdir",
@@ -574,8 +579,8 @@ const ACTIONS: &[&str] = &[
     "-files0-from",
 ];
 
-/// `printf` without options. bash's `-v` and `%n` assign to a variable, whose subscript can run a command; what counts
-/// or computes evaluates its value in some shells.
+/// Accepts `printf` without options. bash's `-v` and `%n` assign to a variable, whose subscript can
+/// run a command; some shells evaluate the values of counting and computing formats.
 fn printf(arguments: &[Word]) -> bool {
     let Some((format, values)) = arguments.split_first() else { return false };
     if !format.known || format.text.starts_with('-') {
@@ -612,7 +617,7 @@ fn printf(arguments: &[Word]) -> bool {
     texts || values.iter().all(number)
 }
 
-/// `read` into variables that nothing else looks at.
+/// Accepts `read` into variables that no program uses.
 fn read(arguments: &[&str]) -> bool {
     let Some(names) = options(arguments, "rs", "ntd", &[]) else { return false };
     names.iter().all(|name| {

@@ -1,12 +1,13 @@
-//! What a script of `sed` may do and still only print.
+//! Recognizes `sed` scripts that only print.
 
-/// Whether `sed` with these arguments prints, deletes and substitutes, and neither writes files (`-i`, `w`) nor runs
-/// anything (`e`).
+/// Returns true if `sed` with these arguments prints, deletes and substitutes, but writes no files
+/// (`-i`, `w`) and runs no program (`e`).
 pub(super) fn only_prints(arguments: &[&str]) -> bool {
     files(arguments).is_some()
 }
 
-/// The files that `sed` with these arguments goes through; `None` unless [`only_prints`] accepts them.
+/// Returns the files that `sed` with these arguments reads; `None` unless [`only_prints`] accepts
+/// them.
 pub(super) fn files<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut scripts = Vec::new();
     let mut operands = Vec::new();
@@ -36,7 +37,7 @@ pub(super) fn files<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
         }
         scripts.push(operands.remove(0));
     }
-    // Several scripts are lines of one; each must be whole by itself.
+    // Several scripts form one, line by line; each must be complete by itself.
     scripts.iter().all(|script| Script { rest: script, depth: 0 }.prints()).then_some(operands)
 }
 
@@ -90,11 +91,11 @@ impl Script<'_> {
             }
             '}' => self.depth = self.depth.checked_sub(1)?,
             'p' | 'P' | 'd' | 'D' | 'h' | 'H' | 'g' | 'G' | 'x' | 'n' | 'N' | '=' => {}
-            // A text up to the end of its line, which is no command whatever it says.
+            // A text up to the end of its line.
             'a' | 'i' | 'c' => {
                 let text = self.rest.strip_prefix("\\\n").unwrap_or(self.rest);
                 self.rest = text.get(text.find('\n').unwrap_or(text.len())..)?;
-                // A text of several lines ends where this `sed` thinks that it does.
+                // Versions of `sed` differ about the end of a text of several lines.
                 if text.strip_suffix(self.rest).is_none_or(|line| line.ends_with('\\')) {
                     return None;
                 }
@@ -119,14 +120,14 @@ impl Script<'_> {
             _ => return None,
         }
         self.blanks();
-        // A command ends here, or something is left that isn't known.
+        // The command ends here, or the rest is unknown.
         match self.rest.chars().next() {
             None | Some(';' | '\n' | '}') => Some(()),
             Some(_) => None,
         }
     }
 
-    /// Whether there is an address; `None` for one that isn't known.
+    /// Parses an address and returns true if there is one; `None` for an unknown one.
     fn address(&mut self) -> Option<bool> {
         match self.rest.chars().next() {
             Some('$') => {
@@ -154,7 +155,7 @@ impl Script<'_> {
         self.take().filter(|c| c.is_ascii_punctuation() && !matches!(c, '\\' | ';' | '[' | ']' | '{' | '}'))
     }
 
-    /// To the delimiter. In brackets it ends the expression for some versions and not for others.
+    /// Skips to the delimiter. Versions differ about a delimiter in brackets.
     fn until(&mut self, delimiter: char, expression: bool) -> Option<()> {
         let mut inside = false;
         loop {

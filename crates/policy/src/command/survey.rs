@@ -1,4 +1,4 @@
-//! The parts of a command: every program that it is seen to run.
+//! Finds the parts of a command: every program that it is seen to run.
 
 use journeyman_protocol::Level;
 use journeyman_syntax::shell::{
@@ -10,64 +10,67 @@ use super::unwrap::{Inner, Wrapped, unwrap};
 use super::values::{self, Values};
 use super::{Part, Word, credentials, edits, hosts, readers, shown};
 
-/// Parts of one command. More is not a command that anybody reads.
+/// Maximum number of parts of a command.
 const MAX_PARTS: usize = 400;
-/// Commands in commands (`sh -c "sh -c …"`), wrappers in wrappers and statements in one another.
+/// Maximum nesting of commands (`sh -c "sh -c …"`), wrappers and statements.
 const MAX_DEPTH: usize = 80;
-/// Wrappers in wrappers (`env timeout 5 nice …`): each is looked through with all that follows it.
+/// Maximum nesting of wrappers (`env timeout 5 nice …`), each of which is checked with all words
+/// that follow.
 const MAX_WRAPPERS: usize = 16;
-/// Bytes of the texts within a command that are taken apart as commands of their own, in all. Each lies in the one
-/// around it, so that honest ones take a few times the length of the whole.
+/// Maximum total length of nested command texts. Each lies in the text around it, so that ordinary
+/// commands need a few times the length of the whole.
 const MAX_INNER_BYTES: usize = 4 * shell::MAX_BYTES;
 
-/// What a change of directory counts for. After one to a directory that is plainly beneath the one before it git is
-/// still trusted: it may be in another repository there, but in none that a command or a tool has made (the sandbox
-/// keeps them from that, and from bare ones that were checked out). After two, or one to anywhere else, it isn't.
+/// Weights of a change of directory. After one change to a directory that is plainly beneath the
+/// previous one, git is still trusted: another repository there can't have been created by a
+/// command or a tool, because the sandbox prevents that. After two, or one to another directory,
+/// git is not trusted.
 const BENEATH: usize = 1;
 const AWAY: usize = 2;
 
-/// What is found in one command.
+/// The parts of a command, collected while it is parsed.
 pub(super) struct Survey<'c> {
     checks: Vec<&'c str>,
-    /// Whether the first change of directory is one that the caller wrote.
+    /// True if the caller wrote the first change of directory.
     entered: bool,
     pub(super) parts: Vec<Part>,
-    /// Why there may be more to it than these.
+    /// The reason why `parts` may be incomplete.
     pub(super) unclear: Option<String>,
-    /// Whether a part has words that some shells read differently.
+    /// True if a part has words that shells read differently.
     pub(super) partial: bool,
-    /// What they destroy.
+    /// The dangerous effects of the command.
     pub(super) danger: Danger,
-    /// What runs code from the network, if anything does: worse than each of its parts.
+    /// The description of code from the network that is run, which is worse than each part by
+    /// itself.
     pub(super) fetched: Option<String>,
-    /// Whether a part that isn't known to treat its arguments as data may run or destroy by what they say.
+    /// True if an unknown program may run or destroy something that its arguments say.
     pub(super) may_hide: bool,
     moves: usize,
     depth: usize,
     wrappers: usize,
     inner_bytes: usize,
-    /// Functions that the text defines: their names are no longer those of programs.
+    /// Functions that the text defines: their names no longer mean programs.
     functions: Vec<String>,
     values: Values,
 }
 
-/// What surrounds a command.
+/// The surroundings of a command.
 #[derive(Clone, Copy, Default)]
 struct Place<'a> {
-    /// What it reads, where that is known: the text of a here-document, or what `echo` before it prints.
+    /// The known input: the text of a here-document, or the output of an `echo` before it.
     input: Option<&'a str>,
-    /// Whether something is piped into it.
+    /// True if a program's output is piped into it.
     piped: bool,
-    /// Whether what is piped into it comes over the network.
+    /// True if the piped data comes from the network.
     network: bool,
 }
 
-/// A part under way.
+/// A part that is being built.
 #[derive(Default)]
 struct Draft {
-    /// Why it may do anything; the first reason.
+    /// The first reason why it may do anything.
     why: Option<String>,
-    /// Why it changes files of the project, and does no more than that; the first reason.
+    /// The first reason why it changes files of the project and does nothing else.
     edits: Option<String>,
     writes: Vec<Word>,
     reads: Vec<Word>,
@@ -100,7 +103,7 @@ impl<'c> Survey<'c> {
         }
     }
 
-    /// Looks through a text that a shell runs.
+    /// Parses a text that a shell runs.
     pub(super) fn script(&mut self, text: &str) {
         self.inner_bytes += text.len();
         if self.depth >= MAX_DEPTH || self.inner_bytes > MAX_INNER_BYTES {
@@ -119,7 +122,7 @@ impl<'c> Survey<'c> {
         self.values.computes(script.computed);
         self.statements(&script.statements, Place::default());
         self.depth -= 1;
-        // A part that does more than read may set any of them.
+        // A part that does more than read may set any variable.
         let tame = || self.parts.iter().all(|part| part.level == Level::ReadOnly);
         if self.depth == 0 && self.values.any_computed() && !(self.values.are_numbers() && tame()) {
             self.give_up("it computes with a variable that may hold anything");
@@ -181,7 +184,7 @@ impl<'c> Survey<'c> {
         }
         if let Some(variable) = &compound.variable {
             self.values.counts_through(variable, &compound.words);
-            // Its body names none of them, and rules about paths have to see them.
+            // The body does not contain these words, and rules about paths have to see them.
             draft.reads.extend(compound.words.iter().filter(|word| !values::is_number(word)).map(plain));
         }
         let mut input = place;
@@ -191,7 +194,7 @@ impl<'c> Survey<'c> {
                 input.piped = true;
             }
         }
-        // The second time round it stands where the first has left it.
+        // The second pass of a loop begins where the first one ended.
         if matches!(compound.kind, CompoundKind::For | CompoundKind::While) && moves(&compound.body, 0) {
             self.moves += AWAY;
         }
@@ -219,7 +222,7 @@ impl<'c> Survey<'c> {
         }
         let before = self.parts.len();
         self.statements(&compound.body, input);
-        // What runs in it reads them.
+        // The programs in its body read the redirected files.
         match self.parts.get_mut(before) {
             Some(first) => first.reads.extend(reads),
             None if !reads.is_empty() => {
@@ -230,7 +233,7 @@ impl<'c> Survey<'c> {
         }
     }
 
-    /// A program with its arguments, assignments and redirections.
+    /// Handles a program with its arguments, assignments and redirections.
     fn simple(&mut self, simple: &Simple, place: Place<'_>) {
         let mut draft = Draft::default();
         for word in simple.words.iter().chain(simple.assignments.iter().map(|assignment| &assignment.value)) {
@@ -239,7 +242,8 @@ impl<'c> Survey<'c> {
             }
         }
         for assignment in &simple.assignments {
-            // Before a program it is for that program; alone it is for all that follows.
+            // Before a program, an assignment applies to that program; alone, it applies to all
+            // that follows.
             let harmless = if simple.words.is_empty() {
                 is_harmless_name(&assignment.name) || is_harmless_variable(&assignment.name)
             } else {
@@ -266,7 +270,7 @@ impl<'c> Survey<'c> {
         self.program(&simple.words, draft, here);
     }
 
-    /// `PAGER=…`, `GIT_SSH_COMMAND=…`: what they name runs.
+    /// Handles `PAGER=…`, `GIT_SSH_COMMAND=…`, whose values are run.
     fn runs_by_variable(&mut self, name: &str, value: &Shown) {
         let runs = [
             "PAGER",
@@ -295,7 +299,7 @@ impl<'c> Survey<'c> {
                 RedirectKind::Document | RedirectKind::Text => {}
                 RedirectKind::Input => {
                     draft.reads.push(plain(target));
-                    // bash connects to these.
+                    // bash connects to these paths.
                     let network = target.text.contains("dev/tcp") || target.text.contains("dev/udp");
                     if network {
                         draft.danger.outside(|| format!("`< {}` reaches the network", shown(&target.text)));
@@ -330,7 +334,7 @@ impl<'c> Survey<'c> {
             return self.give_up("its parts lie in one another too deep");
         }
         let Some(first) = words.first() else {
-            // Assignments or redirections alone.
+            // The command has assignments or redirections only.
             if draft.why.is_some() || !draft.writes.is_empty() || !draft.reads.is_empty() {
                 self.finish(&[], draft, Ok(None));
             }
@@ -356,7 +360,7 @@ impl<'c> Survey<'c> {
             draft.because(|| format!("`{}` is a function here", shown(name)));
         }
         let edit = edits::edits(words);
-        // What is only looked at for its syntax doesn't run, nor does what a wrapper that tells its version is told.
+        // A syntax check and a version query run nothing.
         let wrapped = match edit.is_some() || readers::checks_syntax(words) {
             true => None,
             false => unwrap(danger::base_name(path), words),
@@ -378,7 +382,7 @@ impl<'c> Survey<'c> {
             Some(_) => Err(format!("`{}` runs other programs", shown(name))),
             None => match (readers::only_reads(words, self.moves > BENEATH), edit) {
                 (Ok(()), _) => Ok(None),
-                // Elsewhere the same names are other files.
+                // In another directory the same names are other files.
                 (Err(_), Some(edit)) if self.moves <= BENEATH => Ok(Some(edit)),
                 (Err(why), _) => Err(why),
             },
@@ -390,7 +394,7 @@ impl<'c> Survey<'c> {
         self.declares(name, words);
         self.finish(words, draft, reading);
         if !first.known && !first.single {
-            // Nothing may be left of it, and then the next word is the program.
+            // The word may expand to nothing, and then the next word is the program.
             self.depth += 1;
             self.program(words.get(1..).unwrap_or_default(), Draft::default(), place);
             self.depth -= 1;
@@ -400,7 +404,7 @@ impl<'c> Survey<'c> {
         }
     }
 
-    /// `export PATH=…`: what is set there is set for all that follows.
+    /// Handles `export PATH=…`, which applies to all that follows.
     fn declares(&mut self, name: &str, words: &[Shown]) {
         if !matches!(name, "export" | "declare" | "typeset" | "readonly" | "local") {
             return;
@@ -449,7 +453,7 @@ impl<'c> Survey<'c> {
         self.depth -= 1;
     }
 
-    /// Whether these words are one of the project's checks, in the directory that it belongs to.
+    /// Returns true if these words are one of the project's checks, in its directory.
     fn is_check(&self, words: &[Shown]) -> bool {
         if self.moves > if self.entered { BENEATH } else { 0 } {
             return false;
@@ -476,10 +480,10 @@ impl<'c> Survey<'c> {
         })
     }
 
-    /// Puts a part on the list. `reading`: what it changes of the project, if it does more than read.
+    /// Adds a part. `reading` is the project change of the part, if it does more than read.
     fn finish(&mut self, words: &[Shown], mut draft: Draft, reading: Result<Option<String>, String>) {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        // As `danger` wants them: no quotes around what isn't known.
+        // `danger` expects words without quotes around unknown content.
         let bare: Vec<String> = words
             .iter()
             .filter(|word| !word.known)
@@ -515,7 +519,7 @@ impl<'c> Survey<'c> {
                 danger::part(&rough, data, &mut draft.danger);
             }
         }
-        // Undo has to bring back what it takes away.
+        // Undo has to restore what the part removes.
         if level == Level::Edit && draft.danger.beyond_undo {
             level = Level::Shell;
         }
@@ -523,7 +527,7 @@ impl<'c> Survey<'c> {
             level = Level::System;
             reason.clone_from(outside);
         }
-        // Any of them may stand for more than it shows.
+        // Each of these words may stand for more than it shows.
         if words.iter().any(stands_for_anything) && draft.danger.destroys.is_some() {
             draft.danger.beyond_undo = true;
         }
@@ -538,7 +542,7 @@ impl<'c> Survey<'c> {
             hosts: hosts::named(name, words),
         });
         if words.iter().any(|word| word.dialect) {
-            // Readers have looked at every reading of it.
+            // `readers` has checked every reading of it.
             self.partial = true;
             if level > Level::ReadOnly {
                 self.give_up("shells differ about a word in it");
@@ -554,12 +558,12 @@ impl<'c> Survey<'c> {
     }
 }
 
-/// The files that a part's redirections read.
+/// Returns the files that a part's redirections read.
 fn read(draft: &Draft) -> impl Iterator<Item = &str> {
     draft.reads.iter().map(|word| word.text.as_str())
 }
 
-/// Whether a word may be anything, and not only names that a pattern in it fits.
+/// Returns true if a word may be anything, not only a name that matches its pattern.
 fn stands_for_anything(word: &Shown) -> bool {
     let pattern = word.text.contains(['*', '?', '[']) && !word.text.contains(['$', '`', '~', '(']);
     word.dialect || (!word.known && !pattern)
@@ -569,7 +573,7 @@ fn plain(word: &Shown) -> Word {
     Word { text: word.text.clone(), known: word.known }
 }
 
-/// Whether statements change the directory, as far as that can be seen.
+/// Returns true if statements change the directory, as far as that can be seen.
 fn moves(statements: &[Statement], depth: usize) -> bool {
     depth > MAX_DEPTH
         || statements.iter().any(|statement| match statement {
@@ -582,7 +586,7 @@ fn moves(statements: &[Statement], depth: usize) -> bool {
         })
 }
 
-/// The names of the functions that statements define.
+/// Collects the names of the functions that statements define.
 fn define(statements: &[Statement], names: &mut Vec<String>, depth: usize) {
     if depth > MAX_DEPTH {
         return;
@@ -600,7 +604,7 @@ fn define(statements: &[Statement], names: &mut Vec<String>, depth: usize) {
     }
 }
 
-/// Whether a part brings something from the network.
+/// Returns true if a part downloads from the network.
 fn fetches(part: &Part) -> bool {
     let Some(program) = part.words.first() else { return false };
     matches!(
@@ -609,7 +613,7 @@ fn fetches(part: &Part) -> bool {
     )
 }
 
-/// What a statement prints, if it only prints what is known.
+/// Returns the output of a statement that only prints known text.
 fn printed(statement: &Statement) -> Option<&str> {
     let Statement::Simple(simple) = statement else { return None };
     let [program, rest @ ..] = simple.words.as_slice() else { return None };
@@ -627,7 +631,8 @@ fn printed(statement: &Statement) -> Option<&str> {
     text.known.then_some(text.text.as_str())
 }
 
-/// Names of variables that a command may set for itself: nothing else looks at them.
+/// Returns true for variables that a command may set for its own use, because no program reads
+/// them.
 pub(super) fn is_harmless_name(name: &str) -> bool {
     name.starts_with(|c: char| c == '_' || c.is_ascii_lowercase())
         && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit())
@@ -635,7 +640,7 @@ pub(super) fn is_harmless_name(name: &str) -> bool {
         && !matches!(name, "path" | "cdpath" | "fpath" | "_" | "manpath" | "prompt" | "histchars")
 }
 
-/// Variables that change how much a program says, and not what it runs.
+/// Returns true for variables that change how much a program prints, and not what it runs.
 pub(super) fn is_harmless_variable(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "CARGO_TERM_COLOR",

@@ -1,10 +1,10 @@
-//! Programs that run other programs: what they run.
+//! Finds the programs that other programs run.
 
 use journeyman_syntax::shell::Word;
 
 use super::unwrap_table::{CODE, INTERPRETERS, PREFIXES, Prefix, RUNS_OPTION, SHELLS};
 
-/// What a program is told to run.
+/// A program or text that a wrapper runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Inner {
     /// A program with its arguments.
@@ -13,15 +13,15 @@ pub(super) enum Inner {
     Script(String),
 }
 
-/// What is known of a program that runs others.
+/// The result of unwrapping a program that runs others.
 #[derive(Debug, Default)]
 pub(super) struct Wrapped {
     pub(super) inner: Vec<Inner>,
-    /// Whether it does nothing but run them.
+    /// True if the wrapper does nothing but run them.
     pub(super) transparent: bool,
-    /// Why these may not be all it runs.
+    /// The reason why the list may be incomplete.
     pub(super) unclear: Option<&'static str>,
-    /// Whether it runs what it reads from its input.
+    /// True if the wrapper runs its input.
     pub(super) input: bool,
 }
 
@@ -44,7 +44,8 @@ const HIDDEN: &str = "what it is told to run isn't known before it runs";
 const UNKNOWN_OPTION: &str = "not every option of it is known";
 const INPUT: &str = "it runs what it reads";
 
-/// What `program` (a name without its directory) runs, if it is one that runs others. `words` has the program first.
+/// Returns what `program` (a name without its directory) runs, if it is a wrapper. The first of
+/// `words` is the program.
 pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
     let arguments = words.get(1..).unwrap_or_default();
     let version = matches!(arguments, [only] if only.known && only.text == "--version");
@@ -84,7 +85,7 @@ pub(super) fn unwrap(program: &str, words: &[Word]) -> Option<Wrapped> {
     }
 }
 
-/// The words from the first that is neither an option nor an option's value.
+/// Returns the words from the first that is neither an option nor an option's value.
 pub(super) fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&str]) -> &'w [Word] {
     let mut rest = arguments;
     while let [first, after @ ..] = rest {
@@ -98,7 +99,7 @@ pub(super) fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&st
         let takes = if text.starts_with("--") {
             long.contains(&text)
         } else {
-            // `-n` takes the next word where nothing follows it in its own.
+            // `-n` takes the next word if its own word ends after it.
             text.char_indices()
                 .skip(1)
                 .find(|(_, c)| valued.contains(*c))
@@ -109,7 +110,7 @@ pub(super) fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&st
     rest
 }
 
-/// Whether all options before `rest` are ones that change nothing.
+/// Returns true if all options before `rest` have no effect on the program that runs.
 fn plain_options(arguments: &[Word], rest: &[Word], prefix: &Prefix) -> bool {
     let taken = arguments.len().saturating_sub(rest.len());
     let mut value = false;
@@ -142,7 +143,7 @@ fn plain_options(arguments: &[Word], rest: &[Word], prefix: &Prefix) -> bool {
 
 fn prefixed(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
     let mut rest = after_options(arguments, prefix.valued, prefix.long_valued);
-    // What stands before the program is one word each.
+    // Each word before the program must stay one word.
     let fixed = rest.iter().take(prefix.operands).all(|word| word.known || (word.single && !word.splits));
     let plain = plain_options(arguments, rest, prefix) && fixed;
     if prefix.name == "command" && !plain {
@@ -164,7 +165,7 @@ fn prefixed(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
         }
     }
     if rest.is_empty() {
-        // Alone it may start a shell.
+        // Without a program it may start a shell.
         return (prefix.name != "command" && prefix.name != "exec").then(|| Wrapped::unclear(HIDDEN));
     }
     let mut wrapped = Wrapped::words(rest);
@@ -181,7 +182,7 @@ fn env(arguments: &[Word]) -> Wrapped {
     }
     let mut rest = arguments;
     let mut unclear = None;
-    // Whether there is nothing before the program but variables that change what is said, and not what runs.
+    // True while only harmless variables precede the program.
     let mut plain = true;
     while let [first, after @ ..] = rest {
         let text = first.text.as_str();
@@ -190,7 +191,7 @@ fn env(arguments: &[Word]) -> Wrapped {
         if let Some(script) = text.strip_prefix("--split-string=") {
             return Wrapped::script(script);
         }
-        // `-S` may stand at the end of a cluster, with its text behind it.
+        // `-S` may be the end of a cluster, followed by its text.
         if let (true, Some(at)) = (text.starts_with('-') && !text.starts_with("--"), text.find('S')) {
             let script = text.get(at + 1..).filter(|script| !script.is_empty());
             let rest: Vec<&str> =
@@ -222,12 +223,12 @@ fn env(arguments: &[Word]) -> Wrapped {
     Wrapped { unclear, transparent: plain && unclear.is_none(), ..Wrapped::words(rest) }
 }
 
-/// Whether a word of `env` belongs to it, and not to the program.
+/// Returns true if a word belongs to `env`, and not to the program that it runs.
 fn is_before(text: &str) -> bool {
     text.starts_with('-') || text.contains('=')
 }
 
-/// Words of which some aren't known: an inner program with what its wrapper adds.
+/// Returns words with an unknown one: the inner program with words that its wrapper adds.
 fn with_unknown(words: &[Word], what: &str) -> Vec<Word> {
     words.iter().cloned().chain([Word::unknown(what)]).collect()
 }
@@ -239,7 +240,7 @@ fn xargs(arguments: &[Word]) -> Wrapped {
         &["null", "no-run-if-empty", "delimiter", "max-args", "max-procs", "max-lines", "replace", "verbose"];
     const LONG_VALUED: &[&str] =
         &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", SLOT];
-    // It sets the variable that it names, `PATH` as well as another.
+    // It sets any variable, including `PATH`.
     const SLOT: &str = "--process-slot-var";
     let rest = after_options(arguments, VALUED, LONG_VALUED);
     let prefix =
@@ -260,7 +261,7 @@ fn xargs(arguments: &[Word]) -> Wrapped {
                         word.clone()
                     }
                 };
-                // Whatever the mark is, any word may have it.
+                // With an unknown mark, any word may contain it.
                 let known_mark = arguments
                     .windows(2)
                     .any(|pair| matches!(pair, [option, value] if option.text == "-I" && value.text == "{}"))
@@ -291,7 +292,7 @@ fn parallel(arguments: &[Word]) -> Wrapped {
     let end = rest.iter().position(|word| word.text.starts_with(":::")).unwrap_or(rest.len());
     let template = rest.get(..end).unwrap_or_default();
     match template {
-        // Each line, or what follows `:::`, is a command.
+        // Each input line, or each word after `:::`, is a command.
         [] => Wrapped { input: true, ..Wrapped::unclear(INPUT) },
         [only] if only.text.contains(' ') => Wrapped::script(only.text.clone()),
         words => Wrapped { inner: vec![Inner::Words(with_unknown(words, "…"))], ..Wrapped::default() },
@@ -311,12 +312,12 @@ fn is_cluster_ending(text: &str, options: [char; 2]) -> bool {
     text.starts_with('-') && !text.starts_with("--") && text.len() > 2 && text.ends_with(options)
 }
 
-/// Words that a program joins with blanks and gives to a shell.
+/// Handles words that a program joins with blanks and passes to a shell.
 pub(super) fn joined(words: &[Word]) -> Wrapped {
     if words.is_empty() {
         return Wrapped::default();
     }
-    // One that isn't known is as it is written: its quotes are none of the text that is run.
+    // An unknown word is used as written: its quotes are not a part of the text that runs.
     let text =
         |word: &'_ Word| if word.known { word.text.clone() } else { word.text.trim_matches('"').to_owned() };
     let text = words.iter().map(text).collect::<Vec<_>>().join(" ");
@@ -362,7 +363,7 @@ fn option_script(arguments: &[Word], options: &[&str]) -> Wrapped {
 }
 
 fn shell(program: &str, arguments: &[Word]) -> Wrapped {
-    // The others have languages of their own.
+    // Other shells have languages of their own.
     let known = matches!(program, "sh" | "bash" | "dash");
     let mut rest = arguments;
     let mut script = false;
@@ -407,7 +408,7 @@ fn shell(program: &str, arguments: &[Word]) -> Wrapped {
         (true, [text, ..]) => joined(std::slice::from_ref(text)),
         (true, []) => Wrapped::default(),
         (false, []) => Wrapped { input: true, ..Wrapped::default() },
-        // A script's file; or its arguments, where `-s` has it read its input.
+        // A script's file; or the script's arguments, if `-s` makes the shell read its input.
         (false, _) => Wrapped { input: arguments.iter().any(|word| word.text == "-s"), ..Wrapped::default() },
     }
 }
@@ -526,7 +527,7 @@ fn terminal(arguments: &[Word]) -> Wrapped {
     wrapped
 }
 
-/// Options and arguments of other programs that name a program: `tar --to-command=x`, `vim -c '!x'`.
+/// Handles options and arguments that name a program: `tar --to-command=x`, `vim -c '!x'`.
 fn escapes(program: &str, arguments: &[Word]) -> Option<Wrapped> {
     let mut inner: Vec<Inner> = Vec::new();
     if let Some((_, options)) = RUNS_OPTION.iter().find(|(name, _)| *name == program) {
@@ -542,7 +543,8 @@ fn escapes(program: &str, arguments: &[Word]) -> Option<Wrapped> {
     (!inner.is_empty() || interprets).then(|| Wrapped { inner, input: interprets, ..Wrapped::default() })
 }
 
-/// What follows the sign by which an editor, a debugger or a database's client runs a command.
+/// Returns the text after the character by which an editor, a debugger or a database client runs a
+/// command.
 fn command_in(text: &str) -> Option<String> {
     let text = text.trim_start_matches(['+', ':', ' ']);
     let signs = [
@@ -564,7 +566,7 @@ fn command_in(text: &str) -> Option<String> {
     (!found.trim().is_empty()).then(|| found.trim().to_owned())
 }
 
-/// The values of some options: `--option=value`, `--option value`, `-ovalue`, `-o value`.
+/// Returns the values of options: `--option=value`, `--option value`, `-ovalue`, `-o value`.
 pub(super) fn option_values(arguments: &[Word], options: &[&str]) -> impl Iterator<Item = String> {
     let mut values = Vec::new();
     for (index, word) in arguments.iter().enumerate() {

@@ -1,21 +1,21 @@
-//! What `find` runs, and what it does besides.
+//! Finds the programs that `find` runs, and its other actions.
 
 use journeyman_syntax::shell::Word;
 
 use super::readers::{VALUED, compares_times};
 use super::unwrap::{Inner, Wrapped};
 
-/// The words of `find`, taken apart.
+/// The words of `find`, split into actions.
 pub(super) struct Actions {
-    /// What its actions run.
+    /// The programs that its actions run.
     pub(super) inner: Vec<Vec<Word>>,
-    /// All words but the actions that run something.
+    /// All words except the actions that run a program.
     pub(super) outside: Vec<Word>,
-    /// Whether it is clear where each of them begins and ends.
+    /// True if the beginning and end of each action is certain.
     pub(super) clear: bool,
 }
 
-/// Takes the words of `find` apart. A `+` ends what runs only right after `{}`, as a word of its own.
+/// Splits the words of `find`. A `+` ends an action only right after `{}`, as a word of its own.
 pub(super) fn actions(words: &[Word]) -> Actions {
     let mut found = Actions { inner: Vec::new(), outside: Vec::with_capacity(words.len()), clear: true };
     let mut inside: Option<Vec<Word>> = None;
@@ -24,7 +24,7 @@ pub(super) fn actions(words: &[Word]) -> Actions {
         let text = word.text.as_str();
         let Some(inner) = &mut inside else {
             if matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir") {
-                // To a test that takes a value it would be the value.
+                // For a test with a value, this word would be the value.
                 found.clear &= !found
                     .outside
                     .last()
@@ -35,7 +35,7 @@ pub(super) fn actions(words: &[Word]) -> Actions {
             }
             continue;
         };
-        // What isn't known could be the end.
+        // An unknown word could be the end.
         found.clear &= word.known && !word.dialect;
         if text == ";" || (text == "+" && marked) {
             found.inner.extend(inside.take());
@@ -52,13 +52,13 @@ pub(super) fn actions(words: &[Word]) -> Actions {
     found
 }
 
-/// What `find` with these arguments runs, if it runs anything.
+/// Returns the programs that `find` with these arguments runs, if any.
 pub(super) fn find(arguments: &[Word]) -> Option<Wrapped> {
     let actions = actions(arguments);
     if actions.inner.is_empty() {
         return None;
     }
-    // In the directory of each file a name may lead to another program.
+    // In the directory of each file a name may mean another program.
     let safe = !arguments.iter().any(|word| matches!(word.text.as_str(), "-execdir" | "-okdir" | "-ok"));
     Some(Wrapped {
         inner: actions.inner.into_iter().map(Inner::Words).collect(),

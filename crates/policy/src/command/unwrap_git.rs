@@ -1,10 +1,10 @@
-//! What git is told to run: by settings on its command line, and by options of its commands.
+//! Finds the programs that git runs because of settings on its command line or options.
 
 use journeyman_syntax::shell::Word;
 
 use super::unwrap::{Inner, Wrapped, after_options, joined, option_values};
 
-/// Settings of git's that name a program.
+/// Returns true for git settings that name a program.
 fn git_runs(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let ends = [
@@ -35,7 +35,7 @@ fn git_runs(key: &str) -> bool {
     key.starts_with("alias.") || key.starts_with("pager.") || ends.iter().any(|end| key.ends_with(end))
 }
 
-/// What git with these arguments runs besides itself.
+/// Returns the programs that git with these arguments runs besides itself.
 pub(super) fn git(arguments: &[Word]) -> Option<Wrapped> {
     let mut wrapped = Wrapped::default();
     let mut rest = arguments;
@@ -78,7 +78,7 @@ pub(super) fn git(arguments: &[Word]) -> Option<Wrapped> {
     (!wrapped.inner.is_empty() || wrapped.unclear.is_some()).then_some(wrapped)
 }
 
-/// What one of git's commands is told to run.
+/// Adds the programs that a git command is told to run.
 fn commands(words: &[Word], wrapped: &mut Wrapped) {
     let Some((command, rest)) = words.split_first() else { return };
     let words = |at: usize| Inner::Words(rest.get(at..).unwrap_or_default().to_vec());
@@ -126,7 +126,7 @@ fn commands(words: &[Word], wrapped: &mut Wrapped) {
         | "ls-remote" | "fetch-pack" | "send-pack" | "archive" => &options,
         _ => &[],
     };
-    // `-u` is `--set-upstream` to `push`.
+    // For `push`, `-u` means `--set-upstream`.
     let listed =
         listed.iter().copied().filter(|option| *option != "-u" || matches!(command.text.as_str(), "clone"));
     let listed: Vec<&str> = listed.collect();
@@ -139,7 +139,7 @@ fn git_setting(key: &str, value: &str, wrapped: &mut Wrapped) {
     }
     match (key.to_ascii_lowercase().starts_with("alias."), value.strip_prefix('!')) {
         (_, Some(script)) => wrapped.inner.push(Inner::Script(script.to_owned())),
-        // Another of git's own commands.
+        // The alias is another git command.
         (true, None) => wrapped.inner.push(Inner::Script(format!("git {value}"))),
         (false, None) => wrapped.inner.push(Inner::Script(value.to_owned())),
     }

@@ -1,9 +1,9 @@
-//! The programs that are known to run others, and by what.
+//! The programs that are known to run others.
 
 /// A program that runs the words after its options.
 pub(super) struct Prefix {
     pub(super) name: &'static str,
-    /// Short options without a value that change nothing about what runs.
+    /// Short options without a value that have no effect on the program that runs.
     pub(super) flags: &'static str,
     /// Short options with a value.
     pub(super) valued: &'static str,
@@ -11,11 +11,11 @@ pub(super) struct Prefix {
     pub(super) long: &'static [&'static str],
     /// Long options whose value is the next word, as written.
     pub(super) long_valued: &'static [&'static str],
-    /// Words before the program.
+    /// Number of words before the program.
     pub(super) operands: usize,
-    /// Whether assignments may stand before the program.
+    /// True if assignments may precede the program.
     pub(super) assignments: bool,
-    /// Whether it only reads if the program only reads.
+    /// True if it only reads when the program only reads.
     pub(super) transparent: bool,
 }
 
@@ -59,7 +59,7 @@ impl Prefix {
     }
 }
 
-/// Programs that run the words after their options.
+/// The programs that run the words after their options.
 pub(super) const PREFIXES: &[Prefix] = &[
     prefix("timeout", "fpv", "ks")
         .after(1)
@@ -138,15 +138,15 @@ pub(super) const PREFIXES: &[Prefix] = &[
     prefix("poetry-run", "", ""),
 ];
 
-/// Shells: they run a text after `-c`, a file, or what they read.
+/// Shells: they run a text after `-c`, a file, or their input.
 pub(super) const SHELLS: &[&str] =
     &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "rzsh", "yash", "posh"];
 
-/// Interpreters that run what they read, if they are given no file.
+/// Interpreters that run their input if no file is given.
 pub(super) const INTERPRETERS: &[&str] =
     &["python", "node", "perl", "ruby", "php", "lua", "tclsh", "bun", "deno"];
 
-/// Options that name a program, or have a command in their value.
+/// Options that name a program, or whose value contains a command.
 pub(super) const RUNS_OPTION: &[(&str, &[&str])] = &[
     (
         "tar",
@@ -191,7 +191,7 @@ pub(super) const RUNS_OPTION: &[(&str, &[&str])] = &[
     ("cargo", &["--config"]),
 ];
 
-/// Programs with a language of their own, in which a sign runs a command.
+/// Programs with a language in which a character runs a command.
 pub(super) const CODE: &[&str] = &[
     "vim", "vi", "nvim", "view", "ex", "ed", "emacs", "nano", "less", "more", "most", "gdb", "lldb",
     "sqlite3", "psql", "mysql", "ftp", "sftp", "telnet", "mail", "mutt", "gnuplot", "octave", "R", "ghci",

@@ -1,10 +1,11 @@
-//! Tools of languages that run programs in a surrounding of their own, and those that measure programs.
+//! Unwraps language tools that run programs in an environment of their own, and tools that measure
+//! programs.
 
 use journeyman_syntax::shell::Word;
 
 use super::unwrap::{Inner, Wrapped, after_options, joined};
 
-/// What such a tool is told to run.
+/// Returns the program that such a tool runs.
 pub(super) fn tool(program: &str, arguments: &[Word]) -> Option<Wrapped> {
     const LONG: &[&str] = &[
         "--directory",
@@ -39,16 +40,16 @@ pub(super) fn tool(program: &str, arguments: &[Word]) -> Option<Wrapped> {
     let at = arguments.iter().position(|word| verbs.contains(&word.text.as_str()))?;
     let rest = arguments.get(at + 1..)?;
     let words = match (program, rest.iter().position(|word| word.text == "--")) {
-        // Tools with their versions stand before it.
+        // Tools with their versions precede the program.
         ("mise" | "rtx", Some(end)) => rest.get(end + 1..)?,
         _ => after_options(rest, "eoprCntwG", LONG),
     };
     (!words.is_empty()).then(|| Wrapped::words(words))
 }
 
-/// Which of git's commands a program such as `git-push` is, by itself or among git's own.
+/// Returns the git command of a program such as `git-push`, with or without its directory.
 pub(super) fn git_program(program: &str) -> Option<&str> {
-    // Nearly every word is neither.
+    // A fast path for nearly all words.
     if !program.starts_with("git-") && !program.contains('/') {
         return None;
     }
@@ -56,7 +57,7 @@ pub(super) fn git_program(program: &str) -> Option<&str> {
     name.strip_prefix("git-").filter(|command| !command.is_empty() && !command.contains('/'))
 }
 
-/// Every argument is a text for a shell, and so are some options' values.
+/// Unwraps `hyperfine`: every argument, and the value of some options, is a text for a shell.
 fn hyperfine(arguments: &[Word]) -> Option<Wrapped> {
     let mut wrapped = Wrapped::default();
     for word in arguments {
@@ -65,7 +66,7 @@ fn hyperfine(arguments: &[Word]) -> Option<Wrapped> {
             _ if word.text.starts_with('-') => continue,
             _ => word.text.as_str(),
         };
-        // How often.
+        // A number of runs.
         if word.known && text.bytes().all(|byte| byte.is_ascii_digit()) {
             continue;
         }

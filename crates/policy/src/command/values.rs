@@ -1,19 +1,20 @@
-//! What is known of the values of variables: which are numbers.
+//! Tracks which variables have numeric values.
 //!
-//! `$((x))` and `[[ $x -eq 1 ]]` take the value of `x` for arithmetic in bash, and a subscript in it runs commands:
-//! with `x='a[$(touch y)]'` both touch `y`. They are harmless where nothing in the text sets `x` to anything but a
-//! number. What the environment has for it is nobody's but the user's, and unset it is zero.
+//! bash evaluates the value of `x` as arithmetic in `$((x))` and `[[ $x -eq 1 ]]`, and a subscript
+//! in it runs commands: with `x='a[$(touch y)]'`, both touch `y`. They are harmless if the text
+//! sets `x` only to numbers. A value from the environment is the user's own, and an unset variable
+//! is zero.
 
 use journeyman_syntax::shell::{Simple, Statement, Word};
 
 use super::survey::is_harmless_name;
 
-/// The variables of one command, as far as it computes with them.
+/// The variables of one command that are used in arithmetic.
 #[derive(Default)]
 pub(super) struct Values {
-    /// Names that are computed with.
+    /// Names that are used in arithmetic.
     computed: Vec<String>,
-    /// Names that may be set to what is no number.
+    /// Names that may be set to text that is not a number.
     texts: Vec<String>,
 }
 
@@ -26,7 +27,7 @@ impl Values {
         !self.computed.is_empty()
     }
 
-    /// Whether all that is computed with are numbers.
+    /// Returns true if all variables in arithmetic are numbers.
     pub(super) fn are_numbers(&self) -> bool {
         let counts = |name: &str| matches!(name, "RANDOM" | "SECONDS" | "LINENO");
         self.computed.iter().all(|name| {
@@ -34,21 +35,21 @@ impl Values {
         })
     }
 
-    /// `name=value`
+    /// Records `name=value`.
     pub(super) fn sets(&mut self, name: &str, value: &Word) {
         if !is_number(value) {
             self.texts.push(name.to_owned());
         }
     }
 
-    /// `for name in words`
+    /// Records `for name in words`.
     pub(super) fn counts_through(&mut self, name: &str, words: &[Word]) {
         if words.is_empty() || !words.iter().all(is_number) {
             self.texts.push(name.to_owned());
         }
     }
 
-    /// What a program, with its arguments, sets and compares.
+    /// Records the variables that a program with its arguments sets and compares.
     pub(super) fn program(&mut self, name: &str, words: &[Word]) {
         match name {
             "read" | "export" | "declare" | "typeset" | "local" | "readonly" | "printf" | "getopts" => {
@@ -70,13 +71,13 @@ impl Values {
     }
 }
 
-/// Whether it compares numbers.
+/// Returns true for a numeric comparison.
 pub(super) fn is_comparison(operator: &str) -> bool {
     matches!(operator, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")
 }
 
-/// Whether a word may be compared as a number: it is one, or nothing but the value of a variable, which
-/// [`Values::program`] notes.
+/// Returns true if a word may be compared as a number: it is a number, or exactly the value of a
+/// variable, which [`Values::program`] records.
 pub(super) fn is_comparable(word: &Word) -> bool {
     let text = unquoted(&word.text);
     !word.dialect
@@ -89,7 +90,7 @@ fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text)
 }
 
-/// The variable of a word that is nothing but its value, or that value's length.
+/// Returns the variable of a word that is exactly its value, or its length.
 fn named(word: &Word) -> Option<&str> {
     if word.known {
         return None;
@@ -102,9 +103,9 @@ fn named(word: &Word) -> Option<&str> {
     is_harmless_name(body).then_some(body)
 }
 
-/// Whether a word is a number, however it turns out.
+/// Returns true if a word is a number, whatever its variables are.
 pub(super) fn is_number(word: &Word) -> bool {
-    /// More digits are no number that anybody counts to.
+    /// Maximum number of digits.
     const MAX_DIGITS: usize = 18;
     if word.known {
         let digits = word.text.strip_prefix('-').unwrap_or(&word.text);
@@ -112,7 +113,7 @@ pub(super) fn is_number(word: &Word) -> bool {
     }
     let text = unquoted(&word.text);
     if let Some(body) = text.strip_prefix("$((").and_then(|rest| rest.strip_suffix("))")) {
-        // One of them, and nothing beside it.
+        // The word contains one expansion and nothing else.
         let plain = |c: char| c.is_ascii_alphanumeric() || "_ +-*/%()<>=!&|^~?:,${}".contains(c);
         return !body.contains("$(") && word.inner.is_empty() && body.chars().all(plain);
     }
@@ -121,7 +122,7 @@ pub(super) fn is_number(word: &Word) -> bool {
     alone && matches!(word.inner.as_slice(), [only] if prints_a_number(only))
 }
 
-/// Programs that print one number and nothing else.
+/// Returns true for programs that print one number and nothing else.
 fn prints_a_number(statement: &Statement) -> bool {
     match statement {
         Statement::Pipeline(stages) => stages.last().is_some_and(|last| match last {
@@ -140,7 +141,7 @@ fn counts(simple: &Simple) -> bool {
         && matches!(words.as_slice(), ["wc", "-l" | "-c" | "-w" | "-m"] | ["date", "+%s" | "+%Y"] | ["nproc"])
 }
 
-/// Whether `cd` with these words goes to a directory beneath the one that it is in.
+/// Returns true if `cd` with these words goes to a directory beneath the current one.
 pub(super) fn stays_beneath(words: &[Word]) -> bool {
     let (Some(target), true) = (words.last(), words.len() > 1) else { return false };
     let options = words.get(1..words.len() - 1).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Rules against commands in parts, with the parts made by hand: what is understood of a shell is told elsewhere.
+//! Rules against commands in parts, with the parts made by hand: what is understood of a shell is
+//! told elsewhere.
 
 use proptest::prelude::*;
 
@@ -8,7 +9,8 @@ use journeyman_protocol::SandboxTier;
 use super::*;
 use crate::command::Word;
 
-/// A part out of a text: words between blanks, `$…` for one that isn't known; a level by its program.
+/// A part out of a text: words between blanks, `$…` for one that isn't known; a level by its
+/// program.
 fn part(text: &str) -> Part {
     let words: Vec<Word> = text
         .split_whitespace()
@@ -387,7 +389,8 @@ fn some_effects() -> impl Strategy<Value = Effects> {
     })
 }
 
-/// A call of which everything is chosen: the effects, the command in parts, the tool, the mode, the sandbox.
+/// A call of which everything is chosen: the effects, the command in parts, the tool, the mode, the
+/// sandbox.
 type Chosen = (Effects, Option<(String, CommandAnalysis)>, &'static str, Mode, bool);
 
 fn some_call() -> impl Strategy<Value = Chosen> {

@@ -1,4 +1,4 @@
-//! A rule made ready to be held against calls, and what is refused of one.
+//! Compiles rules for matching, and rejects invalid ones.
 
 use journeyman_protocol::Decision;
 
@@ -8,15 +8,15 @@ use super::rule::shown;
 use super::wide;
 use super::{Layer, Rule, RuleId};
 
-/// Tools that run shell commands: what allows one of them speaks of the command.
+/// Tools that run shell commands: a rule that allows such a tool has to match the command.
 pub(super) const COMMAND_TOOLS: [&str; 2] = ["run_command", "check"];
 
-/// One position of a command.
+/// A position in a command pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Position {
-    /// One of these.
+    /// Any of these words.
     One(Vec<Text>),
-    /// Whatever is left.
+    /// All remaining words.
     Rest,
 }
 
@@ -28,7 +28,7 @@ impl Position {
         }
     }
 
-    /// Whether it names what it stands for, without wildcards.
+    /// Returns true if the position has no wildcards.
     pub(super) fn is_literal(&self) -> bool {
         match self {
             Self::One(texts) => texts.iter().all(|text| text.literal().is_some()),
@@ -43,7 +43,7 @@ impl Position {
         }
     }
 
-    /// The texts that it names.
+    /// Returns the literal words of the position.
     pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
         let texts = match self {
             Self::One(texts) => texts.as_slice(),
@@ -52,7 +52,7 @@ impl Position {
         texts.iter().filter_map(Text::literal)
     }
 
-    /// The same in lower case.
+    /// Returns the literal words in lower case.
     pub(super) fn lowers(&self) -> impl Iterator<Item = &Key> {
         let texts = match self {
             Self::One(texts) => texts.as_slice(),
@@ -62,7 +62,7 @@ impl Position {
     }
 }
 
-/// A host or those beneath one.
+/// A host, or all hosts beneath a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Host {
     Only(String),
@@ -106,7 +106,7 @@ impl Host {
     }
 }
 
-/// A host's name as it is compared: in lower case, without a port and without the dot at its end.
+/// Normalizes a host's name for comparison: lower case, without port and final dot.
 pub(crate) fn normal_host(host: &str) -> String {
     let host = match host.rsplit_once(':') {
         Some((name, port))
@@ -121,7 +121,7 @@ pub(crate) fn normal_host(host: &str) -> String {
     host.trim_end_matches('.').to_lowercase()
 }
 
-/// A rule, ready to be held against calls.
+/// A rule that is compiled for matching.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Compiled {
     pub(crate) id: RuleId,
@@ -129,16 +129,18 @@ pub(crate) struct Compiled {
     pub(super) tools: Vec<Text>,
     pub(super) agents: Vec<Text>,
     pub(super) command: Vec<Position>,
-    /// Options that have to be there. Those among the words of a rule that doesn't allow are here too: an option
-    /// counts wherever it stands.
+    /// Required options. Options among the words of a rule that does not allow are moved here,
+    /// because an option counts wherever it stands.
     pub(super) flags: Vec<Vec<String>>,
     pub(super) paths: Vec<PathPattern>,
     pub(super) hosts: Vec<Host>,
 }
 
 impl Compiled {
+    /// Compiles a rule.
+    ///
     /// # Errors
-    /// What is wrong with the rule, and what to do.
+    /// The problem of the rule, and how to fix it.
     pub(crate) fn new(rule: Rule, id: RuleId) -> Result<Self, Problem> {
         let allows = rule.decision == Decision::Allow;
         if allows && id.layer == Layer::Project {
@@ -198,8 +200,8 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// Options among the words of a rule that forbids or asks count wherever they stand, and wildcards at its end
-    /// say nothing.
+    /// Moves options among the words of a rule that denies or asks to the required options, and
+    /// drops wildcards at its end.
     fn gather_options(&mut self) {
         let is_flag = |position: &Position| {
             let mut literals = position.literals().peekable();
@@ -213,14 +215,15 @@ impl Compiled {
                 self.command.push(position);
             }
         }
-        // A rule that forbids speaks of every command that begins so, whether or not more follows.
+        // A rule that denies matches every command that begins with its words, whether or not more
+        // words follow.
         while self.command.len() > 1 && self.command.last().is_some_and(Position::is_everything) {
             self.command.pop();
         }
     }
 
-    /// Whether it names all words of a command, one host or one path without a wildcard: only then does it allow what
-    /// reaches outside.
+    /// Returns true if the rule names all words of a command, one host or one path without a
+    /// wildcard: only such rules allow effects outside the project.
     pub(crate) fn is_exact(&self) -> bool {
         self.command.iter().all(Position::is_literal)
             && self.paths.iter().all(PathPattern::is_literal)
@@ -231,7 +234,7 @@ impl Compiled {
                 && self.hosts.is_empty())
     }
 
-    /// Whether it speaks of commands, files or hosts at all.
+    /// Returns true if the rule has patterns for commands, files or hosts.
     pub(super) fn has_object(&self) -> bool {
         !self.command.is_empty()
             || self.rule.exact.is_some()
@@ -239,13 +242,13 @@ impl Compiled {
             || !self.hosts.is_empty()
     }
 
-    /// Whether its first words are wildcards: how many positions from the first on stand for anything.
+    /// Returns true if the first `place` positions are wildcards.
     pub(super) fn position_is_everything(&self, place: usize) -> bool {
         self.command.get(place).is_some_and(Position::is_everything)
     }
 }
 
-/// Whether a word is an option.
+/// Returns true if a word is an option.
 pub(super) fn is_option(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && word != "--"
 }

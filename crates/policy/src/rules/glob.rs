@@ -1,17 +1,18 @@
-//! Wildcards: of names, of words, of paths. No regular expressions: each is matched in time that is bounded by the
-//! lengths of both sides multiplied, and most are rejected at their first character.
+//! Wildcard patterns for names, words and paths. There are no regular expressions: matching takes
+//! time bounded by the product of both lengths, and most candidates are rejected at their first
+//! character.
 
 use super::shape::{Piece, Shape};
 
-/// Longest pattern, in bytes. A path of the deepest projects has half of that.
+/// Maximum length of a pattern in bytes. A path of the deepest projects has half of that.
 pub(super) const MAX_PATTERN: usize = 512;
 
-/// Whether letter case counts.
+/// How letter case is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Case {
-    /// It does: what is allowed is allowed as it is written.
+    /// Letter case counts, for rules that allow.
     Exact,
-    /// It doesn't: some file systems ignore it, and what is forbidden is forbidden there too.
+    /// Letter case is ignored, for rules that deny: some file systems ignore it too.
     Ignored,
 }
 
@@ -23,7 +24,7 @@ impl Case {
         one == other || self == Self::Ignored && one.to_lowercase().eq(other.to_lowercase())
     }
 
-    /// Whether two texts are the same.
+    /// Returns true if two texts are equal.
     pub(super) fn equal(self, one: &str, other: &str) -> bool {
         match self {
             Self::Exact => one == other,
@@ -35,8 +36,9 @@ impl Case {
     }
 }
 
-/// Matches a sequence against a pattern in which some elements stand for any number of others. Going back to the last
-/// of these is enough: what an earlier one took can only be left to a later one.
+/// Matches a sequence against a pattern in which some elements match any number of others.
+/// Backtracking to the last such element is enough: elements that an earlier one matched can as
+/// well be left to a later one.
 fn wild<P, T>(
     pattern: &[P],
     items: &[T],
@@ -66,7 +68,7 @@ fn wild<P, T>(
     pattern.iter().skip(at).all(is_any)
 }
 
-/// One character of a pattern.
+/// A character of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     Any,
@@ -74,21 +76,21 @@ pub(super) enum Sign {
     Plain(char),
 }
 
-/// A pattern of characters: `*` stands for any of them, `?` for one where that is a sign, a backslash takes a sign's
-/// meaning away.
+/// A pattern of characters: `*` matches any characters, `?` matches one if enabled, and a backslash
+/// escapes the next character.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Text {
     signs: Vec<Sign>,
-    /// The text it stands for where it has no wildcard.
+    /// The text, if the pattern has no wildcard.
     literal: Option<String>,
-    /// That in lower case.
+    /// The text in lower case.
     lower: Option<Key>,
-    /// What it ends in, as far as that is plain: most texts are rejected by it.
+    /// The literal end of the pattern, which rejects most texts.
     end: String,
 }
 
 impl Text {
-    /// `one`: whether `?` is a sign.
+    /// Parses a pattern. `one` enables `?` as a wildcard.
     pub(super) fn parse(text: &str, one: bool) -> Self {
         let mut signs = Vec::new();
         let mut characters = text.chars().peekable();
@@ -118,17 +120,17 @@ impl Text {
         Self { signs, literal, lower, end: end.into_iter().collect() }
     }
 
-    /// What it stands for, where that is one text alone.
+    /// Returns the only text that matches, if there is one.
     pub(super) fn literal(&self) -> Option<&str> {
         self.literal.as_deref()
     }
 
-    /// The same in lower case.
+    /// Returns that text in lower case.
     pub(super) fn lower(&self) -> Option<&Key> {
         self.lower.as_ref()
     }
 
-    /// Whether it stands for everything.
+    /// Returns true if the pattern matches everything.
     pub(super) fn is_everything(&self) -> bool {
         self.signs.iter().all(|sign| *sign == Sign::Any) && !self.signs.is_empty()
     }
@@ -143,7 +145,7 @@ impl Text {
             return false;
         }
         let end = text.len().checked_sub(self.end.len()).and_then(|from| text.as_bytes().get(from..));
-        // Some letters beyond ASCII are ASCII ones in lower case.
+        // Some characters beyond ASCII are ASCII in lower case.
         if text.is_ascii() && !end.is_some_and(|end| end.eq_ignore_ascii_case(self.end.as_bytes())) {
             return false;
         }
@@ -161,7 +163,7 @@ impl Text {
 }
 
 impl Text {
-    /// Whether their ends tell that there is no name which both this and the signs stand for.
+    /// Returns true if the ends already show that no name matches both patterns.
     fn parts_from(&self, signs: &[Sign]) -> bool {
         let other = |one: Option<&Sign>, other: Option<&Sign>| match (one, other) {
             (Some(Sign::Plain(one)), Some(Sign::Plain(other))) => {
@@ -172,8 +174,9 @@ impl Text {
         other(self.signs.first(), signs.first()) || other(self.signs.last(), signs.last())
     }
 
-    /// Whether there is a name that both this and the signs, which are in lower case, stand for: surely, or only where
-    /// the signs say nothing of it. A wildcard of a shell stands for no dot at a name's beginning, unless it is told to.
+    /// Returns whether a name matches both this pattern and the given one, which is in lower case:
+    /// `Some(true)` for certain, `Some(false)` if possible because the name is unknown. A shell's
+    /// wildcard matches no dot at a name's beginning, unless `dots` is true.
     fn meets(&self, signs: &[Sign], dots: bool) -> Option<bool> {
         if signs.iter().all(|sign| matches!(sign, Sign::Plain(_))) {
             let name: String = signs
@@ -204,10 +207,10 @@ impl Text {
     }
 }
 
-/// Whether some text fits both patterns.
+/// Returns true if some text matches both patterns.
 fn meet(one: &[Sign], other: &[Sign]) -> bool {
-    // Whether what is left of `one` from each place meets what is left of `other`, of which one sign more is taken at
-    // each turn.
+    // Dynamic programming over the suffixes of `one`, with one more character of `other` at each
+    // step.
     let rest = |signs: &[Sign]| signs.iter().all(|sign| *sign == Sign::Any);
     let mut below: Vec<bool> = (0..=one.len()).map(|at| one.get(at..).is_some_and(rest)).collect();
     for (place, sign) in other.iter().enumerate().rev() {
@@ -234,7 +237,7 @@ fn meet(one: &[Sign], other: &[Sign]) -> bool {
     below.first().copied().unwrap_or(false)
 }
 
-/// Writes a text so that [`Text::parse`] reads it as itself.
+/// Escapes a text so that [`Text::parse`] reads it literally.
 pub(super) fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for character in text.chars() {
@@ -246,25 +249,25 @@ pub(super) fn escaped(text: &str) -> String {
     written
 }
 
-/// The names in some paths, in lower case, to be asked for by many patterns.
+/// A set of names in lower case, for fast queries by many patterns.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// All of them, one behind the other.
+    /// All names, one after the other.
     text: String,
-    /// Where each ends.
+    /// The end of each name.
     ends: Vec<usize>,
-    /// Two bits for each name: most of those that are asked for have others.
+    /// A Bloom filter with two bits for each name.
     bits: [u64; WORDS],
-    /// A bit for every ASCII character that one of them ends in.
+    /// A bit for every ASCII character in which a name ends.
     last: u128,
 }
 
-/// A name that [`Names`] are asked for, in lower case, with the bits that it has there.
+/// A name in lower case for queries of [`Names`], with its filter bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     name: String,
     places: [(usize, u64); 2],
-    /// The last name of it, where it is a path.
+    /// The last component, if the name is a path.
     base: Option<Box<Key>>,
 }
 
@@ -282,19 +285,19 @@ impl Key {
         self.name.starts_with('/')
     }
 
-    /// The last name of it; itself where it is no path.
+    /// Returns the last component; the key itself if it is not a path.
     pub(super) fn base(&self) -> &Self {
         self.base.as_deref().unwrap_or(self)
     }
 }
 
-/// The last name of a path.
+/// Returns the last component of a path.
 pub(super) fn base(path: &str) -> &str {
     memchr::memrchr2(b'/', b'\\', path.as_bytes()).and_then(|at| path.get(at + 1..)).unwrap_or(path)
 }
 
-/// Words of bits in [`Names`]: with the hundred names of a long command one other name in four hundred seems to be
-/// among them.
+/// Words of the Bloom filter: with the hundred names of a long command, one in four hundred other
+/// names is a false positive.
 const WORDS: usize = 64;
 
 impl Default for Names {
@@ -304,7 +307,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Adds the names of a path, `..` and what it takes back aside.
+    /// Adds the components of a path, resolving `..`.
     pub(super) fn add(&mut self, path: &str) {
         for name in path.split('/') {
             self.add_name(name);
@@ -345,8 +348,8 @@ impl Names {
     }
 
     fn any_fits(&self, text: &Text) -> bool {
-        // Most patterns are `*.ending`, and most have an ending that no name has. These names are in lower case already,
-        // so that what is beyond ASCII stays so.
+        // Most patterns are `*.ending`, with an ending that no name has. The names are in lower
+        // case already, so non-ASCII characters are compared as they are.
         let ends = text.end.bytes().last();
         let likely = ends.is_none_or(|end| self.last & bit(end.to_ascii_lowercase()) != 0);
         likely && self.iter().any(|name| text.fits(name, Case::Ignored))
@@ -357,9 +360,10 @@ fn bit(byte: u8) -> u128 {
     1u128.checked_shl(byte.into()).unwrap_or(0)
 }
 
-/// The two bits of a name.
+/// Returns the two bits of a name.
 fn places(name: &str) -> [(usize, u64); 2] {
-    // As FxHash of rustc: eight bytes at once, by an odd number near 2^64 divided by pi.
+    // As FxHash of rustc: eight bytes at a time, multiplied by an odd number near 2^64 divided by
+    // pi.
     let hash = name.as_bytes().chunks(8).fold(name.len() as u64, |hash, bytes| {
         let mut chunk = [0; 8];
         chunk.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
@@ -371,23 +375,25 @@ fn places(name: &str) -> [(usize, u64); 2] {
     })
 }
 
-/// One name of a path's pattern.
+/// A component of a path pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
-    /// `**`: any number of names.
+    /// `**`: any number of components.
     Any,
     One(Text),
 }
 
-/// A pattern of paths: `*` and `?` within a name, `**` for any number of names.
+/// A path pattern: `*` and `?` match within a component, `**` any number of components.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathPattern {
     names: Vec<Name>,
 }
 
 impl PathPattern {
+    /// Parses a pattern.
+    ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem of the pattern.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         if text.starts_with('/') || text.starts_with('~') {
             return Err("is not within the project; paths are written from the project's root");
@@ -408,8 +414,9 @@ impl PathPattern {
         Ok(Self { names })
     }
 
-    /// Whether a path with these names, in lower case, may be one that it [`touches`](Self::touches). One of its own
-    /// names has to be among them.
+    /// Returns true if a path with these components, in lower case, may be one that
+    /// [`touches`](Self::touches) accepts. One of the pattern's own components has to be among
+    /// them.
     pub(super) fn may_touch(&self, names: &Names) -> bool {
         let texts = self.names.iter().filter_map(|name| match name {
             Name::Any => None,
@@ -425,19 +432,20 @@ impl PathPattern {
         open.is_none_or(|text| names.any_fits(text))
     }
 
-    /// Whether there is a path that both this and a shape stand for: surely, or only where the shape says nothing of
-    /// a name. Of a shape from somewhere else any end counts, as in [`PathPattern::touches`].
+    /// Returns whether a path matches both this pattern and a shape: `Some(true)` for certain,
+    /// `Some(false)` if possible because a component is unknown. For a shape from another directory
+    /// any end of the path counts, as in [`PathPattern::touches`].
     pub(super) fn meets(&self, shape: &Shape, dots: bool) -> Option<bool> {
         let starts = if shape.elsewhere { shape.pieces.len() } else { 1 };
         let found = (0..starts).filter_map(|from| self.meets_from(shape.pieces.get(from..)?, dots));
         found.max()
     }
 
-    /// Whether what stands at one end of both is one name each, and these are others.
+    /// Returns true if both have one literal component at an end, and these differ.
     fn parts_at(name: Option<&Name>, piece: Option<&Piece>) -> bool {
         match (name, piece) {
             (Some(Name::One(text)), Some(Piece::Name(signs))) => text.parts_from(signs),
-            // Only what is named is looked for in it.
+            // Only literal components are searched in it.
             (Some(Name::One(text)), Some(Piece::Open(signs))) => {
                 text.literal().is_none() || text.parts_from(signs)
             }
@@ -446,7 +454,7 @@ impl PathPattern {
     }
 
     fn meets_from(&self, pieces: &[Piece], dots: bool) -> Option<bool> {
-        // Most patterns speak of others.
+        // Most patterns differ in the first or last component.
         if Self::parts_at(self.names.first(), pieces.first())
             || Self::parts_at(self.names.last(), pieces.last())
         {
@@ -456,7 +464,7 @@ impl PathPattern {
     }
 
     fn meets_by_name(&self, pieces: &[Piece], dots: bool) -> Option<bool> {
-        // As in `meet`, name by name.
+        // As in `meet`, component by component.
         let all_any = |names: &[Name]| names.iter().all(|name| *name == Name::Any).then_some(true);
         let mut below: Vec<Option<bool>> =
             (0..=self.names.len()).map(|at| self.names.get(at..).and_then(all_any)).collect();
@@ -473,12 +481,12 @@ impl PathPattern {
                 let without = below.get(at).copied().flatten();
                 next = match (self.names.get(at), piece) {
                     (Some(Name::Any), _) => next.max(without).max(diagonal),
-                    // It says nothing of what it stands for.
+                    // The component is unknown.
                     (Some(_), Piece::Names) => next.map(|_| false).max(without).max(diagonal.map(|_| false)),
                     (Some(Name::One(text)), Piece::Name(signs)) => {
                         diagonal.and_then(|sure| Some(text.meets(signs, dots)? && sure))
                     }
-                    // It could be anything, as a variable alone could; only what is named is looked for in it.
+                    // The component could be anything; only literal components are searched in it.
                     (Some(Name::One(text)), Piece::Open(signs)) => {
                         let met = text.literal().is_some() && text.meets(signs, dots).is_some();
                         diagonal.filter(|_| met).map(|_| false)
@@ -494,12 +502,12 @@ impl PathPattern {
         below.first().copied().flatten()
     }
 
-    /// Whether it stands for one path alone.
+    /// Returns true if exactly one path matches.
     pub(super) fn is_literal(&self) -> bool {
         self.names.iter().all(|name| matches!(name, Name::One(text) if text.literal().is_some()))
     }
 
-    /// Whether it stands for everything in the project.
+    /// Returns true if every path of the project matches.
     pub(super) fn is_everything(&self) -> bool {
         match self.names.as_slice() {
             [Name::One(only)] => only.is_everything(),
@@ -510,13 +518,13 @@ impl PathPattern {
         }
     }
 
-    /// Whether a path is one of them.
+    /// Returns true if the path matches.
     pub(super) fn fits(&self, names: &[&str], case: Case) -> bool {
         fit(&self.names, names, case)
     }
 
-    /// As [`PathPattern::fits`] for what is forbidden: also of the directory that `dir/**` speaks of, and of a path
-    /// that is written from somewhere else and ends in it.
+    /// As [`PathPattern::fits`], for rules that deny: also accepts the directory of `dir/**`, and a
+    /// path relative to another directory that ends in a match.
     pub(super) fn touches(&self, names: &[&str], elsewhere: bool) -> bool {
         let directory =
             self.names.split_last().filter(|(last, rest)| **last == Name::Any && !rest.is_empty());
@@ -539,7 +547,8 @@ fn fit(pattern: &[Name], names: &[&str], case: Case) -> bool {
     })
 }
 
-/// A path as a command has it, in names, and whether it is written from somewhere else than the project's root.
+/// Returns the components of a path in a command, and whether the path is relative to another
+/// directory than the project's root.
 pub(super) fn names_of(path: &str) -> (Vec<&str>, bool) {
     let mut names = Vec::new();
     let mut elsewhere = path.starts_with(['/', '~', '$']);

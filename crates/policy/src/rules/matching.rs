@@ -1,9 +1,10 @@
-//! Holding a rule against a call.
+//! Matches rules against calls.
 //!
-//! What forbids and what allows are matched with opposite care. A rule that denies or asks has to be hit by any
-//! spelling: its words are only the beginning, options in between don't matter, a program counts under every path,
-//! letter case is ignored, and what can't be seen is taken for a possible hit. A rule that allows has to say what
-//! runs: word for word, in order, and nothing that isn't known before it runs.
+//! Denying and allowing rules are matched with opposite care. A rule that denies or asks has to
+//! match every spelling: its words are only the beginning of a command, options in between are
+//! ignored, a program counts under every path, letter case is ignored, and unknown text counts as a
+//! possible match. A rule that allows has to name exactly what runs: word for word, in order,
+//! without unknown words.
 
 use std::cell::OnceCell;
 
@@ -16,26 +17,27 @@ use super::shape::{Shape, places};
 use crate::command::{CommandAnalysis, Part, Word};
 use crate::protect::{Protection, protection_of_text};
 
-/// Words of a part that are held against a rule. More are operands of one kind, such as files.
+/// Maximum number of words of a part that are matched. More are operands of one kind, such as
+/// files.
 const MAX_WORDS: usize = 512;
 
-/// A call as rules see it.
+/// A call in the form that rules are matched against.
 pub(crate) struct Subject<'a> {
     pub(crate) tool: &'a str,
     pub(crate) agent: &'a str,
     pub(crate) mode: Mode,
     pub(crate) effects: &'a Effects,
-    /// The shell command, taken apart.
+    /// The analysis of the shell command.
     pub(crate) analysis: Option<&'a CommandAnalysis>,
-    /// Words of a command's text, roughly: where it isn't understood.
+    /// The words of a command that was not understood, split roughly.
     tokens: OnceCell<Names>,
-    /// The names in all paths that it may speak of.
+    /// The components of all paths that the call may name.
     names: OnceCell<Names>,
     hosts: OnceCell<Vec<String>>,
-    /// The paths that its words may stand for which aren't known.
+    /// The paths that its unknown words may stand for.
     shapes: OnceCell<Vec<Shape>>,
     programs: OnceCell<Names>,
-    /// Whether wildcards stand for names that begin with a dot.
+    /// True if wildcards match names that begin with a dot.
     dots: OnceCell<bool>,
 }
 
@@ -66,13 +68,13 @@ impl<'a> Subject<'a> {
         self.analysis.map_or(&[], |analysis| analysis.parts.as_slice())
     }
 
-    /// Whether something of the command may be hidden.
+    /// Returns true if a part of the command may be hidden.
     fn is_opaque(&self) -> bool {
         self.analysis.is_some_and(|analysis| !analysis.complete)
     }
 
-    /// The words of a command that isn't understood, in lower case: as they are written, and without the signs that
-    /// shells take away.
+    /// Returns the words of a command that was not understood, in lower case: as written, and
+    /// without the characters that shells remove.
     fn tokens(&self) -> &Names {
         self.tokens.get_or_init(|| {
             let text = self.effects.command.as_deref().unwrap_or_default().to_lowercase();
@@ -84,7 +86,7 @@ impl<'a> Subject<'a> {
             let words = text.split(between).chain(bare.flat_map(|bare| bare.split(between)));
             let words = words.filter(|word| !word.is_empty());
             let mut words: Vec<&str> = words.flat_map(|word| [word, base(word)]).collect();
-            // Where not all are looked at for paths, none counts twice.
+            // If some words are not searched for paths, none is counted twice.
             if words.len() > MAX_WORDS {
                 words.sort_unstable();
                 words.dedup();
@@ -95,12 +97,13 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Whether a word stands in a command that isn't understood.
+    /// Returns true if a word occurs in a command that was not understood.
     fn may_name(&self, word: &Key) -> bool {
         self.tokens().has(word)
     }
 
-    /// Whether something is so of a text that may be a path: of the call's effects, and of the words of its command.
+    /// Returns true if the predicate is true for a text that may be a path: of the call's effects,
+    /// or a word of its command.
     fn any_text(&self, mut is_so: impl FnMut(&str) -> bool) -> bool {
         let mut effects = self.effects.reads.iter().chain(&self.effects.writes);
         let words = self.words();
@@ -109,19 +112,20 @@ impl<'a> Subject<'a> {
             || self.is_opaque() && self.tokens().iter().take(MAX_WORDS).any(is_so)
     }
 
-    /// All words of its parts, the files of redirections too.
+    /// Returns all words of the parts, including the files of redirections.
     fn words(&self) -> impl Iterator<Item = &'a Word> {
         self.parts().iter().flat_map(|part| part.words.iter().chain(&part.writes).chain(&part.reads))
     }
 
     fn shapes(&self) -> &[Shape] {
         self.shapes.get_or_init(|| {
-            // What is known has no wildcards but quoted ones; where the text isn't understood none is known.
+            // Known words have only quoted wildcards; if the text was not understood, no word is
+            // known.
             let opaque = self.is_opaque();
             let words = self.words().take(MAX_WORDS).filter(|word| opaque || !word.known);
             let mut shapes: Vec<Shape> = words.flat_map(|word| shapes_of(&word.text)).collect();
             if opaque {
-                // As they are written: roughly taken apart a word has no brackets.
+                // The raw text is used, because rough splitting removes brackets.
                 let text = self.effects.command.as_deref().unwrap_or_default();
                 let between =
                     |c: char| c.is_whitespace() || matches!(c, ';' | '|' | '&' | '<' | '>' | '(' | ')');
@@ -131,14 +135,14 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Whether wildcards stand for names that begin with a dot.
+    /// Returns true if wildcards match names that begin with a dot.
     fn has_dots(&self) -> bool {
         *self.dots.get_or_init(|| {
             self.effects.command.as_deref().is_some_and(|command| command.contains("dotglob"))
         })
     }
 
-    /// The programs of its parts that are known, with and without their directories.
+    /// Returns the known programs of the parts, with and without their directories.
     fn programs(&self) -> &Names {
         self.programs.get_or_init(|| {
             let mut names = Names::default();
@@ -154,7 +158,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// At least the names in all of these paths.
+    /// Returns a superset of the components of these paths.
     fn names(&self) -> &Names {
         self.names.get_or_init(|| {
             let mut names = Names::default();
@@ -169,7 +173,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// The hosts that it names, as they are compared.
+    /// Returns the normalized hosts of the call.
     fn hosts(&self) -> &[String] {
         self.hosts.get_or_init(|| {
             let hosts = self.effects.hosts.iter().chain(self.parts().iter().flat_map(|part| &part.hosts));
@@ -178,12 +182,12 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The paths that a word may name: itself, or a part of it.
+/// Returns the paths that a word may name: itself, or a part of it.
 fn in_word(word: &str) -> impl Iterator<Item = (Vec<&str>, bool)> {
     places(word).into_iter().map(names_of)
 }
 
-/// The paths that a word which isn't known may stand for.
+/// Returns the paths that an unknown word may stand for.
 fn shapes_of(word: &str) -> Vec<Shape> {
     match word.contains(['*', '?', '[', '$', '`']) {
         true => places(word).into_iter().filter_map(Shape::of).collect(),
@@ -191,43 +195,44 @@ fn shapes_of(word: &str) -> Vec<Shape> {
     }
 }
 
-/// Whether a rule that forbids or asks speaks of a call.
+/// The result of matching a rule that denies or asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Hit {
     No,
-    /// It may: something of the call can't be seen.
+    /// The rule may match: a part of the call is unknown.
     Perhaps,
     Yes,
 }
 
-/// How much a rule has to say to allow something, weakest first.
+/// How specific a rule has to be to allow something, from the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
-    /// Wildcards will do.
+    /// A rule with wildcards is enough.
     Any,
-    /// Without wildcards: of what isn't confined, or is lost for good.
+    /// A rule without wildcards, for unconfined commands and permanent destruction.
     Exact,
-    /// The same for level 3, and in a file: an answer in a session, or a log that was taken in, never allows it.
+    /// A rule without wildcards in a file, for level 3: an answer in a session, or an imported log,
+    /// never allows it.
     Written,
 }
 
-/// What an allow rule has to speak of.
+/// The aspect of a call that an allow rule has to match.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Aspect<'a> {
-    /// The command, whole.
+    /// The whole command line.
     Line(&'a str),
-    /// One program of it.
+    /// One program of the command.
     Part(&'a Part),
     /// A file that is written.
     Path(&'a RelPath),
-    /// A host that is reached.
+    /// A host that is connected to.
     Host(&'a str),
-    /// The tool itself.
+    /// The tool.
     Tool,
 }
 
 impl Compiled {
-    /// Whether tool, agent and mode are those that it speaks of.
+    /// Returns true if the rule applies to the call's tool, agent and mode.
     fn applies(&self, subject: &Subject<'_>, case: Case) -> bool {
         let one_of = |texts: &[super::glob::Text], name: &str| {
             texts.is_empty() || texts.iter().any(|text| text.fits(name, case))
@@ -237,7 +242,7 @@ impl Compiled {
             && one_of(&self.agents, subject.agent)
     }
 
-    /// Whether it speaks of a call. For rules that deny or ask.
+    /// Matches a rule that denies or asks.
     pub(crate) fn hit(&self, subject: &Subject<'_>) -> Hit {
         if !self.applies(subject, Case::Ignored) {
             return Hit::No;
@@ -254,7 +259,7 @@ impl Compiled {
             return Hit::No;
         }
         let here = self.may_begin(subject);
-        // It may run anything then, which is all that a program which isn't known would say.
+        // The command may run anything, so an unknown program adds nothing.
         let opaque = subject.is_opaque();
         let seen = subject
             .parts()
@@ -266,7 +271,8 @@ impl Compiled {
         if seen < Hit::Yes && opaque { seen.max(self.hits_text(subject)) } else { seen }
     }
 
-    /// Whether a part whose program is known may begin with the rule's program. Most rules speak of others.
+    /// Returns true if a part with a known program may begin with the rule's program. Most rules
+    /// name others.
     fn may_begin(&self, subject: &Subject<'_>) -> bool {
         let Some(program) = self.command.first().filter(|program| program.is_literal()) else { return true };
         program.lowers().any(|name| subject.programs().has(name) || subject.programs().has(name.base()))
@@ -282,7 +288,7 @@ impl Compiled {
         if named { Hit::Yes } else { self.meets(subject.shapes(), subject.has_dots()) }
     }
 
-    /// Whether what words may stand for is one of its paths.
+    /// Matches the paths that unknown words may stand for.
     fn meets(&self, shapes: &[Shape], dots: bool) -> Hit {
         if shapes.is_empty() {
             return Hit::No;
@@ -341,7 +347,8 @@ impl Compiled {
         hit
     }
 
-    /// Whether a command begins with the rule's words. Options and what may be their values are passed over.
+    /// Matches the beginning of a command with the rule's words, skipping options and their
+    /// possible values.
     fn begins(&self, words: &[Word]) -> Hit {
         let Some((program, pattern)) = self.command.split_first() else { return Hit::Yes };
         let Some((first, words)) = words.split_first() else { return Hit::No };
@@ -349,7 +356,7 @@ impl Compiled {
             return Hit::Perhaps;
         }
         let named = |name: &str| program.fits(name, Case::Ignored);
-        // A program is the same under every path, in the rule as in the command.
+        // A program is the same under every path, in the rule and in the command.
         let name = base(&first.text);
         let same = |other: &str| other.starts_with('/') && Case::Ignored.equal(base(other), name);
         if !named(&first.text)
@@ -359,7 +366,7 @@ impl Compiled {
             return Hit::No;
         }
         let words = words.get(..MAX_WORDS.min(words.len())).unwrap_or(words);
-        // Places in `words` that the positions so far may have led to.
+        // Indices in `words` that the positions so far may have reached.
         let mut reached = vec![false; words.len() + 1];
         if let Some(start) = reached.first_mut() {
             *start = true;
@@ -374,7 +381,7 @@ impl Compiled {
                 if !reached.get(place).copied().unwrap_or(false) {
                     continue;
                 }
-                // It may stand for any number of words.
+                // An unknown word may expand to any number of words.
                 perhaps |= !word.known;
                 let mark = |of: &mut Vec<bool>, at: usize| {
                     if let Some(mark) = of.get_mut(at) {
@@ -398,7 +405,7 @@ impl Compiled {
         }
     }
 
-    /// Whether the options that have to be there are, and none that must not. For rules that deny or ask.
+    /// Matches the required and the forbidden options of a rule that denies or asks.
     fn has_flags(&self, words: &[Word]) -> Hit {
         let unknown = words.iter().skip(1).any(|word| !word.known);
         let mut hit = Hit::Yes;
@@ -408,7 +415,7 @@ impl Compiled {
                 .skip(1)
                 .any(|word| alternatives.iter().any(|flag| is_flag(&word.text, flag, Spelling::Any)))
                 || alternatives.iter().any(|flag| {
-                    // `-rf` is also `-r -f` and `-fr`.
+                    // `-rf` equals `-r -f` and `-fr`.
                     letters(flag).is_some_and(|mut letters| {
                         letters.all(|letter| {
                             let short = format!("-{letter}");
@@ -431,7 +438,7 @@ impl Compiled {
         hit
     }
 
-    /// Whether the text of a command that isn't understood may run it.
+    /// Returns true if the text of a command that was not understood may run the rule's program.
     fn hits_text(&self, subject: &Subject<'_>) -> Hit {
         let Some((program, rest)) = self.command.split_first() else { return Hit::Yes };
         let named = match program.is_literal() {
@@ -454,12 +461,12 @@ impl Compiled {
         let bare = self.paths.is_empty() && self.hosts.is_empty() && self.rule.without_flags.is_empty();
         match named && all && flags && bare {
             true => Hit::Yes,
-            // What isn't understood may run anything.
+            // A command that was not understood may run anything.
             false => Hit::Perhaps,
         }
     }
 
-    /// Whether it allows this much of a call.
+    /// Returns true if the rule allows this aspect of a call.
     pub(crate) fn covers(&self, subject: &Subject<'_>, aspect: Aspect<'_>, need: Need) -> bool {
         let says_enough = match need {
             Need::Any => true,
@@ -507,7 +514,7 @@ impl Compiled {
         self.hosts.is_empty() || self.hosts.iter().any(|pattern| pattern.fits(&host))
     }
 
-    /// Whether it names a part word for word.
+    /// Returns true if the rule names a part word for word.
     fn covers_part(&self, part: &Part, need: Need) -> bool {
         if part.words.iter().chain(&part.writes).any(|word| !word.known) {
             return false;
@@ -522,7 +529,7 @@ impl Compiled {
             if !position.fits(&word.text, Case::Exact) {
                 return false;
             }
-            // What a wildcard stands for has to be one of the paths, where the rule has some.
+            // If the rule has paths, a word that matches a wildcard has to be one of them.
             if !self.paths.is_empty() && !position.is_literal() && !self.covers_text(&word.text) {
                 return false;
             }
@@ -538,14 +545,15 @@ impl Compiled {
         hosts && part.writes.iter().all(|word| self.covers_write(&word.text, need))
     }
 
-    /// Whether a word of a command is one of the rule's paths.
+    /// Returns true if a word of a command is one of the rule's paths.
     fn covers_text(&self, word: &str) -> bool {
         let (names, elsewhere) = names_of(word);
         let plain = !word.starts_with('-') && !elsewhere && !word.split('/').any(|name| name == "..");
         plain && !names.is_empty() && self.paths.iter().any(|path| path.fits(&names, Case::Exact))
     }
 
-    /// Whether a redirection may write this: an ordinary file of the project, or one that the rule names.
+    /// Returns true if a redirection may write the file: an ordinary file of the project, or one
+    /// that the rule names.
     fn covers_write(&self, target: &str, need: Need) -> bool {
         if matches!(target, "/dev/null" | "/dev/stdout" | "/dev/stderr") {
             return true;
@@ -558,16 +566,16 @@ impl Compiled {
     }
 }
 
-/// Which spellings of an option count.
+/// The spellings of an option that match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
-    /// Whole, in a cluster of short ones, or with a value.
+    /// The whole option, alone, in a cluster of short options, or with a value.
     Whole,
-    /// Also the beginning of a long one, which many programs take for it.
+    /// Also abbreviations of a long option, which many programs accept.
     Any,
 }
 
-/// Whether a word is, or has in it, this option.
+/// Returns true if a word is or contains this option.
 fn is_flag(word: &str, flag: &str, spelling: Spelling) -> bool {
     if word == flag {
         return true;
@@ -577,7 +585,7 @@ fn is_flag(word: &str, flag: &str, spelling: Spelling) -> bool {
         return true;
     }
     let Some(short) = flag.strip_prefix('-').filter(|rest| rest.chars().count() == 1) else {
-        // Two letters at least: fewer could be more than one option.
+        // At least two letters: fewer could mean several options.
         return spelling == Spelling::Any
             && flag.starts_with("--")
             && name.len() >= "--xx".len()
@@ -587,19 +595,20 @@ fn is_flag(word: &str, flag: &str, spelling: Spelling) -> bool {
     !word.starts_with("--") && word.strip_prefix('-').is_some_and(|cluster| cluster.contains(short))
 }
 
-/// The short options of a cluster such as `-rf`. Longer ones are long options with one dash, as `find` has them.
+/// Returns the short options of a cluster such as `-rf`. Longer ones are long options with one
+/// dash, as of `find`.
 fn letters(flag: &str) -> Option<std::str::Chars<'_>> {
     const MOST: usize = 3;
     let cluster = flag.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
     (2..=MOST).contains(&cluster.chars().count()).then(|| cluster.chars())
 }
 
-/// Whether a part by itself is known to do nothing that is asked about.
+/// Returns true if a part only changes the directory.
 pub(crate) fn changes_directory(part: &Part) -> bool {
     part.words.first().is_some_and(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd"))
 }
 
-/// The level that a command's parts explain.
+/// Returns the level that a command's parts explain.
 pub(crate) fn explained(analysis: &CommandAnalysis) -> Level {
     analysis.parts.iter().map(|part| part.level).max().unwrap_or_default()
 }

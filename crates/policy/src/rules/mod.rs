@@ -1,11 +1,12 @@
-//! Rules: what people allow, want to be asked about, and forbid, beyond levels and modes.
+//! Rules: what people allow, ask about and deny, beyond levels and modes.
 //!
-//! [`Rules::parse`] reads a layer's `policy.toml`; a [`Policy`](crate::Policy) holds those of all layers. Every rule
-//! is held against every call, and **deny > ask > allow**, whichever layer a rule is from: no order of layers or of
-//! lines lets an allow beat a deny or an ask.
+//! [`Rules::parse`] parses a layer's `policy.toml`; a [`Policy`](crate::Policy) holds the rules of
+//! all layers. Every rule is matched against every call, and **deny > ask > allow** in all layers:
+//! no order of layers or of lines lets an allow override a deny or an ask.
 //!
-//! `rule` is a rule as it is written, `parse` reads it with its line, `compiled` makes it ready, `wide` refuses what
-//! would allow everything, `matching` holds it against a call, `proposal` says what «always» would allow.
+//! `rule` has rules as written, `parse` parses them with their lines, `compiled` compiles them,
+//! `wide` rejects rules that would allow everything, `matching` matches them against calls, and
+//! `proposal` finds the rules for the answer "always".
 
 mod compiled;
 mod glob;
@@ -29,7 +30,7 @@ pub use rule::{Example, Layer, MAIN_AGENT, Rule, RuleId};
 use crate::command::analyse;
 use crate::rules::rule::shown;
 
-/// Rules of one layer, or of several, each checked and ready.
+/// The compiled rules of one or several layers.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     compiled: Vec<Arc<Compiled>>,
@@ -42,11 +43,12 @@ impl PartialEq for Rules {
 }
 
 impl Rules {
-    /// Reads the text of a `policy.toml`. `file` is what errors and verdicts call it.
+    /// Parses the text of a `policy.toml`. Errors and verdicts name it as `file`.
     ///
     /// # Errors
-    /// [`RuleError`] with the line: what isn't TOML, a key that there isn't, a rule of a project that allows, an allow
-    /// that amounts to everything, an example that a rule doesn't match as it says.
+    /// [`RuleError`] with the line: invalid TOML, an unknown key, a rule of a project that allows,
+    /// an allow rule that would allow everything, or an example that a rule does not match as it
+    /// says.
     pub fn parse(text: &str, layer: Layer, file: &str) -> Result<Self, RuleError> {
         let mut compiled = Vec::new();
         for (line, rule) in parse::rules(text, file)? {
@@ -56,10 +58,10 @@ impl Rules {
         Ok(Self { compiled })
     }
 
-    /// Takes rules that are in no file.
+    /// Compiles rules that are in no file.
     ///
     /// # Errors
-    /// As [`Rules::parse`]; the line is the rule's place, from 1.
+    /// As [`Rules::parse`]; the line is the rule's number, from 1.
     pub fn of(rules: impl IntoIterator<Item = Rule>, layer: Layer) -> Result<Self, RuleError> {
         let mut compiled = Vec::new();
         for (place, rule) in rules.into_iter().enumerate() {
@@ -69,7 +71,7 @@ impl Rules {
         Ok(Self { compiled })
     }
 
-    /// The same rules, out of no file: such as those that a session's log kept.
+    /// Returns the same rules without a file, such as those of a session's log.
     #[must_use]
     pub fn unfiled(mut self) -> Self {
         for rule in &mut self.compiled {
@@ -78,30 +80,30 @@ impl Rules {
         self
     }
 
-    /// How many there are.
+    /// Returns the number of rules.
     #[must_use]
     pub fn len(&self) -> usize {
         self.compiled.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no rules.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.compiled.is_empty()
     }
 
-    /// Each rule with where it stands.
+    /// Returns each rule with its id.
     pub fn iter(&self) -> impl Iterator<Item = (&RuleId, &Rule)> {
         self.compiled.iter().map(|rule| (&rule.id, &rule.rule))
     }
 
-    /// The rules as text of a `policy.toml`.
+    /// Formats the rules as a `policy.toml`.
     #[must_use]
     pub fn to_toml(&self) -> String {
         self.iter().map(|(_, rule)| rule.to_toml()).collect::<Vec<_>>().join("\n")
     }
 
-    /// Adds others. Those that are in no file go on counting.
+    /// Adds other rules. Rules without a file continue the numbering.
     pub(crate) fn extend(&mut self, other: Self) {
         for mut rule in other.compiled {
             if rule.id.file.is_none() {
@@ -128,7 +130,7 @@ fn ready(rule: Rule, id: RuleId) -> Result<Compiled, RuleError> {
     compiled.map_err(error)
 }
 
-/// Holds a rule against its own examples.
+/// Checks a rule against its own examples.
 fn exemplified(rule: &Compiled) -> Result<(), parse::Problem> {
     let cases = [(&rule.rule.matches, true), (&rule.rule.not_matches, false)];
     for (examples, expected) in cases {
@@ -156,11 +158,11 @@ fn exemplified(rule: &Compiled) -> Result<(), parse::Problem> {
     Ok(())
 }
 
-/// Whether a rule speaks of an example, in a mode and by an agent that it speaks of.
+/// Returns true if a rule matches an example, in a mode and by an agent that the rule applies to.
 fn speaks_of(rule: &Compiled, example: &Example) -> bool {
     let mut effects = Effects::default();
     let first = |texts: &[String], otherwise: &str| {
-        // What a pattern stands for is a name that it matches.
+        // A text that the pattern matches.
         texts.first().map_or_else(|| otherwise.to_owned(), |text| text.replace('*', "x"))
     };
     let mut tool = first(&rule.rule.tools, "run_command");
@@ -202,7 +204,7 @@ fn speaks_of(rule: &Compiled, example: &Example) -> bool {
     }
 }
 
-/// A command or a file as a reason repeats it.
+/// Shortens a command or a file name for a reason.
 pub(crate) fn brief(text: &str) -> String {
     shown(text)
 }

@@ -1,4 +1,4 @@
-//! Rules out of a `policy.toml`, each with its line. An error says what to do about it.
+//! Parses rules from a `policy.toml`, each with its line. Errors say how to fix the rule.
 
 use journeyman_protocol::{Decision, Mode};
 use toml::de::{DeTable, DeValue};
@@ -7,16 +7,16 @@ use super::rule::shown;
 use super::{Example, Rule};
 use crate::tools::{TOOLS, known_pattern};
 
-/// Largest file of rules, in bytes: [`MAX_RULES`] of them with examples.
+/// Maximum size of a file of rules in bytes: [`MAX_RULES`] of them with examples.
 pub const MAX_POLICY_BYTES: usize = 256 * 1024;
-/// Rules of one file. Nobody knows what more of them mean together.
+/// Maximum number of rules in a file.
 pub const MAX_RULES: usize = 500;
-/// Entries of one list of a rule. Longer ones are several rules.
+/// Maximum number of entries in a list of a rule. Longer lists are several rules.
 const MAX_ENTRIES: usize = 64;
-/// Bytes of one text of a rule, such as a whole command line.
+/// Maximum length of a text in a rule, such as a whole command line, in bytes.
 const MAX_TEXT: usize = 4 * 1024;
 
-/// Why a file of rules is refused.
+/// The error for a file of rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {problem}. {help}")]
 pub struct RuleError {
@@ -24,20 +24,20 @@ pub struct RuleError {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// What to do.
+    /// How to fix it.
     pub help: String,
 }
 
-/// What is wrong and what to do, before it is known where.
+/// A problem and how to fix it, before the line is known.
 pub(super) type Problem = (String, String);
 
 pub(super) fn problem(what: impl Into<String>, help: impl Into<String>) -> Problem {
     (what.into(), help.into())
 }
 
-/// The rules of a file with the lines they begin on.
+/// Parses the rules of a file, with their first lines.
 pub(super) fn rules(text: &str, file: &str) -> Result<Vec<(usize, Rule)>, RuleError> {
     let error = |line, (problem, help): Problem| RuleError { file: file.to_owned(), line, problem, help };
     if text.len() > MAX_POLICY_BYTES {
@@ -167,7 +167,7 @@ fn text_of(value: &DeValue<'_>) -> Result<String, Problem> {
     }
 }
 
-/// A text that people are shown: it must not repaint their terminal.
+/// Parses a text that people are shown, which must not control their terminal.
 fn line_text(value: &DeValue<'_>) -> Result<String, Problem> {
     let text = text_of(value)?;
     match text.chars().any(char::is_control) {
@@ -196,26 +196,26 @@ fn texts(value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
     entries(value, text_of)
 }
 
-/// Names of tools. One that there isn't would speak of nothing.
+/// Parses names of tools. A rule for an unknown tool would never match.
 fn tools(value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
     entries(value, |item| {
         let name = text_of(item)?;
-        // A backslash takes the meaning of `*` away.
+        // A backslash escapes `*`.
         match known_pattern(&name.replace('\\', "")) {
             Ok(()) => Ok(name),
             Err(unknown) => {
-                let what = format!("names «{}», and there is no such tool", unknown.given);
+                let what = format!("names `{}`, and there is no such tool", unknown.given);
                 let names = || format!("There are {}, and mcp__server__tool", TOOLS.join(", "));
                 Err(problem(
                     what,
-                    unknown.meant.map_or_else(names, |meant| format!("Did you mean «{meant}»?")),
+                    unknown.meant.map_or_else(names, |meant| format!("Did you mean `{meant}`?")),
                 ))
             }
         }
     })
 }
 
-/// Words by position, each alone or a list of alternatives.
+/// Parses words by position, each alone or a list of alternatives.
 fn words(value: &DeValue<'_>) -> Result<Vec<Vec<String>>, Problem> {
     if let DeValue::String(line) = value {
         let words: Vec<String> = line.split_whitespace().map(|word| format!("\"{}\"", shown(word))).collect();
@@ -224,7 +224,7 @@ fn words(value: &DeValue<'_>) -> Result<Vec<Vec<String>>, Problem> {
     }
     entries(value, |item| match item {
         DeValue::Array(_) => texts(item),
-        // A program may be called with an empty word.
+        // An empty word is a valid argument.
         DeValue::String(text) if text.is_empty() => Ok(vec![String::new()]),
         other => text_of(other).map(|text| vec![text]),
     })

@@ -1,4 +1,4 @@
-//! What «always» would allow: the narrowest rules that let this very call through.
+//! Finds the narrowest rules that allow a call, for the answer "always".
 
 use journeyman_protocol::{Decision, RelPath};
 
@@ -9,12 +9,14 @@ use super::{Layer, Rule, Rules};
 use crate::command::{CommandAnalysis, Part};
 use crate::judge::Call;
 
-/// Programs of one command that are allowed together. More are a script, and nobody reads it as a list.
+/// Maximum number of programs of a command that are allowed together. More are a script, which
+/// nobody reads as a list.
 const MAX_PARTS: usize = 6;
 
-/// Rules that allow what of a call isn't allowed yet; why not, where they would allow more than a person sees.
+/// Returns rules that allow everything in a call that is not allowed yet, or the reason if they
+/// would allow more than a person sees.
 ///
-/// `open` says which parts of the command are not allowed.
+/// `open` returns true for the parts of the command that are not allowed.
 pub(crate) fn propose(
     call: &Call<'_>,
     analysis: Option<&CommandAnalysis>,
@@ -61,14 +63,14 @@ pub(crate) fn propose(
     Rules::of(rules, Layer::Session).map_err(|error| error.problem)
 }
 
-/// A file's name as a rule has it; what brackets stand for can't be said in one.
+/// Returns a file's name as a rule's pattern, in which brackets can't be escaped.
 fn plain(path: &RelPath) -> Option<String> {
     let text = std::str::from_utf8(path.as_bytes()).ok()?;
     let bad = |c: char| c.is_control() || matches!(c, '[' | ']' | '{' | '}');
     (!text.contains(bad)).then(|| escaped(text))
 }
 
-/// The words of each part that isn't allowed; `None` where they aren't all known.
+/// Returns the words of each part that is not allowed; `None` if some are unknown.
 fn words(
     analysis: &CommandAnalysis,
     open: impl Fn(&Part) -> bool,
@@ -95,7 +97,7 @@ fn words(
     Ok((!found.is_empty() && found.len() <= MAX_PARTS).then_some(found))
 }
 
-/// Whether a command may be allowed as the text it is.
+/// Checks that a command may be allowed as a whole text.
 fn whole(command: &str, analysis: &CommandAnalysis) -> Result<(), String> {
     for part in &analysis.parts {
         let words: Vec<&str> = part.words.iter().map(|word| word.text.as_str()).collect();

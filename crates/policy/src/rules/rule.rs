@@ -1,28 +1,28 @@
-//! A rule as it is written.
+//! Rules as written.
 
 use std::fmt;
 
 use journeyman_protocol::{Decision, Mode};
 
-/// Whose rules they are.
+/// The origin of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
-    /// The administrator's, for everybody on the machine.
+    /// Rules of the machine's administrator, for all users.
     Admin,
-    /// The user's own.
+    /// Rules of the user.
     User,
-    /// The project's: they only tighten.
+    /// Rules of the project, which can only tighten the policy.
     Project,
-    /// What a person answered in this session.
+    /// Answers of a person in this session.
     Session,
 }
 
 impl Layer {
-    /// Every layer, in the order in which they are shown. No layer is stronger than another: what one denies, none
-    /// allows.
+    /// All layers, in the order in which they are shown. No layer is stronger than another: what
+    /// one denies, none allows.
     pub const ALL: [Self; 4] = [Self::Admin, Self::User, Self::Project, Self::Session];
 
-    /// Its name.
+    /// Returns the layer's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,16 +40,16 @@ impl fmt::Display for Layer {
     }
 }
 
-/// Where a rule stands: its layer, its file, and its name or line there.
+/// The id of a rule: its layer, its file, and its name or line there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId {
-    /// Whose it is.
+    /// The rule's layer.
     pub layer: Layer,
-    /// The file; absent for a rule of the session.
+    /// The file; `None` for a rule of the session.
     pub file: Option<String>,
-    /// The line that its table begins on, from 1; in a session, which of its rules it is.
+    /// The first line of its table, from 1; in a session, the rule's number.
     pub line: usize,
-    /// What it is called.
+    /// The rule's name.
     pub name: Option<String>,
 }
 
@@ -60,24 +60,24 @@ impl fmt::Display for RuleId {
             None => write!(f, "{}: rule {}", self.layer, self.line)?,
         }
         match &self.name {
-            Some(name) => write!(f, " «{name}»"),
+            Some(name) => write!(f, " `{name}`"),
             None => Ok(()),
         }
     }
 }
 
-/// What a rule has to match, or not to, when it is loaded.
+/// A call that a rule has to match, or must not match, when it is loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Example {
     /// A shell command.
     Command(String),
     /// A call of a tool on a file or a host.
     Call {
-        /// The tool; absent where any will do.
+        /// The tool; `None` for any tool.
         tool: Option<String>,
-        /// A path that it reads and writes.
+        /// A path that the call reads and writes.
         path: Option<String>,
-        /// A host that it reaches.
+        /// A host that the call connects to.
         host: Option<String>,
     },
 }
@@ -99,47 +99,47 @@ impl fmt::Display for Example {
     }
 }
 
-/// One rule, as it is written.
+/// A rule as written.
 ///
-/// What it says of the call has to hold all at once: one of `tools`, one of `agents`, one of `modes`, and so on; what
-/// it leaves out holds for every call.
+/// A rule matches a call if all its conditions do: one of `tools`, one of `agents`, one of `modes`,
+/// and so on. An empty condition matches every call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// What it is called.
+    /// The rule's name.
     pub name: Option<String>,
-    /// What it decides.
+    /// The rule's decision.
     pub decision: Decision,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: Option<String>,
-    /// Names of tools, with `*`.
+    /// Names of tools, with `*` as a wildcard.
     pub tools: Vec<String>,
     /// The words of a command by position, each with its alternatives; the last may be `**`.
     pub command: Vec<Vec<String>>,
     /// A whole command line, to be allowed as it is.
     pub exact: Option<String>,
-    /// Options that have to be there, each with its alternatives.
+    /// Required options, each with its alternatives.
     pub flags: Vec<Vec<String>>,
-    /// Options that must not be there.
+    /// Forbidden options.
     pub without_flags: Vec<String>,
-    /// Paths from the project's root, with `*`, `?` and `**`.
+    /// Paths from the project's root, with the wildcards `*`, `?` and `**`.
     pub paths: Vec<String>,
-    /// Names of hosts; `*.example.com` stands for those beneath it.
+    /// Names of hosts; `*.example.com` matches those beneath it.
     pub hosts: Vec<String>,
-    /// Names of agents, with `*`; the session's own is [`MAIN_AGENT`].
+    /// Names of agents, with `*` as a wildcard; the session's own is [`MAIN_AGENT`].
     pub agents: Vec<String>,
-    /// Modes that it holds in.
+    /// Modes in which the rule applies.
     pub modes: Vec<Mode>,
-    /// What it has to match.
+    /// Examples that the rule has to match.
     pub matches: Vec<Example>,
-    /// What it must not match.
+    /// Examples that the rule must not match.
     pub not_matches: Vec<Example>,
 }
 
-/// What rules call the agent that a person talks to, as opposed to its sub-agents.
+/// The name in rules of the agent that a person talks to, as opposed to its sub-agents.
 pub const MAIN_AGENT: &str = "main";
 
 impl Rule {
-    /// A rule that says nothing yet but what it decides.
+    /// Creates a rule with a decision and no conditions.
     #[must_use]
     pub fn new(decision: Decision) -> Self {
         Self {
@@ -160,7 +160,7 @@ impl Rule {
         }
     }
 
-    /// The rule as a `[[rule]]` of a `policy.toml`.
+    /// Formats the rule as a `[[rule]]` of a `policy.toml`.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut text = String::from("[[rule]]\n");
@@ -204,7 +204,7 @@ impl Rule {
     }
 }
 
-/// A rule on one line, for people: what it speaks of, not what it decides.
+/// Formats the rule's conditions on one line, for people.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut said: Vec<String> = Vec::new();
@@ -245,7 +245,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// How files and people call a decision.
+/// Returns the name of a decision in files and for people.
 fn decision_name(decision: Decision) -> &'static str {
     match decision {
         Decision::Allow => "allow",
@@ -254,10 +254,10 @@ fn decision_name(decision: Decision) -> &'static str {
     }
 }
 
-/// Characters of a text that an error repeats.
+/// Maximum number of characters of a text in an error.
 const SHOWN: usize = 60;
 
-/// The beginning of a text that may hold anything, on one line.
+/// Returns the beginning of an arbitrary text on one line.
 pub(crate) fn shown(text: &str) -> String {
     let plain = |character: char| if character.is_control() { '\u{fffd}' } else { character };
     let mut shown: String = text.chars().take(SHOWN).map(plain).collect();

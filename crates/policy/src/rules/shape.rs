@@ -1,16 +1,17 @@
-//! What paths a word may stand for that isn't known before it runs: `secr*/x`, `s?cret/x`, `"$HOME"/secret/x`; and
-//! where in a word a path may stand: `-osecret/x`, `--output=secret/x`, `if=secret/x`, `secret:/mnt`.
+//! The paths that an unknown word may stand for, such as `secr*/x`, `s?cret/x`, `"$HOME"/secret/x`;
+//! and the parts of a word that may be a path: `-osecret/x`, `--output=secret/x`, `if=secret/x`,
+//! `secret:/mnt`.
 
 use super::glob::Sign;
 
-/// One name of a [`Shape`], or several.
+/// One or several components of a [`Shape`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Any number of names.
+    /// Any number of components.
     Names,
-    /// One name, as far as it is known.
+    /// One component, as far as it is known.
     Name(Vec<Sign>),
-    /// One name that a variable is in.
+    /// One component that contains a variable.
     Open(Vec<Sign>),
 }
 
@@ -18,17 +19,18 @@ pub(super) enum Piece {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) pieces: Vec<Piece>,
-    /// Whether it is written from somewhere else than the project's root.
+    /// True if the path is relative to another directory than the project's root.
     pub(super) elsewhere: bool,
 }
 
-/// Signs of one name that are looked at. No file's name is longer, and what is longer may stand for any.
+/// Maximum number of characters of a component. No file's name is longer, and a longer one counts
+/// as unknown.
 const MAX_SIGNS: usize = 255;
-/// Names of one word that are looked at.
+/// Maximum number of components of a word.
 const MAX_PIECES: usize = 64;
 
 impl Shape {
-    /// The paths of a word as it is written; `None` where it stands for itself, or for nothing that is known.
+    /// Returns the paths of a word as written; `None` if the word is literal or completely unknown.
     pub(super) fn of(word: &str) -> Option<Self> {
         if !word.contains(['*', '?', '[', '$', '`']) {
             return None;
@@ -39,7 +41,7 @@ impl Shape {
             match signs.as_slice() {
                 [] | [Sign::Plain('.')] => {}
                 [Sign::Plain('.'), Sign::Plain('.')] => shape.elsewhere |= shape.pieces.pop().is_none(),
-                // A variable alone may be a directory anywhere, or several names.
+                // A variable alone may be any directory, or several components.
                 [Sign::Any] if name.starts_with(['$', '"', '`']) && place == 0 => shape.elsewhere = true,
                 [Sign::Any] if !name.starts_with('*') || name.starts_with("**") => {
                     shape.pieces.push(Piece::Names);
@@ -54,7 +56,7 @@ impl Shape {
     }
 }
 
-/// The names of a path, split where no substitution holds the slash.
+/// Splits a path into components, except within a substitution.
 fn split(word: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let (mut from, mut depth, mut ticks) = (0, 0usize, false);
@@ -74,7 +76,7 @@ fn split(word: &str) -> Vec<&str> {
     names
 }
 
-/// A name without its quotes, with [`Sign::Any`] for whatever isn't known of it, in lower case.
+/// Returns a component without its quotes, in lower case, with [`Sign::Any`] for unknown content.
 fn signs(name: &str) -> Vec<Sign> {
     let mut signs: Vec<Sign> = Vec::with_capacity(name.len());
     let any = |signs: &mut Vec<Sign>| {
@@ -95,7 +97,8 @@ fn signs(name: &str) -> Vec<Sign> {
             }
             '*' => any(&mut signs),
             '?' => signs.push(Sign::One),
-            // One of these; where it isn't plain where they end the rest may be anything.
+            // A bracket expression matches one character; if its end is uncertain, the rest is
+            // unknown.
             '[' => {
                 signs.push(Sign::One);
                 match end_of_set(rest) {
@@ -109,7 +112,7 @@ fn signs(name: &str) -> Vec<Sign> {
             '$' => {
                 any(&mut signs);
                 let end = match rest.chars().next() {
-                    // Another in it has a brace of its own.
+                    // A nested expansion has a brace of its own.
                     Some('{') => match rest.find('}') {
                         Some(at) if rest.get(1..at).is_some_and(|inner| !inner.contains(['{', '$'])) => {
                             at + 1
@@ -135,8 +138,8 @@ fn signs(name: &str) -> Vec<Sign> {
     signs
 }
 
-/// Where a set of characters ends, of which the opening bracket is gone: `a]`, `]a]`, `!]a]`, `[:alpha:]]`. `None`
-/// where it isn't closed, or something in it is quoted or isn't known.
+/// Returns the end of a bracket expression after its opening bracket: `a]`, `]a]`, `!]a]`,
+/// `[:alpha:]]`. `None` if it is not closed, or contains quotes or unknown content.
 fn end_of_set(set: &str) -> Option<usize> {
     let mut bytes = set.bytes().enumerate().peekable();
     bytes.next_if(|(_, byte)| matches!(byte, b'!' | b'^'));
@@ -161,14 +164,15 @@ fn end_of_set(set: &str) -> Option<usize> {
     None
 }
 
-/// Signs in a word behind which a path may begin, or before which one may end, that are looked at.
+/// Maximum number of positions in a word at which a path may begin or end.
 const MAX_PLACES: usize = 8;
-/// Letters of options that a value may stand behind.
+/// Maximum number of option letters before a value.
 const MAX_LETTERS: usize = 4;
-/// Shortest value behind the letters of options that is looked at, unless it is plainly a path: `-rf` is no `f`.
+/// Minimum length of a value after option letters, unless it is clearly a path: `-rf` has no value
+/// `f`.
 const LEAST_VALUE: usize = 3;
 
-/// The parts of a word that may be a path, the whole first.
+/// Returns the parts of a word that may be a path, the whole word first.
 pub(super) fn places(word: &str) -> Vec<&str> {
     let mut places = vec![word];
     let sign = |byte: u8| matches!(byte, b'=' | b':' | b',' | b'@');

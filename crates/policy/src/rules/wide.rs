@@ -1,18 +1,20 @@
-//! What no rule allows: programs that run whatever they are told, and patterns that stand for everything.
+//! Rejects allow rules that are too wide: programs that run arbitrary code, and patterns that match
+//! everything.
 
 use super::compiled::{COMMAND_TOOLS, Compiled};
 use super::parse::{Problem, problem};
 
-/// When a program is too much to be allowed.
+/// The condition under which allowing a program is too wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Whatever follows: what it runs comes from elsewhere, or it lifts limits.
+    /// Always: the code comes from elsewhere, or the program lifts limits.
     Always,
-    /// Unless every word is named and one of them says what it runs: else that comes from its input.
+    /// Unless every word is literal and one of them names the code: otherwise it comes from the
+    /// input.
     NotNamed,
-    /// With a wildcard in it.
+    /// With a wildcard among its words.
     Wildcard,
-    /// With a wildcard in place of its subcommand.
+    /// With a wildcard as its subcommand.
     Subcommand,
 }
 
@@ -23,7 +25,7 @@ const FAR: &str = "runs anything on another machine";
 const CODE: &str = "runs any code";
 const SUBCOMMANDS: &str = "does very different things, from reading to publishing, by its subcommand";
 
-/// Programs whose rule would allow everything, with the reason.
+/// Programs that a rule can't allow, with the reason.
 const TABLE: &[(&[&str], When, &str)] = &[
     (&["xargs", "parallel", "at", "batch", "eval", "source", ".", "entr"], When::Always, INPUT),
     (
@@ -190,7 +192,7 @@ const TABLE: &[(&[&str], When, &str)] = &[
     ),
 ];
 
-/// The base of a program's name: `python3.12` is `python3`.
+/// Returns the base of a program's name: `python3` for `python3.12`.
 fn base(program: &str) -> &str {
     let name = program.rsplit('/').next().unwrap_or(program);
     let name = name.strip_suffix(".exe").unwrap_or(name);
@@ -218,21 +220,21 @@ fn row(program: &str) -> Option<(When, &'static str)> {
     TABLE.iter().find(known).map(|(_, when, why)| (*when, *why))
 }
 
-/// Why a rule that names exactly these words would allow more than them, if it would.
+/// Returns the reason if a rule for exactly these words would allow more than them.
 pub(crate) fn words_too_wide(words: &[&str]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     let (when, why) = row(program)?;
     let wide = match when {
         When::Always => true,
         When::NotNamed => !says_what(program, arguments),
-        // `env` alone shows variables; `env X` runs X, and X is named.
+        // `env` alone shows variables; in `env X` the program X is named.
         When::Wildcard => false,
         When::Subcommand => arguments.is_empty(),
     };
     wide.then(|| format!("`{program}` {why}"))
 }
 
-/// Options of interpreters that a value follows which doesn't say what runs.
+/// Options of interpreters with a value that is not code.
 const SETTINGS: &[&str] = &[
     "-W",
     "-X",
@@ -257,7 +259,8 @@ const SETTINGS: &[&str] = &[
     "-F",
 ];
 
-/// Whether one of an interpreter's arguments says what it runs, so that it doesn't come from its input.
+/// Returns true if one of an interpreter's arguments names the code, so that it does not come from
+/// the input.
 fn says_what(program: &str, arguments: &[&str]) -> bool {
     let input = |word: &&str| {
         matches!(*word, "-" | "-s" | "-i") || word.starts_with("/dev/") || word.starts_with("/proc/")
@@ -275,7 +278,7 @@ fn says_what(program: &str, arguments: &[&str]) -> bool {
     })
 }
 
-/// Options of such programs that a value follows.
+/// Options before a subcommand that have a value.
 const WITH_VALUE: &[&str] = &[
     "-c",
     "-C",
@@ -290,7 +293,7 @@ const WITH_VALUE: &[&str] = &[
     "--project",
 ];
 
-/// Whether what follows the options before a subcommand may be any.
+/// Returns true if the subcommand after the options is a wildcard.
 fn subcommand_is_open(rule: &Compiled) -> bool {
     let mut place = 1;
     while let Some(position) = rule.command.get(place).filter(|position| position.is_literal()) {
@@ -308,7 +311,7 @@ fn subcommand_is_open(rule: &Compiled) -> bool {
     rule.command.get(place).is_none() || rule.position_is_everything(place)
 }
 
-/// Whether a rule names a subcommand that runs the program it is told to.
+/// Returns true if a rule names a subcommand that runs another program.
 fn runs_told(program: &str, rule: &Compiled) -> bool {
     let running: &[&str] = match base(program) {
         "uv" => &["run", "tool", "x"],
@@ -322,12 +325,12 @@ fn runs_told(program: &str, rule: &Compiled) -> bool {
     words.any(|word| running.contains(&word))
 }
 
-/// Whether a text has a program that runs whatever its input says, or lifts limits.
+/// Returns true if a program runs its input as code, or lifts limits.
 pub(crate) fn is_unbounded(program: &str) -> bool {
     row(program).is_some_and(|(when, _)| when == When::Always)
 }
 
-/// Refuses a rule that would allow everything.
+/// Rejects a rule that would allow everything.
 pub(super) fn check(rule: &Compiled) -> Result<(), Problem> {
     const AUTO: &str = "For everything that the sandbox confines there is mode `auto`";
     let everything = |what: &str| Err(problem(what, AUTO));

@@ -1,4 +1,4 @@
-//! Passwords in addresses: `://user:secret@host`.
+//! Finds passwords in URLs: `://user:secret@host`.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use memchr::memmem;
 use super::placeholders::is_placeholder;
 use super::shapes::is_random;
 
-/// Bytes between a scheme and its host that are looked at; tokens that stand there have a few thousand at most.
+/// Maximum number of bytes between a scheme and its host; tokens there have a few thousand at most.
 const MAX_BYTES: usize = 8 * 1024;
 
-/// How the signs of an address are written.
+/// The encoding of a URL's delimiters.
 struct Spelling {
-    /// What stands before the user.
+    /// The text before the user.
     begin: &'static [u8],
     colon: &'static [u8],
     at: &'static [u8],
@@ -20,15 +20,15 @@ struct Spelling {
 
 const SPELLINGS: [Spelling; 4] = [
     Spelling { begin: b"://", colon: b":", at: b"@" },
-    // In JSON, as some write it.
+    // Escaped for JSON, as some programs do.
     Spelling { begin: b":\\/\\/", colon: b":", at: b"@" },
-    // In the query of another address.
+    // In the query of another URL.
     Spelling { begin: b"%3A%2F%2F", colon: b"%3A", at: b"%40" },
     Spelling { begin: b"%3a%2f%2f", colon: b"%3a", at: b"%40" },
 ];
 
-/// Where the passwords of a text's addresses are, without the users before them. A token that stands alone before the
-/// host is one, too.
+/// Finds the passwords in a text's URLs, without the users before them. A token alone before the
+/// host counts as a password.
 pub(super) fn passwords(text: &[u8], found: &mut Vec<Range<usize>>) {
     for spelling in &SPELLINGS {
         for start in memmem::find_iter(text, spelling.begin) {
@@ -42,7 +42,7 @@ fn password(text: &[u8], start: usize, spelling: &Spelling) -> Option<Range<usiz
     let rest = rest.get(..MAX_BYTES).unwrap_or(rest);
     let authority = rest.get(..rest.iter().position(|byte| !may_stand(*byte)).unwrap_or(rest.len()))?;
     let signs = authority.get(..memmem::rfind(authority, spelling.at)?)?;
-    // Behind the sign there is a host, or what will be one.
+    // A host, or a placeholder for one, follows.
     let host = rest.get(signs.len() + spelling.at.len()..)?.first()?;
     if !(host.is_ascii_alphanumeric() || matches!(host, b'[' | b'$' | b'{' | b'<' | b'%')) {
         return None;
@@ -57,7 +57,8 @@ fn password(text: &[u8], start: usize, spelling: &Spelling) -> Option<Range<usiz
     }
 }
 
-/// Whether a byte may stand between an address's scheme and its path. What a template puts in has other signs.
+/// Returns true if a byte may stand between a URL's scheme and its path. Templates contain other
+/// characters.
 fn may_stand(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~%!$&*+=:@".contains(&byte) || !byte.is_ascii()
 }

@@ -1,6 +1,6 @@
-//! Names of environment variables that hold secrets.
+//! Recognizes environment variables that hold secrets by their names.
 
-/// Words that say so wherever they stand in a name.
+/// Words that mark a secret anywhere in a name.
 const WORDS: &[&str] = &[
     "TOKEN",
     "SECRET",
@@ -29,22 +29,22 @@ const WORDS: &[&str] = &[
     "WEBHOOK",
     "PWD",
 ];
-/// Endings of words that are written without a separator, as in `GHTOKEN` or `accessToken`.
+/// Endings of words without a separator, as in `GHTOKEN` or `accessToken`.
 const ENDINGS: &[&str] =
     &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY"];
-/// Last words that make the value a place, a number or a name instead.
+/// Last words that mean a place, a number or a name instead.
 const HARMLESS_ENDS: &[&str] = &[
     "FILE", "PATH", "DIR", "SOCK", "SOCKET", "URL", "URI", "HOST", "PORT", "NAME", "TYPE", "METHOD", "TTL",
     "LENGTH", "LIMIT", "COUNT", "SIZE", "ENABLED", "PID", "TIMEOUT", "LAYOUT", "HOME", "AGENT", "PROVIDER",
     "USER", "EMAIL",
 ];
-/// Whole names that look as if.
+/// Complete names that look secret and are not.
 const HARMLESS: &[&str] = &["PWD", "OLDPWD", "LS_COLORS", "XAUTHORITY", "GPG_KEY"];
-/// Whole names that don't look as if: their values have credentials in them.
+/// Complete names that don't look secret although their values contain credentials.
 const SECRET: &[&str] = &["DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGO_URL", "AMQP_URL", "SENTRY_URL"];
 
-/// Whether an environment variable of this name most likely holds a secret: a token, a key, a password.
-/// Letter case doesn't matter. What the name says is all that is looked at.
+/// Returns true if an environment variable of this name most likely holds a secret: a token, a key,
+/// a password. Ignores letter case, and considers only the name.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();

@@ -1,6 +1,6 @@
-//! What stands where a secret belongs, and is none.
+//! Recognizes placeholders in the place of secrets.
 
-/// Words, without what isn't a letter or digit, that people write for a secret that everybody has to put in.
+/// Placeholders that people write for a secret, as letters and digits only.
 const WORDS: &[&str] = &[
     "abc",
     "bar",
@@ -39,7 +39,7 @@ const WORDS: &[&str] = &[
     "username",
     "value",
 ];
-/// How longer ones begin.
+/// Beginnings of longer placeholders.
 const BEGINNINGS: &[&str] = &[
     "changeme",
     "dummy",
@@ -58,9 +58,9 @@ const BEGINNINGS: &[&str] = &[
     "your",
 ];
 
-/// Whether a value says that there is none, or what belongs there.
+/// Returns true if a value is empty or a placeholder.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    /// Longer ones are no words.
+    /// Maximum length of a placeholder.
     const LONGEST: usize = 48;
     let plain: Vec<u8> =
         value.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();

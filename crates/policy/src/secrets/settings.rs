@@ -1,7 +1,7 @@
-//! Values behind names that say that they are secret: `DB_PASSWORD=…`.
+//! Finds values after names that mark them as secret: `DB_PASSWORD=…`.
 //!
-//! In any text only what can hardly be anything else: a name in capitals, no blank around the sign, a value that looks
-//! made. In a file of settings (`.env`) every value behind such a name.
+//! In any text, only unmistakable ones are found: a name in capitals, no blank around the `=`, a
+//! value that looks random. In a settings file (`.env`), every value after such a name is found.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use std::ops::Range;
 use super::placeholders::is_placeholder;
 use super::{MASK, is_secret_name};
 
-/// Longer names are no names.
+/// Maximum length of a name.
 const MAX_NAME: usize = 64;
-/// Fewer bytes of a value in any text are no secret that was made.
+/// Minimum length of a value in any text.
 const MIN_VALUE: usize = 8;
-/// Ends of names that say so without doubt. A `CACHE_KEY` is nobody's secret.
+/// Endings of names that certainly mean a secret. A `CACHE_KEY` is not secret.
 const SURE: &[&str] = &[
     "ACCESS_KEY",
     "APIKEY",
@@ -32,8 +32,8 @@ const SURE: &[&str] = &[
     "TOKEN",
 ];
 
-/// Whether a file of this path holds settings of one machine, secrets among them: `.env` and its kin, and not the ones
-/// that show how to write it.
+/// Returns true if a file of this path holds settings of one machine, including secrets: `.env` and
+/// similar names, except templates of them.
 #[must_use]
 pub fn is_settings_file(path: &str) -> bool {
     const SHOWN: &[&str] = &["defaults", "dist", "example", "sample", "template", "test", "tpl"];
@@ -43,8 +43,8 @@ pub fn is_settings_file(path: &str) -> bool {
     settings && !name.split(['.', '-', '_']).any(|part| SHOWN.contains(&part))
 }
 
-/// The text of a file of settings, or what a command printed of one, with each value masked whose name says that it is
-/// secret.
+/// Masks each value with a secret name in the text of a settings file, or in a command's output of
+/// it.
 #[must_use]
 pub fn mask_settings(text: &str) -> Cow<'_, str> {
     let mut masked = String::new();
@@ -65,13 +65,14 @@ pub fn mask_settings(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
-/// The value of a line, `NAME=value` or `name: value`, behind whatever a tool writes before its lines.
+/// Returns the value in a line `NAME=value` or `name: value`, after any text that a tool prints
+/// before its lines.
 fn in_line(line: &str) -> Option<Range<usize>> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     line.match_indices(['=', ':']).find_map(|(at, _)| {
         let before = line.get(..at)?.trim_end();
         let name = before.get(before.rfind(|c| !is_name(c)).map_or(0, |at| at + 1)..)?;
-        // The last byte before it may be one of several.
+        // The byte before it may be the last of a longer character.
         let value = line.get(at + 1..)?;
         let from = at + 1 + (value.len() - value.trim_start().len());
         let secret = value_at(line.as_bytes(), from, true)?;
@@ -81,7 +82,7 @@ fn in_line(line: &str) -> Option<Range<usize>> {
     })
 }
 
-/// Where values are in any text that are secret by their names and looks.
+/// Finds values in any text that are secret by their names and looks.
 pub(super) fn values(text: &[u8], found: &mut Vec<Range<usize>>) {
     for at in memchr::memchr_iter(b'=', text) {
         let name_end = text.get(..at).unwrap_or_default();
@@ -95,7 +96,8 @@ pub(super) fn values(text: &[u8], found: &mut Vec<Range<usize>>) {
         let before = name_end.get(..at - length).unwrap_or_default();
         let begins = match before.last() {
             None => true,
-            // The end of an escape, as in `\n`.
+            // The end of an escape, as in `
+            // `.
             Some(b'n' | b't' | b'r') => {
                 before.ends_with(b"\\n") || before.ends_with(b"\\t") || before.ends_with(b"\\r")
             }
@@ -116,7 +118,8 @@ fn is_capital(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
 }
 
-/// The value that begins at a place: within its quotes, or up to a blank. `whole`: quotes aside up to the end of the line.
+/// Returns the value that begins at a position: within its quotes, or up to a blank; with `whole`,
+/// unquoted values extend to the end of the line.
 fn value_at(text: &[u8], start: usize, whole: bool) -> Option<Range<usize>> {
     let rest = text.get(start..)?;
     let (skip, quote): (usize, Option<u8>) = match rest {
@@ -131,13 +134,14 @@ fn value_at(text: &[u8], start: usize, whole: bool) -> Option<Range<usize>> {
         None => byte.is_ascii_whitespace() || b"\"'`\\,;|<>".contains(byte),
     };
     let length = body.iter().position(ends).unwrap_or(body.len());
-    // The backslash before a quote that is itself in quotes.
+    // The backslash before a quote that is itself quoted.
     let length = if skip == 2 && body.get(..length)?.ends_with(b"\\") { length - 1 } else { length };
     let trimmed = body.get(..length)?.trim_ascii_end().len();
     Some(start + skip..start + skip + trimmed)
 }
 
-/// Whether a value looks like a password or a token: long enough, no word, path, call or variable.
+/// Returns true if a value looks like a password or a token: long enough, and not a word, path,
+/// call or variable.
 fn is_made(value: &[u8]) -> bool {
     let letters = value.iter().any(u8::is_ascii_alphabetic);
     let digits = value.iter().any(u8::is_ascii_digit);

@@ -1,51 +1,51 @@
-//! The shapes of well-known tokens: a prefix, and what may follow it.
+//! The shapes of well-known tokens: a prefix, and the text that may follow it.
 //!
-//! Prefixes and lengths are those that the issuers document or that their tokens have today; a length is
-//! a lower bound, because issuers make tokens longer, never shorter.
+//! Prefixes and lengths are those that the issuers document or that current tokens have; a length
+//! is a lower bound, because issuers make tokens longer, never shorter.
 
 use std::ops::Range;
 
-/// The most bytes of a private key's text: a 16,384-bit RSA key in PEM has 13 KiB.
+/// Maximum length of a private key's text: a 16,384-bit RSA key in PEM has 13 KiB.
 const MAX_KEY_BYTES: usize = 32 * 1024;
-/// Fewer bytes of base 64 are no key: code that speaks of keys has the frame without one.
+/// Minimum length of a key's base 64: code about keys has the frame without a key.
 const MIN_KEY_BYTES: usize = 40;
 
 /// A kind of token.
 pub(super) struct Shape {
-    /// How it begins, byte for byte.
+    /// The prefix, byte for byte.
     pub(super) prefix: &'static str,
     body: Body,
 }
 
-/// What follows the prefix.
+/// The text that follows the prefix.
 #[derive(Clone, Copy)]
 enum Body {
-    /// At least so many of these characters, of which there is so much to be seen.
+    /// At least `least` of these characters, which have to pass `proof`.
     Run { of: fn(u8) -> bool, least: usize, proof: fn(&[u8]) -> bool },
-    /// Three or five parts with dots between them, the first two JSON.
+    /// Three or five parts separated by dots, the first two JSON.
     Jwt,
-    /// The name of a key's kind, its frame and base 64.
+    /// The kind of a key, its frame and base 64.
     Pem,
-    /// The same as a run, but the prefix is kept.
+    /// As `Run`, but the prefix is not masked.
     Credentials { least: usize, proof: fn(&[u8]) -> bool },
 }
 
-/// A prefix that nothing else has.
+/// A prefix that no other text has.
 const fn sure(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> Shape {
     Shape { prefix, body: Body::Run { of, least, proof: |_| true } }
 }
 
-/// As `sure`, but not for place-holders such as `glpat-your-token-goes-here`.
+/// As `sure`, except for placeholders such as `glpat-your-token-goes-here`.
 const fn mixed(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> Shape {
     Shape { prefix, body: Body::Run { of, least, proof: is_mixed } }
 }
 
-/// A prefix that is also the beginning of ordinary words.
+/// A prefix that ordinary words also have.
 const fn random(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> Shape {
     Shape { prefix, body: Body::Run { of, least, proof: is_random } }
 }
 
-/// Every shape that is known.
+/// All known shapes.
 pub(super) const SHAPES: &[Shape] = &[
     // AWS access key ids: 16 after the prefix.
     sure("AKIA", is_upper, 16),
@@ -61,8 +61,8 @@ pub(super) const SHAPES: &[Shape] = &[
     mixed("glpat-", is_url_safe, 20),
     mixed("gldt-", is_url_safe, 20),
     mixed("glrt-", is_url_safe, 20),
-    // OpenAI (48, or `proj-` and 40 and more), DeepSeek (32), OpenRouter (`or-v1-` and 64), Anthropic
-    // (`ant-api03-` and 93).
+    // OpenAI (48, or `proj-` and 40 and more), DeepSeek (32), OpenRouter (`or-v1-` and 64),
+    // Anthropic (`ant-api03-` and 93).
     random("sk-", is_url_safe, 20),
     // Stripe: 24 and more.
     mixed("sk_live_", is_alphanumeric, 16),
@@ -94,7 +94,7 @@ pub(super) const SHAPES: &[Shape] = &[
     mixed("pplx-", is_alphanumeric, 40),
     mixed("csk-", is_alphanumeric, 40),
     mixed("r8_", is_alphanumeric, 37),
-    // Others whose prefixes are their own: SendGrid, DigitalOcean, Shopify, Databricks, Linear, age.
+    // Others with unique prefixes: SendGrid, DigitalOcean, Shopify, Databricks, Linear, age.
     mixed("SG.", is_dotted, 60),
     mixed("dop_v1_", is_alphanumeric, 60),
     mixed("shpat_", is_alphanumeric, 32),
@@ -137,14 +137,14 @@ fn is_credential(byte: u8) -> bool {
     is_dotted(byte) || is_base64(byte) || byte == b'~'
 }
 
-/// A text under search, with what was learnt of it, so that no part is looked at again and again.
+/// A text that is being searched, with cached positions so that no part is searched repeatedly.
 pub(super) struct Text<'a> {
     pub(super) bytes: &'a [u8],
-    /// The nearest end of a private key at or after the place where one was last looked for; `None` in it:
-    /// there is none any more.
+    /// The nearest end of a private key at or after the position of the last search; the inner
+    /// `None` if there is none.
     key_end: Option<Option<usize>>,
-    /// The last stretch of text that could be a key's and was looked through: a frame within it has nothing
-    /// else to find.
+    /// The last range that could be a key's text and was searched: a frame within it contains
+    /// nothing else.
     key_text: Range<usize>,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Text<'a> {
         self.bytes.get(at).copied()
     }
 
-    /// The end of the run of these characters that begins at `from`.
+    /// Returns the end of the run of these characters that begins at `from`.
     fn run(&self, from: usize, of: fn(u8) -> bool) -> usize {
         let rest = self.bytes.get(from..).unwrap_or_default();
         from + rest.iter().position(|byte| !of(*byte)).unwrap_or(rest.len())
@@ -167,19 +167,20 @@ impl<'a> Text<'a> {
         self.bytes.get(range).unwrap_or_default()
     }
 
-    /// Whether a token may begin here: not in the midst of a word.
+    /// Returns true if a token may begin here, which is not within a word.
     fn is_boundary(&self, at: usize, of: fn(u8) -> bool) -> bool {
         let before = |steps: usize| at.checked_sub(steps).and_then(|at| self.byte(at));
         let Some(previous) = before(1) else { return true };
         if !of(previous) && !previous.is_ascii_alphanumeric() {
             return true;
         }
-        // The end of an escape isn't part of the word: `\n` in JSON, `%3D` in a URL.
+        // The end of an escape is not a part of the word: `
+        // ` in JSON, `%3D` in a URL.
         let escape = matches!(previous, b'n' | b't' | b'r') && before(2) == Some(b'\\');
         escape || (previous.is_ascii_hexdigit() && before(3) == Some(b'%'))
     }
 
-    /// The nearest `-----END …-----` at or after `from`: its beginning.
+    /// Returns the beginning of the nearest `-----END …-----` at or after `from`.
     fn key_end(&mut self, from: usize) -> Option<usize> {
         match self.key_end {
             Some(None) => return None,
@@ -194,7 +195,7 @@ impl<'a> Text<'a> {
 }
 
 impl Shape {
-    /// The secret, if there is one whose prefix begins at `start`.
+    /// Returns the secret whose prefix begins at `start`, if there is one.
     pub(super) fn secret(&self, text: &mut Text<'_>, start: usize) -> Option<Range<usize>> {
         let after = start + self.prefix.len();
         match self.body {
@@ -217,18 +218,18 @@ impl Shape {
     }
 }
 
-/// Whether there are digits, or letters of both cases.
+/// Returns true if there are digits, or letters of both cases.
 fn is_mixed(body: &[u8]) -> bool {
     body.iter().any(u8::is_ascii_digit)
         || (body.iter().any(u8::is_ascii_uppercase) && body.iter().any(u8::is_ascii_lowercase))
 }
 
-/// Whether it is no word that may follow `Bearer`, such as `AuthenticationScheme`.
+/// Returns true unless it is a word that may follow `Bearer`, such as `AuthenticationScheme`.
 fn is_token(body: &[u8]) -> bool {
     body.iter().any(u8::is_ascii_digit) || (body.len() >= 32 && is_mixed(body))
 }
 
-/// Whether one of the parts between `-` and `_` is as long as 16 characters and has letters and digits.
+/// Returns true if a part between `-` and `_` has at least 16 characters with letters and digits.
 pub(super) fn is_random(body: &[u8]) -> bool {
     body.split(|byte| !byte.is_ascii_alphanumeric()).any(|part| {
         part.len() >= 16 && part.iter().any(u8::is_ascii_digit) && part.iter().any(u8::is_ascii_alphabetic)
@@ -244,7 +245,7 @@ fn jwt(text: &Text<'_>, start: usize) -> Option<Range<usize>> {
     let end = text.run(start, is_dotted);
     let mut parts = text.part(start..end).split(|byte| *byte == b'.');
     let long = LEAST.iter().all(|least| parts.next().is_some_and(|part| part.len() >= *least));
-    // In the encrypted form the second part is a key, in the signed one JSON; both are secret.
+    // In the encrypted form the second part is a key, in the signed form JSON; both are secret.
     long.then_some(start..end)
 }
 
@@ -266,7 +267,7 @@ fn pem(text: &mut Text<'_>, start: usize, after: usize) -> Option<Range<usize>> 
         text.part(frame..most).iter().position(|byte| !is_key_text(*byte)).map_or(most, |at| frame + at);
     let closing = closing.filter(|closing| *closing == run_end);
     text.key_text = frame..run_end;
-    // The last long line of base 64, and the rest of a line that may follow it.
+    // The last long line of base 64, and a shorter line that may follow it.
     let (mut end, mut at, mut rest_may_follow) = (None, frame, false);
     for part in text.part(frame..run_end).split(|byte| !is_base64(*byte)) {
         let long = part.len() >= MIN_KEY_BYTES;
@@ -284,12 +285,13 @@ fn pem(text: &mut Text<'_>, start: usize, after: usize) -> Option<Range<usize>> 
     Some(start..end)
 }
 
-/// Characters between a frame's dashes.
+/// Returns true for characters between a frame's dashes.
 fn is_kind(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
 }
 
-/// What a key's text consists of, also inside a string of some language, or with an old format's headers.
+/// Returns true for characters of a key's text, also inside a string literal, or with an old
+/// format's headers.
 fn is_key_text(byte: u8) -> bool {
     is_base64(byte)
         || byte.is_ascii_whitespace()

@@ -1,9 +1,9 @@
-//! What git sends away, and what it can lose.
+//! Recognizes git commands that send data or lose it.
 
 use super::names::NETWORK;
 use super::{Danger, has_cluster, has_option};
 
-/// Judges the words after `git`.
+/// Checks the words after `git`.
 pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
     const REMOTE: &[&str] = &[
         "push",
@@ -19,7 +19,7 @@ pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
         "request-pull",
         "archive-remote",
     ];
-    // With settings from the command line any word may be an alias for anything.
+    // Settings on the command line can make any word an alias for any command.
     let configured = arguments.iter().any(|argument| {
         argument.starts_with("-c") || argument.starts_with("--config-env") || argument.contains("alias.")
     });
@@ -63,7 +63,7 @@ pub(super) fn git(arguments: &[&str], danger: &mut Danger) {
         danger.outside(|| format!("`git {command}` handles what git signs in with"));
     }
     if let Some(lost) = lost_by_git(command, rest) {
-        // What is put aside lies in git, and what is tracked and as it was in the checkpoints.
+        // A stash is kept by git, and unchanged tracked files are in the checkpoints.
         let kept = match command {
             "stash" => {
                 !rest.iter().any(|word| {

@@ -1,9 +1,10 @@
-//! The programs and places that `danger` looks for.
+//! The programs and directories that `danger` searches for.
 
-/// Bits of a [`Known`]: of three hundred names one other word in fourteen seems to be among them.
+/// Number of bits of a [`NameFilter`]: with three hundred names, one in fourteen other words is a
+/// false positive.
 const BITS: usize = 4096;
 
-/// Tells of nearly every word that it is none of some names, without looking at them.
+/// A filter that quickly rejects nearly every word that is not among some names.
 struct Known([u64; BITS / 64]);
 
 impl Known {
@@ -21,14 +22,14 @@ impl Known {
         self
     }
 
-    /// Whether a word may be one of them.
+    /// Returns true if the word may be among the names.
     fn may_be(&self, word: &str) -> bool {
         let place = place(word.as_bytes());
         self.0.get(place / 64).is_some_and(|bits| bits & (1 << (place % 64)) != 0)
     }
 }
 
-/// Where a word has its bit: by its length and four of its letters.
+/// Returns the bit of a word, from its length and four of its letters.
 const fn place(word: &[u8]) -> usize {
     let ([first, ..], [.., last]) = (word, word) else { return 0 };
     let (_, [second, ..]) = word.split_at(if word.len() > 1 { 1 } else { 0 }) else { return 0 };
@@ -76,13 +77,13 @@ static KNOWN_WRAPPERS: Known = known_names(WRAPPERS, Known::none());
 static KNOWN_OUTSIDE: Known = known(&[ANYWHERE, AS_PROGRAM]);
 static KNOWN_JUDGED: Known = known_judged(JUDGED, Known::none());
 
-/// Whether a program hands on the words after it.
+/// Returns true if a program runs the words after it.
 pub(super) fn is_wrapper(name: &str) -> bool {
     KNOWN_WRAPPERS.may_be(name) && WRAPPERS.contains(&name)
 }
 
-/// What is said of a program that is level 3 whatever its arguments; of those that are also ordinary words where it is
-/// taken for a program.
+/// Returns the effect of a program that is level 3 whatever its arguments. Names that are also
+/// ordinary words count only where a program can stand.
 pub(super) fn outside(name: &str, as_program: bool) -> Option<&'static str> {
     if !KNOWN_OUTSIDE.may_be(name) {
         return None;
@@ -91,7 +92,7 @@ pub(super) fn outside(name: &str, as_program: bool) -> Option<&'static str> {
     ANYWHERE.iter().chain(here).find(|(known, _)| *known == name).map(|(_, what)| *what)
 }
 
-/// How a program is judged by its arguments, if it is.
+/// Returns the argument rules of a program, if it has any.
 pub(super) fn judged(name: &str) -> Option<Judged> {
     if name.starts_with("mkfs") {
         return Some(Judged::Format);
@@ -100,7 +101,7 @@ pub(super) fn judged(name: &str) -> Option<Judged> {
     JUDGED.iter().filter(|_| likely).find(|(known, _)| *known == name).map(|(_, judged)| *judged)
 }
 
-/// What of a program's arguments counts.
+/// The argument rules of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judged {
     Git,
@@ -121,7 +122,7 @@ pub(super) enum Judged {
     Deploying,
 }
 
-/// Programs that are judged by their arguments, wherever they stand.
+/// Programs with argument rules, which are checked wherever they occur.
 const JUDGED: &[(&str, Judged)] = &[
     ("git", Judged::Git),
     ("npm", Judged::NodePackages),
@@ -187,7 +188,7 @@ const JUDGED: &[(&str, Judged)] = &[
     ("cap", Judged::Deploying),
 ];
 
-/// Programs that hand on the words after them, so that any of those may be a program.
+/// Programs that run the words after them, so that any of these may be a program.
 const WRAPPERS: &[&str] = &[
     "env", "timeout", "nice", "ionice", "xargs", "nohup", "time", "exec", "command", "builtin", "eval", "sh",
     "bash", "dash", "zsh", "ksh", "fish", "busybox", "parallel", "setsid", "stdbuf", "strace", "watch",
@@ -202,8 +203,8 @@ pub(super) const MACHINES: &str = "works on other machines or services";
 pub(super) const SYSTEM: &str = "changes the system";
 pub(super) const PACKAGES: &str = "installs for the whole system";
 
-/// Programs that are level 3 whatever their arguments, and can't be taken for ordinary words: looked for
-/// anywhere.
+/// Programs that are level 3 whatever their arguments and whose names are not ordinary words, so
+/// that they are searched anywhere.
 const ANYWHERE: &[(&str, &str)] = &[
     ("sudo", RIGHTS),
     ("doas", RIGHTS),
@@ -296,8 +297,8 @@ const ANYWHERE: &[(&str, &str)] = &[
     ("pipx", PACKAGES),
 ];
 
-/// Programs that are level 3 whatever their arguments, but whose names are also ordinary words: looked for
-/// where a program can stand.
+/// Programs that are level 3 whatever their arguments and whose names are also ordinary words, so
+/// that they are searched only where a program can stand.
 const AS_PROGRAM: &[(&str, &str)] = &[
     ("su", RIGHTS),
     ("nc", NETWORK),
@@ -334,7 +335,7 @@ const AS_PROGRAM: &[(&str, &str)] = &[
     ("rpm", PACKAGES),
 ];
 
-/// Directories that are the system's. A command that changes something below is level 3.
+/// Directories of the system. A command that changes something beneath them is level 3.
 pub(super) const SYSTEM_PLACES: &[&str] = &[
     "/etc",
     "/usr",
@@ -354,7 +355,7 @@ pub(super) const SYSTEM_PLACES: &[&str] = &[
     "/System",
     "/Library",
 ];
-/// What below `/dev` takes writes without harm.
+/// Devices that accept writes without harm.
 pub(super) const HARMLESS_DEVICES: &[&str] =
     &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd", "/dev/shm"];
 

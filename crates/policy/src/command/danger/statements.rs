@@ -1,8 +1,9 @@
-//! Statements of other languages that destroy.
+//! Statements of other languages that destroy data.
 
 use super::Danger;
 
-/// Statements of databases, in lower case and with one blank between words, and what they destroy.
+/// Statements of databases, in lower case and with one blank between words, with the data that they
+/// destroy.
 const SQL: [(&str, &str); 8] = [
     ("drop table", "a table of a database"),
     ("drop database", "a database"),
@@ -14,7 +15,7 @@ const SQL: [(&str, &str); 8] = [
     ("dropdatabase", "a database"),
 ];
 
-/// Calls of programming languages, in lower case.
+/// Calls of programming languages, in lower case, with the data that they destroy.
 const CALLS: [(&str, &str); 9] = [
     ("rmtree", ""),
     ("remove_dir_all", ""),
@@ -27,7 +28,7 @@ const CALLS: [(&str, &str); 9] = [
     ("rm_rf", ""),
 ];
 
-/// For each byte, those that begin with it, a bit each: most places of a text begin none.
+/// For each byte, a bit set of the texts that begin with it: most bytes begin none.
 type Beginnings = [u16; 256];
 static SQL_BEGINS: Beginnings = beginnings(&SQL);
 static CALLS_BEGIN: Beginnings = beginnings(&CALLS);
@@ -47,7 +48,7 @@ const fn beginnings(texts: &[(&str, &str)]) -> Beginnings {
     beginnings
 }
 
-/// The first of the list that stands in a text.
+/// Returns the first text of the list that occurs in `text`.
 fn first_in<'t>(text: &str, list: &'t [(&str, &str)], begins: &Beginnings) -> Option<&'t (&'t str, &'t str)> {
     let mut found = 0_u16;
     for (at, byte) in text.bytes().enumerate() {
@@ -64,7 +65,7 @@ fn first_in<'t>(text: &str, list: &'t [(&str, &str)], begins: &Beginnings) -> Op
     list.get(found.trailing_zeros() as usize)
 }
 
-/// Looks for statements of other languages that destroy.
+/// Searches for statements of other languages that destroy data.
 pub(in super::super) fn statements(command: &str, danger: &mut Danger) {
     if !command.contains(['(', ' ']) {
         return;
