@@ -6,7 +6,7 @@ use std::sync::Arc;
 use journeyman_agent::isolation::{self as copies, CommitWish, LandWish};
 use journeyman_agent::{AgentError, Asked, Parts};
 use journeyman_git::{GitError, HookRun};
-use journeyman_protocol::{CopyState, Envelope, RunOutcome, RelPath, RunReport, SessionId};
+use journeyman_protocol::{CopyState, Envelope, RelPath, RunOutcome, RunReport, SessionId};
 use tokio_util::sync::CancellationToken;
 
 use crate::builder::SessionTemplate;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use journeyman_agent::isolation::{Committer, Isolation, LandContext, Proof};
 use journeyman_agent::{Checks, Clock, Programs};
-use journeyman_git::{HookConfinement, Git};
+use journeyman_git::{Git, HookConfinement};
 use journeyman_policy::secrets::Redactor;
 use journeyman_policy::{is_guarded, is_secret_name, runs_code};
 use journeyman_protocol::SandboxNeeds;

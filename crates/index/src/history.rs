@@ -23,7 +23,7 @@ mod score;
 
 use std::collections::{BTreeMap, HashMap};
 
-use journeyman_git::{Git, GitError, CommitDetails};
+use journeyman_git::{CommitDetails, Git, GitError};
 use journeyman_policy::secrets::Redactor;
 use journeyman_syntax::language::Language;
 

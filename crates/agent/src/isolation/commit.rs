@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_git::{PendingBranch, CommitRequest, CreatedCommit, HookConfinement, Git, GitError, HookRun, CommitRefusal, UserGit};
+use journeyman_git::{
+    CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, HookConfinement, HookRun, PendingBranch,
+    UserGit,
+};
 use journeyman_policy::GUARDS;
 use journeyman_protocol::{
     CheckOutcome, CommitReport, Envelope, Event, Evidence, FileChange, RelPath, RunOutcome, RunReport,

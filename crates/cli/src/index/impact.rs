@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use journeyman_git::{StatusChange, EntryStatus, Git};
+use journeyman_git::{EntryStatus, Git, StatusChange};
 use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
-use journeyman_index::graph::{Changed, DeletedFile, ChangedPart, Reach, Reached};
+use journeyman_index::graph::{Changed, ChangedPart, DeletedFile, Reach, Reached};
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
 use serde_json::{Value, json};
 
@@ -244,7 +244,8 @@ fn differing(environment: &Environment, args: &ImpactArgs) -> Result<Differing, 
     for entry in status.entries {
         let gone = match entry.entry {
             EntryStatus::Tracked { staged, unstaged, .. } => {
-                unstaged == StatusChange::Deleted || staged == StatusChange::Deleted && unstaged == StatusChange::None
+                unstaged == StatusChange::Deleted
+                    || staged == StatusChange::Deleted && unstaged == StatusChange::None
             }
             EntryStatus::Unmerged | EntryStatus::Untracked { .. } => false,
             EntryStatus::Ignored => continue,
