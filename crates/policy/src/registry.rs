@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(hosts("cargo"), hosts("crates.io"));
         assert_eq!(hosts("*.example.org").unwrap(), ["*.example.org"]);
         let error = hosts("npmm").unwrap_err().to_string();
-        assert!(error.contains("«npmm»") && error.contains(" npm "), "{error}");
+        assert!(error.contains("`npmm`") && error.contains(" npm "), "{error}");
         assert!(hosts("").is_err() && hosts("*").is_err() && hosts("localhost").is_err());
     }
 

@@ -120,7 +120,7 @@ mod tests {
         ] {
             let wrong = known_tool(name).unwrap_err();
             assert_eq!(wrong.meant, meant, "{name}");
-            assert!(wrong.to_string().contains(&format!("there is no tool «{name}»")));
+            assert!(wrong.to_string().contains(&format!("there is no tool `{name}`")));
         }
         assert!(!known_tool("a\u{1b}[2J").unwrap_err().to_string().contains('\u{1b}'));
         for pattern in ["write_*", "mcp__git__*", "*"] {

@@ -37,7 +37,7 @@ not_matches = [{ host = "badexample.com" }]
 "#;
     let rules = user(text).unwrap();
     let ids: Vec<String> = rules.iter().map(|(id, _)| id.to_string()).collect();
-    assert_eq!(ids, ["user: policy.toml:3 «no pushes»", "user: policy.toml:12", "user: policy.toml:20"]);
+    assert_eq!(ids, ["user: policy.toml:3 `no pushes`", "user: policy.toml:12", "user: policy.toml:20"]);
     let said: Vec<String> = rules.iter().map(|(_, rule)| rule.to_string()).collect();
     assert_eq!(
         said,
@@ -70,13 +70,13 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "[[rule]]\ndecision = 'deny'\ntools = ['mcp__a__*', 'run_comand']",
-        ":3: `tools` names «run_comand», and there is no such tool. Did you mean «run_command»?",
+        ":3: `tools` names `run_comand`, and there is no such tool. Did you mean `run_command`?",
     ),
     (
         "[[rule]]\ndecision = 'deny'\ntools = ['zzz']",
-        ":3: `tools` names «zzz», and there is no such tool. There are apply_edit, check,",
+        ":3: `tools` names `zzz`, and there is no such tool. There are apply_edit, check,",
     ),
-    ("[[rule]]\ndecision = 'deny'\ntools = ['Bash']", "Did you mean «run_command»?"),
+    ("[[rule]]\ndecision = 'deny'\ntools = ['Bash']", "Did you mean `run_command`?"),
     ("[[rule]]\ndecision = 'deny'\ntools = []", ":3: `tools` is an empty list. Remove it"),
     ("[[rule]]\ndecision = 'deny'\ntools = 'x'", ":3: `tools` is not a list"),
     (
@@ -375,7 +375,7 @@ fn always_is_offered_for_what_is_asked_and_lets_that_through_alone() {
     }
     let asks = policy.with_rules(user("[[rule]]\nname = 'mine'\npaths = ['a*']\ndecision = 'ask'").unwrap());
     let said = asks.propose(&call("write_file", Mode::Edit, &writes("ab"), &sandbox)).unwrap_err();
-    assert_eq!(said, "user: policy.toml:1 «mine» wants it to be asked about every time");
+    assert_eq!(said, "user: policy.toml:1 `mine` wants it to be asked about every time");
 }
 
 fn texts(of: &'static str) -> impl Strategy<Value = Vec<String>> {
