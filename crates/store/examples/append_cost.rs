@@ -20,7 +20,7 @@ use futures_util::future::join_all;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{NewEntry, SqliteStore, Store};
 
-#[path = "../tests/support/disk.rs"]
+#[path = "../tests/suite/support/disk.rs"]
 mod disk;
 
 /// Entries of the long session; every tenth is a record.
