@@ -12,15 +12,15 @@ use journeyman_store::Durability;
 use rustix::fs::{FileType, fstat};
 use serde::{Deserialize, Serialize};
 
+use crate::commands::tree_snapshot::TreeSnapshot;
 use crate::contents::store::Vault;
 use crate::error::WorkspaceError;
+use crate::files::directory::children;
 use crate::files::stat::Seen;
 use crate::guarded::keep::{Content, Kept};
 use crate::guarded::look::Noted;
 use crate::guarded::{Aftermath, Guarded, Known};
 use crate::limits::MAX_DEPTH;
-use crate::files::directory::children;
-use crate::commands::tree_snapshot::TreeSnapshot;
 use crate::walk::visit::device_of;
 use crate::workspace::Workspace;
 use journeyman_protocol::GuardRules;

@@ -7,12 +7,12 @@ use journeyman_protocol::{FileChange, RelPath, SessionId};
 use crate::change::CheckpointId;
 use crate::error::WorkspaceError;
 use crate::journal::history::History;
+use crate::mutex::lock;
 use crate::snapshot::capture::Keep;
 use crate::snapshot::differences::Difference;
 use crate::snapshot::tree::Tree;
 use crate::walk::plan::Plan;
 use crate::walk::walk;
-use crate::mutex::lock;
 use crate::workspace::Workspace;
 
 /// The maximum number of files that one look takes in: the installed dependencies of a large project.

@@ -12,7 +12,7 @@ use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
 use journeyman_workspace::{
     CheckpointId, Checkup, Clock, Findings, Options, UndoTarget, Workspace, WorkspaceError,
 };
-use support::{Project, apply, delete, session, set, set_mode, shown, write};
+use support::{Project, apply, delete, session, set, set_mode, settle, shown, write};
 
 fn open_with_clock(project: &Project) -> Workspace {
     let now = Arc::new(AtomicU64::new(1_000));
@@ -232,7 +232,7 @@ fn with_state() -> Project {
         project.write(&format!("dir/file{number}"), format!("content {number}"));
     }
     // Files that were just written are read again by the next checkpoint, which packs them with what is new.
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    settle();
     let workspace = project.open();
     workspace.checkpoint(&session(1), "before the run").unwrap();
     apply(&workspace, vec![write("dir/file1", "edited"), write("dir/file2", "edited")]).unwrap();

@@ -166,7 +166,10 @@ enum Kill {
 /// Starts the program and kills it; gives its checkpoint.
 fn killed(project: &Project, kill: Kill) -> CheckpointId {
     let mut victim = Command::new(std::env::current_exe().unwrap());
-    victim.args(["--exact", "seal::victim", "--nocapture"]).env(VICTIM, project.dir.path()).stdout(Stdio::piped());
+    victim
+        .args(["--exact", "seal::victim", "--nocapture"])
+        .env(VICTIM, project.dir.path())
+        .stdout(Stdio::piped());
     let (Kill::After(lines) | Kill::At(lines)) = kill;
     if kill == Kill::At(lines) {
         victim.env(STOP, lines.to_string());
@@ -206,9 +209,11 @@ fn a_killed_process_leaves_a_command_that_goes_back_whole() {
         assert_eq!(project.tree(), if happened { done.clone() } else { before }, "after {lines} lines");
         assert_eq!(left(&sealed), [""; 0], "after {lines} lines");
         assert!(happened || calls.len() == 1 || sealed == Sealed::default(), "after {lines} lines");
+        assert_eq!(seal(&workspace, checkpoint), sealed, "again after {lines} lines");
+        workspace.forget_sealed(&session(1)).unwrap();
         let again = seal(&workspace, checkpoint);
         // When it ran isn't known any more, so it may have changed any ignored file.
-        assert_eq!(again.ignored.more, again.ran, "again after {lines} lines");
+        assert_eq!(again.ignored.more, again.ran, "once forgotten, after {lines} lines");
         let again = Sealed { ran: sealed.ran, ignored: sealed.ignored.clone(), ..again };
         assert_eq!(again, sealed, "again after {lines} lines");
         assert_eq!(workspace.cut_off_calls(&session(1)).unwrap(), []);

@@ -175,6 +175,19 @@ pub(crate) fn tick() {
     }
 }
 
+/// Waits until the signature of every file that is there tells each later change of it: two ticks of the clock.
+pub(crate) fn settle() {
+    let now = || {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap())
+    };
+    tick();
+    let until = now() + Duration::from_millis(20);
+    while now() <= until {
+        std::thread::yield_now();
+    }
+}
+
 pub(crate) fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().mode() & 0o7777
 }
