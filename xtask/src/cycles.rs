@@ -18,7 +18,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("edit", 44),
     ("git", 10),
     ("host", 4),
-    ("index", 33),
     ("model", 4),
     ("policy", 24),
     ("protocol", 2),

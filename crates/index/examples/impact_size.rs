@@ -1,7 +1,9 @@
-//! How much a change is said to matter for: `cargo run --release -p journeyman-index --example impact_size -- TREE DIRECTORY [PATH]`.
+//! Size of the impact of a change: `cargo run --release -p journeyman-index --example impact_size
+//! -- TREE DIRECTORY [PATH]`.
 //!
-//! Makes the index of a tree in a directory, and asks of each of its source files (no tests, no documents) what a change
-//! of it affects: by files alone, and as `jm impact` tells it. With a path, names what the two say differently of it.
+//! Builds the index of a tree in a directory, and computes for each of its source files (no tests,
+//! no documents) the files that a change of it affects: by files alone, and as `jm impact` does.
+//! With a path, prints the differences for that file.
 #![allow(clippy::cast_precision_loss)]
 
 use std::num::NonZero;

@@ -1,10 +1,11 @@
-//! How well `jm impact` tells the tests that run a function: `cargo run --release -p journeyman-index --example impact_truth --
-//! TREE DIRECTORY TRUTH [--missed]`.
+//! Quality of `jm impact` in finding the tests that run a function: `cargo run --release -p
+//! journeyman-index --example impact_truth -- TREE DIRECTORY TRUTH [--missed]`.
 //!
-//! The truth is a JSON object on each line, for one function of the tree: `path`, `line` (one of its body), and `tests`, the
-//! paths of the test files that were seen to run it: `impact_truth.py` beside this makes it of what coverage.py saw. Each is
-//! asked for in three ways: by files alone, for a change of the whole file, and for a change of that line. Recall is the part
-//! of the tests that were seen which are told, precision the part of those told which were seen; both are means over functions.
+//! The truth is a JSON object on each line, for one function of the tree: `path`, `line` (one of
+//! its body), and `tests`, the paths of the test files that were seen to run it; `impact_truth.py`
+//! converts coverage.py's data. Each function is queried in three ways: by files alone, for a
+//! change of the whole file, and for a change of that line. Recall is the found part of the true
+//! tests, precision the true part of the found ones; both are means over functions.
 #![allow(clippy::cast_precision_loss)]
 
 use std::collections::BTreeSet;
@@ -34,7 +35,7 @@ struct Sums {
     recall: f64,
     precision: f64,
     told: usize,
-    /// Functions of which every test is told.
+    /// Functions whose tests were all found.
     whole: usize,
     took: Duration,
 }

@@ -1,16 +1,17 @@
-//! What an index costs: `cargo run --release -p journeyman-index --example index_cost -- STEP …`.
+//! Costs of an index: `cargo run --release -p journeyman-index --example index_cost -- STEP …`.
 //!
-//! - `parse TREE`: the grammars alone on a tree's files, which is the bound of all that needs them.
-//! - `text TREE`, `build TREE DIRECTORY`: makes the index of a tree, of files and words alone, or whole.
-//! - `scan TREE DIRECTORY`: opens it, and brings it up to date with nothing changed.
-//! - `graph TREE DIRECTORY`: makes the graph of what depends on what, opens what was kept of it, and asks it for a file.
-//! - `query DIRECTORY [QUERIES]`: asks it, with the lines of a file (each a JSON object with `query`), or else with names and
-//!   sentences out of the index itself.
-//! - `update TREE DIRECTORY`: changes a file, and looks for what it says now. Nothing in the tree is written.
-//! - `idle DIRECTORY`: opens it, asks once, and tells the memory.
+//! - `parse TREE`: parses a tree's files, which bounds every step with a parser.
+//! - `text TREE`, `build TREE DIRECTORY`: builds the index of a tree, without parsing or complete.
+//! - `scan TREE DIRECTORY`: opens the index, and refreshes it with nothing changed.
+//! - `graph TREE DIRECTORY`: builds the dependency graph, loads the saved one, and queries a file.
+//! - `query DIRECTORY [QUERIES]`: searches with the lines of a file (each a JSON object with
+//!   `query`), or else with names and sentences of the index itself.
+//! - `update TREE DIRECTORY`: changes a file, and searches its new text. Nothing in the tree is
+//!   written.
+//! - `idle DIRECTORY`: opens the index, searches once, and prints the memory use.
 //!
-//! Prints one JSON object a step. Times are in milliseconds; `cpu_ms` is processor time of the whole process, by which a rate a
-//! core is known on a machine that does other things, too.
+//! Prints one JSON object a step. Times are in milliseconds; `cpu_ms` is processor time of the
+//! whole process, which gives a rate per core on a busy machine.
 
 use std::num::NonZero;
 use std::path::Path;
@@ -28,13 +29,13 @@ use serde_json::{Value, json};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Queries that are made of the index itself, at most.
+/// Maximum queries from the index itself.
 const QUERIES: usize = 400;
-/// Changes of one file.
+/// Number of changes of one file.
 const UPDATES: usize = 41;
-/// Characters of the slowest query that are shown.
+/// Maximum characters of the slowest query in the output.
 const SHOWN: usize = 200;
-/// Results that are asked for.
+/// Maximum results of a query.
 const LIMIT: usize = 20;
 
 fn main() -> Fallible<()> {
@@ -132,7 +133,7 @@ fn graph(tree: &Path, directory: &Path) -> Fallible<Value> {
     let (mut files, mut edges) = (0, 0);
     for made in [true, false] {
         if made {
-            // What an earlier run kept.
+            // The graph of an earlier run.
             std::fs::remove_file(directory.join("graph")).or_else(|error| {
                 if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
             })?;
@@ -161,7 +162,7 @@ fn query(directory: &Path, queries: Option<&Path>) -> Fallible<Value> {
     };
     let (mut searcher, mut tokenizer) = (Searcher::new(), Tokenizer::new());
     let (mut walls, mut cpus, mut found, mut slowest) = (Vec::new(), Vec::new(), 0, (0.0, ""));
-    // Once over all of it, so that what is asked for is in memory as it is after a while.
+    // Reads all of it once, so that everything is in memory.
     for measured in [false, true] {
         for text in &texts {
             let start = Clock::start();
@@ -196,7 +197,7 @@ fn read_queries(path: &Path) -> Fallible<Vec<String>> {
     Ok(texts)
 }
 
-/// Names that the tree defines, and what their comments say, spread over all of it.
+/// Names that the tree defines, and sentences of their comments, spread over all of it.
 fn own_queries(snapshot: &Snapshot) -> Vec<String> {
     let all = usize::try_from(snapshot.totals().symbols).unwrap_or(0);
     let step = (all * 2 / QUERIES).max(1);
@@ -209,7 +210,7 @@ fn own_queries(snapshot: &Snapshot) -> Vec<String> {
     texts
 }
 
-/// A tree in which one file has another content than on the disk.
+/// A tree in which one file has another content than on disk.
 struct Changed<'a> {
     tree: &'a WorkTree,
     path: RelPath,
@@ -243,7 +244,7 @@ fn update(tree: &Path, directory: &Path) -> Fallible<Value> {
     let (mut walls, mut cpus, mut tidying) = (Vec::new(), Vec::new(), Vec::new());
     let (mut searcher, mut tokenizer) = (Searcher::new(), Tokenizer::new());
     for round in 0..UPDATES {
-        // One word that stands nowhere else, without parts.
+        // A word that occurs nowhere else, without parts.
         let letter = |number: usize| char::from(b'a' + (number % 26) as u8);
         let word = format!("zquuxw{}{}qz", letter(round / 26), letter(round));
         source.bytes = [before.as_slice(), format!("\n# {word}\n").as_bytes()].concat();
@@ -275,7 +276,7 @@ fn update(tree: &Path, directory: &Path) -> Fallible<Value> {
     }))
 }
 
-/// A source file of middling size.
+/// A source file of medium size.
 fn usual_file(snapshot: &Snapshot) -> Fallible<RelPath> {
     let is_usual = |(_, file): &(u32, journeyman_index::snapshot::FileView<'_>)| {
         file.record.language.is_some() && file.record.symbols > 3
@@ -297,7 +298,7 @@ fn idle(directory: &Path) -> Fallible<Value> {
         Searcher::new().search(&*snapshot, None, &query, Context::default(), LIMIT);
     }
     let asked = memory("VmRSS:");
-    // What those who follow a tree do when nothing happens for a while.
+    // The idle work of a process that follows a tree.
     index.merge_small_segments()?;
     Ok(json!({
         "step": "idle", "index_bytes": size(directory)?, "bare_mib": bare, "opened_mib": opened,
@@ -316,7 +317,7 @@ fn size(directory: &Path) -> std::io::Result<u64> {
     std::fs::read_dir(directory)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }
 
-/// A part of the process's memory, in MiB.
+/// Returns a part of the process's memory, in MiB.
 fn memory(which: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(which));
@@ -324,7 +325,7 @@ fn memory(which: &str) -> f64 {
     kib.unwrap_or_default() / 1024.0
 }
 
-/// The figure that such a part of all is beneath.
+/// Returns a percentile.
 fn at(figures: &mut [f64], part: f64) -> f64 {
     figures.sort_by(f64::total_cmp);
     let last = figures.len().saturating_sub(1);

@@ -1,12 +1,13 @@
-//! Which files are found for real issues: `recall ROWS MIRROR OUT [--go-on] [--limit N] [--signals FILE]
+//! Ranking for real issues: `recall ROWS MIRROR OUT [--go-on] [--limit N] [--signals FILE]
 //! [--source] [--vectors MODEL --weight W]`.
 //!
-//! Reads each row's base commit from its git directory, without checking it out, indexes its files in memory, asks with
-//! the issue's text and writes the ranking as `score.py` reads it. What was analysed for one row is used again for the
-//! next ones of the repository. With `--go-on`, rows that OUT has already are left as they are, so that a run that was
-//! broken off goes on where it was: only for the same program and options. `--signals` writes every signal of every file
-//! for those who weigh them; `--source` leaves files aside that are no source, which is quicker and finds a little more.
-//! `--vectors` names the directory of a model2vec model, whose vectors then count W.
+//! Reads each row's base commit from its git directory, without checking it out, indexes its files
+//! in memory, searches with the issue's text and writes the ranking in the format of `score.py`.
+//! Analyses are reused for the next rows of the repository. With `--go-on`, an interrupted run
+//! continues: only for the same program and options. `--signals` writes every signal of every file
+//! for experiments with weights; `--source` leaves out other files than source, which is faster and
+//! finds a little more. `--vectors` names the directory of a model2vec model, whose vectors then
+//! have weight W.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -28,19 +29,19 @@ use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
 use serde_json::{Value, json};
 
-/// Longer files aren't read: no row's are.
+/// Maximum bytes of a file: no row's are longer.
 const MAX_BYTES: u64 = 1_000_000;
-/// Chunks that may be like a query.
+/// Maximum chunks similar to a query.
 const LIKE: usize = 1_000;
-/// How far a ranking is written.
+/// Maximum files of a written ranking.
 const RANKED: usize = 300;
 
-/// What is used again between the rows of a repository.
+/// Data that is reused between the rows of a repository.
 #[derive(Default)]
 struct Known {
     facts: HashMap<(RelPath, String), Arc<FileAnalysis>>,
     history: Option<History>,
-    /// By file: a vector of each chunk, 1 long.
+    /// By file: a normalised vector of each chunk.
     vectors: HashMap<(RelPath, String), Arc<Vec<Vec<f32>>>>,
     model: Option<Arc<Model2Vec>>,
 }
@@ -162,7 +163,7 @@ fn options() -> Options {
     Options { rows, ..options }
 }
 
-/// What a ranking has already, and how long that is: its last line may have been broken off.
+/// Reads the finished rows of a ranking, and their length: its last line may be incomplete.
 fn ranked(out: &Path) -> (HashSet<String>, u64) {
     let before = std::fs::read(out).unwrap();
     let whole = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
@@ -175,7 +176,7 @@ fn ranked(out: &Path) -> (HashSet<String>, u64) {
     (done, whole as u64)
 }
 
-/// Where each repository is; none is begun while one is missing, which would be found an hour later.
+/// Finds each repository; fails at once if any is missing.
 fn places<'a>(mirror: &Path, repos: impl Iterator<Item = &'a String>) -> Vec<PathBuf> {
     let (mut places, mut missing) = (Vec::new(), Vec::new());
     for repo in repos {
@@ -195,7 +196,7 @@ fn places<'a>(mirror: &Path, repos: impl Iterator<Item = &'a String>) -> Vec<Pat
     places
 }
 
-/// `owner+name/repo` in the folder, in whatever case.
+/// Finds `owner+name/repo` in the folder, in any case.
 fn place_of(mirror: &Path, repo: &str) -> Option<PathBuf> {
     let wanted = repo.replace('/', "+").to_lowercase();
     let entries = std::fs::read_dir(mirror).ok()?.flatten();
@@ -207,7 +208,7 @@ fn path(corpus: &Memory, file: u32) -> String {
     corpus.file(file).map(|entry| String::from_utf8_lossy(entry.path).into_owned()).unwrap_or_default()
 }
 
-/// A commit's files, analysed.
+/// Analyses a commit's files.
 fn corpus(
     git: &Git,
     commit: &str,
@@ -244,7 +245,7 @@ fn corpus(
                 let key = (file.path.clone(), file.blob.clone());
                 known.vectors.insert(key, Arc::new(embed(model, &texts)));
             }
-            // Thousands of versions are kept at once, and this isn't asked for.
+            // Thousands of versions are kept, and this part isn't used.
             (facts.trigrams, facts.references) = (Vec::new(), Vec::new());
             known.facts.insert((file.path.clone(), file.blob.clone()), Arc::new(facts));
         }
@@ -260,7 +261,7 @@ fn corpus(
     (corpus, vectors)
 }
 
-/// Vectors of texts, each 1 long.
+/// Returns normalised vectors of texts.
 fn embed(model: &Model2Vec, texts: &[&str]) -> Vec<Vec<f32>> {
     let deadline = Deadline { stop: &AtomicBool::new(false), until: None };
     let mut vectors = model.embed(texts, EmbeddingPurpose::Document, deadline).unwrap();

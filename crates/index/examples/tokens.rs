@@ -1,4 +1,5 @@
-//! How fast text is taken apart: `tokens DIR…` counts the words of every file beneath, in chunks of 40 lines.
+//! Speed of the tokenizer: `tokens DIR…` counts the terms of every file beneath, in chunks of 40
+//! lines.
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss)]
 
 use std::time::Instant;

@@ -1,7 +1,7 @@
-//! What comparing costs: `vector_cost [CHUNKS] [DIMENSIONS]`, a million and 256 unless told otherwise.
+//! Costs of comparing vectors: `vector_cost [CHUNKS] [DIMENSIONS]`, a million and 256 by default.
 //!
-//! Makes an index of that many chunks in a temporary directory, gives each a random vector, and measures opening them and
-//! asking for the nearest ones.
+//! Builds an index of that many chunks in a temporary directory, gives each a random vector, and
+//! measures opening the vectors and searching the nearest ones.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::num::NonZero;

@@ -14,10 +14,13 @@
 //!   then symbols outside of types before members.
 //! - More than [`MAX_MEANINGS`] definitions left: the mention is ambiguous and not linked.
 
+mod mention_key;
 mod search;
 
 use std::collections::BTreeMap;
 
+use mention_key::MARK;
+pub(crate) use mention_key::{is_mention_key, references};
 pub use search::{SectionHit, SectionReason, search_sections};
 
 use crate::analysis::{Section, SymbolKind};
@@ -25,8 +28,6 @@ use crate::query::{Corpus, is_source, within};
 use crate::segment::Id;
 use crate::snapshot::Snapshot;
 
-/// Prefix of a name of code that documentation mentions.
-const MARK: char = '`';
 /// Maximum definitions that one mention may mean: overloads and platforms, not every `new`.
 pub const MAX_MEANINGS: usize = 4;
 /// Maximum definitions of one name that are examined.
@@ -45,18 +46,6 @@ pub struct SectionPlace {
     pub lines: u32,
     /// Headings from the outermost to its own; for a comment, the path of the documented symbol.
     pub headings: Vec<String>,
-}
-
-/// Returns a section's mentions as references to marked names at its first line.
-pub(crate) fn references(section: &Section) -> impl Iterator<Item = (String, u32)> {
-    let last = |mention: &String| mention.rsplit('.').next().map(|name| format!("{MARK}{name}"));
-    let line = section.first_line;
-    section.mentions.iter().filter_map(last).map(move |name| (name, line))
-}
-
-/// Returns true if a name is stored because documentation mentions it.
-pub(crate) fn is_mark(name: &str) -> bool {
-    name.starts_with(MARK)
 }
 
 /// Returns, for each section of a document, the headings that lead to it, with its own.

@@ -12,12 +12,14 @@
 
 mod ask;
 mod deleted;
+mod edge;
 mod file;
 mod impact;
 mod names;
 mod paths;
 mod rank;
 pub mod resolve;
+mod resolved;
 mod similar;
 mod units;
 mod update;
@@ -26,23 +28,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashSet;
-use journeyman_syntax::language::Language;
 
 use crate::Snapshot;
-use crate::analysis::Flags;
-use crate::segment::Id;
 pub use ask::{Cycle, Direction, MAX_REACHED, Reach, Reached};
 pub use deleted::DeletedFile;
-use file::{Mark, SavedGraph};
+pub use edge::{Edge, MIN_NAMES_WEIGHT, Node, WHOLE};
+use file::SavedGraph;
 pub use impact::{Changed, ChangedPart};
-pub use names::WHOLE;
+use resolved::ResolvedGraph;
+pub use resolved::UpdateStats;
 use units::Units;
-pub use update::Done;
-use update::{Read, ResolvedGraph};
+use update::Read;
 
-/// Minimum weight of names, in 256ths of a name with a single possible definer, for a file to
-/// depend on one that it doesn't import: half a name, which is a name with no other definer.
-pub const LEAST_NAMES: u32 = 128;
 /// Fraction of all files whose changes are worth saving the graph: fewer are found again in a few
 /// milliseconds.
 const KEEP_PART: usize = 64;
@@ -58,54 +55,6 @@ const NAMES_TOLD: usize = 3;
 /// Maximum names that those are chosen from.
 const MAX_COMPARED: usize = 200;
 
-/// A file of the graph.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
-    /// Its path.
-    pub path: Box<str>,
-    /// Its number in the snapshot.
-    pub file: Id,
-    /// Identity of its content.
-    mark: Mark,
-    /// Its language, if its text was read.
-    pub language: Option<Language>,
-    /// Its purpose.
-    pub flags: Flags,
-}
-
-/// A dependency of a file on another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Edge {
-    /// Number of the other file.
-    pub to: u32,
-    /// The first line that imports it, 1-based; 0 if none does.
-    pub line: u32,
-    /// True if the other file is only declared as a part: a module of Rust's `mod`.
-    pub part: bool,
-    /// Weight of the names that it defines and this one uses, in 256ths ([`WHOLE`]).
-    pub names: u32,
-}
-
-impl Edge {
-    /// Returns true if a change of the other file may affect this one.
-    #[must_use]
-    pub fn depends(&self) -> bool {
-        self.line > 0 && !self.part || self.names >= LEAST_NAMES
-    }
-
-    /// Returns true if the files are neighbours at all.
-    #[must_use]
-    pub fn counts(&self) -> bool {
-        self.line > 0 || self.names >= LEAST_NAMES
-    }
-
-    /// Returns the strength of the dependency, for orders and for the importance of files.
-    #[must_use]
-    pub fn weight(&self) -> u32 {
-        self.names.saturating_add(if self.line > 0 { WHOLE } else { 0 })
-    }
-}
-
 /// The dependencies between the files of one snapshot. Files have their own numbers here, in path
 /// order.
 #[derive(Debug, Default)]
@@ -117,7 +66,7 @@ pub struct Graph {
     units: Units,
     /// By target, with the sources in `to`; built on demand.
     back: OnceLock<Vec<Box<[Edge]>>>,
-    done: Done,
+    done: UpdateStats,
 }
 
 impl Graph {
@@ -140,7 +89,7 @@ impl Graph {
 
     /// Returns the work of building it.
     #[must_use]
-    pub fn done(&self) -> Done {
+    pub fn done(&self) -> UpdateStats {
         self.done
     }
 

@@ -18,6 +18,7 @@
 //! # Ok(()) }
 //! ```
 
+mod commit;
 mod file;
 mod score;
 
@@ -29,29 +30,13 @@ use journeyman_syntax::language::Language;
 
 use crate::tokens::Tokenizer;
 
+pub use commit::{Commit, MAX_FILES};
 pub(crate) use score::HistoryScores;
 
 /// Maximum commits, newest first.
 pub const MAX_COMMITS: usize = 3_000;
-/// Maximum source files of a commit that counts; a larger one says little about each.
-pub const MAX_FILES: usize = 30;
 /// Maximum bytes of a message; longer ones are lists or logs.
 const MAX_MESSAGE: usize = 8 * 1024;
-
-/// A commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Commit {
-    /// Its id.
-    pub id: String,
-    /// Author time, in milliseconds since 1970.
-    pub time: u64,
-    /// Its author.
-    pub author: String,
-    /// Its message, cut at the maximum.
-    pub message: String,
-    /// The files that it changed, by their position in [`History::paths`].
-    pub files: Vec<u32>,
-}
 
 /// The commits before a revision.
 #[derive(Debug)]

@@ -5,8 +5,10 @@
 //! [`Searcher`] answers a [`Query`], with [`History`](crate::history::History) if there is one.
 //! `docs/search.md` describes the ranking and its measured quality.
 
+mod bm25;
 mod corpus;
 mod definitions;
+mod document;
 mod memory;
 mod parse;
 mod rank;
@@ -14,16 +16,15 @@ mod score;
 mod signals;
 
 pub use corpus::{
-    ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, Posting, PostingLists,
-    Purpose, SymbolEntry, full_name,
+    ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, PostingLists, SymbolEntry,
 };
 pub use definitions::{Definition, Match, definitions};
+pub use document::{Posting, Purpose, full_name};
 pub use memory::Memory;
 pub use parse::{MAX_QUERY, MAX_TERMS, MentionedFile, Query, Term};
-pub use rank::{Answer, Context, FileHit, MAX_LIMIT, Passage, Reason, Searcher};
-pub use signals::Signal;
+pub use rank::{Answer, FileHit, MAX_LIMIT, Passage, Reason, Searcher};
+pub use signals::{Context, Signal};
 
-pub(crate) use corpus::within;
+pub(crate) use bm25::{K1, idf};
+pub(crate) use document::{is_component, is_source, within};
 pub(crate) use parse::is_trailer;
-pub(crate) use score::{K1, idf};
-pub(crate) use signals::{is_component, is_source};

@@ -18,30 +18,18 @@ use journeyman_root_fs::{Links, open_regular, open_root};
 use rustix::fs::{Advice, Stat};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
+pub use self::rules::IGNORE_FILE;
+pub(crate) use self::walk::stamp_of;
+pub use self::walk::{Listed, MAX_DIRECTORIES, MAX_FILES};
 use self::walk::{Walk, WalkLimits};
 
 use crate::IndexError;
 use crate::analyser::MAX_BYTES;
 use crate::analysis::Stamp;
 
-/// Maximum number of listed files, which bounds the cost of a huge tree.
-pub const MAX_FILES: usize = 1_000_000;
-/// Maximum number of listed directories: no system watches as many.
-pub const MAX_DIRECTORIES: usize = 1_000_000;
 /// Number of files that are prefetched at first, and after each read that waited for the disk. None
 /// are once all reads are served from memory.
 const PREFETCH_BUDGET: usize = 64;
-/// A project's own ignore file for the index, in the form of `.gitignore`.
-pub const IGNORE_FILE: &str = ".journeymanignore";
-
-/// A listed file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// Path of the file.
-    pub path: RelPath,
-    /// Metadata by which a change is noticed.
-    pub stamp: Stamp,
-}
 
 /// Result of listing a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -123,22 +111,6 @@ impl WorkTree {
         let root = open_root(&self.root)?;
         let (file, stat) = open_regular(root.as_fd(), path.as_bytes(), Links::Refuse)?;
         Ok((file.into(), stat))
-    }
-}
-
-#[allow(
-    clippy::unnecessary_cast,
-    clippy::cast_lossless,
-    trivial_numeric_casts,
-    reason = "the types differ by system"
-)]
-pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
-    let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
-    Stamp {
-        size: u64::try_from(stat.st_size).unwrap_or_default(),
-        modified: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-        changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
-        inode: stat.st_ino as u64,
     }
 }
 

@@ -21,10 +21,9 @@ use crate::IndexError;
 use crate::segment::merge;
 use crate::snapshot::{Living, Snapshot};
 use manifest::Manifest;
+pub(crate) use manifest::SEGMENT;
 pub use refresh::{Options, Progress, Report};
 
-/// Prefix of the names of segment files.
-pub(crate) const SEGMENT: &str = "segment-";
 const LOCK: &str = "lock";
 /// Number of segments of about one size that are merged into one.
 const MERGE_COUNT: usize = 8;

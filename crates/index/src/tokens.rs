@@ -22,10 +22,9 @@ use crate::analysis::{Count, Terms};
 use crate::texts::Texts;
 use cache::{Word, WordCache};
 
+pub use split::MAX_WORD;
 pub use stop::is_stop_word;
 
-/// Maximum bytes of a word. Longer ones are encoded data, which nobody searches for by words.
-pub const MAX_WORD: usize = 128;
 /// Maximum words read of one file: a megabyte of prose has 200,000. Files with more are data.
 pub const MAX_WORDS: u32 = 1_000_000;
 /// Number of words that are looked up together, about as many as a core has memory reads in flight.
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_memory_changes_nothing() {
+    fn a_full_cache_changes_nothing() {
         let mut tokenizer = Tokenizer::new();
         let mut text = String::new();
         let mut expected = None;

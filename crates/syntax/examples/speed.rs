@@ -1,5 +1,5 @@
-//! What taking files apart costs, by language, on one core: `cargo run --release -p journeyman-syntax --example speed
-//! -- FOLDER…`. Figures are MB of source in a second of processor time.
+//! Speed of analysis, by language, on one core: `cargo run --release -p journeyman-syntax --example
+//! speed -- FOLDER…`. Figures are MB of source in a second of processor time.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::parse;
 
-/// Of each language, at most this much is read.
+/// Maximum bytes read of each language.
 const MOST: usize = 2 << 20;
 
 #[derive(Default)]
@@ -28,7 +28,7 @@ struct Sum {
     imports: usize,
 }
 
-/// Time that this thread was on a processor, where the system tells it: others may be at work.
+/// Returns this thread's processor time, or else the wall-clock time.
 fn now() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let told = told.and_then(|line| line.split_whitespace().next()?.parse().ok());

@@ -1,4 +1,5 @@
-//! A file's syntax tree and outline: `cargo run -p journeyman-syntax --example tree -- FILE`.
+//! Prints a file's syntax tree and outline: `cargo run -p journeyman-syntax --example tree --
+//! FILE`.
 
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::outline;

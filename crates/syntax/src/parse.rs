@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn depth_is_never_taken_for_less() {
+    fn the_depth_bound_is_never_too_low() {
         let mut random = 1_u32;
         for round in 0..300_u32 {
             let length = round as usize * 97;

@@ -88,7 +88,7 @@ impl Known {
     /// Puts files that are gone back, with who needed them. Numbers of files are others afterwards.
     pub(super) fn put_back(&mut self, gone: &[DeletedFile]) {
         let read = |path: &str| self.project.text(&RelPath::parse(path).ok()?);
-        self.graph = Arc::new(self.graph.with_gone(&self.snapshot, gone, &read));
+        self.graph = Arc::new(self.graph.with_deleted(&self.snapshot, gone, &read));
     }
 
     pub(super) fn path(&self, file: u32) -> String {

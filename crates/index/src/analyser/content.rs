@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_told_from_what_is_none() {
+    fn binary_content_is_detected() {
         assert_eq!(read(b"fn main() {}\n"), (Content::Text, Cow::Borrowed("fn main() {}\n")));
         assert_eq!(read(b"\xef\xbb\xbfa").1, "a");
         assert_eq!(read(b"\xff\xfeh\0i\0").1, "hi");

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_and_beginnings_tell() {
+    fn purposes_follow_paths_and_beginnings() {
         let of = |path: &str| purpose(path, "");
         assert!(of("src/__tests__/a.ts").test && of("a.spec.tsx").test && of("pkg/x_test.go").test);
         assert!(of("UserTest.java").test && !of("Contest.java").test && !of("src/attest.py").test);

@@ -34,7 +34,7 @@ impl Graph {
     /// Returns the graph with deleted files: with their dependents, and without their dependencies.
     /// Files have other numbers in it. Files that exist again are left out.
     #[must_use]
-    pub fn with_gone(
+    pub fn with_deleted(
         &self,
         snapshot: &Snapshot,
         gone: &[DeletedFile],

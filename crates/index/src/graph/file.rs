@@ -13,8 +13,10 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use rustix::fs::FlockOperation;
 
+use super::Edge;
+use super::edge::Mark;
 use super::names::{self, Row};
-use super::{Edge, update::ResolvedGraph};
+use super::resolved::ResolvedGraph;
 use crate::IndexError;
 use crate::segment::{Cursor, map, put, put_bytes, version};
 
@@ -25,15 +27,10 @@ const SUM: usize = 32;
 const RULES: u64 = 2 + 1;
 /// Bytes of a row: the numbers of a name and a file.
 const ROW: usize = 12;
-/// Bytes of a file's identity.
-pub(super) const MARK: usize = 16;
 pub(super) const NAME: &str = "graph";
 const NEW: &str = "graph.new";
 /// Locked by the writing process.
 const LOCK: &str = "graph.lock";
-
-/// Identity of a file's content.
-pub(super) type Mark = [u8; MARK];
 
 /// The graph as last saved.
 #[derive(Debug)]

@@ -10,14 +10,12 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
 use super::resolve::{last, parent};
-use super::{Edge, Node};
+use super::{Edge, Node, WHOLE};
 use crate::analysis::Visibility;
 use crate::segment::SymbolRecord;
 
 /// Maximum definers of a name: beyond that it says nothing.
 pub(super) const MAX_DEFINERS: usize = 64;
-/// Weight of a name, divided by the number of its possible definers.
-pub const WHOLE: u32 = 256;
 /// The same if the file isn't imported.
 const ALONE: u32 = WHOLE / 2;
 /// Maximum dependencies of a file by names, the heaviest: a file with more is a list of everything.
@@ -250,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixtures_are_given_to_what_lies_beneath() {
+    fn fixtures_apply_beneath_their_folder() {
         assert!(gives_to("conftest.py", "") && gives_to("conftest.py", "a/b"));
         assert!(gives_to("a/conftest.py", "a") && gives_to("a/conftest.py", "a/b"));
         assert!(
@@ -259,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nobody_gives_by_chance() {
+    fn distinctive_names() {
         for (name, rare) in [
             ("open", false),
             ("parse", false),

@@ -82,7 +82,7 @@ mod tests {
     type Visit<'a> = &'a dyn Fn(&mut dyn FnMut(&str));
 
     #[test]
-    fn it_tells_what_a_list_of_paths_in_memory_tells() {
+    fn look_ups_equal_those_of_the_path_set() {
         let paths = ["a.rs", "a/a.rs", "a/b/a.rs", "a/b/c.rs", "b/b/x.rs", "c-d/e/f/x.rs"];
         let (tree, known) = (Tree::new(paths.into_iter()), PathSet::new(paths));
         let all = |visit: Visit<'_>| {

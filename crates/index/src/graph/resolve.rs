@@ -22,6 +22,7 @@
 mod jvm;
 mod named;
 mod nearby;
+mod path;
 mod path_set;
 mod python;
 mod rust;
@@ -35,13 +36,13 @@ use hashbrown::HashSet;
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
+use path::{MAX_PATH, around, join};
+pub(super) use path::{last, parent};
 pub use path_set::{PathSet, Paths, PlaceKey, touched};
 pub use settings::Settings;
 
 /// Maximum files of one import: listing a larger package doesn't help anybody.
 const MAX_FILES: usize = 200;
-/// Maximum bytes of a path that is looked up.
-const MAX_PATH: usize = 4096;
 /// Maximum places in which one file's imports are looked up. Only hostile input needs more.
 const MAX_LOOKS: usize = 200_000;
 
@@ -104,50 +105,6 @@ pub fn resolve(
     let mut looked: Vec<PlaceKey> = look.looked.into_iter().collect();
     looked.sort_unstable();
     Edges { meant, looked }
-}
-
-/// Returns the folder of a path, without a trailing slash; empty for the root.
-pub(super) fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-/// Returns the last part of a path.
-pub(super) fn last(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or_default()
-}
-
-/// Joins a path to a folder, and removes `.` and `..`. `None` if it leaves the project.
-fn join(folder: &str, relative: &str) -> Option<String> {
-    if folder.len() + relative.len() > MAX_PATH {
-        return None;
-    }
-    // Most need no removal; folders of the project never do.
-    let plain = |path: &str| !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
-    if plain(relative) && (folder.is_empty() || plain(folder)) {
-        let slash = if folder.is_empty() { "" } else { "/" };
-        return Some([folder, slash, relative].concat());
-    }
-    let mut parts: Vec<&str> = Vec::new();
-    for part in folder.split('/').chain(relative.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            _ => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
-}
-
-/// Returns the folder and its ancestors, from the inside out, the root last.
-fn around(folder: &str) -> impl Iterator<Item = &str> {
-    let mut next = Some(folder);
-    std::iter::from_fn(move || {
-        let here = next?;
-        next = (!here.is_empty()).then(|| parent(here));
-        Some(here)
-    })
 }
 
 /// The resolution of one file in progress.

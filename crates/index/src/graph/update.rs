@@ -11,10 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::{HashMap, HashSet};
 use journeyman_syntax::language::Language;
 
-use super::file::{Mark, SavedGraph};
+use super::edge::Mark;
+use super::file::SavedGraph;
 use super::names::{self, Row, Used};
 use super::paths::Tree;
 use super::resolve::{ImportTarget, PlaceKey, Settings, resolve, touched};
+use super::resolved::{ResolvedFile, ResolvedGraph, UpdateStats};
 use super::{Edge, Node};
 use crate::analysis::Content;
 use crate::bit_set::BitSet;
@@ -36,42 +38,6 @@ const NONE: u32 = u32::MAX;
 
 /// A function that returns a text of the project by its path; `None` where it can't be read.
 pub(super) type Read<'a> = dyn Fn(&str) -> Option<String> + 'a;
-
-/// The resolution of one file.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ResolvedFile {
-    /// By target.
-    pub(super) edges: Vec<Edge>,
-    pub(super) packages: Vec<u32>,
-    /// Numbers of the names in its import lists, sorted.
-    pub(super) brought: Vec<u64>,
-    /// Keys of the places that were looked up, sorted.
-    pub(super) looked: Vec<u32>,
-}
-
-/// The resolution of all files.
-#[derive(Debug, Default)]
-pub(super) struct ResolvedGraph {
-    /// By path.
-    pub(super) nodes: Vec<Node>,
-    /// In the order of the files.
-    pub(super) files: Vec<ResolvedFile>,
-    pub(super) packages: Vec<Box<str>>,
-    /// Empty if nothing changed.
-    pub(super) rows: Vec<Row>,
-    pub(super) done: Done,
-}
-
-/// The work of an update.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
-    /// Number of files whose imports were resolved.
-    pub resolved: usize,
-    /// Number of files whose names were looked up.
-    pub linked: usize,
-    /// Number of files that are new, changed or deleted since the graph was saved.
-    pub changed: usize,
-}
 
 /// Shortens a place's key for storage; collisions only cause needless resolutions.
 fn place(key: PlaceKey) -> u32 {
@@ -124,7 +90,7 @@ pub(super) fn follow(
         names: Vec::new(),
     };
     let mut files: Vec<ResolvedFile> = (0..nodes.len()).map(|node| work.known(node)).collect();
-    let mut done = Done { changed: change.count, ..Done::default() };
+    let mut done = UpdateStats { changed: change.count, ..UpdateStats::default() };
     let mut rows = Vec::new();
     if change.count > 0 {
         let moved = work.resolve_again(&mut files, read, &mut done);
@@ -263,7 +229,12 @@ impl GraphUpdate<'_> {
     }
 
     /// Resolves files where needed, and returns those whose imports lead elsewhere now.
-    fn resolve_again(&mut self, files: &mut [ResolvedFile], read: &Read<'_>, done: &mut Done) -> BitSet {
+    fn resolve_again(
+        &mut self,
+        files: &mut [ResolvedFile],
+        read: &Read<'_>,
+        done: &mut UpdateStats,
+    ) -> BitSet {
         let places: HashSet<u32> =
             self.change.moved.iter().flat_map(|path| touched(path)).map(place).collect();
         let needs = |node: &usize| {
@@ -383,7 +354,7 @@ impl GraphUpdate<'_> {
     }
 
     /// Looks up the meaning of names again.
-    fn link_again(&self, files: &mut [ResolvedFile], rows: &[Row], moved: BitSet, done: &mut Done) {
+    fn link_again(&self, files: &mut [ResolvedFile], rows: &[Row], moved: BitSet, done: &mut UpdateStats) {
         let mut again = moved;
         for node in (0..self.nodes.len()).filter(|node| !self.change.is_same(*node)) {
             again.insert(node as u32);

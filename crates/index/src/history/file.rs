@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_comes_back_and_damage_is_seen() {
+    fn saved_histories_load_and_damage_is_detected() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("history");
         assert_eq!(History::load(&file).unwrap(), None);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_dont_fit_are_refused() {
+    fn inconsistent_files_are_refused() {
         let mut body = Vec::new();
         put(&mut body, b"abc");
         number(&mut body, u32::MAX as usize);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
-use super::signals::is_component;
+use super::document::{Posting, Purpose, is_component, within};
 use crate::analysis::{Content, Flags, Visibility};
 
 /// A set of documents in the index.
@@ -87,19 +87,6 @@ impl SymbolEntry<'_> {
     }
 }
 
-/// Returns a name qualified by its scope.
-#[must_use]
-pub fn full_name(scope: &str, name: &str) -> String {
-    if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
-}
-
-/// Returns true if `scope` ends with the scope that was asked for.
-pub(crate) fn within(asked: &str, scope: &str) -> bool {
-    asked.is_empty()
-        || scope == asked
-        || scope.strip_suffix(asked).is_some_and(|before| before.ends_with('.'))
-}
-
 /// A condition on names. All are in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameCondition<'a> {
@@ -160,29 +147,9 @@ pub struct LivingFile {
     pub purpose: Purpose,
 }
 
-/// An occurrence of a term in a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Posting {
-    /// Number of the document.
-    pub document: u32,
-    /// Occurrences of the term in it.
-    pub times: u32,
-    /// Length of the document in terms, with repetitions.
-    pub length: u32,
-}
-
 /// Positions of a term's posting lists in a corpus: numbers with a meaning for that corpus only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PostingLists(pub(crate) Vec<[u32; 3]>);
-
-/// Properties of a file that matter for ranking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Purpose {
-    /// Its purpose.
-    pub flags: Flags,
-    /// True if its language is a supported one, or it is a component of a page.
-    pub is_code: bool,
-}
 
 impl Purpose {
     /// Returns the properties of a file.

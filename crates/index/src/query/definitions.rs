@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use journeyman_syntax::outline::SymbolKind;
 
 use super::corpus::{Corpus, NameCondition, SymbolEntry};
-use super::signals::is_source;
+use super::document::is_source;
 
 /// Maximum names that have the prefix, or are one letter off: the first ones of all.
 const MAX_NAMES: usize = 400;
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_meant_or_noise() {
+    fn letter_positions_are_meant_or_noise() {
         let cases = [
             ("gun", "getUserName", LetterPositions::Parts),
             ("getusnam", "get_user_name", LetterPositions::Parts),

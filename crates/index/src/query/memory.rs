@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::corpus::{
-    ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, Posting, PostingLists,
-    SymbolEntry,
+    ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, PostingLists, SymbolEntry,
 };
+use super::document::Posting;
 use crate::analysis::{Count, FileAnalysis, IndexedSymbol};
 
 /// An index of some files in memory. Files keep the order in which they were added.

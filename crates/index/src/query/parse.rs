@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_isnt_the_question_is_left_out() {
+    fn template_text_is_left_out() {
         assert!(TEMPLATE.is_sorted());
         let text = "Crash <!-- please\nfill in --> on start\n\n### Steps to reproduce\nopen parser\n- [x] I searched\n\
                     **Expected behavior:**\nsee https://example.org/wiki/index_page) works\n### Parser errors\n\
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn places_modules_and_names_are_seen() {
+    fn files_modules_and_names_are_extracted() {
         let query = query(
             "fails in src/lib.rs:12 and\n  File \"/usr/x/flask/app.py\", line 3\n see `axum::extract::Path` and \
              django.db.models, https://github.com/a/b/blob/main/src/x.c#L7-L9, load_config MyType word parse.(",

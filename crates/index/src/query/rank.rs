@@ -1,11 +1,11 @@
 //! Combining signals into one score, and choosing the passages of a file.
 
-use super::corpus::{Corpus, Purpose, SymbolEntry, full_name};
+use super::corpus::{Corpus, SymbolEntry};
 use super::definitions::{Definition, definitions};
+use super::document::{Purpose, full_name, is_source};
 use super::parse::{MentionedFile, Query};
-use super::signals::{Signal, Signals, is_source, mentioned_files};
+use super::signals::{Context, Signal, Signals, mentioned_files};
 use crate::history::History;
-use crate::vectors::Similar;
 
 /// Maximum files of an answer.
 pub const MAX_LIMIT: usize = 1_000;
@@ -32,16 +32,6 @@ fn weight(signal: Signal, vectors: f32) -> f32 {
         Signal::Near => 0.10,
         Signal::Vectors => vectors,
     }
-}
-
-/// Context of a query.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Context<'a> {
-    /// Files near the current one, with their distance: 1 or 2 steps.
-    pub near: &'a [(u32, u32)],
-    /// Chunks with vectors similar to the query's, and their weight; the words of the best source
-    /// file have weight 1.
-    pub vectors: Option<(&'a Similar, f32)>,
 }
 
 /// The result of a search.

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::corpus::{Corpus, Field, Posting, PostingLists};
+use super::bm25::{K1, idf};
+use super::corpus::{Corpus, Field, PostingLists};
+use super::document::Posting;
 use super::parse::Term;
 
-/// BM25's saturation, from published experiments.
-pub(crate) const K1: f32 = 1.2;
 /// Maximum postings of a field that are read for one query. Beyond that, the terms with the least
 /// contribution per posting are left out. Few queries of a 20 MB tree reach it; in a tree of the
 /// size of a kernel it is one and a half per chunk, and public data sets are ranked as well with it
@@ -57,13 +57,6 @@ impl Scores {
     pub(crate) fn all(&self) -> &[f32] {
         &self.values
     }
-}
-
-/// Returns the inverse document frequency of a term that `with` of `all` documents have.
-#[allow(clippy::cast_precision_loss)]
-pub(crate) fn idf(with: u64, all: u64) -> f32 {
-    let (with, all) = (with as f64, (all as f64).max(with as f64));
-    (((all - with + 0.5) / (with + 0.5)).ln_1p()) as f32
 }
 
 /// Adds BM25 of one field to the scores of its documents, the terms in order.
@@ -166,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_are_forgotten() {
+    fn scores_can_be_reset() {
         let mut scores = Scores::default();
         scores.reset(3);
         scores.add(1, 2.0);
@@ -181,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_the_most_is_read() {
+    fn the_most_valuable_terms_are_read() {
         let kept = |terms: &[(u64, f32)], most| -> Vec<u64> {
             let terms = terms.iter().map(|(with, weight)| SearchedTerm {
                 lists: PostingLists::default(),

@@ -1,8 +1,8 @@
 //! The ranking signals of a file.
 
-use super::corpus::{Corpus, Field, FileEntry, Purpose};
+use super::corpus::{Corpus, Field, FileEntry};
+use super::document::Purpose;
 use super::parse::{MentionedFile, Query};
-use super::rank::Context;
 use super::score::{Scores, bm25};
 use crate::history::History;
 use crate::vectors::Similar;
@@ -20,10 +20,18 @@ const MODULE_ENDINGS: [&str; 18] = [
     "py", "rs", "java", "kt", "go", "rb", "php", "ts", "tsx", "js", "jsx", "mjs", "vue", "scala", "swift",
     "cs", "cpp", "c",
 ];
-/// Endings of components' names.
-const COMPONENTS: [&[u8]; 3] = [b".vue", b".svelte", b".astro"];
 /// Names of files that stand for their directory.
 const MODULE_FILES: [&str; 5] = ["__init__.py", "mod.rs", "index.js", "index.ts", "lib.rs"];
+
+/// Context of a query.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Context<'a> {
+    /// Files near the current one, with their distance: 1 or 2 steps.
+    pub near: &'a [(u32, u32)],
+    /// Chunks with vectors similar to the query's, and their weight; the words of the best source
+    /// file have weight 1.
+    pub vectors: Option<(&'a Similar, f32)>,
+}
 
 /// A ranking signal of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,17 +92,6 @@ impl Signal {
 #[inline]
 fn sorted(one: f32, other: f32) -> (f32, f32) {
     (if one > other { one } else { other }, if one > other { other } else { one })
-}
-
-/// Returns true for source that makes the program: signals are scaled by these files.
-pub(crate) fn is_source(file: Purpose) -> bool {
-    let flags = file.flags;
-    file.is_code && !flags.test && !flags.doc && !flags.vendored && !flags.generated
-}
-
-/// Returns true for a component of a page: code in a document, which isn't a supported language.
-pub(crate) fn is_component(path: &[u8]) -> bool {
-    COMPONENTS.iter().any(|ending| path.ends_with(ending))
 }
 
 /// The signals of one query, by file.
@@ -287,6 +284,7 @@ fn modules<C: Corpus + ?Sized>(corpus: &C, parts: &[String]) -> Vec<(u32, f32)> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::document::is_source;
     use super::*;
 
     #[test]

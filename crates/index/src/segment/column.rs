@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_own_what_lies_between_their_beginnings() {
+    fn rows_own_the_items_between_their_starts() {
         let bytes = put_column([0, 2, 2, 5]);
         let column = Column::new(&bytes);
         let ranges: Vec<_> = (0..5).map(|row| column.range(row, 5)).collect();

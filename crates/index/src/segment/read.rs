@@ -397,8 +397,9 @@ impl Segment {
     #[must_use]
     pub fn names(&self, file: &FileRecord) -> Vec<String> {
         let words = self.words(DictionaryKind::Used);
-        let key =
-            |number| String::from_utf8(words?.key(number)?).ok().filter(|name| !crate::docs::is_mark(name));
+        let key = |number| {
+            String::from_utf8(words?.key(number)?).ok().filter(|name| !crate::docs::is_mention_key(name))
+        };
         self.details(file).0.into_iter().filter_map(key).collect()
     }
 

@@ -10,8 +10,8 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use journeyman_root_fs::{Links, open_root, read_beneath, read_path};
 
-use super::IGNORE_FILE;
-
+/// A project's own ignore file for the index, in the form of `.gitignore`.
+pub const IGNORE_FILE: &str = ".journeymanignore";
 /// Rule files of a directory. One that comes earlier overrides those after it, wherever they are.
 const RULE_FILES: [&str; 3] = [IGNORE_FILE, ".ignore", ".gitignore"];
 /// [`RULE_FILES`], and a repository's own `info/exclude` after them.

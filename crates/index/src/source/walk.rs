@@ -6,13 +6,26 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::RelPath;
 use journeyman_root_fs::{Links, open_beneath, open_root};
-use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
 
 use super::rules::{GIT, Rules, is_ignored};
-use super::{Listed, MAX_DIRECTORIES, MAX_FILES, stamp_of};
+use crate::analysis::Stamp;
 
+/// Maximum number of listed files, which bounds the cost of a huge tree.
+pub const MAX_FILES: usize = 1_000_000;
+/// Maximum number of listed directories: no system watches as many.
+pub const MAX_DIRECTORIES: usize = 1_000_000;
 /// Maximum entries of one directory that are looked at.
 const MAX_ENTRIES: usize = MAX_FILES + MAX_DIRECTORIES;
+
+/// A listed file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Path of the file.
+    pub path: RelPath,
+    /// Metadata by which a change is noticed.
+    pub stamp: Stamp,
+}
 
 /// A tree that can be walked.
 #[derive(Debug)]
@@ -192,6 +205,22 @@ impl WalkState {
         if wanted.files > 0 && found.cut {
             self.waiting.clear();
         }
+    }
+}
+
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_lossless,
+    trivial_numeric_casts,
+    reason = "the types differ by system"
+)]
+pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
+    let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+    Stamp {
+        size: u64::try_from(stat.st_size).unwrap_or_default(),
+        modified: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        inode: stat.st_ino as u64,
     }
 }
 

@@ -13,6 +13,8 @@ use crate::bit_set::BitSet;
 use crate::segment::{Segment, version};
 use crate::snapshot::{Living, Totals};
 
+/// Prefix of the names of segment files.
+pub(crate) const SEGMENT: &str = "segment-";
 const NAME: &str = "manifest";
 const NEW_NAME: &str = "manifest.new";
 /// Maximum bytes of a manifest: a million dead files need a tenth of it.
@@ -145,7 +147,7 @@ impl SegmentRow {
     }
 
     fn open(self, directory: &Path) -> Result<Living, IndexError> {
-        if self.name.contains('/') || !self.name.starts_with(super::SEGMENT) {
+        if self.name.contains('/') || !self.name.starts_with(SEGMENT) {
             return Err(IndexError::damaged(directory.join(NAME), "it names something else"));
         }
         let segment = Arc::new(Segment::open(&directory.join(self.name))?);

@@ -1,7 +1,7 @@
 //! Word boundaries, and parts of words.
 
-use super::MAX_WORD;
-
+/// Maximum bytes of a word. Longer ones are encoded data, which nobody searches for by words.
+pub const MAX_WORD: usize = 128;
 /// Classes of bytes for the fast path.
 const WORD: u8 = 1;
 const OTHER: u8 = 2;

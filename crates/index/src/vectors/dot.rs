@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_row_is_left() {
+    fn excess_entries_stay_unchanged() {
         let mut out = [5, 5];
         dots(&[1; LANE], &[1; LANE], &mut out);
         assert_eq!(out, [64, 5]);

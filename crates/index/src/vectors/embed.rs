@@ -11,7 +11,8 @@ use journeyman_protocol::RelPath;
 
 use super::part::{Link, TextKey, VectorPart, key_of};
 use super::quantise::{Quantised, quantise};
-use super::store::{Fresh, Vectors, wanted};
+use super::store::{Fresh, Vectors};
+use super::view::embeddable_files;
 use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose, MAX_VECTORS, beginning, checked};
 use crate::analyser::{Lines, text};
 use crate::source::{Bytes, Source};
@@ -127,7 +128,7 @@ impl Vectors {
     fn missing(&self, snapshot: &Snapshot, report: &mut EmbeddingReport) -> Vec<Wanted> {
         let parts = self.parts();
         let (mut files, mut chunks) = (Vec::new(), 0);
-        for (_, file) in wanted(snapshot) {
+        for (_, file) in embeddable_files(snapshot) {
             let numbers = file.first_chunk()..file.first_chunk().saturating_add(file.record.chunks);
             let places: Vec<(u32, u32)> = numbers
                 .filter_map(|number| snapshot.chunk(number))

@@ -54,7 +54,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_error_is_within_what_is_promised(one in any::<u64>(), other in any::<u64>(), dimensions in 1_usize..600) {
+        fn the_error_is_within_the_bound(one in any::<u64>(), other in any::<u64>(), dimensions in 1_usize..600) {
             let (a, b) = (vector(one, dimensions), vector(other, dimensions));
             let (x, y) = (quantise(&a), quantise(&b));
             let length = cosine_length(&a);

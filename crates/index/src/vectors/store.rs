@@ -12,9 +12,8 @@ use hashbrown::{HashMap, HashSet};
 use rustix::fs::FlockOperation;
 
 use super::part::{Contents, Link, RowVisitor, TextKey, VectorPart, key_of, write};
-use super::view::View;
+use super::view::{View, embeddable_files};
 use super::{Embedder, quantise::Quantised};
-use crate::snapshot::FileView;
 use crate::{IndexError, Snapshot};
 
 const DIRECTORY: &str = "vectors";
@@ -237,7 +236,7 @@ impl Vectors {
             model: self.name.clone(),
             dimensions: self.dimensions(),
             embedded: self.view(snapshot).chunks(),
-            chunks: wanted(snapshot).map(|(_, file)| file.record.chunks as usize).sum(),
+            chunks: embeddable_files(snapshot).map(|(_, file)| file.record.chunks as usize).sum(),
             kept: parts.iter().map(|part| part.count()).sum(),
             bytes: parts.iter().map(|part| part.bytes()).sum(),
         }
@@ -252,7 +251,8 @@ impl Vectors {
         complete: bool,
     ) -> Result<usize, IndexError> {
         let mut dropped = 0;
-        let alive: HashSet<TextKey> = wanted(snapshot).map(|(_, file)| key_of(&file.record.hash)).collect();
+        let alive: HashSet<TextKey> =
+            embeddable_files(snapshot).map(|(_, file)| key_of(&file.record.hash)).collect();
         let parts = self.parts();
         let kept: usize = parts.iter().map(|part| part.count()).sum();
         if kept > SPARE {
@@ -287,14 +287,6 @@ impl Vectors {
         }
         Ok(rows)
     }
-}
-
-/// Returns the files whose chunks should have vectors: hand-written ones.
-pub(super) fn wanted(snapshot: &Snapshot) -> impl Iterator<Item = (u32, FileView<'_>)> {
-    snapshot.files().filter(|(_, file)| {
-        let flags = file.record.flags;
-        file.record.chunks > 0 && file.record.lines > 0 && !flags.vendored && !flags.generated
-    })
 }
 
 fn living_rows(part: &VectorPart, alive: &HashSet<TextKey>) -> usize {

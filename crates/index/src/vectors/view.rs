@@ -6,13 +6,21 @@ use std::sync::Arc;
 use super::dot::{dots, stride};
 use super::part::{VectorPart, key_of};
 use super::quantise::quantise;
-use super::store::wanted;
 use crate::Snapshot;
+use crate::snapshot::FileView;
 
 /// Minimum rows for a second thread: starting one costs as much as comparing so many.
 const ROWS_OF_A_THREAD: usize = 50_000;
 /// Maximum threads. Memory is soon the limit.
 const MOST_THREADS: usize = 4;
+
+/// Returns the files whose chunks should have vectors: hand-written ones.
+pub(super) fn embeddable_files(snapshot: &Snapshot) -> impl Iterator<Item = (u32, FileView<'_>)> {
+    snapshot.files().filter(|(_, file)| {
+        let flags = file.record.flags;
+        file.record.chunks > 0 && file.record.lines > 0 && !flags.vendored && !flags.generated
+    })
+}
 
 /// The row of each chunk of a snapshot. It is valid for that snapshot only.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +41,7 @@ pub struct Similar {
 impl View {
     pub(super) fn new(parts: Arc<Vec<Arc<VectorPart>>>, snapshot: &Snapshot) -> Self {
         let mut rows = vec![Vec::new(); parts.len()];
-        for (_, file) in wanted(snapshot) {
+        for (_, file) in embeddable_files(snapshot) {
             let content = key_of(&file.record.hash);
             let first = file.first_chunk();
             // The newest part with the content has all of it, unless its chunks have been cut

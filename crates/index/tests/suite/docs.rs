@@ -1,4 +1,4 @@
-//! Documentation names symbols, and symbols know who names them.
+//! Links from documentation to symbols, and back.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use journeyman_index::query::{Context, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_index::{Index, Snapshot};
 
-/// A shop in several languages, and what is written about it.
+/// A shop in several languages, and its documentation.
 const FILES: &[(&str, &str)] = &[
     (
         "src/shop.py",
@@ -48,7 +48,7 @@ fn naming(snapshot: &Snapshot, scope: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn symbols_know_what_documentation_names_them() {
+fn documentation_of_a_symbol_is_found() {
     let (_place, index) = indexed();
     let snapshot = index.snapshot();
     let cases: &[(&str, &str, &[&str])] = &[
@@ -67,12 +67,12 @@ fn symbols_know_what_documentation_names_them() {
 }
 
 #[test]
-fn a_name_means_what_the_rule_says() {
+fn mentions_are_resolved_by_the_rule() {
     let (_place, index) = indexed();
     let snapshot = index.snapshot();
     let mut docs = Docs::new(&snapshot);
     let cases: &[(&str, &[&str])] = &[
-        // Somebody else's.
+        // Names of another project.
         ("os.open", &[]),
         ("Nothing", &[]),
         ("shop.open", &["src/shop.py:6"]),
@@ -81,7 +81,7 @@ fn a_name_means_what_the_rule_says() {
         ("till", &[]),
         // Tests come after source.
         ("opening_hours", &["src/shop.py:13"]),
-        // A field is meant only where it is said whose it is.
+        // A field needs its type as a qualifier.
         ("stock", &[]),
         ("Shop.stock", &["src/shop.py:4"]),
         ("close", &["src/shop.py:9", "src/till.rs:7"]),
@@ -101,7 +101,7 @@ fn a_name_means_what_the_rule_says() {
 }
 
 #[test]
-fn what_is_ambiguous_is_not_linked() {
+fn ambiguous_mentions_are_not_linked() {
     let place = tempfile::tempdir().unwrap();
     let tree = place.path().join("tree");
     for number in 0..6 {
@@ -137,7 +137,7 @@ fn documentation_is_found_by_section() {
     let named = ask("Till.add");
     assert_eq!(shown(&snapshot, &named[0].place), "docs/guide.md:9 Guide > Opening > Money");
     assert_eq!(named[0].why, SectionReason::Names);
-    // Source isn't documentation, but for its comments that name what is asked for.
+    // Source isn't documentation, except for comments that mention the wanted symbol.
     assert!(ask("how to count coins").iter().all(|found| {
         snapshot.file(found.place.file).unwrap().path().unwrap().to_string().starts_with("docs/")
     }));
@@ -153,7 +153,7 @@ fn links_follow_changes() {
     let snapshot = index.snapshot();
     assert_eq!(naming(&snapshot, "Shop", "open"), Vec::<String>::new());
     assert_eq!(naming(&snapshot, "", "Till"), ["docs/notes.adoc:3 Notes > Coins"]);
-    // What is named only in documentation is used by no code.
+    // A name that only documentation mentions has no references in code.
     let mut used = 0;
     snapshot.used("Till", |_, _| used += 1);
     assert_eq!(used, 0);

@@ -1,4 +1,4 @@
-//! An index follows its files: after any changes it is what one made anew would be.
+//! Updates: after any changes an index equals one built from scratch.
 
 use crate::common;
 
@@ -46,8 +46,8 @@ fn path(random: &mut fastrand::Rng) -> String {
     format!("{directory}f{}.{end}", random.u8(..12))
 }
 
-/// Changes a tree somehow.
-fn disturb(tree: &Path, random: &mut fastrand::Rng) {
+/// Applies a random change to a tree.
+fn change_randomly(tree: &Path, random: &mut fastrand::Rng) {
     let path = path(random);
     match random.u8(..10) {
         0..5 => put(tree, &path, text(random)),
@@ -65,7 +65,7 @@ fn disturb(tree: &Path, random: &mut fastrand::Rng) {
 }
 
 #[test]
-fn after_any_changes_it_is_what_one_made_anew_would_be() {
+fn any_changes_give_the_same_as_a_rebuild() {
     for seed in 0..8 {
         let mut random = fastrand::Rng::with_seed(seed);
         let kept = tempfile::tempdir().unwrap();
@@ -74,7 +74,7 @@ fn after_any_changes_it_is_what_one_made_anew_would_be() {
         let index = Index::open(&kept.path().join("index")).unwrap();
         for step in 0..12 {
             for _ in 0..random.usize(1..12) {
-                disturb(&tree, &mut random);
+                change_randomly(&tree, &mut random);
             }
             refresh(&index, &tree);
             let anew = Index::open(&kept.path().join(format!("anew-{step}"))).unwrap();
@@ -89,7 +89,7 @@ fn after_any_changes_it_is_what_one_made_anew_would_be() {
 }
 
 #[test]
-fn one_file_is_brought_up_to_date_alone() {
+fn a_single_file_can_be_updated() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     put(&tree, "a.rs", "fn alpha() {}\n");
@@ -112,7 +112,7 @@ fn one_file_is_brought_up_to_date_alone() {
 }
 
 #[test]
-fn words_may_come_first_and_the_rest_follows() {
+fn a_text_only_index_can_be_completed() {
     let mut random = fastrand::Rng::with_seed(3);
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
@@ -125,7 +125,7 @@ fn words_may_come_first_and_the_rest_follows() {
     let mut found = 0;
     first.chunks_with("alpha", |_, _| found += 1);
     assert!(first.is_partial() && found >= 30 && first.totals().symbols == 0, "{found}");
-    // What is known so isn't looked for twice, and isn't taken for all there is to know.
+    // A text-only analysis isn't repeated as such, and isn't taken for a complete one.
     assert_eq!(index.refresh_text(&source, options()).unwrap().read, 0);
     assert!(index.snapshot().is_partial());
     assert_eq!(refresh(&index, &tree).read, 30);
@@ -137,7 +137,7 @@ fn words_may_come_first_and_the_rest_follows() {
 }
 
 #[test]
-fn many_updates_and_tidying_change_nothing_that_is_found() {
+fn many_updates_and_merges_keep_results() {
     let mut random = fastrand::Rng::with_seed(5);
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
@@ -164,7 +164,7 @@ fn many_updates_and_tidying_change_nothing_that_is_found() {
 }
 
 #[test]
-fn a_file_that_changes_right_after_it_was_read_is_noticed() {
+fn a_change_right_after_reading_is_noticed() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     put(&tree, "a.rs", "fn aa() {}\n");
@@ -181,7 +181,7 @@ fn a_file_that_changes_right_after_it_was_read_is_noticed() {
 }
 
 #[test]
-fn what_is_ignored_is_not_indexed() {
+fn ignored_files_are_not_indexed() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     put(&tree, "a.rs", "");

@@ -1,4 +1,4 @@
-//! The dependency graph: what it holds, what it answers, and that it follows its files like one made anew.
+//! The dependency graph: content, queries, and updates that equal a rebuild.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ use journeyman_index::graph::{Changed, Direction, Graph};
 use journeyman_index::{Project, Snapshot};
 use journeyman_testkit::again;
 
-/// Set for the process that a test starts: where the tree and the index are.
+/// Set for the child process of a test: the directory of the tree and the index.
 const CHILD: &str = "JM_GRAPH_TEST_CHILD";
 
 fn open(kept: &Path) -> Project {
@@ -27,7 +27,7 @@ fn follow(project: &Project) -> (Arc<Snapshot>, Arc<Graph>) {
     (snapshot, graph)
 }
 
-/// All that a graph says.
+/// Renders everything that a graph says.
 fn everything(graph: &Graph) -> String {
     let mut all = String::new();
     for number in 0..graph.len() as u32 {
@@ -75,7 +75,7 @@ const FILES: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 const FOLDERS: [&str; 4] = ["", "src/", "src/deep/", "tests/"];
 const ENDINGS: [&str; 9] = ["rs", "py", "ts", "go", "h", "c", "java", "md", "txt"];
 
-/// A text of some language that brings in other files and uses names of theirs.
+/// Returns a text of some language that imports other files and uses their names.
 fn text(ending: &str, random: &mut fastrand::Rng) -> String {
     let mut text = String::new();
     if ending == "java" {
@@ -116,8 +116,8 @@ fn text(ending: &str, random: &mut fastrand::Rng) -> String {
     text
 }
 
-/// Changes a tree somehow.
-fn disturb(tree: &Path, random: &mut fastrand::Rng) {
+/// Applies a random change to a tree.
+fn change_randomly(tree: &Path, random: &mut fastrand::Rng) {
     let path = |random: &mut fastrand::Rng| {
         let folder = FOLDERS[random.usize(..FOLDERS.len())];
         let file = FILES[random.usize(..FILES.len())];
@@ -135,7 +135,7 @@ fn disturb(tree: &Path, random: &mut fastrand::Rng) {
                 std::fs::rename(tree.join(&one), tree.join(&to)).unwrap();
             }
         }
-        // A program without an ending, whose language is what its first line says.
+        // A program without an extension, whose language its first line tells.
         9 => {
             let program = ["#!/usr/bin/env python3\n", "#!/usr/bin/env ruby\n", ""][random.usize(..3)];
             put(tree, "src/program", format!("{program}def open_door(a)\n  ringBell()\n"));
@@ -160,7 +160,7 @@ fn disturb(tree: &Path, random: &mut fastrand::Rng) {
 }
 
 #[test]
-fn after_any_changes_it_is_what_one_made_anew_would_be() {
+fn any_changes_give_the_same_as_a_rebuild() {
     for seed in 0..6 {
         let mut random = fastrand::Rng::with_seed(seed);
         let kept = tempfile::tempdir().unwrap();
@@ -170,7 +170,7 @@ fn after_any_changes_it_is_what_one_made_anew_would_be() {
         let (mut edges, mut looked_again, mut files) = (0, 0, 0);
         for step in 0..20 {
             for _ in 0..random.usize(1..if step == 0 { 120 } else { 5 }) {
-                disturb(&tree, &mut random);
+                change_randomly(&tree, &mut random);
             }
             let (snapshot, graph) = follow(&project);
             let (one, other) = (everything(&graph), anew(&tree, &snapshot));
@@ -194,7 +194,7 @@ fn difference(one: &str, other: &str) -> String {
 }
 
 #[test]
-fn only_what_may_have_changed_is_looked_at_again() {
+fn only_affected_files_are_resolved_again() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     for number in 0..200 {
@@ -207,13 +207,13 @@ fn only_what_may_have_changed_is_looked_at_again() {
     put(&tree, "src/m7.py", "from .m9 import f\n");
     let (_, graph) = follow(&project);
     assert_eq!((graph.done().changed, graph.done().resolved, graph.done().linked), (1, 1, 1));
-    // Who looked for it finds it now, and nobody else looks.
+    // Files that had looked it up find it now, and no other file is resolved again.
     put(&tree, "src/absent.py", "def something_rare():\n    pass\n");
     let (_, graph) = follow(&open(kept.path()));
     assert!(graph.done().resolved <= 4, "{:?}", graph.done());
     let user = graph.find("src/user.py").unwrap();
     assert_eq!(paths(&graph, graph.edges(user).iter().map(|edge| edge.to)), ["src/absent.py"]);
-    // Nothing changed: the same one.
+    // Nothing changed: the same graph.
     let snapshot = project.index().snapshot();
     assert!(Arc::ptr_eq(&project.graph(&snapshot), &project.graph(&snapshot)));
 }
@@ -224,9 +224,9 @@ fn names_make_edges_where_imports_say_nothing() {
         ("go.mod", "module example.org/m\n"),
         ("pkg/a.go", "package pkg\nfunc useIt() { compute(); run() }\n"),
         ("pkg/b.go", "package pkg\nfunc compute() {}\n"),
-        // The same name of another folder isn't meant.
+        // The same name in another folder isn't meant.
         ("other/c.go", "package other\nfunc compute() {}\n"),
-        // One that everybody might give isn't taken for the only file that has it.
+        // A common name isn't meant even if a single file defines it.
         ("far/d.go", "package far\nfunc run() {}\n"),
         ("lib/shop.py", "class ShopKeeper:\n    def go(self):\n        pass\ndef get():\n    pass\n"),
         ("app/main.py", "from lib import ShopKeeper\nShopKeeper().go()\nget()\n"),
@@ -243,7 +243,7 @@ fn names_make_edges_where_imports_say_nothing() {
     assert!(to("web/x.ts").is_empty());
     let (main, shop) = (graph.find("app/main.py").unwrap(), graph.find("lib/shop.py").unwrap());
     let edge = graph.edge(main, shop).unwrap();
-    assert_eq!((edge.line, edge.names), (0, journeyman_index::graph::LEAST_NAMES));
+    assert_eq!((edge.line, edge.names), (0, journeyman_index::graph::MIN_NAMES_WEIGHT));
     assert!(graph.names(&snapshot, main, shop).contains(&"ShopKeeper".to_owned()));
 }
 
@@ -262,7 +262,7 @@ fn chain() -> (tempfile::TempDir, Arc<Snapshot>, Arc<Graph>) {
 }
 
 #[test]
-fn neighbours_are_told_by_distance() {
+fn neighbours_are_ordered_by_distance() {
     let (_kept, _, graph) = chain();
     let mid = graph.find("src/mid.py").unwrap();
     let told = |direction, depth| {
@@ -301,7 +301,7 @@ fn a_change_affects_what_depends_on_it_and_the_tests_that_reach_it() {
 }
 
 #[test]
-fn ways_and_circles() {
+fn ways_and_cycles() {
     let (_kept, _, graph) = chain();
     let file = |path: &str| graph.find(path).unwrap();
     let way = graph.way(file("tests/test_top.py"), file("src/ring_c.py")).unwrap();
@@ -319,9 +319,9 @@ fn ways_and_circles() {
     );
 }
 
-/// Rust's modules need each other to and fro by their nature: `mod` alone makes no circle.
+/// Rust's modules need each other in both directions by nature: `mod` alone makes no cycle.
 #[test]
-fn a_declared_module_makes_no_circle() {
+fn a_declared_module_makes_no_cycle() {
     let (_kept, snapshot, graph) = tree(&[
         ("Cargo.toml", "[package]\nname = \"m\"\n"),
         ("src/lib.rs", "mod one;\nmod two;\npub struct Shared;\n"),
@@ -335,7 +335,7 @@ fn a_declared_module_makes_no_circle() {
 }
 
 #[test]
-fn what_much_hangs_on_weighs_most() {
+fn files_with_many_dependents_rank_highest() {
     let (_kept, snapshot, graph) = chain();
     let best = |ranks: Vec<f64>| {
         let at = (0..ranks.len()).max_by(|one, other| ranks[*one].total_cmp(&ranks[*other])).unwrap();
@@ -358,7 +358,7 @@ fn what_much_hangs_on_weighs_most() {
 }
 
 #[test]
-fn damage_and_other_versions_are_made_anew() {
+fn damaged_and_other_versions_are_rebuilt() {
     let (kept, snapshot, graph) = chain();
     let right = everything(&graph);
     let file = kept.path().join("index/graph");
@@ -382,14 +382,14 @@ fn damage_and_other_versions_are_made_anew() {
     }
 }
 
-/// What a child does: follows the tree until it is killed, or a while.
+/// The child process: follows the tree until it is killed, or for a while.
 #[test]
 #[ignore = "started by other tests"]
 fn child() {
     let Some(kept) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
     let mut random = fastrand::Rng::with_seed(std::process::id().into());
     for _ in 0..4 {
-        disturb(&kept.join("tree"), &mut random);
+        change_randomly(&kept.join("tree"), &mut random);
         follow(&open(&kept));
     }
 }
@@ -399,11 +399,11 @@ fn start(kept: &Path) -> Child {
 }
 
 #[test]
-fn a_crash_at_any_instant_and_several_processes_leave_it_right() {
+fn crashes_and_concurrent_processes_leave_a_valid_graph() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     let mut random = fastrand::Rng::with_seed(11);
-    (0..150).for_each(|_| disturb(&tree, &mut random));
+    (0..150).for_each(|_| change_randomly(&tree, &mut random));
     for round in 0..15 {
         let mut children: Vec<Child> = (0..2).map(|_| start(kept.path())).collect();
         std::thread::sleep(Duration::from_micros(random.u64(0..80_000)));

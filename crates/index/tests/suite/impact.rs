@@ -1,4 +1,5 @@
-//! What a change may matter for: names are followed through files that only hand them on, and what is gone is needed still.
+//! Impact of changes: names are followed through re-exports, and deleted files keep their
+//! dependents.
 
 use crate::common;
 
@@ -26,7 +27,7 @@ impl Tree {
         Self { kept, snapshot, graph }
     }
 
-    /// What a change of a file affects, by path.
+    /// Returns the files that a change of a file affects, by path.
     fn affected(&self, path: &str) -> Vec<&str> {
         let file = self.graph.find(path).unwrap();
         let reach = self.graph.impact(&self.snapshot, &[Changed::from(file)], u32::MAX);
@@ -35,7 +36,7 @@ impl Tree {
         paths
     }
 
-    /// What a change of some lines of a file affects, by path.
+    /// Returns the files that a change of one line affects, by path.
     fn affected_by_line(&self, path: &str, line: u32) -> Vec<&str> {
         let part = ChangedPart { lines: vec![line..=line], gone: Vec::new() };
         self.affected_by(path, part)
@@ -50,15 +51,16 @@ impl Tree {
         paths
     }
 
-    fn with_gone(&self, gone: &[DeletedFile]) -> Graph {
+    fn with_deleted(&self, gone: &[DeletedFile]) -> Graph {
         let root = self.kept.path().join("tree");
-        self.graph
-            .with_gone(&self.snapshot, gone, &|path| std::fs::read_to_string(root.join(Path::new(path))).ok())
+        self.graph.with_deleted(&self.snapshot, gone, &|path| {
+            std::fs::read_to_string(root.join(Path::new(path))).ok()
+        })
     }
 }
 
 #[test]
-fn a_package_hands_on_what_its_parts_define() {
+fn a_package_re_exports_its_parts() {
     let tree = Tree::new(&[
         (
             "shop/__init__.py",
@@ -85,7 +87,7 @@ fn a_package_hands_on_what_its_parts_define() {
         ("shop/door.py", &["app/enter.py", "app/gate.py", "app/main.py", "shop/__init__.py"]),
         ("shop/lamp.py", &["app/light.py", "shop/__init__.py"]),
         ("app/enter.py", &["app/main.py"]),
-        // What it hands on may be other things now.
+        // Its re-exports may have changed.
         (
             "shop/__init__.py",
             &[
@@ -105,8 +107,8 @@ fn a_package_hands_on_what_its_parts_define() {
 }
 
 #[test]
-fn a_way_leads_through_what_hands_names_on() {
-    // Two things are called so: only the import says which one is meant.
+fn ways_lead_through_re_exports() {
+    // Two symbols have the name: only the import tells which one is meant.
     let tree = Tree::new(&[
         ("lib/a.ts", "export function total() {}\n"),
         ("lib/other.ts", "export function total() {}\nexport function tax_of() {}\n"),
@@ -120,14 +122,14 @@ fn a_way_leads_through_what_hands_names_on() {
     let reach = graph.impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], u32::MAX);
     let way: Vec<&str> = reach.way(file("app/sum.ts")).into_iter().map(|file| graph.path(file)).collect();
     assert_eq!(way, ["lib/a.ts", "lib/inner.ts", "lib/index.ts", "app/sum.ts"]);
-    // Steps are steps, whatever is on the way.
+    // Steps count, whatever is on the way.
     let near = graph.impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], 2);
     assert_eq!(near.files.len(), 1);
     assert!(graph.depending(&[file("lib/a.ts")], u32::MAX).files.len() > reach.files.len());
 }
 
 #[test]
-fn where_names_tell_nothing_files_are_followed() {
+fn whole_files_are_followed_without_names() {
     let tree = Tree::new(&[
         ("polyfill.ts", "globalThis.x = 1;\nexport const own_name = 2;\n"),
         ("setup.ts", "import './polyfill';\n"),
@@ -172,7 +174,7 @@ fn a_crate_s_root_and_a_package_of_several_files() {
 }
 
 #[test]
-fn who_needed_what_is_gone() {
+fn dependents_of_deleted_files_are_found() {
     let tree = Tree::new(&[
         ("src/user.py", "from .lost import something_rare\n\n\ndef use():\n    something_rare()\n"),
         ("src/top.py", "from .user import use\n\nuse()\n"),
@@ -183,11 +185,11 @@ fn who_needed_what_is_gone() {
     ]);
     let gone =
         |path: &str, text: Option<&str>| DeletedFile { path: path.to_owned(), text: text.map(str::to_owned) };
-    let graph = tree.with_gone(&[
+    let graph = tree.with_deleted(&[
         gone("src/lost.py", None),
         gone("pkg/total.go", Some("package pkg\nfunc computeTotal() {}\nfunc stillThere() {}\n")),
         gone("src/unneeded.py", Some("x = 1\n")),
-        // It is there again.
+        // The file exists again.
         gone("src/top.py", None),
     ]);
     assert_eq!(graph.len(), tree.graph.len() + 3);
@@ -230,16 +232,16 @@ fn a_change_goes_from_symbol_to_symbol() {
         ["shop/sign.py", "shop/till.py", "tests/test_sign.py"]
     );
     assert_eq!(tree.affected_by_line("shop/till.py", 5), ["tests/test_pay.py"]);
-    // What is imported anew is another thing for what uses it.
+    // A changed import changes its users.
     assert_eq!(tree.affected_by_line("shop/sign.py", 1), ["tests/test_sign.py"]);
-    // Who needs a name that is gone.
+    // Users of a lost name.
     let gone = ChangedPart { lines: Vec::new(), gone: vec!["show".to_owned()] };
     assert_eq!(tree.affected_by("shop/till.py", gone), ["shop/sign.py", "tests/test_sign.py"]);
     assert!(tree.affected_by("shop/till.py", ChangedPart::default()).is_empty());
 }
 
 #[test]
-fn what_belongs_to_a_type_reaches_those_who_have_one() {
+fn changes_of_members_reach_users_of_the_type() {
     let tree = Tree::new(&[
         ("src/log.rs", "pub struct Log;\nimpl Log {\n    pub fn append(&self) {}\n}\npub fn other() {}\n"),
         (
@@ -256,7 +258,7 @@ fn what_belongs_to_a_type_reaches_those_who_have_one() {
 }
 
 #[test]
-fn what_is_built_by_itself_knows_only_what_it_imports() {
+fn units_only_know_the_units_they_import() {
     let tree = Tree::new(&[
         ("base/Cargo.toml", "[package]\nname = \"base\"\n"),
         ("base/src/lib.rs", "pub struct Tokens(pub u64);\npub fn all_tokens() {}\n"),
@@ -270,13 +272,13 @@ fn what_is_built_by_itself_knows_only_what_it_imports() {
         ("user/Cargo.toml", "[package]\nname = \"user\"\n[dependencies]\nbase = { path = \"../base\" }\n"),
         ("user/src/lib.rs", "use base::Tokens;\npub fn count(of: Tokens) {}\n"),
     ]);
-    // Neither who only has a name of the same letters, nor who has the type without what was added to it.
+    // Neither code with an equal name, nor code with the type that doesn't see the addition.
     assert!(tree.affected("cut/src/lib.rs").is_empty());
     assert_eq!(tree.affected("base/src/lib.rs"), ["cut/src/lib.rs", "user/src/lib.rs"]);
 }
 
 #[test]
-fn a_fixture_matters_for_the_tests_beneath_it() {
+fn a_fixture_affects_the_tests_beneath_it() {
     let tree = Tree::new(&[
         ("tests/conftest.py", "def shop():\n    return 1\n\n\ndef door():\n    return 2\n"),
         ("tests/unit/test_shop.py", "def test_shop(shop):\n    assert shop\n"),
@@ -289,7 +291,7 @@ fn a_fixture_matters_for_the_tests_beneath_it() {
 }
 
 #[test]
-fn names_that_are_given_by_the_changed_file_itself_count() {
+fn aliases_of_the_changed_file_count() {
     let tree = Tree::new(&[
         ("lib/bar.ts", "export function bar() {}\n"),
         ("lib/foo.ts", "export class Foo {}\n"),
@@ -313,12 +315,12 @@ fn names_that_are_given_by_the_changed_file_itself_count() {
     assert_eq!(tree.affected_by_line("lib/index.ts", 1), ["app/baz.ts"]);
     assert_eq!(tree.affected_by_line("lib/index.ts", 2), ["app/page.test.ts", "app/page.ts"]);
     assert_eq!(tree.affected("lib/index.ts"), ["app/baz.ts", "app/page.test.ts", "app/page.ts"]);
-    // A line right below an import is none of it.
+    // A line right below an import isn't part of it.
     assert_eq!(tree.affected_by_line("boot.py", 2), ["app.py"]);
 }
 
 #[test]
-fn what_a_header_declares_is_changed_where_it_is_defined() {
+fn declarations_in_headers_follow_their_definitions() {
     let tree = Tree::new(&[
         ("util.h", "int add_up(int a);\nint other_one(void);\n"),
         (

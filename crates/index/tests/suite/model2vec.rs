@@ -1,4 +1,4 @@
-//! Models of static vectors, from directories that the tests write: every layout, every type of number.
+//! Models of static vectors in generated directories: every layout, every type of number.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 static NEVER: AtomicBool = AtomicBool::new(false);
 const PATIENCE: Deadline<'static> = Deadline { stop: &NEVER, until: None };
 
-/// The vocabulary of each kind of tokenizer, in order; the first is for what is unknown.
+/// The vocabulary of each kind of tokenizer, in order; the first entry is for unknown words.
 const VOCABULARY: [&str; 6] = ["[UNK]", "read", "##er", "file", "the", "_"];
-/// Rows of three numbers, all of which 16 bits hold exactly.
+/// Rows of three numbers, all of which 16 bits represent exactly.
 const ROWS: [[f32; 3]; 6] = [
     [9.0, 9.0, 9.0],
     [1.0, 0.5, -0.25],
@@ -42,7 +42,7 @@ struct Tensor {
     bytes: Vec<u8>,
 }
 
-/// The format as it is described: the header's length, the header, the numbers.
+/// Encodes tensors as the format prescribes: the header's length, the header, the numbers.
 fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
     for tensor in tensors {
@@ -59,7 +59,7 @@ fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
     all
 }
 
-/// One of the few numbers above in 16 bits.
+/// Encodes one of the few numbers above in 16 bits.
 fn half(number: f32) -> u16 {
     let bits = number.to_bits();
     if number == 0.0 {
@@ -93,7 +93,7 @@ fn vector(model: &Model2Vec, text: &str) -> Vec<f32> {
     model.embed(&[text], EmbeddingPurpose::Document, PATIENCE).unwrap().remove(0)
 }
 
-/// The mean of some rows.
+/// Returns the mean of some rows.
 fn mean(rows: &[[f32; 3]]) -> Vec<f32> {
     (0..3).map(|at| rows.iter().map(|row| row[at]).sum::<f32>() / rows.len() as f32).collect()
 }
@@ -118,7 +118,7 @@ fn every_type_of_number_gives_the_mean_of_the_rows() {
         let model = Model2Vec::load(&directory).unwrap();
         assert_eq!((model.name(), model.dimensions()), (format!("model2vec:{kind}").as_str(), Some(3)));
         let scale = if kind == "I8" { 4.0 } else { 1.0 };
-        // `strange` is unknown, and counts nothing.
+        // `strange` is unknown, and doesn't count.
         let found = vector(&model, "The READER, strange");
         let wanted: Vec<f32> = mean(&[ROWS[4], ROWS[1], ROWS[2]]).iter().map(|value| value * scale).collect();
         assert_near(&found, &wanted, kind);
@@ -152,7 +152,7 @@ fn every_layout_is_found_and_normalize_is_followed() {
 #[test]
 fn weights_and_mapping_are_followed() {
     let kept = tempfile::tempdir().unwrap();
-    // As after the vocabulary was quantised: two rows for six tokens.
+    // As after quantising the vocabulary: two rows for six tokens.
     let rows = [[1.0, 0.0, 2.0], [0.0, -4.0, 1.0]];
     let mapping = [0_i64, 1, 0, 1, 0, 1];
     let weights = [1.0_f64, 2.0, 0.5, 0.25, 3.0, 1.0];
@@ -195,7 +195,7 @@ fn weights_and_mapping_are_followed() {
 }
 
 #[test]
-fn a_tokenizer_of_another_kind_is_run_as_it_is_written() {
+fn other_kinds_of_tokenizers_are_run() {
     let kept = tempfile::tempdir().unwrap();
     let pieces: Vec<Value> = ["<unk>", "▁read", "er", "▁file", "▁the", "▁"]
         .iter()
@@ -222,7 +222,7 @@ fn a_tokenizer_of_another_kind_is_run_as_it_is_written() {
 }
 
 #[test]
-fn the_same_model_has_the_same_identity_wherever_it_lies() {
+fn a_models_identity_does_not_depend_on_its_directory() {
     let kept = tempfile::tempdir().unwrap();
     let (one, other, third) = (kept.path().join("a"), kept.path().join("b"), kept.path().join("c"));
     let mut rows = ROWS;
@@ -236,7 +236,7 @@ fn the_same_model_has_the_same_identity_wherever_it_lies() {
 }
 
 #[test]
-fn a_model_that_does_not_fit_together_is_refused() {
+fn inconsistent_models_are_refused() {
     let kept = tempfile::tempdir().unwrap();
     let good = || vec![table("embeddings", "F32", &ROWS)];
     let with = |extra: Tensor| {
@@ -270,7 +270,7 @@ fn a_model_that_does_not_fit_together_is_refused() {
 }
 
 #[test]
-fn damaged_models_are_refused_or_give_numbers_and_never_panic() {
+fn damaged_models_never_panic() {
     let kept = tempfile::tempdir().unwrap();
     put(kept.path(), "config.json", &json!({}), &word_pieces(), &[table("embeddings", "F16", &ROWS)]);
     let files = ["config.json", "tokenizer.json", "model.safetensors"];
@@ -308,7 +308,7 @@ fn damaged_models_are_refused_or_give_numbers_and_never_panic() {
 }
 
 #[test]
-fn somebody_who_stops_waiting_is_heard() {
+fn embedding_stops_when_cancelled() {
     let kept = tempfile::tempdir().unwrap();
     put(kept.path(), "config.json", &json!({}), &word_pieces(), &[table("embeddings", "F32", &ROWS)]);
     let model = Model2Vec::load(kept.path()).unwrap();

@@ -1,4 +1,4 @@
-//! No file with a match is left out by its trigrams.
+//! Trigrams never exclude a file with a match.
 
 use crate::common;
 
@@ -30,7 +30,7 @@ proptest! {
                 found.files.iter().map(|file| snapshot.file(*file).unwrap().path().unwrap().to_string()).collect();
             let regex = RegexBuilder::new(&pattern).case_insensitive(insensitive).build().unwrap();
             for (number, text) in texts.iter().enumerate() {
-                // As tools search: line by line.
+                // Line by line, as tools search.
                 if text.lines().any(|line| regex.is_match(line.as_bytes())) {
                     prop_assert!(found.contains(&format!("{number}.txt")), "{pattern:?} in {text:?}");
                 }

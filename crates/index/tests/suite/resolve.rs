@@ -1,4 +1,5 @@
-//! Which files an import means, language by language, and what has to be looked at again when files come and go.
+//! Resolution of imports, language by language, and the files to resolve again when files appear or
+//! disappear.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +8,8 @@ use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
 use proptest::prelude::*;
 
-/// A project: its files, those of settings with their text, and imports of some file with what they mean: files, or
-/// `package:NAME`, or nothing.
+/// A project: its files, the texts of its settings files, and imports of some file with their
+/// meaning: files, or `package:NAME`, or nothing.
 struct Case {
     language: Language,
     files: &'static [&'static str],
@@ -392,10 +393,10 @@ fn imports_and_the_files_that_they_mean() {
     }
 }
 
-/// Whatever file comes or goes: a file whose imports then mean something else had looked at one of the places that this
-/// touches.
+/// Whatever file appears or disappears: a file whose imports then change their meaning had looked
+/// up one of the places that the file touches.
 #[test]
-fn whoever_means_something_else_had_looked_there() {
+fn changed_imports_had_looked_up_the_changed_place() {
     for case in CASES {
         let mut settings = Settings::default();
         case.settings.iter().for_each(|(path, text)| settings.put(path, text));
@@ -421,7 +422,7 @@ fn whoever_means_something_else_had_looked_there() {
 }
 
 #[test]
-fn settings_go_as_they_came() {
+fn removing_settings_undoes_adding_them() {
     for case in CASES {
         let mut settings = Settings::default();
         for (path, text) in case.settings {
@@ -436,7 +437,7 @@ fn settings_go_as_they_came() {
 }
 
 #[test]
-fn a_configuration_built_on_itself_ends() {
+fn a_configuration_that_extends_itself_ends() {
     let mut settings = Settings::default();
     settings.put("tsconfig.json", "{\"extends\": [\"./tsconfig.json\", \"./a\"]}");
     settings.put("a.json", "{}");
@@ -448,7 +449,7 @@ fn a_configuration_built_on_itself_ends() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Nothing that a file may import makes it panic, or mean a file that isn't there or is itself.
+    /// No import makes resolution panic, or mean a missing file or the file itself.
     #[test]
     fn any_import_of_any_language(
         target in "[a-c./\\\\:*@#~é _-]{0,30}",

@@ -1,4 +1,4 @@
-//! What queries find in a small tree, and why.
+//! Results of queries in a small tree, and their reasons.
 
 use journeyman_index::analyser::Analyser;
 use journeyman_index::analysis::Stamp;
@@ -46,7 +46,7 @@ fn paths(answer: &Answer) -> Vec<String> {
 }
 
 #[test]
-fn words_find_files_and_say_why() {
+fn words_find_files_with_reasons() {
     let corpus = tree(0..FILES.len());
     let answer = ask(&corpus, "HttpServer: open_socket fails");
     assert_eq!(paths(&answer)[0], "src/http/server.rs", "{answer:#?}");
@@ -55,7 +55,7 @@ fn words_find_files_and_say_why() {
     let shares: f32 = hit.why.iter().map(|reason| reason.share).sum();
     assert!((shares - 1.0).abs() < 1e-5, "{shares}");
     assert!(hit.passages[0].symbol.is_some(), "{hit:?}");
-    // What people don't change for it comes after what they do.
+    // Tests and documents come after source.
     assert!(paths(&answer).contains(&"tests/server_test.rs".to_owned()));
     assert_eq!(paths(&ask(&corpus, "検索エンジン"))[0], "src/日本.py");
     assert!(ask(&corpus, "zzz").files.is_empty());
@@ -79,7 +79,7 @@ fn the_order_of_files_changes_nothing() {
         let expected = plain(ask(&one, text));
         assert!(!expected.is_empty(), "{text}");
         assert_eq!(plain(ask(&other, text)), expected, "{text}");
-        // A searcher that answered others before answers the same.
+        // A searcher that answered other queries before answers the same.
         let query = Query::new(text, &mut Tokenizer::new());
         let again = searcher.search(&one, None, &query, Context::default(), 20);
         assert_eq!(plain(again), expected, "{text}");
@@ -113,7 +113,7 @@ fn a_name_finds_its_definitions() {
 }
 
 #[test]
-fn names_that_are_meant_come_before_names_that_are_alike() {
+fn exact_names_come_before_similar_ones() {
     let (mut analyst, mut memory) = (Analyser::new(), Memory::new());
     let names =
         ["compactorStyle", "reparse", "purse", "PARSE", "parse", "parse_all", "explainersNode", "put_arse"];
@@ -135,7 +135,7 @@ fn names_that_are_meant_come_before_names_that_are_alike() {
 }
 
 #[test]
-fn places_in_the_text_are_followed() {
+fn mentioned_places_are_found() {
     let corpus = tree(0..FILES.len());
     let trace =
         "It crashed\n\nTraceback:\n  File \"/home/me/x/net/app.py\", line 5\n at src/net/app.py:5:3\n";
@@ -149,7 +149,7 @@ fn places_in_the_text_are_followed() {
 }
 
 #[test]
-fn what_is_near_the_current_file_comes_in() {
+fn files_near_the_current_one_count() {
     let corpus = tree(0..FILES.len());
     let query = Query::new("close", &mut Tokenizer::new());
     let near = [(corpus.file_at(b"src/retry.rs").unwrap(), 1)];

@@ -1,4 +1,5 @@
-//! Crashes, damage, other versions and other processes leave an index right, or made anew.
+//! Crashes, damage, other versions and concurrent processes leave a valid index, or one that is
+//! rebuilt.
 
 use crate::common;
 
@@ -11,7 +12,7 @@ use journeyman_index::Index;
 use journeyman_index::source::WorkTree;
 use journeyman_testkit::again;
 
-/// Set for the process that a test starts: where the tree and the index are.
+/// Set for the child process of a test: the directory of the tree and the index.
 const CHILD: &str = "JM_INDEX_TEST_CHILD";
 const WORDS: [&str; 3] = ["alpha", "beta", "close"];
 
@@ -30,7 +31,7 @@ fn anew(kept: &Path, tree: &Path) -> String {
     everything(&index.snapshot(), &WORDS)
 }
 
-/// What a child does: refreshes until it is killed, or once.
+/// The child process: refreshes until it is killed, or once.
 #[test]
 #[ignore = "started by other tests"]
 fn child() {
@@ -44,7 +45,7 @@ fn start(kept: &Path) -> Child {
 }
 
 #[test]
-fn a_crash_at_any_instant_leaves_an_index_that_the_next_refresh_makes_right() {
+fn a_refresh_repairs_the_index_after_any_crash() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     let mut random = fastrand::Rng::with_seed(7);
@@ -54,7 +55,7 @@ fn a_crash_at_any_instant_leaves_an_index_that_the_next_refresh_makes_right() {
         std::thread::sleep(Duration::from_micros(random.u64(0..60_000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        // What is there can be read whatever it is.
+        // The index is readable whatever its state.
         let index = Index::open(&kept.path().join("index")).unwrap();
         assert_eq!(index.damage_report(), None, "round {round}");
         index.verify().unwrap();
@@ -67,7 +68,7 @@ fn a_crash_at_any_instant_leaves_an_index_that_the_next_refresh_makes_right() {
 }
 
 #[test]
-fn several_processes_at_once_come_to_the_same() {
+fn concurrent_processes_build_the_same_index() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     let index = Index::open(&kept.path().join("index")).unwrap();
@@ -87,7 +88,7 @@ fn several_processes_at_once_come_to_the_same() {
 }
 
 #[test]
-fn a_damaged_index_is_noticed_and_made_anew() {
+fn a_damaged_index_is_noticed_and_rebuilt() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     fill(&tree, 1, 20);
@@ -110,13 +111,13 @@ fn a_damaged_index_is_noticed_and_made_anew() {
             _ => {
                 let at = random.usize(..bytes.len());
                 bytes[at] ^= 1 << random.u8(..8);
-                // Not in place: what is mapped elsewhere must not change.
+                // Not in place: a mapped file must not change.
                 std::fs::remove_file(&chosen).unwrap();
                 std::fs::write(&chosen, &bytes).unwrap();
             }
         }
         let index = Index::open(&directory).unwrap();
-        // Before anybody looks at checksums, it may say nonsense, but it says something.
+        // Before checksums are verified, results may be wrong, but nothing panics.
         let said = std::panic::catch_unwind(|| paths(&index.snapshot()));
         drop(said);
         drop(index.verify());
@@ -126,7 +127,7 @@ fn a_damaged_index_is_noticed_and_made_anew() {
 }
 
 #[test]
-fn another_versions_index_is_made_anew() {
+fn an_index_of_another_version_is_rebuilt() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     fill(&tree, 1, 3);
@@ -142,7 +143,7 @@ fn another_versions_index_is_made_anew() {
 }
 
 #[test]
-fn hostile_files_cost_little_and_break_nothing() {
+fn hostile_files_are_bounded() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
     put(&tree, "line.js", "x".repeat(3 << 20));

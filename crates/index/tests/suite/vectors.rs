@@ -1,4 +1,4 @@
-//! Vectors follow the files: what is new is embedded, once; what is damaged is made anew; what is gone goes.
+//! Vectors: new texts are embedded once, damaged parts are made again, unused vectors are dropped.
 
 use crate::common;
 
@@ -19,12 +19,12 @@ use journeyman_index::{Index, IndexError};
 static NEVER: AtomicBool = AtomicBool::new(false);
 const DIMENSIONS: usize = 48;
 
-/// Counts words by the sum of their bytes, and remembers what it was asked.
+/// An embedder that counts words by the sum of their bytes, and records its texts.
 struct Words {
     identity: u8,
     dimensions: usize,
     asked: Mutex<Vec<String>>,
-    /// Fails from so many texts on.
+    /// Fails from this number of texts on.
     max_texts: usize,
     spoil: fn(&mut Vec<Vec<f32>>),
 }
@@ -139,7 +139,7 @@ impl House {
         parts
     }
 
-    /// Files by how like a text they are, and how much.
+    /// Returns files by similarity to a text, with the similarity.
     fn nearest(&self, words: &Words, text: &str) -> Vec<(String, f32)> {
         let snapshot = self.index.snapshot();
         let similar = self.open(words).view(&snapshot).nearest(&words.vector(text), 1_000);
@@ -156,7 +156,7 @@ impl House {
     }
 }
 
-/// Forty lines, which are one chunk.
+/// Returns forty lines, which are one chunk.
 fn block(word: &str) -> String {
     (0..40).map(|line| format!("{word}{line} = {word}\n")).collect()
 }
@@ -168,7 +168,7 @@ fn fill(tree: &Path) {
 }
 
 #[test]
-fn only_what_is_new_is_embedded() {
+fn only_new_texts_are_embedded() {
     let house = House::new();
     let words = Words::new();
     fill(&house.tree());
@@ -177,7 +177,7 @@ fn only_what_is_new_is_embedded() {
     assert_eq!(words.asked(), 3);
     assert_eq!(house.follow(&words), EmbeddingReport::default());
 
-    // One chunk of two changes.
+    // One of two chunks changed.
     put(&house.tree(), "pears.py", format!("{}{}", block("pear"), block("plum")));
     let report = house.follow(&words);
     assert_eq!((report.embedded, report.reused, report.files), (1, 1, 1));
@@ -197,7 +197,7 @@ fn only_what_is_new_is_embedded() {
 }
 
 #[test]
-fn what_is_found_is_what_comparing_one_by_one_finds() {
+fn results_equal_exhaustive_comparison() {
     let house = House::new();
     let words = Words::new();
     let mut random = fastrand::Rng::with_seed(3);
@@ -239,7 +239,7 @@ fn what_is_found_is_what_comparing_one_by_one_finds() {
 }
 
 #[test]
-fn an_index_that_followed_finds_what_one_made_anew_finds() {
+fn an_updated_index_finds_the_same_as_a_new_one() {
     let (house, other) = (House::new(), House::new());
     let words = Words::new();
     let mut random = fastrand::Rng::with_seed(11);
@@ -272,12 +272,12 @@ fn an_index_that_followed_finds_what_one_made_anew_finds() {
             assert_eq!(house.nearest(&words, &asked), other.nearest(&words, &asked));
         }
     }
-    // Many small parts have become few.
+    // Many small parts were merged into few.
     assert!(house.parts().len() < 10, "{:?}", house.parts());
 }
 
 #[test]
-fn what_is_damaged_is_made_anew() {
+fn damaged_parts_are_made_again() {
     let house = House::new();
     let words = Words::new();
     fill(&house.tree());
@@ -293,12 +293,12 @@ fn what_is_damaged_is_made_anew() {
             1 => bytes[random.usize(..whole.len())] ^= 1 << random.u8(..8),
             _ => bytes.extend_from_slice(b"more"),
         }
-        // Another file under the same name: what is mapped isn't changed.
+        // Another file under the same name: a mapped file isn't changed.
         let new = part.with_extension("damaged");
         std::fs::write(&new, &bytes).unwrap();
         std::fs::rename(&new, &part).unwrap();
         let vectors = house.open(&words);
-        // A query doesn't fall over it, whatever it finds.
+        // A query doesn't panic, whatever it finds.
         let found = vectors.view(&house.index.snapshot()).nearest(&words.vector("apple"), 10);
         assert!(found.chunks.len() <= 4);
         let found = vectors.damage_report().is_some();
@@ -317,7 +317,7 @@ fn what_is_damaged_is_made_anew() {
 }
 
 #[test]
-fn a_crash_leaves_nothing_in_the_way() {
+fn a_crash_does_not_block_later_runs() {
     let house = House::new();
     let words = Words::new();
     fill(&house.tree());
@@ -330,7 +330,7 @@ fn a_crash_leaves_nothing_in_the_way() {
 }
 
 #[test]
-fn another_model_has_vectors_of_its_own() {
+fn each_model_has_its_own_vectors() {
     let house = House::new();
     let (one, other) = (Words::new(), Words { identity: 2, dimensions: 100, ..Words::new() });
     fill(&house.tree());
@@ -345,7 +345,7 @@ fn another_model_has_vectors_of_its_own() {
 }
 
 #[test]
-fn answers_that_are_none_are_refused() {
+fn invalid_answers_are_refused() {
     type Case = (fn(&mut Vec<Vec<f32>>), &'static str);
     let cases: [Case; 5] = [
         (|vectors| vectors.truncate(1), "for 4 texts"),
@@ -368,7 +368,7 @@ fn answers_that_are_none_are_refused() {
 }
 
 #[test]
-fn a_model_that_was_replaced_under_its_name_is_noticed() {
+fn a_replaced_model_is_noticed() {
     let house = House::new();
     fill(&house.tree());
     house.follow(&Words::new());
@@ -383,7 +383,7 @@ fn a_model_that_was_replaced_under_its_name_is_noticed() {
 }
 
 #[test]
-fn what_was_done_before_a_stop_or_a_failure_is_kept() {
+fn work_before_a_stop_or_failure_is_kept() {
     let house = House::new();
     for number in 0..80 {
         put(&house.tree(), &format!("{number:02}.py"), block(&format!("w{number}")));
@@ -402,7 +402,7 @@ fn what_was_done_before_a_stop_or_a_failure_is_kept() {
 }
 
 #[test]
-fn two_writers_are_never_at_it_at_once() {
+fn there_is_one_writer_at_a_time() {
     let house = House::new();
     fill(&house.tree());
     let words = Words::new();
@@ -416,13 +416,13 @@ fn two_writers_are_never_at_it_at_once() {
 }
 
 #[test]
-fn vectors_of_texts_that_are_gone_go_where_they_outweigh_the_others() {
+fn unused_vectors_are_dropped_when_they_outnumber_the_others() {
     let house = House::new();
     let words = Words::new();
     let many = |word: &str, count: usize| -> String {
         (0..count).map(|at| block(&format!("{word}{at}x"))).collect()
     };
-    // Above what is always spared: 4,096.
+    // Above the number that is always kept: 4,096.
     put(&house.tree(), "few.txt", many("few", 10));
     for file in 0..9 {
         put(&house.tree(), &format!("{file}.txt"), many(&format!("m{file}n"), 500));
@@ -437,7 +437,7 @@ fn vectors_of_texts_that_are_gone_go_where_they_outweigh_the_others() {
 }
 
 #[test]
-fn vectors_count_only_what_is_asked_for() {
+fn vectors_have_the_requested_weight() {
     let house = House::new();
     let words = Words::new();
     fill(&house.tree());

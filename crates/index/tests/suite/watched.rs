@@ -1,4 +1,4 @@
-//! Files are followed while they change, by what the system tells.
+//! Files are followed as they change, by the system's events.
 
 use crate::common;
 
@@ -14,10 +14,10 @@ use journeyman_index::store::Options;
 use journeyman_index::watch::{WatchEvent, follow};
 use journeyman_index::{Index, Project};
 
-/// Long after anything should have happened; a machine under load is slow.
+/// Far longer than anything should take; a machine under load is slow.
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// A tree that is followed by a thread until it is dropped.
+/// A tree that a thread follows until it is dropped.
 struct Followed {
     kept: tempfile::TempDir,
     stop: Arc<AtomicBool>,
@@ -54,7 +54,7 @@ impl Followed {
             follow(&project, options, &mut tell).unwrap();
         });
         let mut followed = Self { kept, stop, thread: Some(thread), told, so_far: Vec::new() };
-        followed.until_told("refreshed: the beginning");
+        followed.wait_for_event("refreshed: the beginning");
         followed
     }
 
@@ -62,7 +62,7 @@ impl Followed {
         self.kept.path().join("tree")
     }
 
-    fn until_told(&mut self, what: &str) {
+    fn wait_for_event(&mut self, what: &str) {
         let end = Instant::now() + DEADLINE;
         while !self.so_far.iter().any(|told| told.starts_with(what)) {
             let left = end.saturating_duration_since(Instant::now());
@@ -71,8 +71,8 @@ impl Followed {
         }
     }
 
-    /// Waits until the index is what one made anew would be.
-    fn until_the_same(&self) {
+    /// Waits until the index equals one built from scratch.
+    fn wait_until_equal(&self) {
         let end = Instant::now() + DEADLINE;
         let words = ["alpha", "beta", "many"];
         loop {
@@ -104,59 +104,59 @@ fn write(tree: &Path, path: &str, text: &str) {
 }
 
 #[test]
-fn what_changes_is_followed() {
+fn changes_are_followed() {
     let mut followed = Followed::new(&[("src/a.rs", "fn alpha() {}\n"), ("b.rs", "fn beta() {}\n")]);
     let tree = followed.tree();
     assert!(followed.so_far[0].starts_with("watching 2"), "{:?}", followed.so_far);
     write(&tree, "src/a.rs", "fn beta() {}\n");
-    followed.until_told("updated 1");
-    followed.until_the_same();
-    // Editors write beside, and rename.
+    followed.wait_for_event("updated 1");
+    followed.wait_until_equal();
+    // Editors write another file, and rename it.
     write(&tree, "src/a.rs.tmp", "fn many() {}\n");
     std::fs::rename(tree.join("src/a.rs.tmp"), tree.join("src/a.rs")).unwrap();
-    followed.until_the_same();
+    followed.wait_until_equal();
     std::fs::remove_file(tree.join("b.rs")).unwrap();
-    followed.until_the_same();
-    // Directories that come, move and go, with what is in them.
+    followed.wait_until_equal();
+    // Directories that are created, moved and deleted, with files in them.
     write(&tree, "new/deep/er/c.rs", "fn alpha() {}\n");
-    followed.until_the_same();
+    followed.wait_until_equal();
     write(&tree, "new/deep/er/c.rs", "fn beta() {}\n");
-    followed.until_the_same();
+    followed.wait_until_equal();
     std::fs::rename(tree.join("new/deep"), tree.join("moved")).unwrap();
-    followed.until_the_same();
+    followed.wait_until_equal();
     write(&tree, "moved/er/c.rs", "fn many() {}\n");
-    followed.until_the_same();
+    followed.wait_until_equal();
     std::fs::remove_dir_all(tree.join("moved")).unwrap();
-    followed.until_the_same();
-    // Ignore rules that come and go.
+    followed.wait_until_equal();
+    // Ignore rules that are added and removed.
     write(&tree, "data/d.rs", "fn alpha() {}\n");
     write(&tree, ".gitignore", "data/\n");
-    followed.until_told("refreshed: ");
-    followed.until_the_same();
+    followed.wait_for_event("refreshed: ");
+    followed.wait_until_equal();
     write(&tree, "data/e.rs", "fn alpha() {}\n");
     std::fs::remove_file(tree.join(".gitignore")).unwrap();
-    followed.until_the_same();
+    followed.wait_until_equal();
 }
 
 #[test]
-fn very_many_changes_are_one_look_at_all() {
+fn very_many_changes_cause_one_scan() {
     let mut followed = Followed::new(&[("a.rs", "fn alpha() {}\n")]);
     let tree = followed.tree();
     for nth in 0..900 {
         std::fs::write(tree.join(format!("m{nth}.rs")), "fn many() {}\n").unwrap();
     }
-    followed.until_told("refreshed: ");
-    followed.until_the_same();
+    followed.wait_for_event("refreshed: ");
+    followed.wait_until_equal();
 }
 
 #[test]
-fn another_writer_is_waited_for() {
+fn an_update_waits_for_another_writer() {
     let mut followed = Followed::new(&[("a.rs", "fn alpha() {}\n")]);
     let lock = std::fs::File::options().write(true).open(followed.kept.path().join("index/lock")).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
     write(&followed.tree(), "a.rs", "fn beta() {}\n");
     std::thread::sleep(Duration::from_millis(300));
     drop(lock);
-    followed.until_told("updated 1");
-    followed.until_the_same();
+    followed.wait_for_event("updated 1");
+    followed.wait_until_equal();
 }

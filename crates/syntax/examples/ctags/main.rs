@@ -1,10 +1,11 @@
-//! Definitions of functions and types, held against what Universal Ctags finds: `cargo run -p journeyman-syntax --example
-//! ctags -- FOLDER…`. Of each of eight languages, twenty files are taken, spread over all that there are.
+//! Comparison of outlines with Universal Ctags: `cargo run -p journeyman-syntax --example ctags --
+//! FOLDER…`. Of each of eight languages, twenty files are taken, spread over all there are.
 //!
-//! Ctags is right more often than not, but no judge: for most languages it doesn't parse. So each disagreement is looked
-//! at by a third reader, [`reasons`], which knows neither tree nor tags: it reads the one line, and says why one of the
-//! two is wrong by a rule that `docs/benchmarks.md` lists. What no rule explains counts against us. Precision and recall are
-//! printed as they are (`raw`) and with what is explained left out of the count.
+//! Ctags is right more often than not, but for most languages it doesn't parse. So each
+//! disagreement is judged by a third reader, [`reasons`], which reads one line without a tree, and
+//! explains the fault of one side by a rule that `docs/benchmarks.md` lists. Unexplained
+//! disagreements count against the outline. Precision and recall are printed as they are (`raw`)
+//! and without explained disagreements.
 
 mod reasons;
 
@@ -18,15 +19,15 @@ use journeyman_syntax::outline::SymbolKind;
 
 use reasons::{Reason, Side};
 
-/// Files of each language.
+/// Number of files of each language.
 const FILES: usize = 20;
-/// Bytes of a file: neither a few lines nor a whole library in one.
+/// Minimum and maximum bytes of a file.
 const BYTES: std::ops::Range<u64> = 1_500..80_000;
-/// Places that are shown of a reason.
+/// Maximum examples of a reason in the output.
 const SHOWN: usize = 3;
 
-/// A language, ctags' name of it and the kinds that are functions and types there. Version 5.9 takes objects for classes
-/// in JavaScript, so classes aren't asked for there.
+/// A language, its name in ctags and ctags' kinds of functions and types. Version 5.9 takes objects
+/// for classes in JavaScript, so classes aren't compared there.
 const LANGUAGES: [(Language, &str, &str); 8] = [
     (Language::Rust, "Rust", "fPsgit"),
     (Language::Python, "Python", "cfm"),
@@ -41,15 +42,15 @@ const LANGUAGES: [(Language, &str, &str); 8] = [
 /// A name and its line.
 type Definition = BTreeSet<(String, u32)>;
 
-/// What is said about one language.
+/// Counts of one language.
 #[derive(Default)]
 struct Tally {
     theirs: usize,
     ours: usize,
     both: usize,
-    /// What ctags has, as whatever kind: a constant that is a function is there all the same.
+    /// Everything that ctags has, of any kind: a constant that is a function is found all the same.
     known: usize,
-    /// Disagreements that a rule explains, of what only ctags has and of what only we have.
+    /// Explained disagreements, of symbols that only ctags has and that only the outline has.
     excused: [usize; 2],
 }
 
@@ -95,7 +96,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// All files by language.
+/// Returns all files by language.
 fn files(mut open: Vec<PathBuf>) -> std::io::Result<BTreeMap<Language, Vec<PathBuf>>> {
     let mut files: BTreeMap<Language, Vec<PathBuf>> = BTreeMap::new();
     while let Some(path) = open.pop() {
@@ -167,7 +168,7 @@ fn by_ctags(path: &Path, language: &str, kinds: &str) -> Result<Definition, Box<
         .collect())
 }
 
-/// An operator's name is written with blanks by one and without by the other.
+/// Blanks in an operator's name differ.
 fn plain(name: &str) -> String {
     if name.starts_with("operator") { name.split_whitespace().collect() } else { name.trim().to_owned() }
 }

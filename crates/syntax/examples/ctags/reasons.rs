@@ -1,29 +1,29 @@
-//! Why two readers disagree about one line, told by a third one that reads that line alone.
+//! Explanation of a disagreement about one line, from that line alone.
 
 use std::collections::BTreeSet;
 
 use journeyman_syntax::language::Language;
 
-/// Lines by which two may differ about where something is.
+/// Maximum distance of lines at which two sides may place a symbol.
 const NEAR: u32 = 6;
-/// Lines before one that are looked at for what it is in.
+/// Maximum lines before a line that are searched for its context.
 const BEFORE: usize = 12;
 
-/// Who has it.
+/// The side that has a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
     OnlyCtags,
     OnlyOurs,
 }
 
-/// Why one of the two is wrong, or both are right in their way.
+/// A reason why one side is wrong, or both are right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
     /// `import { type A }`.
     Import,
     /// `TEST(a, b) {`.
     Macro,
-    /// The name isn't in the line that it is said to be in, and is in one nearby.
+    /// The name isn't in the reported line, but in one nearby.
     Line,
     /// `operator a::b` and `operator b`.
     Spelling,
@@ -31,7 +31,7 @@ pub(crate) enum Reason {
     Type,
     /// `function a`, `func a`.
     Function,
-    /// `a() {` where nothing but modifiers or a type stands before.
+    /// `a() {` after modifiers or a type only.
     Method,
     /// `a: function`, `x.a = () =>`.
     Member,
@@ -40,7 +40,7 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    /// In words.
+    /// Returns the reason in words.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Import => "`type X` in an import or export is a use; ctags takes it for a definition",
@@ -56,7 +56,8 @@ impl Reason {
     }
 }
 
-/// Why only one of two has a name in a line; nothing where no rule says so. `other` is what the other one has.
+/// Returns the reason why only one side has a name in a line; `None` without a rule. `other` is the
+/// other side's symbol.
 pub(crate) fn of(
     language: Language,
     side: Side,
@@ -77,7 +78,7 @@ pub(crate) fn of(
         }
     }
     if let Some((_, at)) = near(name) {
-        // Whoever gives a line without the name is wrong; that must be ctags.
+        // The side that reports a line without the name is wrong; that must be ctags.
         let theirs = if side == Side::OnlyCtags { line } else { *at };
         if !has(theirs) {
             return Some(Reason::Line);
@@ -89,7 +90,7 @@ pub(crate) fn of(
     })
 }
 
-/// What stands before and after a name, wherever it stands as a whole word.
+/// Returns the texts before and after each occurrence of a name as a whole word.
 fn words<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
     let part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     text.match_indices(name).filter_map(move |(at, _)| {
@@ -98,7 +99,7 @@ fn words<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = (&'t str, &'t
     })
 }
 
-/// What ctags takes for a definition and is none.
+/// Returns true for texts that ctags takes for a definition wrongly.
 fn mistaken(
     language: Language,
     lines: &[&str],
@@ -125,12 +126,12 @@ fn mistaken(
     }
 }
 
-/// A name without small letters.
+/// Returns true for a name without lower-case letters.
 fn is_upper_case(name: &str) -> bool {
     name.len() > 2 && !name.contains(|c: char| c.is_lowercase())
 }
 
-/// Whether a line defines a name, and as what.
+/// Returns the kind of definition of a name in a line, if it is one.
 fn declared(language: Language, name: &str, before: &str, after: &str) -> Option<Reason> {
     let last = before.rsplit(|c: char| c.is_whitespace() || c == '(' || c == '{').next().unwrap_or_default();
     let script = matches!(language, Language::JavaScript | Language::TypeScript);
@@ -162,7 +163,7 @@ fn declared(language: Language, name: &str, before: &str, after: &str) -> Option
             let word =
                 !matches!(last, "new" | "return" | "else" | "throw" | "case" | "") && !last.ends_with('.');
             let plain = !before.contains(['=', '(']) || before.starts_with('@');
-            // A constructor has no type before it, and what is called no bracket behind it.
+            // A constructor has no type before it, and a call no bracket behind it.
             let constructor =
                 before.is_empty() && name.starts_with(char::is_uppercase) && after.ends_with('{');
             (called && (typed && word && plain || constructor) && !is_upper_case(name))
@@ -172,14 +173,15 @@ fn declared(language: Language, name: &str, before: &str, after: &str) -> Option
     }
 }
 
-/// Whether a value is a function: `function`, `async (a) =>`, `a =>`. One whose parameters go on in the next line is, too.
+/// Returns true if a value is a function: `function`, `async (a) =>`, `a =>`, also with parameters
+/// that continue on the next line.
 fn is_function(value: &str) -> bool {
     let value = value.strip_prefix("async").map_or(value, str::trim_start);
     let goes_on = value.starts_with(['(', '<']) && !value.contains([')', '>']);
     value.starts_with("function") || value.contains("=>") || goes_on
 }
 
-/// Whether nothing but what may stand before a method's name stands there. What closed what was before may.
+/// Returns true if only modifiers or closing brackets precede a method's name.
 fn only_modifiers(before: &str) -> bool {
     let own = before.rsplit(['{', '}', ',', ';']).next().unwrap_or_default();
     own.split_whitespace().all(|word| {

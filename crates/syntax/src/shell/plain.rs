@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shells_or_the_grammar_treat_specially_is_not() {
+    fn special_syntax_is_not_plain() {
         for text in [
             "",
             " ",
@@ -531,7 +531,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1500))]
 
         #[test]
-        fn the_grammar_makes_the_same_of_it(near in near_plain(), mostly in mostly_plain(), any in "[ -~]{0,24}") {
+        fn the_grammar_gives_the_same_result(near in near_plain(), mostly in mostly_plain(), any in "[ -~]{0,24}") {
             is_plain(&near);
             is_plain(&mostly);
             is_plain(&any);

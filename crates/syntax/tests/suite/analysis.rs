@@ -1,11 +1,11 @@
-//! What one file's text tells beside its outline: comments, who may use what, names that are used, imports.
+//! Analyses of single files: imports, comments, visibility, references and sections.
 
 use journeyman_syntax::analysis::{analyse, analyse_tree};
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{Visibility, outline};
 use journeyman_syntax::parse::parse;
 
-/// Imports as lines: steps up and `./` for relative ones, the target, the names.
+/// Renders imports as lines: steps up and `./` for relative ones, the target, the names.
 fn imports(language: Language, text: &str) -> Vec<String> {
     analyse(language, text)
         .unwrap()
@@ -24,7 +24,7 @@ fn imports(language: Language, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Names and who may use them, and what is said of them.
+/// Renders names with their visibility and documentation.
 fn said(language: Language, text: &str) -> Vec<String> {
     analyse(language, text)
         .unwrap()
@@ -43,7 +43,7 @@ fn said(language: Language, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Names that are used: line, name, and the symbol that they stand in.
+/// Renders references: line, name, and enclosing symbol.
 fn uses(language: Language, text: &str) -> Vec<String> {
     let facts = analyse(language, text).unwrap();
     facts
@@ -177,7 +177,7 @@ const IMPORTS: &[(Language, &str, &[&str])] = &[
 ];
 
 #[test]
-fn what_files_bring_in() {
+fn imports_of_files() {
     for (language, text, expected) in IMPORTS {
         assert_eq!(imports(*language, text), *expected, "{language:?}");
     }
@@ -267,7 +267,7 @@ const SAID: &[(Language, &str, &[&str])] = &[
 ];
 
 #[test]
-fn what_is_said_of_symbols_and_who_may_use_them() {
+fn documentation_and_visibility_of_symbols() {
     for (language, text, expected) in SAID {
         assert_eq!(said(*language, text), *expected, "{language:?}");
     }
@@ -366,14 +366,14 @@ const USES: &[(Language, &str, &[&str])] = &[
 ];
 
 #[test]
-fn names_that_are_used() {
+fn references_of_texts() {
     for (language, text, expected) in USES {
         assert_eq!(uses(*language, text), *expected, "{language:?}");
     }
 }
 
 #[test]
-fn sections_and_the_names_in_them() {
+fn sections_and_their_mentions() {
     let text = "Intro with `Store` and word.\n\n# Use of parse_tree()\n\nCall `run` or openDoor, not a word.\n\n## Deeper\n\n```rust\nlet x = do_it(y);\n```\n\n# End\n";
     let facts = analyse(Language::Markdown, text).unwrap();
     let sections: Vec<(&str, u8, u32, u32, String)> = facts
@@ -394,7 +394,7 @@ fn sections_and_the_names_in_them() {
     assert_eq!(&text[facts.symbols[1].name_range.clone()], "Deeper");
 }
 
-/// What sections name: first line, heading, names.
+/// Renders sections with mentions: first line, heading, names.
 fn named(language: Language, text: &str) -> Vec<String> {
     let facts = analyse(language, text).unwrap();
     let line = |one: &journeyman_syntax::sections::Section| {
@@ -404,7 +404,7 @@ fn named(language: Language, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn documentation_of_every_kind_names_symbols() {
+fn every_kind_of_documentation_mentions_symbols() {
     let cases: &[(Language, &str, &[&str])] = &[
         (
             Language::Markdown,
@@ -441,7 +441,7 @@ fn documentation_of_every_kind_names_symbols() {
 }
 
 #[test]
-fn the_outline_is_the_same_with_and_without_the_rest() {
+fn outlines_equal_those_of_full_analyses() {
     for (language, text, _) in IMPORTS.iter().chain(SAID).chain(USES) {
         let Ok(tree) = parse(*language, text) else { continue };
         let all = analyse_tree(&tree, text);
@@ -450,10 +450,10 @@ fn the_outline_is_the_same_with_and_without_the_rest() {
     }
 }
 
-/// A text that is parsed to be looked at once tells what one does whose tree is kept, whole or broken, whatever was parsed before
-/// and elsewhere.
+/// An analysis of a temporary tree equals that of a kept one, for valid and broken texts, whatever
+/// was parsed before and elsewhere.
 #[test]
-fn a_tree_that_is_thrown_away_tells_the_same() {
+fn temporary_trees_give_the_same_analysis() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/kinds");
     let mut texts = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

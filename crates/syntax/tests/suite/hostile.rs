@@ -1,4 +1,4 @@
-//! The grammars are C: what could harm the process never reaches them, and what costs much is given up.
+//! Bounds for the grammars' C code: harmful texts never reach it, and expensive ones are given up.
 
 use journeyman_syntax::analysis::{SyntaxAnalysis, analyse};
 use journeyman_syntax::language::Language;
@@ -6,11 +6,11 @@ use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::{ParseError, parse, reparse};
 use journeyman_syntax::sections::Section;
 
-/// Read without a grammar.
+/// Languages that are read without a grammar.
 const PLAIN: &[Language] = &[Language::Sql, Language::Markdown, Language::Rst, Language::AsciiDoc];
 
 #[test]
-fn deep_nesting_is_told_at_once() {
+fn deep_nesting_is_refused() {
     for language in Language::ALL {
         for (open, close) in [("(", ")"), ("[", "]"), ("{", "}")] {
             let text = open.repeat(100_000) + &close.repeat(100_000);
@@ -19,7 +19,7 @@ fn deep_nesting_is_told_at_once() {
             }
         }
     }
-    // Without brackets, too, nobody has to walk deeper than is safe.
+    // Deep trees without brackets are refused as well.
     let nested = "<a>".repeat(20_000);
     if let Ok(tree) = parse(Language::Html, &nested) {
         assert_eq!(outline(&tree, &nested), []);
@@ -29,7 +29,7 @@ fn deep_nesting_is_told_at_once() {
 }
 
 #[test]
-fn faults_of_scanners_are_out_of_reach() {
+fn scanner_faults_are_unreachable() {
     let name = "A".repeat(300);
     let untrusted = [
         (Language::Ruby, format!("x = <<{name}\n{name}\n")),
@@ -62,7 +62,7 @@ fn faults_of_scanners_are_out_of_reach() {
     }
 }
 
-/// What scanners look for, and what they fall over.
+/// Signs that scanners look for, and that trip them.
 const TOKENS: &[&str] = &[
     "a",
     "1",
@@ -138,7 +138,7 @@ const TOKENS: &[&str] = &[
     "--",
 ];
 
-/// What a text tells lies in it.
+/// Checks that every range of an analysis lies in the text.
 fn lies_in(language: Language, text: &str, facts: &SyntaxAnalysis) {
     let lines = text.matches('\n').count() + 1;
     let line = |line: u32| (1..=lines).contains(&(line as usize));
@@ -162,9 +162,9 @@ fn lies_in(language: Language, text: &str, facts: &SyntaxAnalysis) {
     assert!(facts.sections.iter().all(ends), "{language:?} {text:?}");
 }
 
-/// What is no source at all costs a bounded amount and no more.
+/// Texts that aren't source have a bounded cost.
 #[test]
-fn long_lines_and_deep_nesting_tell_something_or_nothing() {
+fn long_lines_and_deep_nesting_are_bounded() {
     let words = "ab ".repeat(5 << 20);
     let line = words.get(..5 << 20).unwrap();
     let many = "# a `b`\n".repeat(10_000);
@@ -186,7 +186,7 @@ fn long_lines_and_deep_nesting_tell_something_or_nothing() {
     assert_eq!(analyse(Language::Json, &" ".repeat(9 << 20)).err(), Some(ParseError::TooLong));
 }
 
-/// One definition after another, all in one place: what looks around from each must not look at all others.
+/// Many sibling definitions: looking around from each must not visit all others.
 #[test]
 fn many_definitions_side_by_side() {
     let pieces = [
@@ -204,7 +204,7 @@ fn many_definitions_side_by_side() {
     }
 }
 
-/// Whatever a text is made of, parsing it, its outline and parsing it again after a change end.
+/// Parsing, outlines and reparsing after a change end for texts of any tokens.
 #[test]
 fn any_tokens_in_any_order() {
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
@@ -239,7 +239,7 @@ fn any_tokens_in_any_order() {
 }
 
 #[test]
-fn the_same_text_comes_to_the_same_in_any_thread() {
+fn results_are_the_same_in_every_thread() {
     let text = "fn a() {\n    b(1);\n}\n";
     let expected = parse(Language::Rust, text).unwrap().root().to_sexp();
     std::thread::scope(|scope| {
@@ -257,7 +257,7 @@ fn the_same_text_comes_to_the_same_in_any_thread() {
 
 /// Large files of ordinary source are well within the bounds.
 #[test]
-fn ordinary_source_is_never_too_much() {
+fn ordinary_source_is_within_the_bounds() {
     let pieces = [
         (
             Language::Rust,

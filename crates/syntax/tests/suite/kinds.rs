@@ -1,5 +1,6 @@
-//! Every kind of definition in every language: `kinds/sample.ENDING.txt` has a text, a line of `=`, and what is found in it.
-//! With `JM_WRITE_EXPECTED=1` what is found is written there, for people to look at.
+//! Every kind of definition in every language: `kinds/sample.EXTENSION.txt` has a text, a line of
+//! `=`, and the expected symbols. With `JM_WRITE_EXPECTED=1` the found symbols are written there,
+//! for review.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,10 +9,10 @@ use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::Visibility;
 
-/// Between a text and what is found in it.
+/// The line between a text and its symbols.
 const RULE: &str = "==========\n";
 
-/// SymbolKind, who may use it, path, lines, and the first sentence of its comment.
+/// Renders kind, visibility, path, lines, and the first sentence of the comment.
 fn found(language: Language, text: &str) -> String {
     let facts = analyse(language, text).unwrap();
     let line = |symbol: &journeyman_syntax::outline::Symbol| {
@@ -24,7 +25,7 @@ fn found(language: Language, text: &str) -> String {
         let doc = if symbol.doc.is_empty() { String::new() } else { format!(" | {}", symbol.doc) };
         let local = if symbol.local { " local" } else { "" };
         let (first, last) = (symbol.lines.start, symbol.lines.end - 1);
-        // What a definition is found by is in the text where it says.
+        // The name is in the text at its range.
         assert_eq!(&text[symbol.name_range.clone()], symbol.name, "{language:?}");
         assert!(symbol.full.start <= symbol.definition.start && symbol.definition.end <= symbol.full.end);
         assert!(symbol.inside.is_none_or(|at| facts.symbols[at].full.end >= symbol.full.end), "{language:?}");
@@ -56,7 +57,7 @@ fn every_kind_in_every_language() {
     }
 }
 
-/// Source of a few hundred lines in this repository, and the samples.
+/// Returns source of a few hundred lines in this repository, and the samples.
 fn texts() -> Vec<(Language, String)> {
     let place = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut texts: Vec<(Language, String)> = ["src/outline.rs", "src/walk.rs"]
@@ -73,16 +74,16 @@ fn texts() -> Vec<(Language, String)> {
     texts
 }
 
-/// Cut off anywhere, a text keeps what is well before the cut. What ends in the last lines before it may be lost, for it may
-/// be read as the beginning of something else.
+/// A text cut off anywhere keeps the symbols well before the cut. Those in the last lines before it
+/// may be lost, because they may be read as the beginning of something else.
 #[test]
 fn a_cut_loses_little_before_it() {
     /// Lines before the cut in which anything may be lost.
     const NEAR: u32 = 3;
-    /// Of a hundred symbols before them, how many may be lost over all cuts of a text: an open bracket of a hundred lines
-    /// above may be closed by what isn't there any more.
+    /// Number of symbols before those lines, in a hundred, that may be lost over all cuts of a
+    /// text: an open bracket far above may lack its end.
     const LOST: usize = 3;
-    /// Cuts of a text.
+    /// Number of cuts of a text.
     const CUTS: usize = 40;
     for (language, text) in texts() {
         let all = analyse(language, &text).unwrap().symbols;
@@ -92,7 +93,7 @@ fn a_cut_loses_little_before_it() {
             let part = &text[..cut];
             let kept: BTreeSet<(String, usize)> = match analyse(language, part) {
                 Ok(facts) => facts.symbols.into_iter().map(|one| (one.name, one.name_range.start)).collect(),
-                // What the scanners aren't trusted with.
+                // Texts that are unsafe for scanners.
                 Err(_) => continue,
             };
             let last = u32::try_from(part.lines().count()).unwrap();

@@ -1,14 +1,14 @@
-//! The grammar is C and runs in our process: no text may make it read what isn't its own. A test fails here by the death
-//! of the process that runs it.
+//! The grammar is C code in this process: no text may make it read foreign memory. A test fails
+//! here by the death of the process.
 
 use std::thread;
 
 use journeyman_syntax::shell::{MAX_BYTES, Unclear, parse};
 
-/// The scanner looks the character after a `{` up in a table, and reads far beyond it.
+/// The scanner looks the character after a `{` up in a table, and would read far beyond it.
 #[test]
 fn any_character_may_follow_a_brace() {
-    // One for each page of memory that a table of two bytes a character would have.
+    // One for each page of memory of a table with two bytes a character.
     for character in (0x80..=0x0010_ffff).step_by(2048).chain([0x0010_ffff]).filter_map(char::from_u32) {
         for before in ["{", "{1", "{1..", "a {", "a={", "$({", "[ {", "for i in {"] {
             let text = format!("{before}{character}");
@@ -23,8 +23,7 @@ fn any_character_may_follow_a_brace() {
     }
 }
 
-/// Where the parser has asked for the text too often it is given no more; and so in the middle of a character, if it
-/// was given only a part of that.
+/// After too many reads the parser gets no more text; the end must not split a character.
 #[test]
 fn characters_lie_anywhere_in_a_text() {
     for word in ["\"$(", "`", "<<E\n", "$(", "'", "\"", "((", "${x", "{", "$'", "[[ ", "a|", "case a in "] {
@@ -41,7 +40,7 @@ fn characters_lie_anywhere_in_a_text() {
     }
 }
 
-/// Parts in one another as deep as they may be, and deeper, need less than half of the stack that a thread has here.
+/// Nesting up to the maximum, and beyond, needs less than half of a thread's stack.
 #[test]
 fn no_nesting_needs_much_stack() {
     let nest = || {
@@ -71,7 +70,7 @@ fn no_nesting_needs_much_stack() {
     thread::Builder::new().stack_size(1 << 20).spawn(nest).unwrap().join().unwrap();
 }
 
-/// A parser is kept for each thread, and goes with it.
+/// Each thread has a parser, which is dropped with it.
 #[test]
 fn threads_come_and_go() {
     let texts = ["ls | head", "cat <<E\n$x\nE\n", "cat <<E\n", "$($(", "echo {\u{10ffff}", "'"];

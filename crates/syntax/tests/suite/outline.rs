@@ -1,11 +1,11 @@
-//! What texts in each language define.
+//! Outlines of texts in each language.
 
 use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{check_query, outline};
 use journeyman_syntax::parse::parse;
 
-/// A text's symbols as lines: kind, path and lines.
+/// Renders a text's symbols as lines: kind, path and lines.
 fn symbols(language: Language, text: &str) -> Vec<String> {
     analyse(language, text)
         .unwrap()
@@ -33,7 +33,7 @@ fn every_query_fits_its_grammar() {
     }
 }
 
-/// A language, a text, and its symbols as [`symbols`] writes them.
+/// A language, a text, and its symbols as [`symbols`] renders them.
 const TEXTS: &[(Language, &str, &[&str])] = &[
     (
         Language::Rust,
@@ -319,7 +319,7 @@ fn texts_and_their_symbols() {
 }
 
 #[test]
-fn of_a_broken_text_what_parses_is_there() {
+fn valid_parts_of_broken_texts_are_found() {
     let text = "fn a() {\n    1\n}\n\nfn broken( {\n\nfn c() {}\n";
     assert!(symbols(Language::Rust, text).contains(&"function a 1-3".to_owned()));
     let text = "class A {\n  m() {\n    return (;\n  }\n\n  n() {}\n}\n";
@@ -327,7 +327,7 @@ fn of_a_broken_text_what_parses_is_there() {
 }
 
 #[test]
-fn line_breaks_of_any_kind_are_in_no_symbol() {
+fn symbols_end_before_line_breaks() {
     let text = "/// Doc.\r\nfn a() {\r\n}\r\n\r\nfn b() {}";
     let tree = parse(Language::Rust, text).unwrap();
     let symbols = outline(&tree, text);

@@ -1,11 +1,11 @@
-//! The shell's form, held against what shells make of the same text.
+//! Parsed commands, compared with the behaviour of real shells.
 
 use std::process::Command;
 
 use journeyman_syntax::shell::{CompoundKind, RedirectKind, Simple, Statement, Unclear, parse};
 use proptest::prelude::*;
 
-/// The words of every program of a text, in order; `?` before what isn't known.
+/// Returns the words of every program of a text, in order; `?` before unknown ones.
 fn words(text: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     collect(&parse(text).statements, &mut found);
@@ -41,7 +41,7 @@ fn collect(statements: &[Statement], found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// Its scanner looks characters up in tables of C's that are too short for these.
+/// The scanner looks characters up in tables of the C library that are too short for these.
 #[test]
 fn the_grammar_is_not_given_characters_beyond_its_tables() {
     for text in [
@@ -100,7 +100,7 @@ fn every_program_is_found_in_every_form() {
     }
 }
 
-/// Of each pipeline, the programs of its stages.
+/// Returns the programs of each pipeline's stages.
 fn pipelines(statements: &[Statement]) -> Vec<String> {
     let program = |statement: &Statement| match statement {
         Statement::Simple(simple) => simple.words[0].text.clone(),
@@ -116,7 +116,8 @@ fn pipelines(statements: &[Statement]) -> Vec<String> {
 
 #[test]
 fn only_the_last_of_a_list_is_piped_on() {
-    // With a blank before it a text is plain; the grammar has to read it, with `$(( 1 ))` in it, in the same way.
+    // A text with a leading blank is plain; the grammar has to read one with `$(( 1 ))` in the same
+    // way.
     for (text, expected) in [
         ("a && b | c", &["a", "b|c"][..]),
         ("a && b 2>&1 | c", &["a", "b|c"]),
@@ -143,14 +144,14 @@ fn only_the_last_of_a_list_is_piped_on() {
         (script.unclear, pipelines(&script.statements)),
         (None, vec!["a".to_owned(), "cat|c".to_owned()])
     );
-    // The redirection is the last one's.
+    // The redirection belongs to the last command.
     let script = parse("a && b 2>&1 | c");
     let Statement::Simple(first) = &script.statements[0] else { panic!() };
     assert!(first.redirects.is_empty());
 }
 
 #[test]
-fn what_arithmetic_computes_with_is_told() {
+fn variables_in_arithmetic_are_reported() {
     for (text, names) in [
         ("echo $((1 + 2))", &[][..]),
         ("echo $((x))", &["x"]),
@@ -173,7 +174,7 @@ fn conditions_between_double_brackets_are_one_program() {
 }
 
 #[test]
-fn what_is_not_understood_says_why() {
+fn unclear_texts_have_a_reason() {
     let mut understood = Vec::new();
     for text in [
         "",
@@ -230,7 +231,7 @@ fn what_is_not_understood_says_why() {
 }
 
 #[test]
-fn redirections_and_loops_keep_what_they_say() {
+fn redirections_and_loops_are_kept() {
     let script = parse("for f in a *.b; do cat < \"$f\" 2>&1 >> out; done");
     let [Statement::Compound(compound)] = script.statements.as_slice() else { panic!("{script:?}") };
     assert_eq!((compound.kind, compound.variable.as_deref()), (CompoundKind::For, Some("f")));
@@ -282,7 +283,7 @@ fn work_grows_with_the_length_and_not_with_its_square() {
     ] {
         let steps = |bytes: usize| parse(&word.repeat(bytes / word.len())).steps.max(100);
         let (short, long) = (steps(4 << 10), steps(32 << 10));
-        // Eight times the text. Twice as much again is slack for what is done once.
+        // Eight times the text. The factor of two is slack for constant work.
         assert!(long <= short * 16, "{word:?}: {short} and {long}");
     }
 }
@@ -302,7 +303,7 @@ fn run(shell: &str, script: &str) -> Option<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Words that are known are the words that every shell here makes of the text.
+    /// Known words are the words that every installed shell makes of the text.
     #[test]
     fn known_words_are_those_of_the_shells(
         text in "([a-c0-2]{1,2}|[ \t]|'[^'\u{0}-\u{1f}]{0,4}'|\"[^\"\u{0}-\u{1f}]{0,4}\"|\\\\[ -~]|[-'\"~^=:,./@%+_\u{e9}$\\\\#!{}\\[\\]*?]|\\$'[a-c\\\\n]{0,3}'){0,9}"
@@ -325,12 +326,13 @@ proptest! {
         }
     }
 
-    /// Nothing that a shell runs is hidden from us: each piece that would write a line does so only where we saw it.
+    /// Nothing that a shell runs is hidden: each piece that would write a line does so only where
+    /// the parser saw it.
     #[test]
     fn what_runs_was_seen(
         text in "(echo|MARK|MARK|a|'|\"|\\\\|#|\n| | |;|\\||&&|\\$\\(|\\)|`|\\(|\\{|\\}|<<E|E|\\$'|\\$x|\\[|\\]\\]|=|!|if|then|fi|for i in|do|done|case|esac|in){0,12}"
     ) {
-        // `MARK` says that it ran.
+        // `MARK` shows that it ran.
         let setup = "MARK() { echo ran >&2; }; ";
         let command = text.replace("MARK", " MARK ");
         let script = parse(&command);

@@ -204,7 +204,7 @@ class Three:
     }
 
     #[test]
-    fn what_differs_is_told_by_lines_and_lost_names() {
+    fn differences_are_lines_and_lost_names() {
         let part = |lines: &[RangeInclusive<u32>], gone: &[&str]| {
             Some(ChangedPart {
                 lines: lines.to_vec(),
@@ -228,7 +228,7 @@ class Three:
     }
 
     #[test]
-    fn what_looks_like_a_comment_may_be_text() {
+    fn apparent_comments_may_be_text() {
         let text = |title: &str| format!("TEXT = \"\"\"\n# {title}\n\"\"\"\n# {title}\n");
         let part = ChangedPart::between(Language::Python, &text("one"), &text("two")).unwrap();
         assert_eq!(part.lines, [2..=2]);
@@ -237,7 +237,7 @@ class Three:
     }
 
     #[test]
-    fn what_can_not_be_told_means_the_whole_file() {
+    fn unclear_differences_mean_the_whole_file() {
         let long = |word: &str| (0..MAX_LINES).map(|line| format!("{word} = {line}\n")).collect::<String>();
         assert_eq!(ChangedPart::between(Language::Python, &long("a"), &long("b")), None);
         assert_eq!(ChangedPart::between(Language::Python, "print(1)\n", ""), None);

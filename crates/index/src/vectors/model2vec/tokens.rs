@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_time_or_memory_without_end_is_refused() {
+    fn unbounded_tokenizers_are_refused() {
         let long = format!(r#"{{"type": "Prepend", "prepend": "{}"}}"#, "x".repeat(10_000));
         let words = r#"{"type": "WordPiece", "vocab": {"?": 0}, "unk_token": "?",
             "continuing_subword_prefix": "", "max_input_chars_per_word": 1000000}"#;

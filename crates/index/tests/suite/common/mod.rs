@@ -13,7 +13,7 @@ use journeyman_protocol::RelPath;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Two threads, to the end.
+/// Options with two threads, without cancellation.
 pub(crate) fn options() -> Options<'static> {
     Options { threads: NonZero::new(2).unwrap(), wait: true, progress: &|_| {}, stop: &NEVER }
 }
@@ -39,7 +39,8 @@ pub(crate) fn paths(snapshot: &Snapshot) -> Vec<String> {
     paths
 }
 
-/// Everything that an index knows, without the numbers that it gives to things: two with the same files are the same.
+/// Renders everything that an index knows, without internal numbers: two indexes of the same files
+/// are equal.
 pub(crate) fn everything(snapshot: &Snapshot, words: &[&str]) -> String {
     let mut all = String::new();
     let name = |number| snapshot.file(number).unwrap().path().unwrap().to_string();
