@@ -57,5 +57,5 @@ async fn main() {
 
 #[cfg(not(feature = "containers"))]
 fn main() {
-    eprintln!("containers are for Linux, with the feature «container»");
+    eprintln!("containers are for Linux, with the feature `container`");
 }

@@ -47,13 +47,14 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// The merged directory. Names beneath it are resolved as beneath any other directory.
+    /// Returns the merged directory. Names beneath it are resolved as beneath any other directory.
     #[must_use]
     pub fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
 
-    /// The upper layer of an overlay over the whole tree; `None` where the tree itself is mounted.
+    /// Returns the upper layer of an overlay over the whole tree; `None` where the tree itself is
+    /// mounted.
     #[must_use]
     pub fn upper(&self) -> Option<BorrowedFd<'_>> {
         self.overlays.then(|| self.lock.as_fd())

@@ -106,7 +106,7 @@ impl Ring {
     }
 }
 
-/// The head up to its last line's end, if one is near; else to a character's border.
+/// Returns the head up to its last line's end, if one is near; else to a character's border.
 fn cut_head(head: &[u8]) -> &[u8] {
     let near = head.len().saturating_sub(CUT_SLACK);
     let end = match head.iter().rposition(|&b| b == b'\n') {
@@ -119,7 +119,8 @@ fn cut_head(head: &[u8]) -> &[u8] {
     head.get(..end).unwrap_or(head)
 }
 
-/// The tail from its first line's beginning, if one is near; else from a character's border.
+/// Returns the tail from its first line's beginning, if one is near; else from a character's
+/// border.
 fn cut_tail(tail: &[u8]) -> &[u8] {
     let start = match tail.iter().take(CUT_SLACK).position(|&b| b == b'\n') {
         Some(at) => at + 1,
@@ -216,7 +217,8 @@ impl Collector {
         self.combined.total > self.flood || self.exact.as_ref().is_some_and(|(kept, most)| kept.len() > *most)
     }
 
-    /// Stdout, stderr, and both in the order of arrival; and stdout byte for byte, where that was asked for.
+    /// Returns stdout, stderr, and both in the order of arrival; and stdout byte for byte, where
+    /// the request asks for that.
     pub(crate) fn finish(self) -> ([Captured; 3], Vec<u8>) {
         let captured = [self.stdout.finish(), self.stderr.finish(), self.combined.finish()];
         (captured, self.exact.map(|(kept, _)| kept).unwrap_or_default())

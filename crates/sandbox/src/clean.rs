@@ -101,7 +101,7 @@ impl Cleaner {
         };
     }
 
-    /// A control sequence begins.
+    /// Handles the beginning of a control sequence.
     fn begin(&mut self) -> State {
         self.number = Some(0);
         State::Csi
@@ -114,7 +114,7 @@ impl Cleaner {
         State::Csi
     }
 
-    /// The last character of a control sequence, which says what it does.
+    /// Handles the last character of a control sequence, which decides its meaning.
     fn control(&mut self, last: char) -> State {
         // To the first column; erase all of the line, before it is written anew.
         if matches!((last, self.number), ('G', Some(0 | 1)) | ('K', Some(2))) {
@@ -155,8 +155,9 @@ impl Cleaner {
     }
 }
 
-/// Control, direction and tag characters, and others without a width: invisible, and able to make a text read as what
-/// it isn't, or to carry what nobody sees. The joiner and the selectors that emoji need stay.
+/// Returns true for control, direction and tag characters, and others without a width: they are
+/// invisible, and can change how a text reads or carry hidden text. The joiner and the selectors
+/// that emoji need are not among them.
 fn is_hidden(character: char) -> bool {
     (character.is_control() && character != '\t' && character != '\n')
         || matches!(character,

@@ -21,7 +21,8 @@ const BLANK: &[u8] = b"***";
 /// Stands for settings that are hidden whole.
 const HIDDEN: &[u8] = b"# hidden from commands: longer than can be searched for credentials\n";
 
-/// The settings of the request's repositories that hold credentials, each with its text without them.
+/// Returns the settings of the request's repositories that hold credentials, each with its text
+/// without them.
 pub(crate) fn blanked(request: &Request, root: &Path, view: &View) -> Vec<(PathBuf, CString)> {
     let git = request.protected.iter().filter(|path| path.file_name().eq_ignore_ascii_case(b".git"));
     let mut all = Vec::new();
@@ -58,7 +59,7 @@ pub(crate) fn holds_credentials(file: &Path) -> bool {
         || blank(&text).is_some()
 }
 
-/// One byte more than is looked through, at most.
+/// Reads a file up to one byte more than is searched.
 fn read(file: &Path) -> Option<Vec<u8>> {
     let read = || {
         let mut text = Vec::new();
@@ -68,7 +69,7 @@ fn read(file: &Path) -> Option<Vec<u8>> {
     read().ok()
 }
 
-/// The text with its credentials blanked; `None` where it has none.
+/// Returns the text with its credentials blanked; `None` where it has none.
 fn blank(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let (mut found, mut goes_on) = (false, false);
@@ -139,7 +140,7 @@ fn blank_addresses(line: &[u8], out: &mut Vec<u8>) -> bool {
     found
 }
 
-/// The files right in a directory, or none.
+/// Returns the files right in a directory, or none.
 pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_SUBMODULES);
     entries.map(|entry| entry.path()).filter(|path| !path.is_dir()).collect()

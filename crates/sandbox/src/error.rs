@@ -29,7 +29,7 @@ pub enum SandboxError {
     #[error("refused: {0}")]
     Refused(String),
     /// A path of the request is missing or unusable.
-    #[error("{what} «{}»: {source}", path.display())]
+    #[error("{what} `{}`: {source}", path.display())]
     Path {
         /// The part of the request.
         what: &'static str,
@@ -41,7 +41,7 @@ pub enum SandboxError {
     },
     /// The re-executed program did not turn into the helper.
     #[error(
-        "«{}» didn't answer as the sandbox helper: call journeyman_sandbox::run_helper_if_asked() first in \
+        "`{}` didn't answer as the sandbox helper: call journeyman_sandbox::run_helper_if_asked() first in \
          its main(), or name a program that does in SandboxSettings.helper", path.display()
     )]
     NoHelper {
@@ -55,7 +55,7 @@ pub enum SandboxError {
     )]
     InsideHelper,
     /// Starting the process failed.
-    #[error("starting «{}»: {source}; check that it may be executed and that processes are left", path.display())]
+    #[error("starting `{}`: {source}; check that it may be executed and that processes are left", path.display())]
     Start {
         /// The program.
         path: PathBuf,

@@ -51,6 +51,7 @@ mod credentials;
 mod denial;
 mod error;
 mod network;
+mod overlay_test;
 mod progress;
 mod repositories;
 mod request;
@@ -59,7 +60,6 @@ mod sandbox;
 mod spill;
 mod syscalls;
 mod toolchain;
-mod trial;
 mod unconfined;
 mod view;
 
@@ -78,7 +78,9 @@ pub use container::{
 pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;
 pub use namespaces::replace_descriptor;
-pub use network::{Connection, HostPattern, HostPatternError, Network, NetworkRules, Outside, Reaching};
+pub use network::{
+    Connection, HostPattern, HostPatternError, Network, NetworkRules, Upstream, UpstreamFuture,
+};
 pub use progress::Progress;
 pub use repositories::Repositories;
 pub use request::{Limits, Live, Request, Spill, Stdin, Streams, WriteMode};

@@ -11,10 +11,10 @@ mod environment;
 mod head;
 mod hello;
 mod journal;
-mod outside;
 mod proxy;
 mod socks;
 mod target;
+mod upstream;
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 pub(crate) use environment::PROXY_PORT;
 pub(crate) use environment::announce;
-pub use outside::{Outside, Reaching};
 pub(crate) use proxy::{Proxy, Serving};
+pub use upstream::{Upstream, UpstreamFuture};
 
 /// The longest name that DNS has.
 const MAX_NAME: usize = 253;
@@ -59,7 +59,7 @@ pub struct HostPattern {
 
 /// The reason why a text is no [`HostPattern`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("«{given}» names no host: {why}")]
+#[error("`{given}` names no host: {why}")]
 pub struct HostPatternError {
     /// The text.
     pub given: String,
@@ -129,7 +129,7 @@ impl fmt::Display for HostPattern {
 /// A connection that a command asked the proxy for, once or several times in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// The host as asked for, cleaned and cut; «(others)» stands for those beyond the first 256.
+    /// The host as asked for, cleaned and cut; `(others)` stands for those beyond the first 256.
     pub host: String,
     /// The port; 0 where none was understood.
     pub port: u16,

@@ -119,8 +119,9 @@ impl Repositories {
         self.found.contains_key(path)
     }
 
-    /// The entries among `now` that weren't there before, or are other ones. A repository that came to another
-    /// place with a directory above it is the same one, unless it points elsewhere by a relative path.
+    /// Returns the entries among `now` that weren't there before, or are other ones. A repository
+    /// that came to another place with a directory above it is the same one, unless it points
+    /// elsewhere by a relative path.
     #[must_use]
     pub fn planted(&self, now: impl IntoIterator<Item = RelPath>) -> Vec<RelPath> {
         let is_known = |path: &RelPath| {

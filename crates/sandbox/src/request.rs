@@ -188,15 +188,15 @@ pub struct Request {
 }
 
 impl Request {
-    /// `command` by `/bin/sh -c` in `root`, with everything confined, `.git` and `.journeyman` protected,
-    /// and a minimal environment.
+    /// Creates a request for `command` by `/bin/sh -c` in `root`, with everything confined, `.git`
+    /// and `.journeyman` protected, and a minimal environment.
     #[must_use]
     pub fn shell(root: &Path, command: &str) -> Self {
         let argv = ["/bin/sh", "-c", command].map(OsString::from).to_vec();
         Self::program(root, argv)
     }
 
-    /// The same for a program and its arguments, without a shell.
+    /// Creates the same request for a program and its arguments, without a shell.
     #[must_use]
     pub fn program(root: &Path, argv: Vec<OsString>) -> Self {
         let env = [("PATH", DEFAULT_PATH), ("LANG", "C.UTF-8"), ("TERM", "dumb"), ("TMPDIR", "/tmp")];

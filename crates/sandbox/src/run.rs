@@ -111,9 +111,9 @@ impl Running {
         Self { live, done: tokio::spawn(watcher), guard: stop.drop_guard() }
     }
 
-    /// The next piece of output, or `None` when there will be no more. A reader who lags misses pieces (at
-    /// most 8 wait), unless [`Request::live`](crate::Request::live) is [`Live::Whole`](crate::Live::Whole);
-    /// [`Completed`] has what counts.
+    /// Returns the next piece of output, or `None` when there will be no more. A reader who lags
+    /// misses pieces (at most 8 wait), unless [`Request::live`](crate::Request::live) is
+    /// [`Live::Whole`](crate::Live::Whole); [`Completed`] has all that counts.
     pub async fn next(&mut self) -> Option<OutputChunk> {
         self.live.recv().await
     }

@@ -9,11 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backend::Backend;
 use crate::network::{Network, announce};
+use crate::overlay_test::OverlayTest;
 use crate::request::Request;
 use crate::run::Running;
-use crate::trial::Trial;
 use crate::unconfined::Unconfined;
-use crate::{Mounted, Outside, OverlayPlan, SandboxError};
+use crate::{Mounted, OverlayPlan, SandboxError, Upstream};
 
 /// The settings of a [`Sandbox`].
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub struct SandboxSettings {
     /// change there isn't used.
     pub programs: Vec<PathBuf>,
     /// The way out of the proxy of a command with [`Network::Filtered`]; the system's by default.
-    pub outside: Option<Arc<dyn Outside>>,
+    pub upstream: Option<Arc<dyn Upstream>>,
 }
 
 /// The directories where distributions put `bwrap`.
@@ -53,7 +53,7 @@ impl Default for SandboxSettings {
             #[cfg(feature = "containers")]
             container: None,
             programs: PROGRAMS.map(PathBuf::from).to_vec(),
-            outside: None,
+            upstream: None,
         }
     }
 }
@@ -78,10 +78,10 @@ impl Slot {
         let tier = self.backend.tier();
         if tier != SandboxTier::Namespaces && !settings.allow_root && is_root() {
             return Err(SandboxError::Unavailable {
-                reason: format!("the back-end «{tier}» is not used by root, whom it confines less well"),
+                reason: format!("the back-end `{tier}` is not used by root, whom it confines less well"),
                 fix: format!(
                     "Run as another user, or allow it with --allow-root (in your own configuration: sandbox.allow_root = \
-                     true); what «{tier}» then doesn't hold, `jm doctor` tells"
+                     true); what `{tier}` then doesn't hold, `jm doctor` tells"
                 ),
             });
         }
@@ -95,7 +95,7 @@ fn is_root() -> bool {
 }
 
 impl Sandbox {
-    /// A sandbox with these settings.
+    /// Creates a sandbox with these settings.
     #[must_use]
     pub fn new(settings: SandboxSettings) -> Self {
         let slots = settings.allow.iter().map(|tier| backend(*tier, &settings));
@@ -114,12 +114,13 @@ impl Sandbox {
     pub async fn enforcement(&self, needs: &SandboxNeeds) -> Result<Enforcement, SandboxError> {
         match self.choose(needs, &Network::Off).await {
             Ok((_, enforcement)) => Ok(enforcement),
-            Err(Trouble { works: Some(enforcement), .. }) => Ok(enforcement),
-            Err(Trouble { error, .. }) => Err(error),
+            Err(NoBackend { works: Some(enforcement), .. }) => Ok(enforcement),
+            Err(NoBackend { error, .. }) => Err(error),
         }
     }
 
-    /// Every allowed back-end in its order, with what it enforces or why it doesn't work.
+    /// Returns every allowed back-end in its order, with its guarantees or the reason why it
+    /// doesn't work.
     pub async fn survey(&self) -> Vec<(SandboxTier, Result<Enforcement, SandboxError>)> {
         let mut found = Vec::with_capacity(self.slots.len());
         for slot in &self.slots {
@@ -128,13 +129,14 @@ impl Sandbox {
         found
     }
 
-    /// The first back-end that works and meets the needs, with what it enforces on this network.
+    /// Returns the first back-end that works and meets the needs, with what it enforces on this
+    /// network.
     async fn choose(
         &self,
         needs: &SandboxNeeds,
         network: &Network,
-    ) -> Result<(&dyn Backend, Enforcement), Trouble> {
-        let mut trouble: Option<Trouble> = None;
+    ) -> Result<(&dyn Backend, Enforcement), NoBackend> {
+        let mut trouble: Option<NoBackend> = None;
         for slot in &self.slots {
             let failed = match slot.enforcement(&self.settings).await {
                 Ok(enforcement) => {
@@ -143,18 +145,18 @@ impl Sandbox {
                         None => return Ok((slot.backend.as_ref(), enforcement)),
                         Some(need) => {
                             let error = SandboxError::Unmet { need, tier: enforcement.tier.to_string() };
-                            Trouble { error, works: Some(enforcement) }
+                            NoBackend { error, works: Some(enforcement) }
                         }
                     }
                 }
-                Err(error) => Trouble { error: named(slot.backend.tier(), error), works: None },
+                Err(error) => NoBackend { error: named(slot.backend.tier(), error), works: None },
             };
             trouble = Some(match trouble {
                 None => failed,
                 Some(first) => first.and(failed),
             });
         }
-        Err(trouble.unwrap_or_else(|| Trouble {
+        Err(trouble.unwrap_or_else(|| NoBackend {
             error: SandboxError::Unavailable {
                 reason: "no back-end is allowed".to_owned(),
                 fix: "Allow one by name in the settings".to_owned(),
@@ -183,9 +185,8 @@ impl Sandbox {
             return crate::namespaces::mount(&self.settings, plan);
         }
         Err(SandboxError::Unavailable {
-            reason: format!("an overlay over «{}» needs namespaces of its own", plan.lower.display()),
-            fix: "Allow the back-end \"namespaces\" in the settings, or use another kind of copy"
-                .to_owned(),
+            reason: format!("an overlay over `{}` needs namespaces of its own", plan.lower.display()),
+            fix: "Allow the back-end \"namespaces\" in the settings, or use another kind of copy".to_owned(),
         })
     }
 
@@ -196,7 +197,7 @@ impl Sandbox {
     /// # Errors
     /// As [`mount`](Self::mount); [`SandboxError::Path`] where nothing can be made in the directory.
     pub fn can_mount(&self, directory: &Path) -> Result<(), SandboxError> {
-        let trial = Trial::make(directory)?;
+        let trial = OverlayTest::make(directory)?;
         let mounted = self.mount(&trial.plan())?;
         trial.write(&mounted)
     }
@@ -226,12 +227,12 @@ impl Sandbox {
 
 /// The reason why no back-end was chosen: the error of the strongest, and the first that works at
 /// all.
-struct Trouble {
+struct NoBackend {
     error: SandboxError,
     works: Option<Enforcement>,
 }
 
-impl Trouble {
+impl NoBackend {
     fn and(self, later: Self) -> Self {
         let error = match (self.error, later.error) {
             // One that works and gives too little says more than one that doesn't work.
@@ -249,11 +250,11 @@ impl Trouble {
     }
 }
 
-/// The same, with the back-end's name where several are told of.
+/// Adds the back-end's name to an error, where there are errors of several.
 fn named(tier: SandboxTier, error: SandboxError) -> SandboxError {
     match error {
-        SandboxError::Unavailable { reason, fix } if !reason.contains(&format!("«{tier}»")) => {
-            SandboxError::Unavailable { reason: format!("«{tier}»: {reason}"), fix }
+        SandboxError::Unavailable { reason, fix } if !reason.contains(&format!("`{tier}`")) => {
+            SandboxError::Unavailable { reason: format!("`{tier}`: {reason}"), fix }
         }
         error => error,
     }

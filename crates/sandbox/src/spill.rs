@@ -74,7 +74,7 @@ impl Spilling {
         (self.written, denial)
     }
 
-    /// Nothing ran: nothing is left.
+    /// Removes the file of a command that didn't run.
     pub(crate) fn abandon(self) {
         // It is empty, and whoever asked for it hears why there is no command.
         std::fs::remove_file(&self.path).ok();
@@ -93,7 +93,7 @@ pub(crate) fn check_hidden(spill: &Spill, shows: impl Fn(&Path) -> bool) -> Resu
         parent.ok_or_else(|| error(io::ErrorKind::InvalidInput.into()))?.canonicalize().map_err(error)?;
     if shows(&real) {
         return Err(SandboxError::Refused(format!(
-            "the file for all of the output lies where the command sees it («{}»); name one elsewhere",
+            "the file for all of the output lies where the command sees it (`{}`); name one elsewhere",
             spill.path.display()
         )));
     }

@@ -97,7 +97,7 @@ pub(crate) fn spawn(
     let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
     collector.spill(spilling);
     let stop = CancellationToken::new();
-    let ends = Ends { cancel, dropped: stop.clone() };
+    let ends = StopTokens { cancel, dropped: stop.clone() };
     let watcher = watch(child, group, request.stdin, request.limits, ends, collector, begun);
     let watcher = async move {
         let completed = watcher.await.map(|completed| Completed { enforcement, ..completed });
@@ -125,7 +125,7 @@ fn directory(request: &Request) -> Result<PathBuf, SandboxError> {
         beneath.or_else(|_| real(&request.cwd).strip_prefix(real(&request.root)).map(Path::to_owned));
     let beneath = beneath.map_err(|_| {
         SandboxError::Refused(format!(
-            "the working directory «{}» isn't in the project, of which there is a copy",
+            "the working directory `{}` isn't in the project, of which there is a copy",
             request.cwd.display()
         ))
     })?;
@@ -133,13 +133,13 @@ fn directory(request: &Request) -> Result<PathBuf, SandboxError> {
     let error = |source| SandboxError::Path { what: "the working directory", path: cwd.clone(), source };
     let (found, copy) = (cwd.canonicalize().map_err(error)?, real(copy));
     if !found.starts_with(copy) {
-        let reason = format!("a link leads the working directory «{}» out of the copy", cwd.display());
+        let reason = format!("a link leads the working directory `{}` out of the copy", cwd.display());
         return Err(SandboxError::Refused(reason));
     }
     Ok(found)
 }
 
-struct Ends {
+struct StopTokens {
     cancel: CancellationToken,
     dropped: CancellationToken,
 }
@@ -167,7 +167,7 @@ async fn watch(
     group: Group,
     stdin: Stdin,
     limits: Limits,
-    ends: Ends,
+    ends: StopTokens,
     mut collector: Collector,
     begun: Instant,
 ) -> Result<Completed, SandboxError> {
@@ -229,7 +229,7 @@ async fn watch(
     })
 }
 
-/// Never ready once the stream has ended.
+/// Reads from the stream; waits for ever once it has ended.
 async fn read(stream: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> std::io::Result<usize> {
     match stream {
         Some(stream) => stream.read(buffer).await,

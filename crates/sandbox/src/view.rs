@@ -17,12 +17,13 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// `reach` stands for `root`, which has no links.
+    /// Creates a view in which `reach` stands for `root`, which has no links.
     pub(crate) fn new(root: PathBuf, reach: PathBuf) -> Self {
         Self { replaced: Some((root, reach)) }
     }
 
-    /// By which name this process reaches what is at a path, given without links but for the last name.
+    /// Returns the name by which this process reaches a path, given without links but for the last
+    /// name.
     pub(crate) fn at<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
         match &self.replaced {
             Some((root, reach)) => match path.strip_prefix(root) {
@@ -44,7 +45,8 @@ impl View {
         self.look(path).is_ok_and(|found| found.is_dir())
     }
 
-    /// The absolute path without links. `met` is told of each link on the way, and where it points.
+    /// Returns the absolute path without links. `met` is called with each link on the way and its
+    /// target.
     ///
     /// # Errors
     /// As `stat` on it: also where it doesn't exist.

@@ -4,8 +4,8 @@ use bollard::query_parameters::BuildImageOptionsBuilder;
 use futures_util::StreamExt as _;
 
 use super::client::{Daemon, setup, shown, status};
-use super::recipe::{Build, Make, Recipe};
 use super::image;
+use super::recipe::{Build, Make, Recipe};
 use crate::Progress;
 use crate::SandboxError;
 
@@ -14,7 +14,7 @@ const REPOSITORY: &str = "journeyman-project";
 /// Lines of a build that failed which go into the error.
 const LAST_LINES: usize = 5;
 
-/// The name of the recipe's image, which is built if it isn't there.
+/// Returns the name of the recipe's image, which is built if it isn't there.
 pub(super) async fn ensure(
     daemon: &Daemon,
     recipe: &Recipe,

@@ -17,7 +17,7 @@ const ANSWER_SECONDS: u64 = 60;
 /// Bytes of a daemon's message that are shown.
 const MESSAGE_BYTES: usize = 600;
 /// Creating and removing a container on a machine under strain.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const DAEMON_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A daemon that answers, and what matters about it.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ impl Daemon {
         let socket = socket(settings)?;
         let Some(path) = socket.to_str() else {
             return Err(SandboxError::Refused(format!(
-                "the socket's path «{}» isn't text",
+                "the socket's path `{}` isn't text",
                 socket.display()
             )));
         };
@@ -61,7 +61,7 @@ impl Daemon {
     }
 }
 
-/// The socket that is configured, or the first of the usual ones that is there.
+/// Returns the socket that is configured, or the first of the usual ones that is there.
 fn socket(settings: &ContainerSettings) -> Result<PathBuf, SandboxError> {
     if let Some(socket) = &settings.socket {
         return Ok(socket.clone());
@@ -81,7 +81,7 @@ fn socket(settings: &ContainerSettings) -> Result<PathBuf, SandboxError> {
     let tried: Vec<String> = usual.iter().map(|path| path.display().to_string()).collect();
     Err(SandboxError::Unavailable {
         reason: format!("no Docker or Podman listens at {}", tried.join(" or ")),
-        fix: "Start it (for Podman: «systemctl --user start podman.socket»), or name its socket in \
+        fix: "Start it (for Podman: `systemctl --user start podman.socket`), or name its socket in \
               sandbox.container.socket"
             .to_owned(),
     })
@@ -89,7 +89,7 @@ fn socket(settings: &ContainerSettings) -> Result<PathBuf, SandboxError> {
 
 fn unreachable(socket: &Path, error: &ApiError) -> SandboxError {
     SandboxError::Unavailable {
-        reason: format!("the daemon at «{}» doesn't answer: {}", socket.display(), message(error)),
+        reason: format!("the daemon at `{}` doesn't answer: {}", socket.display(), message(error)),
         fix: "Start it, or join the group that may use it: that is as good as root's rights on this machine"
             .to_owned(),
     }
@@ -113,7 +113,7 @@ pub(super) fn message(error: &ApiError) -> String {
     shown(&text)
 }
 
-/// One line of somebody else's text.
+/// Returns one cleaned line of foreign text.
 pub(super) fn shown(text: &str) -> String {
     let text = crate::clean(text.as_bytes()).split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(MESSAGE_BYTES) {
@@ -122,7 +122,7 @@ pub(super) fn shown(text: &str) -> String {
     }
 }
 
-/// The HTTP status of an error, where it is one of the daemon's.
+/// Returns the HTTP status of an error, where it is one of the daemon's.
 pub(super) fn status(error: &ApiError) -> Option<u16> {
     match error {
         ApiError::DockerResponseServerError { status_code, .. } => Some(*status_code),
@@ -130,12 +130,12 @@ pub(super) fn status(error: &ApiError) -> Option<u16> {
     }
 }
 
-/// A failure while a command was run.
+/// Returns a failure while a command was run.
 pub(super) fn supervise(what: &'static str) -> impl Fn(ApiError) -> SandboxError {
     move |error| SandboxError::Supervise { what, source: io::Error::other(message(&error)) }
 }
 
-/// A failure before a command ran.
+/// Returns a failure before a command ran.
 pub(super) fn setup(what: &str, error: &ApiError) -> SandboxError {
     SandboxError::Unavailable {
         reason: format!("{what}: {}", message(error)),

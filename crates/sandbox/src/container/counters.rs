@@ -30,7 +30,7 @@ pub(super) struct Used {
 }
 
 impl Counters {
-    /// Those of the container `id`, whose first process has this number out here.
+    /// Creates the counters of the container `id`, whose first process has this number on the host.
     pub(super) fn of(id: &str, process: i64) -> Self {
         let membership = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
         Self::find(Path::new(GROUPS), &membership, id)
@@ -91,13 +91,13 @@ impl Counters {
     }
 }
 
-/// The number beside a name, one a line.
+/// Returns the number beside a name, one a line.
 fn named(text: &str, name: &str) -> Option<u64> {
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.filter(|(known, _)| *known == name).find_map(|(_, number)| number.trim().parse().ok())
 }
 
-/// Time in user mode and in the kernel, from any of the three files that tell it.
+/// Returns the time in user mode and in the kernel, from any of the three files that have it.
 fn times(text: &str) -> (Duration, Duration) {
     if let (Some(user), Some(system)) = (named(text, "user_usec"), named(text, "system_usec")) {
         return (Duration::from_micros(user), Duration::from_micros(system));

@@ -8,7 +8,7 @@ const MAX_INSTRUCTIONS: usize = 2_000;
 /// The image that is nothing.
 const SCRATCH: &str = "scratch";
 
-/// The images that must be there, in their order, each once.
+/// Returns the images that must be there, in their order, each once.
 ///
 /// # Errors
 /// What isn't understood: then it can't be told what a build would fetch.
@@ -113,7 +113,7 @@ fn unquoted(text: &str) -> &str {
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }
 
-/// A name with its variables filled in; `None` where one has no value, or more than a name.
+/// Returns a name with its variables filled in; `None` where one has no value, or more than a name.
 fn filled(name: &str, variables: &BTreeMap<String, Option<String>>) -> Option<String> {
     let mut out = String::new();
     let mut rest = unquoted(name);

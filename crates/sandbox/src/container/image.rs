@@ -27,7 +27,7 @@ pub(super) struct Image {
 fn unnamed() -> SandboxError {
     SandboxError::Unavailable {
         reason: "no image is named for containers".to_owned(),
-        fix: "Name one that is on this machine in sandbox.container.image, such as «debian:12»".to_owned(),
+        fix: "Name one that is on this machine in sandbox.container.image, such as `debian:12`".to_owned(),
     }
 }
 
@@ -63,13 +63,14 @@ impl Image {
         })
     }
 
-    /// The environment of a command, for the daemon: the request's, and nothing of the image's unless that is wanted.
+    /// Returns the environment of a command, for the daemon: the request's, and nothing of the
+    /// image's unless that is wanted.
     pub(super) fn environment(&self, request: &Request) -> Result<Vec<String>, SandboxError> {
         let mut all = Vec::with_capacity(request.env.len() + self.env.len());
         for (name, value) in &request.env {
             let (name, mut value) = (text_of("variable", name)?, text_of("variable's value", value)?);
             if name.is_empty() || name.contains('=') {
-                return Err(SandboxError::Refused(format!("«{name}» can't name a variable")));
+                return Err(SandboxError::Refused(format!("`{name}` can't name a variable")));
             }
             if self.keep_env && name == "PATH" {
                 value = self.search_path(&value);
@@ -90,7 +91,7 @@ impl Image {
         self.keep_env && self.env.iter().any(|(own, _)| own == name)
     }
 
-    /// The request's directories, then those of the image that aren't among them.
+    /// Returns the request's directories, then those of the image that aren't among them.
     fn search_path(&self, given: &str) -> String {
         let own = self.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
         let mut all: Vec<&str> = given.split(':').collect();
@@ -103,13 +104,13 @@ impl Image {
     }
 }
 
-/// An image that isn't there, and how to get it.
+/// Returns the error for an image that isn't on the machine, with advice.
 pub(super) fn missing(daemon: &Daemon, name: &str) -> SandboxError {
     let program = if daemon.podman { "podman" } else { "docker" };
     SandboxError::Unavailable {
         reason: format!(
-            "the image «{name}» isn't on this machine, and none is fetched without being asked for"
+            "the image `{name}` isn't on this machine, and none is fetched without being asked for"
         ),
-        fix: format!("Fetch it with «{program} pull {name}», or name another in sandbox.container.image"),
+        fix: format!("Fetch it with `{program} pull {name}`, or name another in sandbox.container.image"),
     }
 }

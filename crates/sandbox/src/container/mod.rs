@@ -144,7 +144,7 @@ impl Container {
         let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
         collector.spill(request.spill.as_ref().map(Spilling::begin).transpose()?);
         let stop = CancellationToken::new();
-        let ends = watch::Ends { cancel, dropped: stop.clone() };
+        let ends = watch::StopTokens { cancel, dropped: stop.clone() };
         let job = watch::Job {
             argv,
             env,

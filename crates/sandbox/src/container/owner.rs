@@ -16,7 +16,7 @@ use super::remove;
 /// The label that all of ours have.
 pub(super) const LABEL: &str = "journeyman.owner";
 /// Containers that one sweep looks at: far above what any number of sessions leaves behind.
-const MOST_SWEPT: usize = 1000;
+const MAX_SWEPT: usize = 1000;
 
 /// A process, told from every other of this boot and of any other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// This process.
+    /// Returns this process as an owner.
     pub(super) fn own() -> Option<Self> {
         let process = std::process::id();
         Some(Self { boot: boot()?, namespace: namespace()?, process, started: started(process)? })
@@ -71,7 +71,8 @@ fn namespace() -> Option<String> {
     fs::read_link("/proc/self/ns/pid").ok()?.to_str().map(str::to_owned)
 }
 
-/// The 22nd field of `stat`; the second may have blanks and parentheses.
+/// Returns the start of a process, the 22nd field of `stat`; the second may have blanks and
+/// parentheses.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
@@ -83,7 +84,7 @@ pub(super) async fn sweep(docker: &Docker) -> Result<usize, ApiError> {
     let filters = HashMap::from([("label", vec![LABEL])]);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
     let mut removed = 0;
-    for container in docker.list_containers(Some(options)).await?.into_iter().take(MOST_SWEPT) {
+    for container in docker.list_containers(Some(options)).await?.into_iter().take(MAX_SWEPT) {
         let label = container.labels.as_ref().and_then(|labels| labels.get(LABEL));
         let running = container.state == Some(ContainerSummaryStateEnum::RUNNING);
         let gone = label.and_then(|label| Owner::parse(label)).is_some_and(|owner| owner.is_gone(running));

@@ -64,7 +64,7 @@ pub(super) fn plan(request: &Request, agent: Agent, memory: u64) -> Result<(Plan
         Some(Base::Mounted(_)) => {
             return Err(SandboxError::Refused(
                 "the copy is mounted in namespaces of its own, which a container can't see; use another kind of \
-                 copy, or the back-end «namespaces»"
+                 copy, or the back-end `namespaces`"
                     .to_owned(),
             ));
         }
@@ -130,7 +130,8 @@ pub(super) fn plan(request: &Request, agent: Agent, memory: u64) -> Result<(Plan
     Ok((plan, cwd))
 }
 
-/// The limits of each process. Their number isn't among them: the kernel counts it by user, over the whole machine.
+/// Returns the limits of each process. The number of processes isn't among them: the kernel counts
+/// it by user, over the whole machine.
 fn limits(request: &Request) -> Result<Vec<(&'static str, u64)>, SandboxError> {
     let given = &request.limits;
     if given.address_space.is_some() {
@@ -156,7 +157,7 @@ fn owner(root: &Path, writable: bool, agent: Agent) -> Result<(u32, u32), Sandbo
         (0, _) => Err(refused(
             root,
             "commands in a container never run as root, and this project belongs to root, so they couldn't write to \
-             it: give it to a user (chown -R), whose commands they then are, or use the back-end «namespaces»",
+             it: give it to a user (chown -R), whose commands they then are, or use the back-end `namespaces`",
         )),
         (user, 0) => Ok((user, NOBODY)),
         (user, group) => Ok((user, group)),
@@ -171,7 +172,7 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Private directories for temporary files and the home; nothing of the real ones.
+    /// Adds private directories for temporary files and the home; nothing of the real ones.
     fn scratch(&mut self, home: Option<&Path>, bytes: u64) -> Result<(), SandboxError> {
         for (at, share) in SCRATCH {
             self.places.insert(at.to_owned(), Place::Scratch { bytes: bytes / 8 * share });
@@ -242,7 +243,8 @@ impl Plan {
         shows(&self.places, path) || self.places.values().any(by_source)
     }
 
-    /// The private directories, each with the names that are in it from the beginning: what is mounted beneath.
+    /// Returns the private directories, each with the names that are in it from the beginning: what
+    /// is mounted beneath.
     pub(super) fn scratch(&self) -> Vec<&str> {
         let is_scratch = |place: &Place| matches!(place, Place::Scratch { .. });
         let mut all: Vec<&str> =
@@ -274,22 +276,22 @@ fn own(what: &'static str, path: &Path, view: &View, home: Option<&Path>) -> Res
     Ok(real)
 }
 
-/// A path for the daemon, which takes text alone.
+/// Returns a path for the daemon, which takes text alone.
 fn text(path: &Path) -> Result<String, SandboxError> {
     text_of("path", path.as_os_str())
 }
 
-/// Text for the daemon, which takes nothing else.
+/// Converts text for the daemon, which takes UTF-8 alone.
 pub(super) fn text_of(what: &str, given: &OsStr) -> Result<String, SandboxError> {
     match given.to_str() {
         Some(text) if !text.contains('\0') => Ok(text.to_owned()),
         _ => Err(SandboxError::Refused(format!(
-            "a container takes text alone, and the {what} «{}» isn't; use the back-end «namespaces»",
+            "a container takes text alone, and the {what} `{}` isn't; use the back-end `namespaces`",
             given.display()
         ))),
     }
 }
 
 fn refused(path: &Path, reason: &str) -> SandboxError {
-    SandboxError::Refused(format!("{reason} («{}»)", path.display()))
+    SandboxError::Refused(format!("{reason} (`{}`)", path.display()))
 }

@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::warm::Warm;
 
 /// Containers that wait, each with its memory for `/tmp`: the kinds that a session alternates between.
-const MOST_WAITING: usize = 3;
+const MAX_WAITING: usize = 3;
 
 /// Containers that nothing runs in. Dropped, they end.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Pool {
         let too_many = {
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             all.push(waiting);
-            (all.len() > MOST_WAITING).then(|| all.remove(0))
+            (all.len() > MAX_WAITING).then(|| all.remove(0))
         };
         drop(too_many);
         tokio::spawn(async move {

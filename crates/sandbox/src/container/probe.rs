@@ -16,7 +16,7 @@ use crate::request::Request;
 use crate::run::{Completed, Outcome};
 
 /// A canary run takes half a second; a machine under this much strain can't run commands either.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 /// `nobody`: whom the project belongs to where this program is root.
 const NOBODY: u32 = 65_534;
 
@@ -68,9 +68,9 @@ const ESCAPES: [(&str, &str); 11] = [
 ];
 
 /// The canaries' cage: a project, a file beside it, a masked file and a protected directory in it.
-struct Cage(PathBuf);
+struct CanaryProject(PathBuf);
 
-impl Cage {
+impl CanaryProject {
     fn make(token: &str) -> io::Result<Self> {
         let unique = format!("jm-canary-{}-{token}", std::process::id());
         let cage = Self(Path::new("/tmp").join(unique));
@@ -90,7 +90,7 @@ impl Cage {
     }
 }
 
-impl Drop for Cage {
+impl Drop for CanaryProject {
     fn drop(&mut self) {
         // Under a temporary directory; what can't be removed holds nothing.
         fs::remove_dir_all(&self.0).ok();
@@ -106,7 +106,7 @@ pub(super) async fn probe(container: &Container, ready: &Ready) -> Result<Enforc
     };
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let token = format!("{:x}{:x}", now.tv_sec, now.tv_nsec);
-    let cage = Cage::make(&token).map_err(unable)?;
+    let cage = CanaryProject::make(&token).map_err(unable)?;
     // Bound and listening through the run; that nobody gets through to it is what is tested.
     let server = TcpListener::bind(("127.0.0.1", 0)).map_err(unable)?;
     let port = server.local_addr().map_err(unable)?.port();
@@ -124,7 +124,7 @@ pub(super) async fn probe(container: &Container, ready: &Ready) -> Result<Enforc
     let mut request = Request::program(&project, argv.into_iter().map(Into::into).collect());
     request.protected = RelPath::parse("protected").into_iter().collect();
     request.masked = vec![project.join("masked")];
-    request.limits.wall = PATIENCE;
+    request.limits.wall = PROBE_TIMEOUT;
     let nothing = Enforcement::from_needs(SandboxTier::Container, SandboxNeeds::NONE);
     let running = container.start(request, nothing, CancellationToken::new()).await?;
     let completed = running.wait().await?;
@@ -149,7 +149,7 @@ fn judge(completed: &Completed, outside_changed: bool, daemon: &Daemon) -> Resul
     if said.contains(&"unwritable") {
         return Err(unavailable(
             "the project can't be written by the user whom commands run as".to_owned(),
-            "The daemon maps users to others (userns-remap): use one that doesn't, or the back-end «namespaces»",
+            "The daemon maps users to others (userns-remap): use one that doesn't, or the back-end `namespaces`",
         ));
     }
     let mut leaks: Vec<&str> =

@@ -119,7 +119,7 @@ pub enum RecipeError {
         problem: String,
     },
     /// It asks for what isn't done.
-    #[error("{file} has «{key}», which isn't followed: {why}")]
+    #[error("{file} has `{key}`, which isn't followed: {why}")]
     Refused {
         /// The file.
         file: String,
@@ -182,8 +182,8 @@ impl Recipe {
         matches!(self.make, Make::Built(_))
     }
 
-    /// All of what it says, for whoever is asked to trust it: names and values. What the build is given besides is
-    /// named by its size.
+    /// Returns the whole description for the user who is asked to trust it: names and values. The
+    /// build's files are named by their size.
     #[must_use]
     pub fn described(&self) -> Vec<(String, String)> {
         let build = match &self.make {
@@ -226,7 +226,7 @@ pub fn recipe(root: &Path, source: &RecipeSource) -> Result<Recipe, RecipeError>
     }
 }
 
-/// The first of these files that is there, with its text.
+/// Returns the first of these files that is there, with its text.
 fn first(root: BorrowedFd<'_>, names: &[&str], what: &str) -> Result<(String, String), RecipeError> {
     for name in names {
         match read(root, name) {
@@ -238,7 +238,7 @@ fn first(root: BorrowedFd<'_>, names: &[&str], what: &str) -> Result<(String, St
     Err(RecipeError::Missing(names.first().filter(|_| names.len() == 1).map_or(what, |name| name).to_owned()))
 }
 
-/// A short file beneath the root, without links on the way.
+/// Reads a short file beneath the root, without links on the way.
 fn read(root: BorrowedFd<'_>, name: &str) -> io::Result<String> {
     let file = beneath(root, name, OFlags::RDONLY | OFlags::NONBLOCK)?;
     let found = rustix::fs::fstat(&file)?;
@@ -273,12 +273,12 @@ fn devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Recipe, 
     let build_keys = match keys.get("build") {
         None => Map::new(),
         Some(Value::Object(keys)) => keys.clone(),
-        Some(_) => return Err(invalid("«build» must be an object".to_owned())),
+        Some(_) => return Err(invalid("`build` must be an object".to_owned())),
     };
     let string = |keys: &Map<String, Value>, key: &str| match keys.get(key) {
         None => Ok(None),
         Some(Value::String(text)) if plain(text) => Ok(Some(text.clone())),
-        Some(_) => Err(invalid(format!("«{key}» must be a short text without variables"))),
+        Some(_) => Err(invalid(format!("`{key}` must be a short text without variables"))),
     };
     let image = string(&keys, "image")?;
     // `dockerFile` and `context` beside it are how the first version said it.
@@ -293,13 +293,13 @@ fn devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Recipe, 
             };
             let target = string(&build_keys, "target")?.unwrap_or_default();
             let arguments = arguments(build_keys.get("args")).ok_or_else(|| {
-                invalid("«build.args» must be a few short texts without variables".to_owned())
+                invalid("`build.args` must be a few short texts without variables".to_owned())
             })?;
             let context = within(context.as_deref().unwrap_or("."))?;
             build(root, file, &within(&dockerfile)?, &context, arguments, target)
         }
         (Some(_), Some(_)) => Err(invalid("it has both an image and a Dockerfile".to_owned())),
-        (None, None) => Err(invalid("it has neither «image» nor «build.dockerfile»".to_owned())),
+        (None, None) => Err(invalid("it has neither `image` nor `build.dockerfile`".to_owned())),
     }
 }
 
@@ -314,7 +314,7 @@ fn says_something(value: &Value) -> bool {
     }
 }
 
-/// Text that stands for itself: no variable of the user's environment goes into it.
+/// Returns true for text without variables, into which nothing of the user's environment goes.
 fn plain(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_TEXT && !text.contains("${") && !text.chars().any(char::is_control)
 }
@@ -334,7 +334,7 @@ fn arguments(given: Option<&Value>) -> Option<BTreeMap<String, String>> {
         .collect()
 }
 
-/// A path beside a file, relative to the root; `None` where it leaves the root.
+/// Returns a path beside a file, relative to the root; `None` where it leaves the root.
 fn normal(beside: &str, path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains('\\') {
         return None;
@@ -372,7 +372,7 @@ fn build(
     Ok(Recipe { file: file.to_owned(), make: Make::Built(build) })
 }
 
-/// JSON without comments, and without commas before a closing bracket. Lines stay.
+/// Removes comments and commas before a closing bracket from JSON. Lines stay.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     // Where the last comma is that nothing but blanks and comments has followed.

@@ -373,12 +373,12 @@ fn all_but(values: [u32; 2]) -> Vec<Value> {
     }
 }
 
-/// A test that the argument's low 32 bits are this value.
+/// Returns a test that the argument's low 32 bits are this value.
 fn equal(index: u32, value: u32) -> Value {
     masked(index, LOW, value.into())
 }
 
-/// A test that the argument's bits in this mask are these.
+/// Returns a test that the argument's bits in this mask are these.
 fn masked(index: u32, mask: u64, bits: u64) -> Value {
     json!({ "index": index, "value": mask, "valueTwo": bits, "op": "SCMP_CMP_MASKED_EQ" })
 }

@@ -29,7 +29,7 @@ const NEVER_BEGINNING: &str = ".env.";
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// Something of it can't be read.
-    #[error("«{}»: {source}", path.display())]
+    #[error("`{}`: {source}", path.display())]
     Read {
         /// What.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum TreeError {
     Pattern(usize),
 }
 
-/// The archive of a directory, with a file besides. The same tree gives the same bytes.
+/// Returns the archive of a directory, with a file besides. The same tree gives the same bytes.
 pub(super) fn archive(directory: BorrowedFd<'_>, besides: (&str, &str)) -> Result<Vec<u8>, TreeError> {
     let ignored = Ignored::read(directory)?;
     let mut walk = Walk { ignored: &ignored, files: BTreeMap::new(), seen: 0, bytes: 0 };
@@ -106,7 +106,8 @@ impl Walk<'_> {
         let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
         let found = found.map_err(|errno| unread(path, errno))?;
         let out = self.ignored.covers(path);
-        let mut entry = Entry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: Vec::new() };
+        let mut entry =
+            Entry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: Vec::new() };
         match FileType::from_raw_mode(found.st_mode) {
             // What is left out may have something beneath that isn't.
             FileType::Directory if !out || self.ignored.has_exceptions() && !never(path) => {

@@ -21,7 +21,7 @@ use bollard::query_parameters::{
 use futures_util::{Stream, StreamExt as _};
 use tokio::io::AsyncWrite;
 
-use super::client::{Daemon, PATIENCE, setup, status};
+use super::client::{DAEMON_TIMEOUT, Daemon, setup, status};
 use super::counters::Counters;
 use super::image::Image;
 use super::owner::{LABEL, Owner};
@@ -143,7 +143,7 @@ impl Warm {
             .collect();
         for (at, number) in binds {
             if mounted.get(at.as_str()).copied() != Some(number.to_string().as_str()) {
-                return Err(unlike(&format!("another file than the one that was meant is at «{at}»")));
+                return Err(unlike(&format!("another file than the one that was meant is at `{at}`")));
             }
         }
         self.fresh = fresh.to_owned();
@@ -290,7 +290,7 @@ pub(super) async fn remove(docker: &Docker, id: &str) -> Result<(), ApiError> {
             Err(error) => match status(&error) {
                 Some(404) => return Ok(()),
                 // It is being removed already; that is done when it isn't found.
-                Some(409) if begun.elapsed() < PATIENCE => {
+                Some(409) if begun.elapsed() < DAEMON_TIMEOUT => {
                     tokio::time::sleep(Duration::from_millis(10)).await
                 }
                 _ => return Err(error),
@@ -376,7 +376,7 @@ fn network(plan: &Plan) -> &'static str {
     if plan.network { "bridge" } else { "none" }
 }
 
-/// Not what is mounted beneath it on the host: read-only would not hold there.
+/// Creates a bind mount, without the host's mounts beneath, which wouldn't be read-only.
 fn bind(source: &str, at: &str, read_only: bool) -> Mount {
     Mount {
         typ: Some(MountType::BIND),

@@ -37,7 +37,7 @@ const DISK_PAUSE: Duration = Duration::from_millis(100);
 /// same begins so.
 const NOT_RUN: [i64; 2] = [126, 127];
 const NOT_RUN_BEGINS: &str = "OCI runtime exec failed";
-/// «Killed», as a shell's number.
+/// `Killed`, as a shell's number.
 const KILLED: i64 = 128 + 9;
 /// The end of the file, typed.
 const END_OF_FILE: u8 = 4;
@@ -58,7 +58,7 @@ pub(super) struct Job {
     pub(super) witness: Option<std::fs::File>,
 }
 
-pub(super) struct Ends {
+pub(super) struct StopTokens {
     pub(super) cancel: CancellationToken,
     pub(super) dropped: CancellationToken,
 }
@@ -75,7 +75,7 @@ pub(super) async fn run(
     warm: Warm,
     mut job: Job,
     mut collector: Collector,
-    ends: Ends,
+    ends: StopTokens,
     pool: std::sync::Arc<Pool>,
 ) -> Result<Completed, SandboxError> {
     let witness = job.witness.take();
@@ -127,7 +127,8 @@ fn between(before: Used, after: Used) -> ResourceUsage {
     }
 }
 
-/// A program that couldn't be started: the runtime says so where the command's output would be.
+/// Recognizes a program that couldn't be started: the runtime's message is where the command's
+/// output would be.
 fn unrun(outcome: Outcome, text: &str) -> Outcome {
     match outcome {
         Outcome::Exited(code) if NOT_RUN.contains(&i64::from(code)) && text.starts_with(NOT_RUN_BEGINS) => {
@@ -138,7 +139,7 @@ fn unrun(outcome: Outcome, text: &str) -> Outcome {
 }
 
 /// Waits for a reason to kill the command, and returns it.
-async fn stopped(job: &Job, ends: &Ends) -> Outcome {
+async fn stopped(job: &Job, ends: &StopTokens) -> Outcome {
     let deadline = tokio::time::sleep_until((job.begun + job.limits.wall).into());
     tokio::select! {
         () = deadline => Outcome::TimedOut,
@@ -148,8 +149,8 @@ async fn stopped(job: &Job, ends: &Ends) -> Outcome {
     }
 }
 
-/// Ready when the file system has filled by as much as the command may write. Others' writes count, too: there is no
-/// telling them apart.
+/// Waits until the file system has filled by as much as the command may write. Others' writes
+/// count, too, because they can't be told apart.
 async fn filled(job: &Job) {
     let free = || {
         let found = rustix::fs::statvfs(&job.disk).ok()?;
@@ -277,7 +278,7 @@ fn is_exhausted(event: &EventMessage) -> bool {
     event.action.as_deref() == Some("oom")
 }
 
-/// The code with which this command ended, if the event says so.
+/// Returns the code with which this command ended, if the event says so.
 fn exit_of(event: &EventMessage, id: &str) -> Option<i64> {
     let attributes = event.actor.as_ref()?.attributes.as_ref()?;
     let action = event.action.as_deref()?;

@@ -5,7 +5,7 @@ use crate::network::{HostPattern, Network};
 use crate::run::Outcome;
 
 /// Denials of one command. A build that can't reach its registry says so a hundred times, in a hundred ways.
-pub(crate) const MOST: usize = 8;
+pub(crate) const MAX_DENIALS: usize = 8;
 /// Bytes of a line that are looked at; what says why stands at its end or its beginning.
 const LINE: usize = 2_000;
 /// Characters of what was denied.
@@ -106,7 +106,7 @@ const fn beginnings() -> [[u64; 256]; 3] {
     beginnings
 }
 
-/// The first of the messages that stand in a line.
+/// Returns the first of the messages that stand in a line.
 fn said(line: &str) -> Option<&'static (&'static str, Reason, Names)> {
     let [first, second, third] = &BEGINNINGS;
     let of = |bits: &[u64; 256], byte: u8| bits.get(usize::from(byte)).copied().unwrap_or_default();
@@ -154,7 +154,7 @@ pub(crate) fn denials(outcome: &Outcome, output: &str, network: &Network) -> Vec
     let failed = !matches!(outcome, Outcome::Exited(0) | Outcome::Cancelled | Outcome::SetupFailed(_));
     let lines = output.lines().filter(|_| failed);
     for line in lines {
-        if found.len() >= MOST {
+        if found.len() >= MAX_DENIALS {
             break;
         }
         if let Some(denial) = heard(cut(line, LINE), network)
@@ -278,7 +278,7 @@ fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> D
     let what = match named {
         _ if bare => doing.to_owned(),
         Some(named) => format!("{doing} {}", cut(named, WHAT)),
-        None => format!("«{}»", cut(line.trim(), WHAT)),
+        None => format!("`{}`", cut(line.trim(), WHAT)),
     };
     Denial {
         kind,
@@ -294,14 +294,15 @@ fn is_dependency(path: &str) -> bool {
     path.split('/').any(|name| matches!(name, "node_modules" | ".venv" | "venv" | ".tox" | ".nox" | ".pixi"))
 }
 
-/// The beginning of a text, to a character's border.
+/// Returns the beginning of a text, to a character's border.
 fn cut(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
-/// A host that a line names: after what was said, in an address, or as a connection's argument; else any name.
+/// Returns a host that a line names: after what was said, in an address, or as a connection's
+/// argument; else any name.
 fn host<'a>(line: &'a str, said: &str) -> Option<&'a str> {
-    let is_between = |c: char| c.is_whitespace() || "'\"`«»‘’()[]{}<>,;=/?".contains(c);
+    let is_between = |c: char| c.is_whitespace() || "'\"```‘’()[]{}<>,;=/?".contains(c);
     let name = |word: &'a str| {
         let word = word.trim_end_matches(['.', ':']);
         // A port may come after the name.
@@ -331,9 +332,9 @@ fn is_git(path: &str) -> bool {
     path.split('/').any(|part| part == ".git")
 }
 
-/// A path that a line names: quoted, or a word that begins like one.
+/// Returns a path that a line names: quoted, or a word that begins like one.
 fn path(line: &str) -> Option<&str> {
-    let quoted = [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('«', '»'), ('`', '\'')];
+    let quoted = [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('`', '`'), ('`', '\'')];
     let in_quotes = quoted.iter().find_map(|(open, close)| {
         let (_, rest) = line.split_once(*open)?;
         let (inner, _) = rest.split_once(*close)?;
@@ -346,7 +347,7 @@ fn path(line: &str) -> Option<&str> {
             .map(|word| word.trim_end_matches([':', '.']))
             .find(|word| word.starts_with('/') && word.len() > 1)
     };
-    // «sh: 1: cannot create build/out: Read-only file system», «touch: name: Permission denied»
+    // `sh: 1: cannot create build/out: Read-only file system`, `touch: name: Permission denied`
     let before = || {
         let (before, _) = line.rsplit_once(": ")?;
         let word = before.rsplit([' ', ':']).find(|word| !word.is_empty())?;

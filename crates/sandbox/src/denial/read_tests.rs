@@ -38,14 +38,14 @@ const MESSAGES: &[(&str, &[(DenialKind, &str)])] = &[
         "error: no matching package named `rand` found\nAs a reminder, you're using offline mode (--offline) which can sometimes cause surprising resolution failures",
         &[(
             Net,
-            "«As a reminder, you're using offline mode (--offline) which can sometimes cause surprising resolution failures»",
+            "`As a reminder, you're using offline mode (--offline) which can sometimes cause surprising resolution failures`",
         )],
     ),
     (
         "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by 'NewConnectionError(\"HTTPSConnection(host='pypi.org', port=443): Failed to establish a new connection: [Errno -3] Temporary failure in name resolution\")': /simple/requests/\n\
              ERROR: Could not find a version that satisfies the requirement requests (from versions: none)\n\
              ERROR: No matching distribution found for requests",
-        &[(Net, "connecting to pypi.org"), (Net, "«ERROR: No matching distribution found for requests»")],
+        &[(Net, "connecting to pypi.org"), (Net, "`ERROR: No matching distribution found for requests`")],
     ),
     (
         "npm error code ENOTCACHED\nnpm error request to https://registry.npmjs.org/left-pad failed: cache mode is 'only-if-cached' but no cached response is available.",
@@ -65,11 +65,11 @@ const MESSAGES: &[(&str, &[(DenialKind, &str)])] = &[
     ),
     (
         "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
-        &[(Net, "«urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>»")],
+        &[(Net, "`urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>`")],
     ),
     (
         "OSError: [Errno 101] Network is unreachable",
-        &[(Net, "«OSError: [Errno 101] Network is unreachable»")],
+        &[(Net, "`OSError: [Errno 101] Network is unreachable`")],
     ),
     ("wget: unable to resolve host address ‘example.com’", &[(Net, "connecting to example.com")]),
     (
@@ -91,7 +91,7 @@ const MESSAGES: &[(&str, &[(DenialKind, &str)])] = &[
     ),
     (
         "error: could not create directory '/root/x'\n\nCaused by:\n  Read-only file system (os error 30)",
-        &[(Write, "«Read-only file system (os error 30)»")],
+        &[(Write, "`Read-only file system (os error 30)`")],
     ),
     ("cat: /etc/sudoers: Permission denied", &[(Read, "reading or running /etc/sudoers")]),
     (
@@ -101,12 +101,12 @@ const MESSAGES: &[(&str, &[(DenialKind, &str)])] = &[
     ("cp: cannot create regular file '/srv/x': Permission denied", &[(Write, "changing /srv/x")]),
     (
         "unshare: unshare failed: Operation not permitted",
-        &[(SystemCall, "«unshare: unshare failed: Operation not permitted»")],
+        &[(SystemCall, "`unshare: unshare failed: Operation not permitted`")],
     ),
     ("chown: changing ownership of 'a.c': Operation not permitted", &[(SystemCall, "a system call on a.c")]),
     (
         "head: error writing 'standard output': No space left on device",
-        &[(Resource, "«head: error writing 'standard output': No space left on device»")],
+        &[(Resource, "`head: error writing 'standard output': No space left on device`")],
     ),
     ("sh: 1: Cannot fork\nsh: 1: Cannot fork", &[(Resource, "more processes or threads than allowed")]),
     ("RuntimeError: can't start new thread", &[(Resource, "more processes or threads than allowed")]),
@@ -177,7 +177,7 @@ fn limits_are_certain_and_come_first() {
 fn many_are_bounded_and_what_they_name_is_clean() {
     let many: String =
         (0..1000).map(|n| format!("touch: cannot touch '/x{n}': Read-only file system\n")).collect();
-    assert_eq!(read(&many, &Network::Off).len(), MOST);
+    assert_eq!(read(&many, &Network::Off).len(), MAX_DENIALS);
     let long = format!("touch: cannot touch '/{}': Read-only file system", "ü".repeat(500));
     assert!(read(&long, &Network::Off)[0].1.len() <= WHAT + 20);
     let hostile = "x: '/a\u{1b}]52;c;x\u{7}\u{202e}b\0': Read-only file system";
@@ -188,7 +188,7 @@ proptest::proptest! {
     #[test]
     fn anything_may_be_read(text in "(?s).{0,200}(Could not resolve host: |EROFS|Permission denied|'|\u{2018}|https://|host=')?.{0,200}") {
         let found = denials(&Outcome::Exited(1), &text, &Network::Off);
-        proptest::prop_assert!(found.len() <= MOST);
+        proptest::prop_assert!(found.len() <= MAX_DENIALS);
         for denial in found {
             proptest::prop_assert!(!denial.what.chars().any(char::is_control), "{:?}", denial.what);
         }

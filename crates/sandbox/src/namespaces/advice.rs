@@ -15,7 +15,7 @@ const APPARMOR: &str = "AppArmor lets only programs with a profile make user nam
      /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && sudo apparmor_parser -r \
      /etc/apparmor.d/bwrap-userns-restrict";
 const CONTAINER: &str = "This is a container: start it with --security-opt seccomp=unconfined --security-opt \
-     systempaths=unconfined (and apparmor=unconfined where AppArmor is on), or allow the back-end «landlock», which gives \
+     systempaths=unconfined (and apparmor=unconfined where AppArmor is on), or allow the back-end `landlock`, which gives \
      less";
 const HIDDEN_PROC: &str = "The system hides parts of /proc, so none can be mounted: run outside a container, or with \
      systempaths=unconfined";

@@ -24,7 +24,7 @@ const NAMELESS_EVERY: Duration = Duration::from_millis(250);
 /// An expensive measurement may take this part of the time.
 const DEAR: u32 = 8;
 /// Entries of the writable paths that are looked at for what grew; what comes after isn't counted.
-const MOST_ENTRIES: usize = 400_000;
+const MAX_ENTRIES: usize = 400_000;
 /// A command is blamed without proof if it holds more than one of so many parts of what was free.
 const UNPROVEN: u64 = 2;
 
@@ -56,7 +56,7 @@ struct Disk {
 }
 
 impl Bounds {
-    /// From inside the new root, before the command begins.
+    /// Creates the bounds from inside the new root, before the command begins.
     pub(super) fn new(policy: &Policy<&CStr>) -> Self {
         let now = Instant::now();
         let disks = disks(policy);
@@ -134,7 +134,7 @@ impl Bounds {
         done
     }
 
-    /// The memory of all processes, what they share counted for each.
+    /// Returns the memory of all processes, what they share counted for each.
     pub(super) fn resident(&self, processes: &[PathBuf]) -> u64 {
         processes.iter().map(|process| self.resident_of(process)).sum()
     }
@@ -145,8 +145,8 @@ impl Bounds {
         pages.unwrap_or(0).saturating_mul(self.page)
     }
 
-    /// A process's own part of what it shares, all of it where that isn't told; and how much of that is of files in
-    /// memory.
+    /// Returns a process's own part of what it shares, all of it where the kernel doesn't say; and
+    /// how much of that is of files in memory.
     fn proportional(&self, process: &Path) -> (u64, u64) {
         let text = fs::read_to_string(process.join("smaps_rollup")).unwrap_or_default();
         let told = |name| {
@@ -160,7 +160,8 @@ impl Bounds {
         }
     }
 
-    /// The time of those that live and of all that was waited for, by them or here.
+    /// Returns the processor time of living processes and of all that were waited for, by them or
+    /// here.
     fn used(&self, processes: &[PathBuf]) -> Duration {
         let of = |process: &PathBuf| {
             let text = fs::read(process.join("stat")).unwrap_or_default();
@@ -194,7 +195,7 @@ impl Bounds {
     }
 }
 
-/// The file systems in memory that are the sandbox's own.
+/// Returns the file systems in memory that are the sandbox's own.
 fn stores(policy: &Policy<&CStr>) -> Vec<OwnedFd> {
     let scratches = policy.steps.iter().filter_map(|step| match step {
         Step::Scratch { path, .. } => Some(PathBuf::from("/").join(path.to_string_lossy().as_ref())),
@@ -228,7 +229,8 @@ fn segments() -> u64 {
     segments_of(&text)
 }
 
-/// Of proc(5): the fields 15 and 16 are what is resident and what is swapped out; the first line is of names.
+/// Returns the bytes of shared segments: in proc(5), the fields 15 and 16 are resident and swapped
+/// out; the first line has names.
 fn segments_of(text: &str) -> u64 {
     let held = |line: &str| {
         let fields = line.split_ascii_whitespace().skip(14).take(2);
@@ -258,7 +260,7 @@ fn nameless(processes: &[PathBuf]) -> u64 {
     bytes
 }
 
-/// All processes but this one, as directories.
+/// Returns all processes but this one, as directories.
 pub(super) fn processes() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let number = |name: &[u8]| name.first().is_some_and(u8::is_ascii_digit) && name != b"1";
@@ -269,7 +271,7 @@ pub(super) fn processes() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The file systems beneath what is mounted for writing.
+/// Returns the file systems beneath what is mounted for writing.
 fn disks(policy: &Policy<&CStr>) -> Vec<Disk> {
     let mut disks: Vec<Disk> = Vec::new();
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
@@ -327,7 +329,7 @@ fn changed(mut pending: Vec<PathBuf>, device: u64, since: i64, enough: u64) -> u
             } else if found.ctime() >= since {
                 bytes = bytes.saturating_add(found.blocks().saturating_mul(512));
             }
-            if bytes > enough || seen > MOST_ENTRIES {
+            if bytes > enough || seen > MAX_ENTRIES {
                 return bytes;
             }
         }

@@ -14,7 +14,7 @@ use crate::{Base, Mounted, SandboxError, SandboxSettings};
 
 /// The namespaces with caches. A layer that two mounts write to is spoilt, so there is never a second one of it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Caches(Arc<Mutex<Vec<Known>>>);
+pub(crate) struct Caches(Arc<Mutex<Vec<CachedMount>>>);
 
 /// A directory's identity: device and inode.
 type Identity = Option<(u64, u64)>;
@@ -29,7 +29,7 @@ struct Named {
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedMount {
     named: Named,
     /// The identity of each cache's directory when it was mounted: removing the directory removes
     /// the mount.
@@ -38,7 +38,8 @@ struct Known {
 }
 
 impl Caches {
-    /// The namespaces that a request's command has to join, if any. Blocks nobody else on this runtime.
+    /// Returns the namespaces that a request's command has to join, if any. Blocks nobody else on
+    /// this runtime.
     pub(crate) async fn joined(
         &self,
         settings: &SandboxSettings,
@@ -64,7 +65,8 @@ impl Caches {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Those that no command is in and that are outdated, or were made for a copy that is gone.
         all.retain(|known| Arc::strong_count(&known.mounted) > 1 || known.is_current());
-        let same = |known: &&Known| known.named.layers == named.layers && known.named.copy == named.copy;
+        let same =
+            |known: &&CachedMount| known.named.layers == named.layers && known.named.copy == named.copy;
         if let Some(known) = all.iter().find(same) {
             // Commands are in one with other caches: they and this one must have the same.
             if known.named == named || Arc::strong_count(&known.mounted) > 1 {
@@ -75,12 +77,12 @@ impl Caches {
         let Named { root, copy, caches, layers } = &named;
         let mounted = Arc::new(mount_caches(settings, root, copy, caches, layers)?);
         let seen = places(&mounted, caches);
-        all.push(Known { named, seen, mounted: Arc::clone(&mounted) });
+        all.push(CachedMount { named, seen, mounted: Arc::clone(&mounted) });
         Ok(mounted)
     }
 }
 
-impl Known {
+impl CachedMount {
     /// Returns true if the copy, the layers and the directories are still those that were mounted.
     fn is_current(&self) -> bool {
         let now = |path: &PathBuf| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));

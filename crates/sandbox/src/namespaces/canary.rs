@@ -93,7 +93,8 @@ fn changes_mode(path: &CStr) -> bool {
     rustix::fs::chmod(path, Mode::from_raw_mode(0o600)).is_ok()
 }
 
-/// The device 0:0 stands for a removed file in overlays, and may be made by everybody since Linux 5.8.
+/// Tries to make the device 0:0, which stands for a removed file in overlays, and which everybody
+/// may make since Linux 5.8.
 fn makes_a_device(beside: &CStr) -> bool {
     rustix::fs::unlink(beside)
         .and_then(|()| {

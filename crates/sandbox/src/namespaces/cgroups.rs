@@ -20,7 +20,7 @@ use crate::SandboxError;
 /// The prefix of every group's name; the owner's process id, its start and a number follow.
 const PREFIX: &str = "journeyman-";
 /// Groups of dead owners that are removed at once; the rest waits for the next start.
-const MOST_SWEPT: usize = 10_000;
+const MAX_SWEPT: usize = 10_000;
 /// The kernel takes some milliseconds to count the last process out of a group; many times that on a machine that
 /// has too much to do.
 const REMOVALS: u32 = 400;
@@ -120,7 +120,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// No group.
+    /// Returns a lease of no group.
     pub(super) fn none() -> Self {
         Self { groups: Vec::new(), made: true }
     }
@@ -209,13 +209,14 @@ impl Drop for Lease {
     }
 }
 
-/// A group's name, which no other of this process's or another's has: several sandboxes may begin at once.
+/// Returns a group's name, which no other of this process's or another's has: several sandboxes may
+/// begin at once.
 fn name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("{PREFIX}{}-{}", owner(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// This process: its number and when it began, which together no other has.
+/// Returns this process's number and start, which together no other process has.
 fn owner() -> String {
     let id = std::process::id();
     format!("{id}-{}", began(id).unwrap_or(0))
@@ -247,7 +248,7 @@ fn works(place: &Path, kind: Kind) -> bool {
 
 /// Removes groups of owners that are gone. One with a process in it can't be removed, so nothing is lost.
 fn sweep(place: &Path) {
-    for entry in fs::read_dir(place).into_iter().flatten().flatten().take(MOST_SWEPT) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten().take(MAX_SWEPT) {
         let name = entry.file_name();
         if name.to_str().and_then(|name| name.strip_prefix(PREFIX)).is_some_and(|rest| !lives(rest)) {
             fs::remove_dir(entry.path()).ok();
@@ -267,7 +268,7 @@ fn lives(name: &str) -> bool {
     began(process) == Some(start)
 }
 
-/// This process's own groups, as the mounts and the list of groups tell.
+/// Returns this process's own groups, from the mounts and the list of groups.
 fn places(mounts: &str, groups: &str) -> Vec<(PathBuf, Kind)> {
     // ID:CONTROLLERS:PATH, where version 2 has neither number nor controllers.
     let own = |controller: &str| {

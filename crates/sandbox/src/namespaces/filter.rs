@@ -32,14 +32,14 @@ const RETURN: u16 = 0x06;
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 
-/// The offset of an argument's low word.
+/// Returns the offset of an argument's low word.
 const fn low_word(argument: u32) -> u32 {
     16 + 8 * argument
 }
 
 const ALLOW: u32 = 0x7fff_0000;
 
-/// `SECCOMP_RET_ERRNO`.
+/// Returns the action that fails with an error (`SECCOMP_RET_ERRNO`).
 const fn fail(errno: libc::c_int) -> u32 {
     0x0005_0000 | errno.cast_unsigned()
 }
@@ -106,13 +106,14 @@ impl Confinement {
         }
     }
 
-    /// The action for changes of metadata.
+    /// Returns the action for changes of metadata.
     fn metadata(self) -> u32 {
         if matches!(self, Self::Landlock { notify: true, .. }) { libc::SECCOMP_RET_USER_NOTIF } else { ALLOW }
     }
 }
 
-/// The bytes of the filter beside this confinement, or `None` on an architecture it isn't written for.
+/// Returns the bytes of the filter beside this confinement, or `None` on an architecture it isn't
+/// written for.
 pub(super) fn build(confinement: Confinement) -> Option<Vec<u8>> {
     let architecture = ARCHITECTURE?;
     let mut program = Program::default();
@@ -125,7 +126,7 @@ pub(super) fn build(confinement: Confinement) -> Option<Vec<u8>> {
     Some(program.to_bytes())
 }
 
-/// Call numbers with the block that applies from each until the next.
+/// Returns call numbers with the block that applies from each until the next.
 fn ranges(confinement: Confinement) -> Vec<(u32, Program)> {
     let allow = Program(vec![Instruction { code: RETURN, then: 0, otherwise: 0, value: ALLOW }]);
     let rows = CALLS.iter().filter(|call| call.applies_to(confinement.tier()));
@@ -168,7 +169,7 @@ fn decide(ranges: &[(u32, Program)]) -> Program {
     program
 }
 
-/// The instructions that judge one call.
+/// Returns the instructions that judge one call.
 fn block(call: &Call, confinement: Confinement) -> Program {
     let mut block = Program::default();
     match call.rule {

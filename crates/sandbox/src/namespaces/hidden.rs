@@ -36,9 +36,9 @@ const KEPT: [&str; 8] = [
 ];
 
 /// Entries of one such directory that are looked at; Debian's `/etc` has about 200.
-const MOST_ENTRIES: usize = 2_000;
+const MAX_ENTRIES: usize = 2_000;
 /// Mounts that this may cost; a full server has some twenty.
-const MOST_CLOSED: usize = 512;
+const MAX_CLOSED: usize = 512;
 /// Read for others, and search besides for a directory.
 const OTHERS: u32 = 0o4;
 const OTHERS_ENTER: u32 = 0o5;
@@ -47,7 +47,7 @@ const OTHERS_ENTER: u32 = 0o5;
 /// needn't check some two hundred files again. They are searched anew when an entry of a directory
 /// came, went or was renamed.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<Option<Remembered>>);
+pub(crate) struct HiddenFiles(Mutex<Option<Remembered>>);
 
 #[derive(Debug)]
 struct Remembered {
@@ -56,8 +56,8 @@ struct Remembered {
     hidden: Vec<PathBuf>,
 }
 
-impl Memory {
-    /// As [`hidden`], beneath `/`.
+impl HiddenFiles {
+    /// Returns the result of [`hidden`] beneath `/`.
     pub(super) fn hidden(&self, uid: u32) -> Vec<PathBuf> {
         let base = Path::new("/");
         let changed: Vec<Option<SystemTime>> = KEPT
@@ -84,13 +84,13 @@ fn hidden(base: &Path, uid: u32) -> Vec<PathBuf> {
     }
     hidden.extend(ROOT_SECRETS.iter().map(|path| base.join(path)));
     let kept = KEPT.iter().filter_map(|directory| fs::read_dir(base.join(directory)).ok());
-    let closed = kept.flat_map(|entries| entries.flatten().take(MOST_ENTRIES)).filter(|entry| {
+    let closed = kept.flat_map(|entries| entries.flatten().take(MAX_ENTRIES)).filter(|entry| {
         entry.metadata().is_ok_and(|found| {
             let wanted = if found.is_dir() { OTHERS_ENTER } else { OTHERS };
             (found.is_dir() || found.is_file()) && found.permissions().mode() & wanted != wanted
         })
     });
-    hidden.extend(closed.map(|entry| entry.path()).take(MOST_CLOSED));
+    hidden.extend(closed.map(|entry| entry.path()).take(MAX_CLOSED));
     hidden.sort();
     hidden.dedup();
     // Mounting in what is hidden already would fail.
@@ -99,8 +99,8 @@ fn hidden(base: &Path, uid: u32) -> Vec<PathBuf> {
     hidden
 }
 
-/// The paths of the named sockets in the kernel's list (`/proc/net/unix`), as they were bound. Those bound by a relative
-/// name aren't told from others.
+/// Returns the paths of the named sockets in the kernel's list (`/proc/net/unix`), as they were
+/// bound. Those bound by a relative name aren't told from others.
 pub(super) fn named_sockets(list: &str) -> impl Iterator<Item = &str> {
     // The path is the eighth column, and may have blanks.
     list.lines().filter_map(|line| {
@@ -109,8 +109,8 @@ pub(super) fn named_sockets(list: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Those of them that lie in the system's directories: a file system that is read-only doesn't keep anybody from
-/// connecting.
+/// Returns those sockets that lie in the system's directories: a read-only file system keeps nobody
+/// from connecting.
 pub(super) fn reachable_sockets(list: &str) -> Vec<&str> {
     let mut found: Vec<&str> = named_sockets(list)
         .filter(|path| SYSTEM.iter().any(|system| Path::new(path).starts_with(system)))
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_what_is_found() {
-        let memory = Memory::default();
+        let memory = HiddenFiles::default();
         for uid in [0, 1000, 0, 0] {
             assert_eq!(memory.hidden(uid), hidden(Path::new("/"), uid));
         }

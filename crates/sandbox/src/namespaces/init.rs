@@ -2,7 +2,7 @@
 //! reaps, and ends with it.
 //!
 //! Runs single-threaded in a program that has done nothing else. Nothing here prints; what happens is told
-//! in [`Note`]s over the control socket, which is the helper's standard input. When the other end of that
+//! in [`HelperMessage`]s over the control socket, which is the helper's standard input. When the other end of that
 //! socket is gone, so is the agent, and pid 1 ends, upon which the kernel kills everything in the sandbox.
 
 use std::cell::Cell;
@@ -22,8 +22,8 @@ use super::bounds::Bounds;
 use super::cgroups::Group;
 use super::restrict::{self, Grant, Tcp};
 use super::root::{Builder, copy, enter, new_root};
-use super::sys::{self, Strings};
-use super::wire::{self, HEADER, Note, Policy, Stage, Step, body_length};
+use super::sys::{self, CStringArray};
+use super::wire::{self, HEADER, HelperMessage, Policy, Stage, Step, body_length};
 use super::{bounds, bubblewrap, canary, cgroups, landlock_only, mounter, pass, terminal};
 
 /// The resources of a policy's limits, in its order.
@@ -36,15 +36,15 @@ const WAITING: i32 = 128;
 const INPUT_CHUNK: usize = 64 * 1024;
 
 /// A failed set-up: the stage, the step's number, the error.
-pub(super) struct Failure(pub(super) Stage, pub(super) u32, pub(super) Errno);
+pub(super) struct SetupFailure(pub(super) Stage, pub(super) u32, pub(super) Errno);
 
-pub(super) trait At<T> {
-    fn at(self, stage: Stage) -> Result<T, Failure>;
+pub(super) trait AtStage<T> {
+    fn at_stage(self, stage: Stage) -> Result<T, SetupFailure>;
 }
 
-impl<T> At<T> for Result<T, Errno> {
-    fn at(self, stage: Stage) -> Result<T, Failure> {
-        self.map_err(|errno| Failure(stage, 0, errno))
+impl<T> AtStage<T> for Result<T, Errno> {
+    fn at_stage(self, stage: Stage) -> Result<T, SetupFailure> {
+        self.map_err(|errno| SetupFailure(stage, 0, errno))
     }
 }
 
@@ -64,20 +64,20 @@ pub(super) fn run() -> ! {
         Some(argument) if argument == super::BUBBLEWRAP_ARGUMENT => bubblewrap::run_outer(&control),
         _ => {}
     }
-    tell(&control, prepare(&control, waits));
+    report_failure(&control, prepare(&control, waits));
     sys::exit(125)
 }
 
 /// Tells of what failed, if anything did.
-pub(super) fn tell(control: &OwnedFd, result: Result<(), Failure>) {
-    if let Err(Failure(stage, index, errno)) = result {
-        say(control, Note::Failed { stage, index, errno: errno.raw_os_error() });
+pub(super) fn report_failure(control: &OwnedFd, result: Result<(), SetupFailure>) {
+    if let Err(SetupFailure(stage, index, errno)) = result {
+        send_message(control, HelperMessage::Failed { stage, index, errno: errno.raw_os_error() });
     }
 }
 
-pub(super) fn say(control: &OwnedFd, note: Note) {
+pub(super) fn send_message(control: &OwnedFd, message: HelperMessage) {
     // Whoever isn't there to hear it needn't.
-    rustix::io::write(control, &note.encode()).ok();
+    rustix::io::write(control, &message.encode()).ok();
 }
 
 /// The namespaces that depend on no command, so that they can be made before there is one.
@@ -86,46 +86,47 @@ const EARLY: libc::c_int = libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLON
 const LATE: libc::c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWCGROUP;
 
 /// Makes the namespaces that can be made before there is a command, and waits for one. Nothing of it is known here yet.
-fn wait(control: &OwnedFd) -> Result<(), Failure> {
+fn wait(control: &OwnedFd) -> Result<(), SetupFailure> {
     // In the new namespace this process is nobody until it is mapped.
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    sys::unshare(EARLY).at(Stage::Namespaces)?;
-    map_one(uid.as_raw(), gid.as_raw()).at(Stage::Identity)?;
-    loopback().at(Stage::Loopback)?;
-    say(control, Note::Waiting);
-    let patience = Timespec::try_from(super::ready::PATIENCE).map_err(|_| Errno::INVAL).at(Stage::Policy)?;
+    sys::unshare(EARLY).at_stage(Stage::Namespaces)?;
+    map_one(uid.as_raw(), gid.as_raw()).at_stage(Stage::Identity)?;
+    loopback().at_stage(Stage::Loopback)?;
+    send_message(control, HelperMessage::Waiting);
+    let max_wait =
+        Timespec::try_from(super::ready::MAX_WAIT).map_err(|_| Errno::INVAL).at_stage(Stage::Policy)?;
     loop {
-        match poll(&mut [PollFd::new(control, PollFlags::IN)], Some(&patience)) {
+        match poll(&mut [PollFd::new(control, PollFlags::IN)], Some(&max_wait)) {
             Ok(0) => sys::exit(0),
             // The policy, or the agent's end.
             Ok(_) => return Ok(()),
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno).at(Stage::Policy),
+            Err(errno) => return Err(errno).at_stage(Stage::Policy),
         }
     }
 }
 
-fn prepare(control: &OwnedFd, waits: bool) -> Result<(), Failure> {
-    say(control, Note::Hello);
+fn prepare(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
+    send_message(control, HelperMessage::Hello);
     // Modes are as given while the root is built; the command gets its own mask back.
     let mask = rustix::process::umask(Mode::empty());
     if rustix::process::geteuid().is_root() {
         // Only root may, and only root need: a user's groups give what the user has anyway.
-        rustix::thread::set_thread_groups(&[]).at(Stage::Identity)?;
+        rustix::thread::set_thread_groups(&[]).at_stage(Stage::Identity)?;
     }
     if waits {
         wait(control)?;
     }
     let mut header = [0; HEADER];
     let mut passed = Vec::new();
-    pass::receive_exact(control, &mut header, &mut passed).at(Stage::Policy)?;
-    let length = body_length(wire::MAGIC, &header).ok_or(Failure(Stage::Policy, 0, Errno::PROTO))?;
+    pass::receive_exact(control, &mut header, &mut passed).at_stage(Stage::Policy)?;
+    let length = body_length(wire::MAGIC, &header).ok_or(SetupFailure(Stage::Policy, 0, Errno::PROTO))?;
     let mut body = vec![0; length];
-    read_exact(control, &mut body).at(Stage::Policy)?;
-    let policy = Policy::decode(&body).ok_or(Failure(Stage::Policy, 1, Errno::PROTO))?;
+    read_exact(control, &mut body).at_stage(Stage::Policy)?;
+    let policy = Policy::decode(&body).ok_or(SetupFailure(Stage::Policy, 1, Errno::PROTO))?;
     if waits && (policy.joins || !policy.own_network) {
         // The namespaces are made, and aren't those that it needs.
-        return Err(Failure(Stage::Policy, 2, Errno::PROTO));
+        return Err(SetupFailure(Stage::Policy, 2, Errno::PROTO));
     }
     // Open here and in pid 1, which ends last. What the agent opened may be where this process can't come to any more.
     let _witness = match (policy.witness, waits.then(|| passed.pop()).flatten()) {
@@ -133,33 +134,33 @@ fn prepare(control: &OwnedFd, waits: bool) -> Result<(), Failure> {
         (path, _) => path.map(witness),
     }
     .transpose()
-    .at(Stage::Witness)?;
-    let stdin = input(control, policy.stdin).at(Stage::Input)?;
-    merge(&policy).at(Stage::Supervise)?;
-    let _lock = if policy.joins { Some(join(passed).at(Stage::Join)?) } else { None };
+    .at_stage(Stage::Witness)?;
+    let stdin = input(control, policy.stdin).at_stage(Stage::Input)?;
+    merge(&policy).at_stage(Stage::Supervise)?;
+    let _lock = if policy.joins { Some(join(passed).at_stage(Stage::Join)?) } else { None };
     let network = if policy.own_network { EARLY } else { EARLY & !libc::CLONE_NEWNET };
     let namespaces = if waits { LATE } else { LATE | network };
-    cgroups::enter(&policy.groups).at(Stage::Groups)?;
+    cgroups::enter(&policy.groups).at_stage(Stage::Groups)?;
     let gate = if policy.groups.iter().any(Group::is_joined) {
-        Some(eventfd(0, EventfdFlags::CLOEXEC).at(Stage::Groups)?)
+        Some(eventfd(0, EventfdFlags::CLOEXEC).at_stage(Stage::Groups)?)
     } else {
         None
     };
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: gate.as_ref() };
     let body = || match init.run(waits) {
         Ok(()) => 0,
-        Err(Failure(stage, index, errno)) => {
-            say(control, Note::Failed { stage, index, errno: errno.raw_os_error() });
+        Err(SetupFailure(stage, index, errno)) => {
+            send_message(control, HelperMessage::Failed { stage, index, errno: errno.raw_os_error() });
             125
         }
     };
     sys::become_init(namespaces, body, |started| {
-        say(
+        send_message(
             control,
             match started {
-                Ok(pid) => Note::Started { pid: pid.as_raw_nonzero().get() },
+                Ok(pid) => HelperMessage::Started { pid: pid.as_raw_nonzero().get() },
                 Err(errno) => {
-                    Note::Failed { stage: Stage::Namespaces, index: 0, errno: errno.raw_os_error() }
+                    HelperMessage::Failed { stage: Stage::Namespaces, index: 0, errno: errno.raw_os_error() }
                 }
             },
         );
@@ -174,7 +175,8 @@ fn prepare(control: &OwnedFd, waits: bool) -> Result<(), Failure> {
 
 /// Enters the namespaces of a base, and its root; what must stay open for as long as anything of the command lives.
 fn join(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
-    let [root, user, mounts, lock] = <[OwnedFd; pass::MOST]>::try_from(passed).map_err(|_| Errno::PROTO)?;
+    let [root, user, mounts, lock] =
+        <[OwnedFd; pass::MAX_DESCRIPTORS]>::try_from(passed).map_err(|_| Errno::PROTO)?;
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
     move_into_link_name_space(mounts.as_fd(), Some(LinkNameSpaceType::Mount))?;
     // A directory that is worked in is found again in a copy of its mount namespace; an open one isn't.
@@ -209,7 +211,7 @@ pub(super) fn read_exact(from: impl AsFd, mut buffer: &mut [u8]) -> Result<(), E
     Ok(())
 }
 
-/// A whole frame with these first bytes, header included.
+/// Reads a whole frame with these first bytes, header included.
 pub(super) fn read_frame(control: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, Errno> {
     let mut header = [0; HEADER];
     read_exact(control, &mut header)?;
@@ -219,7 +221,7 @@ pub(super) fn read_frame(control: &OwnedFd, magic: [u8; 4]) -> Result<Vec<u8>, E
     Ok(bytes)
 }
 
-/// Standard input as a file in memory, read-only from its beginning.
+/// Reads standard input into a file in memory, open for reading from its beginning.
 pub(super) fn input(control: &OwnedFd, length: Option<u64>) -> Result<Option<OwnedFd>, Errno> {
     let Some(mut left) = length else { return Ok(None) };
     let file = rustix::fs::memfd_create(c"stdin", rustix::fs::MemfdFlags::CLOEXEC)?;
@@ -252,47 +254,49 @@ pub(super) struct Init<'a> {
 }
 
 impl Init<'_> {
-    /// With `apart` the user is mapped and the loopback is up already.
-    fn run(&self, apart: bool) -> Result<(), Failure> {
+    /// Sets up the sandbox as pid 1. With `apart` the user is mapped and the loopback is up
+    /// already.
+    fn run(&self, apart: bool) -> Result<(), SetupFailure> {
         if !apart {
-            map_one(self.policy.uid, self.policy.gid).at(Stage::Identity)?;
+            map_one(self.policy.uid, self.policy.gid).at_stage(Stage::Identity)?;
         }
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-        rustix::mount::mount_change(c"/", private).at(Stage::Root)?;
-        let base = self.policy.joins.then(|| copy(CWD, c".", true, 0)).transpose().at(Stage::Join)?;
-        let root = new_root(self.policy.scratch_bytes).at(Stage::Root)?;
+        rustix::mount::mount_change(c"/", private).at_stage(Stage::Root)?;
+        let base = self.policy.joins.then(|| copy(CWD, c".", true, 0)).transpose().at_stage(Stage::Join)?;
+        let root = new_root(self.policy.scratch_bytes).at_stage(Stage::Root)?;
         let mut builder = Builder::new(&root, base, self.policy.pid_max);
         for (index, step) in (0..).zip(&self.policy.steps) {
-            builder.step(step).map_err(|errno| Failure(Stage::Step, index, errno))?;
+            builder.step(step).map_err(|errno| SetupFailure(Stage::Step, index, errno))?;
         }
-        enter(&root).at(Stage::Enter)?;
+        enter(&root).at_stage(Stage::Enter)?;
         drop(builder);
         drop(root);
-        rustix::process::chdir(self.policy.cwd).at(Stage::Directory)?;
+        rustix::process::chdir(self.policy.cwd).at_stage(Stage::Directory)?;
         if self.policy.own_network && !apart {
-            loopback().at(Stage::Loopback)?;
+            loopback().at_stage(Stage::Loopback)?;
         }
         if self.policy.listen > 0 {
-            self.listen().at(Stage::Listen)?;
+            self.listen().at_stage(Stage::Listen)?;
         }
-        self.limits().at(Stage::Limits)?;
-        drop_privileges().at(Stage::Privileges)?;
+        self.limits().at_stage(Stage::Limits)?;
+        drop_privileges().at_stage(Stage::Privileges)?;
         self.confine()
     }
 
-    /// With the root built and nothing left to drop: what else confines, then the command, to its end.
-    pub(super) fn confine(&self) -> Result<(), Failure> {
+    /// Adds the remaining confinement, after the root was built and privileges were dropped, and
+    /// runs the command to its end.
+    pub(super) fn confine(&self) -> Result<(), SetupFailure> {
         if self.policy.landlock > 0 {
-            self.restrict().at(Stage::Landlock)?;
+            self.restrict().at_stage(Stage::Landlock)?;
         }
         if !self.policy.filter.is_empty() {
-            sys::install_filter(&self.policy.filter).at(Stage::Filter)?;
+            sys::install_filter(&self.policy.filter).at_stage(Stage::Filter)?;
         }
         self.command()
     }
 
-    /// Everything in the new root may be read; what is mounted for writing may be written. A way out to a tree that
-    /// isn't part of this root would lead to nothing.
+    /// Restricts this process by Landlock: the whole new root may be read, and mounts for writing
+    /// may be written.
     fn restrict(&self) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(c"/", flags, Mode::empty())?;
@@ -304,7 +308,7 @@ impl Init<'_> {
     /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside keeps it.
     pub(super) fn listen(&self) -> Result<(), Errno> {
         let listener = listener(self.policy.listen)?;
-        pass::send(self.control, &Note::Listening.encode(), &[listener.as_fd()]).map(drop)
+        pass::send(self.control, &HelperMessage::Listening.encode(), &[listener.as_fd()]).map(drop)
     }
 
     pub(super) fn limits(&self) -> Result<(), Errno> {
@@ -342,13 +346,13 @@ impl Init<'_> {
         }
     }
 
-    fn command(&self) -> Result<(), Failure> {
+    fn command(&self) -> Result<(), SetupFailure> {
         let terminal = self.policy.terminal.map(|size| terminal::open(size, self.control));
-        let terminal = terminal.transpose().at(Stage::Terminal)?;
-        self.grouped().at(Stage::Groups)?;
+        let terminal = terminal.transpose().at_stage(Stage::Terminal)?;
+        self.grouped().at_stage(Stage::Groups)?;
         let mut bounds = Bounds::new(self.policy);
-        let children = sys::watch_children().at(Stage::Supervise)?;
-        let (argv, env) = (Strings::new(&self.policy.argv), Strings::new(&self.policy.env));
+        let children = sys::watch_children().at_stage(Stage::Supervise)?;
+        let (argv, env) = (CStringArray::new(&self.policy.argv), CStringArray::new(&self.policy.env));
         let trouble = Cell::new(None);
         let escaped = Cell::new(0);
         let pid = sys::run_suspended(|| {
@@ -364,12 +368,12 @@ impl Init<'_> {
             }));
             125
         })
-        .at(Stage::Execute)?;
+        .at_stage(Stage::Execute)?;
         if let Some(failure) = trouble.into_inner() {
             return Err(failure);
         }
         if self.policy.canary.is_some() {
-            say(self.control, Note::Canaries { escaped: escaped.get() });
+            send_message(self.control, HelperMessage::Canaries { escaped: escaped.get() });
         }
         // The output ends when its last writer does, and that isn't this process.
         sys::close_standard();
@@ -377,37 +381,37 @@ impl Init<'_> {
         self.supervise(pid, &children, &mut bounds).map_err(|errno| {
             // With this process the rest is gone, whatever became of this.
             kill_all().ok();
-            Failure(Stage::Watch, 0, errno)
+            SetupFailure(Stage::Watch, 0, errno)
         })
     }
 
-    /// In the new process. Returns only on failure.
+    /// Becomes the command, in the new process. Returns only on failure.
     pub(super) fn become_command(
         &self,
-        argv: &Strings,
-        env: &Strings,
+        argv: &CStringArray,
+        env: &CStringArray,
         terminal: Option<&OwnedFd>,
-    ) -> Result<std::convert::Infallible, Failure> {
+    ) -> Result<std::convert::Infallible, SetupFailure> {
         sys::reset_signals();
         rustix::process::umask(self.mask);
-        rustix::process::setsid().at(Stage::Execute)?;
+        rustix::process::setsid().at_stage(Stage::Execute)?;
         match (terminal, self.stdin) {
-            (Some(terminal), _) => terminal::become_leader(terminal).at(Stage::Terminal)?,
-            (None, Some(file)) => rustix::stdio::dup2_stdin(file).at(Stage::Input)?,
+            (Some(terminal), _) => terminal::become_leader(terminal).at_stage(Stage::Terminal)?,
+            (None, Some(file)) => rustix::stdio::dup2_stdin(file).at_stage(Stage::Input)?,
             (None, None) => {
                 let null = rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-                rustix::stdio::dup2_stdin(null.at(Stage::Input)?).at(Stage::Input)?;
+                rustix::stdio::dup2_stdin(null.at_stage(Stage::Input)?).at_stage(Stage::Input)?;
             }
         }
-        sys::close_from(3).at(Stage::Execute)?;
-        let mut failure = Failure(Stage::Execute, 0, Errno::NOENT);
+        sys::close_from(3).at_stage(Stage::Execute)?;
+        let mut failure = SetupFailure(Stage::Execute, 0, Errno::NOENT);
         for (index, candidate) in (0..).zip(&self.policy.candidates) {
             match sys::execute(candidate, argv, env) {
                 // Not here; another directory may have it.
                 Errno::NOENT | Errno::NOTDIR => {}
                 // Said of every path, whether it is there or not: there are too many processes.
-                Errno::AGAIN => return Err(Failure(Stage::Execute, index, Errno::AGAIN)),
-                errno => failure = Failure(Stage::Execute, index, errno),
+                Errno::AGAIN => return Err(SetupFailure(Stage::Execute, index, Errno::AGAIN)),
+                errno => failure = SetupFailure(Stage::Execute, index, errno),
             }
         }
         Err(failure)
@@ -418,7 +422,7 @@ impl Init<'_> {
         loop {
             if let Some(what) = bounds.look() {
                 kill_all()?;
-                say(self.control, Note::Exceeded { what, usage: sys::usage_so_far() });
+                send_message(self.control, HelperMessage::Exceeded { what, usage: sys::usage_so_far() });
                 return Ok(());
             }
             while let Some((pid, status)) = reap()? {
@@ -454,9 +458,9 @@ impl Init<'_> {
         kill_all()?;
         let usage = sys::usage_so_far();
         if let Some(code) = command.exit_status() {
-            say(self.control, Note::Exited { code, usage });
+            send_message(self.control, HelperMessage::Exited { code, usage });
         } else if let Some(signal) = command.terminating_signal() {
-            say(self.control, Note::Signaled { signal, usage });
+            send_message(self.control, HelperMessage::Signaled { signal, usage });
         }
         Ok(())
     }
@@ -484,7 +488,7 @@ fn reap() -> Result<Option<(Pid, rustix::process::WaitStatus)>, Errno> {
     }
 }
 
-/// The same user inside as outside: files have the owners that they have.
+/// Maps the same user inside as outside, so that files have their owners.
 pub(super) fn map_one(uid: u32, gid: u32) -> Result<(), Errno> {
     write_file(c"/proc/self/setgroups", b"deny")?;
     write_file(c"/proc/self/uid_map", format!("{uid} {uid} 1").as_bytes())?;
@@ -501,7 +505,7 @@ fn loopback() -> Result<(), Errno> {
     sys::start_loopback(rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?)
 }
 
-/// A listener on the sandbox's own loopback; connections wait until the agent takes them.
+/// Creates a listener on the sandbox's own loopback; connections wait until the agent takes them.
 fn listener(port: u16) -> Result<OwnedFd, Errno> {
     let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
     let listener = rustix::net::socket_with(family, kind, rustix::net::SocketFlags::CLOEXEC, None)?;
@@ -511,7 +515,8 @@ fn listener(port: u16) -> Result<OwnedFd, Errno> {
     Ok(listener)
 }
 
-/// No capability and no way to one; nor may another process look into this one, which has the same user.
+/// Drops all capabilities and every way to gain one, and keeps other processes of the same user
+/// from looking into this one.
 pub(super) fn drop_privileges() -> Result<(), Errno> {
     let locked = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED

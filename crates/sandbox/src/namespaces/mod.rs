@@ -21,7 +21,7 @@ mod landlock_only;
 mod mount;
 mod mounter;
 mod order;
-mod outside;
+mod outer_helper;
 mod overlay;
 mod pass;
 pub(crate) mod plan;
@@ -60,9 +60,9 @@ use crate::{Mounted, Network, SandboxError, SandboxSettings};
 use caches::Caches;
 use cgroups::{Cgroups, Lease};
 use filter::Confinement;
-use hidden::Memory;
+use hidden::HiddenFiles;
 use plan::{Plan, c_string};
-use ready::{Helper, Ready, Waiting};
+use ready::{Helper, ReadyHelper, Waiting};
 use rustix::fs::{Mode, OFlags};
 use wire::{Canary, Policy};
 
@@ -79,7 +79,7 @@ const LANDLOCK_ARGUMENT: &str = "landlock";
 /// The second argument of one that `bwrap` starts.
 const INSIDE_ARGUMENT: &str = "inside";
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
-const LEAST_PID_MAX: u64 = 301;
+const MIN_PID_MAX: u64 = 301;
 
 pub(crate) fn run_helper_if_asked() {
     if is_helper() {
@@ -93,8 +93,8 @@ fn is_helper() -> bool {
 
 /// Facts of the host that needn't be looked up for every command.
 #[derive(Debug, Default)]
-struct Known {
-    hidden: Memory,
+struct HostCache {
+    hidden: HiddenFiles,
     groups: Cgroups,
 }
 
@@ -117,7 +117,7 @@ struct Job {
     groups: Lease,
     /// The file that takes all of the output besides.
     spill: Option<Spill>,
-    lead: Lead,
+    watched_process: WatchedProcess,
     /// The file to keep locked, as the policy names it.
     witness: Option<PathBuf>,
     /// A helper that waits for it.
@@ -126,7 +126,7 @@ struct Job {
 
 /// The process that the agent watches, kills and reaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lead {
+enum WatchedProcess {
     /// Pid 1 of the sandbox, with which the kernel kills all the others. Its helper makes the namespaces at once, or
     /// those that don't depend on the command before it knows that.
     Init { early: bool },
@@ -134,8 +134,8 @@ enum Lead {
     Outside(&'static str),
 }
 
-impl Lead {
-    /// The second argument of the helper.
+impl WatchedProcess {
+    /// Returns the second argument of the helper.
     fn argument(self) -> Option<&'static str> {
         match self {
             Self::Init { early } => early.then_some(WAIT_ARGUMENT),
@@ -156,14 +156,19 @@ impl Lead {
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     settings: SandboxSettings,
-    known: Known,
+    known: HostCache,
     caches: Caches,
-    ready: Ready,
+    ready: ReadyHelper,
 }
 
 impl Namespaces {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
-        Self { settings, known: Known::default(), caches: Caches::default(), ready: Ready::default() }
+        Self {
+            settings,
+            known: HostCache::default(),
+            caches: Caches::default(),
+            ready: ReadyHelper::default(),
+        }
     }
 
     async fn start(
@@ -175,7 +180,7 @@ impl Namespaces {
         let begun = Instant::now();
         let joined = self.caches.joined(&self.settings, &request).await?;
         let mut job = prepare(&self.settings, request, joined, None, &self.known)?;
-        if job.lead == (Lead::Init { early: true }) {
+        if job.watched_process == (WatchedProcess::Init { early: true }) {
             job.waiting = self.ready.take();
         }
         let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
@@ -206,7 +211,7 @@ fn launch(
 ) -> Result<Launched, SandboxError> {
     let (mut collector, live) = Collector::new(&job.limits, job.streams, job.live);
     let stop = CancellationToken::new();
-    let ends = watch::Ends { cancel, dropped: stop.clone() };
+    let ends = watch::StopTokens { cancel, dropped: stop.clone() };
     let spilling = job.spill.as_ref().map(Spilling::begin).transpose()?;
     let mut job = job;
     let started = match start(settings, &mut job) {
@@ -266,7 +271,7 @@ fn prepare(
     request: Request,
     joined: Option<Arc<Mounted>>,
     canary: Option<Canary<CString>>,
-    known: &Known,
+    known: &HostCache,
 ) -> Result<Job, SandboxError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     let plan = plan::plan(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
@@ -286,7 +291,7 @@ fn prepare(
     let memory = limits.memory.unwrap_or_else(default_memory);
     let lease = known.groups.lease();
     let (own_network, early) = (request.network != Network::Host, joined.is_none());
-    let pid_max = limits.processes.max(LEAST_PID_MAX);
+    let pid_max = limits.processes.max(MIN_PID_MAX);
     let policy = Policy {
         own_network,
         listen: if matches!(request.network, Network::Filtered(_)) { PROXY_PORT } else { 0 },
@@ -318,7 +323,7 @@ fn prepare(
         return Err(SandboxError::Refused("arguments and environment are longer than 16 MiB".to_owned()));
     }
     policy.extend_from_slice(&stdin);
-    let proxy = Proxy::of(&request.network, settings.outside.as_ref());
+    let proxy = Proxy::of(&request.network, settings.upstream.as_ref());
     Ok(Job {
         plan,
         policy,
@@ -332,13 +337,13 @@ fn prepare(
         typed,
         groups: lease,
         spill: request.spill,
-        lead: Lead::Init { early: own_network && early },
+        watched_process: WatchedProcess::Init { early: own_network && early },
         witness: request.witness,
         waiting: None,
     })
 }
 
-/// In the order of [`init::RESOURCES`].
+/// Returns the limits in the order of [`init::RESOURCES`].
 fn resources(limits: &Limits) -> Vec<Option<u64>> {
     vec![
         Some(0),
@@ -350,15 +355,16 @@ fn resources(limits: &Limits) -> Vec<Option<u64>> {
     ]
 }
 
-/// A variable as programs get it.
+/// Returns a variable as programs get it.
 fn variable((name, value): (&OsString, &OsString)) -> Result<CString, SandboxError> {
     if name.is_empty() || name.as_bytes().contains(&b'=') {
-        return Err(SandboxError::Refused(format!("«{}» can't name a variable", name.display())));
+        return Err(SandboxError::Refused(format!("`{}` can't name a variable", name.display())));
     }
     c_string(&[name, value].map(OsString::as_os_str).join(OsStr::new("=")))
 }
 
-/// Three quarters of what the machine has, so that it stays usable beside a command that takes all it gets.
+/// Returns three quarters of the machine's memory, so that it stays usable beside a command that
+/// takes all it gets.
 fn default_memory() -> u64 {
     let found = rustix::system::sysinfo();
     found.totalram.saturating_mul(u64::from(found.mem_unit)) / 4 * 3
@@ -390,13 +396,14 @@ fn start(settings: &SandboxSettings, job: &mut Job) -> Result<Started, SandboxEr
     }
     let waiting = match job.waiting.take() {
         Some(waiting) => waiting,
-        None => Waiting::start(settings, job.lead.argument())?,
+        None => Waiting::start(settings, job.watched_process.argument())?,
     };
     // While the helper begins.
     job.groups.make()?;
     job.groups.bound(job.limits.processes, job.limits.memory.unwrap_or_else(default_memory))?;
     // Where it can't be opened here, the helper says so.
-    let witness = job.witness.as_deref().filter(|_| job.lead == (Lead::Init { early: true }));
+    let witness =
+        job.witness.as_deref().filter(|_| job.watched_process == (WatchedProcess::Init { early: true }));
     let witness = witness.and_then(|path| {
         rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty()).ok()
     });
@@ -410,7 +417,7 @@ fn start(settings: &SandboxSettings, job: &mut Job) -> Result<Started, SandboxEr
     Ok(Started { helper, unsent })
 }
 
-/// A path inside as text for an error.
+/// Returns a path inside as text for an error.
 fn shown(path: &CString) -> String {
     Path::new(&OsString::from_vec(path.as_bytes().to_vec())).display().to_string()
 }

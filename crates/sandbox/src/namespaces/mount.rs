@@ -16,14 +16,14 @@ use rustix::io::Errno;
 
 use super::advice::advice;
 use super::mounter::{LAYERS, MAPPED};
-use super::order::{Cache, Layers, Order};
+use super::order::{Cache, Layers, MountOrder};
 use super::plan::{c_string, copy_of};
-use super::wire::{NOTE, Note, Stage};
+use super::wire::{HelperMessage, MESSAGE_BYTES, Stage};
 use super::{HELPER_ARGUMENT, MOUNT_ARGUMENT, is_helper, pass};
 use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
 
 /// A helper answers in milliseconds; only a program that is none, or a dead disk, takes this long.
-const PATIENCE: Duration = Duration::from_secs(20);
+const HELPER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum wait for a lock: a command that was killed with its agent takes milliseconds to be gone,
 /// and the kernel writes out a mount's changes when it takes the mount down.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ pub(crate) fn mount(settings: &SandboxSettings, plan: &OverlayPlan) -> Result<Mo
     apart(&lower, [&upper, &work])?;
     if upper.starts_with(&work) || work.starts_with(&upper) {
         return Err(SandboxError::Refused(format!(
-            "the overlay's work directory and its upper layer must lie beside each other («{}»)",
+            "the overlay's work directory and its upper layer must lie beside each other (`{}`)",
             work.display()
         )));
     }
@@ -81,7 +81,7 @@ pub(crate) fn mount_caches(
     Ok(Mounted { path: copy, layers: vec![beneath], root, user, mounts, lock, overlays: false })
 }
 
-/// The directories of a cache's layers.
+/// Makes the directories of a cache's layers.
 fn made(at: &Path) -> io::Result<Layers<CString>> {
     let (upper, work) = (at.join("upper"), at.join("work"));
     fs::create_dir_all(&upper)?;
@@ -89,7 +89,8 @@ fn made(at: &Path) -> io::Result<Layers<CString>> {
     layers(&upper, &work).map_err(io::Error::other)
 }
 
-/// A directory's name for each cache: the same whatever the others are. `None` if it would be too long.
+/// Returns a directory's name for each cache: the same whatever the others are. `None` if it would
+/// be too long.
 fn name_of(place: &RelPath) -> Option<String> {
     let mut name = String::new();
     for &byte in place.as_bytes() {
@@ -109,9 +110,9 @@ fn order(
     overlay: Option<Layers<CString>>,
     real: &Path,
     caches: Vec<Cache<CString>>,
-) -> Result<Order<CString>, SandboxError> {
+) -> Result<MountOrder<CString>, SandboxError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    Ok(Order {
+    Ok(MountOrder {
         uid: uid.as_raw(),
         gid: gid.as_raw(),
         maps: may_map() && Maps::ours().is_some(),
@@ -130,11 +131,11 @@ fn may_map() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
-/// A directory of the order's, without links.
+/// Returns a directory of the order's, without links.
 fn real(what: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
     let error = |source| SandboxError::Path { what, path: path.to_owned(), source };
     if !path.is_absolute() {
-        return Err(SandboxError::Refused(format!("{what} must be named absolutely («{}»)", path.display())));
+        return Err(SandboxError::Refused(format!("{what} must be named absolutely (`{}`)", path.display())));
     }
     let real = path.canonicalize().map_err(error)?;
     if real.is_dir() { Ok(real) } else { Err(error(io::ErrorKind::NotADirectory.into())) }
@@ -144,7 +145,7 @@ fn apart(tree: &Path, others: [&PathBuf; 2]) -> Result<(), SandboxError> {
     match others.into_iter().find(|other| other.starts_with(tree) || tree.starts_with(other)) {
         None => Ok(()),
         Some(other) => Err(SandboxError::Refused(format!(
-            "«{}» and «{}» must lie apart: neither may be in the other",
+            "`{}` and `{}` must lie apart: neither may be in the other",
             other.display(),
             tree.display()
         ))),
@@ -156,8 +157,8 @@ fn open(layer: &Path) -> Result<OwnedFd, SandboxError> {
     rustix::fs::open(layer, flags, Mode::empty()).map_err(|errno| unlocked(layer, errno))
 }
 
-/// Two mounts that write to one layer would spoil it: whoever has it mounted keeps it locked. False where somebody
-/// else has, and keeps it.
+/// Locks a layer, because two mounts that write to one would spoil it. Returns false where somebody
+/// else keeps it locked.
 fn locks(layer: &OwnedFd) -> Result<bool, Errno> {
     let begun = Instant::now();
     loop {
@@ -182,7 +183,7 @@ struct Maps {
 }
 
 impl Maps {
-    /// `None` where there is nobody but one user, or nothing can be read.
+    /// Returns this process's maps; `None` where there is only one user, or nothing can be read.
     fn ours() -> Option<Self> {
         Some(Self { users: same("/proc/self/uid_map")?, groups: same("/proc/self/gid_map")? })
     }
@@ -222,8 +223,8 @@ type Descriptors = (OwnedFd, OwnedFd, OwnedFd);
 /// Has a helper carry out the order.
 fn perform(
     settings: &SandboxSettings,
-    order: &Order<CString>,
-) -> Result<Result<Descriptors, Trouble>, SandboxError> {
+    order: &MountOrder<CString>,
+) -> Result<Result<Descriptors, MountFailure>, SandboxError> {
     if is_helper() {
         return Err(SandboxError::InsideHelper);
     }
@@ -231,8 +232,8 @@ fn perform(
     let start = |source| SandboxError::Start { path: program.clone(), source };
     let bytes = order.encode().ok_or_else(|| start(io::ErrorKind::InvalidInput.into()))?;
     let (control, theirs) = UnixStream::pair().map_err(start)?;
-    control.set_read_timeout(Some(PATIENCE)).map_err(start)?;
-    control.set_write_timeout(Some(PATIENCE)).map_err(start)?;
+    control.set_read_timeout(Some(HELPER_TIMEOUT)).map_err(start)?;
+    control.set_write_timeout(Some(HELPER_TIMEOUT)).map_err(start)?;
     let mut command = Command::new(&program);
     command.arg(HELPER_ARGUMENT).arg(MOUNT_ARGUMENT).env_clear();
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -242,8 +243,8 @@ fn perform(
     drop(command);
     match converse(&control, &helper, &bytes) {
         Ok(result) => Ok(result),
-        Err(Heard::Nothing) => Err(SandboxError::NoHelper { path: program }),
-        Err(Heard::Hello) => Err(SandboxError::Unavailable {
+        Err(Handshake::Nothing) => Err(SandboxError::NoHelper { path: program }),
+        Err(Handshake::Hello) => Err(SandboxError::Unavailable {
             reason: "the helper that mounts overlays ended, or hung, without saying why".to_owned(),
             fix: "Try it again; the kernel's log may say more".to_owned(),
         }),
@@ -251,7 +252,7 @@ fn perform(
 }
 
 /// The state of the conversation with the helper.
-enum Heard {
+enum Handshake {
     Nothing,
     Hello,
 }
@@ -260,50 +261,50 @@ fn converse(
     control: &UnixStream,
     helper: &Helper,
     bytes: &[u8],
-) -> Result<Result<Descriptors, Trouble>, Heard> {
-    let mut passed = Vec::with_capacity(pass::MOST);
+) -> Result<Result<Descriptors, MountFailure>, Handshake> {
+    let mut passed = Vec::with_capacity(pass::MAX_DESCRIPTORS);
     let mut unsent = bytes;
     while !unsent.is_empty() {
-        let sent = pass::send(control, unsent, &[]).map_err(|_| Heard::Nothing)?;
+        let sent = pass::send(control, unsent, &[]).map_err(|_| Handshake::Nothing)?;
         unsent = unsent.get(sent..).unwrap_or_default();
     }
-    if hear(control, &mut passed) != Some(Note::Hello) {
-        return Err(Heard::Nothing);
+    if hear(control, &mut passed) != Some(HelperMessage::Hello) {
+        return Err(Handshake::Nothing);
     }
     loop {
-        match hear(control, &mut passed).ok_or(Heard::Hello)? {
-            Note::Unshared => {
+        match hear(control, &mut passed).ok_or(Handshake::Hello)? {
+            HelperMessage::Unshared => {
                 let mapped = Maps::ours().is_some_and(|maps| maps.give(helper.0.id()).is_ok());
                 let answer = [if mapped { MAPPED } else { 0 }];
-                pass::send(control, &answer, &[]).map_err(|_| Heard::Hello)?;
+                pass::send(control, &answer, &[]).map_err(|_| Handshake::Hello)?;
             }
-            Note::Failed { stage, index, errno } => {
-                return Ok(Err(Trouble { stage, index, errno: Errno::from_raw_os_error(errno) }));
+            HelperMessage::Failed { stage, index, errno } => {
+                return Ok(Err(MountFailure { stage, index, errno: Errno::from_raw_os_error(errno) }));
             }
-            Note::Mounted => {
-                let [root, user, mounts] = <[OwnedFd; 3]>::try_from(passed).map_err(|_| Heard::Hello)?;
+            HelperMessage::Mounted => {
+                let [root, user, mounts] = <[OwnedFd; 3]>::try_from(passed).map_err(|_| Handshake::Hello)?;
                 return Ok(Ok((root, user, mounts)));
             }
-            _ => return Err(Heard::Hello),
+            _ => return Err(Handshake::Hello),
         }
     }
 }
 
-/// The next note; `None` if there is none.
-fn hear(control: &UnixStream, passed: &mut Vec<OwnedFd>) -> Option<Note> {
-    let mut note = [0; NOTE];
+/// Receives the next message; `None` if there is none.
+fn hear(control: &UnixStream, passed: &mut Vec<OwnedFd>) -> Option<HelperMessage> {
+    let mut note = [0; MESSAGE_BYTES];
     pass::receive_exact(control, &mut note, passed).ok()?;
-    Note::decode(&note)
+    HelperMessage::decode(&note)
 }
 
 /// A failure of the helper.
-struct Trouble {
+struct MountFailure {
     stage: Stage,
     index: u32,
     errno: Errno,
 }
 
-impl Trouble {
+impl MountFailure {
     /// Returns the reason why there is no mount, with advice, where the layers aren't the cause.
     fn general(&self) -> SandboxError {
         let Self { stage, errno, .. } = self;
@@ -323,12 +324,12 @@ impl Trouble {
                 SandboxError::Path { what, path: path.clone(), source: errno.into() }
             }
             (Stage::Attributes, errno @ (Errno::NOTSUP | Errno::PERM)) => unavailable(
-                format!("the file system of «{upper}» keeps no user attributes: {errno}"),
+                format!("the file system of `{upper}` keeps no user attributes: {errno}"),
                 "Put the copy's layers on ext4, XFS, Btrfs or, from Linux 6.6 on, tmpfs",
             ),
             (Stage::Overlay, Errno::NODEV) => unavailable(
                 "this kernel has no overlay file system".to_owned(),
-                "Load it with «sudo modprobe overlay»",
+                "Load it with `sudo modprobe overlay`",
             ),
             (Stage::Overlay, Errno::PERM) => unavailable(
                 "overlays can't be mounted in user namespaces here".to_owned(),
@@ -339,18 +340,18 @@ impl Trouble {
         }
     }
 
-    /// The kernel only says that something is wrong with the layers; what, has to be found out.
+    /// Finds out what is wrong with the layers, of which the kernel says only that something is.
     fn unsuitable(&self, plan: &OverlayPlan) -> SandboxError {
         let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
         let (reason, fix) = if device(&plan.upper) != device(&plan.work) {
             let reason = "the upper layer and the work directory lie on different file systems".to_owned();
             (reason, "Put both into one directory")
         } else if let Some(inner) = mounted_beneath(&plan.lower) {
-            let reason = format!("something is mounted in the project, at «{}»", inner.display());
+            let reason = format!("something is mounted in the project, at `{}`", inner.display());
             (reason, "Unmount it, or use another kind of copy")
         } else {
             let reason = format!(
-                "the file system of «{}» or of «{}» can't be part of an overlay: {}",
+                "the file system of `{}` or of `{}` can't be part of an overlay: {}",
                 plan.upper.display(),
                 plan.lower.display(),
                 self.errno
@@ -361,7 +362,7 @@ impl Trouble {
     }
 }
 
-/// A mount point beneath a directory, if there is one.
+/// Returns a mount point beneath a directory, if there is one.
 fn mounted_beneath(directory: &Path) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt as _;
     let directory = directory.canonicalize().ok()?;
@@ -371,7 +372,8 @@ fn mounted_beneath(directory: &Path) -> Option<PathBuf> {
     plain.filter(|point| point.starts_with(&directory) && *point != directory).min()
 }
 
-/// The kernel writes blanks, line ends and backslashes in names as three octal digits.
+/// Decodes a name of the kernel's mount table, which has blanks, line ends and backslashes as three
+/// octal digits.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -9,12 +9,12 @@ use rustix::fs::{Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::MountPropagationFlags;
 
-use super::init::{At, Failure, map_one, read_exact, read_frame, say, tell};
-use super::order::{Cache, Layers, MAGIC, Order};
-use super::overlay::{Life, cover, overlay};
+use super::init::{AtStage, SetupFailure, map_one, read_exact, read_frame, report_failure, send_message};
+use super::order::{Cache, Layers, MAGIC, MountOrder};
+use super::overlay::{Durability, cover, overlay};
 use super::root::{RDONLY_NOSUID_NODEV, copy};
-use super::wire::{HEADER, Note, Stage};
-use super::{outside, pass, sys};
+use super::wire::{HEADER, HelperMessage, Stage};
+use super::{outer_helper, pass, sys};
 
 /// The agent's answer after the namespaces were made, if it mapped the users.
 pub(super) const MAPPED: u8 = 1;
@@ -27,39 +27,40 @@ const PROBE: &CStr = c"user.journeyman";
 
 /// Does the helper's whole work; never returns.
 pub(super) fn run(control: &OwnedFd) -> ! {
-    tell(control, mount(control));
+    report_failure(control, mount(control));
     sys::exit(0)
 }
 
-fn mount(control: &OwnedFd) -> Result<(), Failure> {
-    say(control, Note::Hello);
-    let order = read_frame(control, MAGIC).at(Stage::Policy)?;
-    let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(outside::malformed)?;
-    sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).at(Stage::Namespaces)?;
-    identity(control, &order).at(Stage::Identity)?;
+fn mount(control: &OwnedFd) -> Result<(), SetupFailure> {
+    send_message(control, HelperMessage::Hello);
+    let order = read_frame(control, MAGIC).at_stage(Stage::Policy)?;
+    let order = order.get(HEADER..).and_then(MountOrder::decode).ok_or_else(outer_helper::malformed)?;
+    sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).at_stage(Stage::Namespaces)?;
+    identity(control, &order).at_stage(Stage::Identity)?;
     // Nothing of this shows outside; but what is unmounted outside doesn't stay mounted here.
     let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    rustix::mount::mount_change(c"/", slave).at(Stage::Root)?;
+    rustix::mount::mount_change(c"/", slave).at_stage(Stage::Root)?;
     // Modes are as given.
     rustix::process::umask(Mode::empty());
     let root = match &order.overlay {
         Some(layers) => over(order.root, layers)?,
-        None => directory(order.root, OFlags::RDONLY).at(Stage::Root)?,
+        None => directory(order.root, OFlags::RDONLY).at_stage(Stage::Root)?,
     };
     if !order.caches.is_empty() {
-        caches(&root, &order).at(Stage::Root)?;
+        caches(&root, &order).at_stage(Stage::Root)?;
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let user = rustix::fs::open(c"/proc/self/ns/user", flags, Mode::empty()).at(Stage::Pass)?;
-    let mounts = rustix::fs::open(c"/proc/self/ns/mnt", flags, Mode::empty()).at(Stage::Pass)?;
-    let note = Note::Mounted.encode();
-    pass::send(control, &note, &[root.as_fd(), user.as_fd(), mounts.as_fd()]).at(Stage::Pass).map(drop)
+    let user = rustix::fs::open(c"/proc/self/ns/user", flags, Mode::empty()).at_stage(Stage::Pass)?;
+    let mounts = rustix::fs::open(c"/proc/self/ns/mnt", flags, Mode::empty()).at_stage(Stage::Pass)?;
+    let note = HelperMessage::Mounted.encode();
+    pass::send(control, &note, &[root.as_fd(), user.as_fd(), mounts.as_fd()]).at_stage(Stage::Pass).map(drop)
 }
 
-/// All users that the agent has, if it may map them, so that files of any owner can be copied up.
-fn identity(control: &OwnedFd, order: &Order<&CStr>) -> Result<(), Errno> {
+/// Maps all users of the agent, if the agent may map them, so that files of any owner can be copied
+/// up.
+fn identity(control: &OwnedFd, order: &MountOrder<&CStr>) -> Result<(), Errno> {
     if order.maps {
-        say(control, Note::Unshared);
+        send_message(control, HelperMessage::Unshared);
         let mut answer = [0];
         read_exact(control, &mut answer)?;
         if answer == [MAPPED] {
@@ -74,28 +75,28 @@ fn directory(path: &CStr, how: OFlags) -> Result<OwnedFd, Errno> {
 }
 
 /// Mounts an overlay over its lower directory; what was mounted.
-fn over(lower: &CStr, layers: &Layers<&CStr>) -> Result<OwnedFd, Failure> {
+fn over(lower: &CStr, layers: &Layers<&CStr>) -> Result<OwnedFd, SetupFailure> {
     let open = |index: u32, path: &CStr, how: OFlags| {
-        directory(path, how).map_err(|errno| Failure(Stage::Layer, index, errno))
+        directory(path, how).map_err(|errno| SetupFailure(Stage::Layer, index, errno))
     };
     let lower = open(0, lower, OFlags::PATH)?;
     let upper = open(1, layers.upper, OFlags::RDONLY)?;
     let work = open(2, layers.work, OFlags::PATH)?;
     let tree = layered(&lower, &upper, &work)?;
-    cover(&tree, &lower).at(Stage::Attach)?;
+    cover(&tree, &lower).at_stage(Stage::Attach)?;
     rustix::fs::openat(&tree, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .at(Stage::Attach)
+        .at_stage(Stage::Attach)
 }
 
-fn layered(lower: &OwnedFd, upper: &OwnedFd, work: &OwnedFd) -> Result<OwnedFd, Failure> {
+fn layered(lower: &OwnedFd, upper: &OwnedFd, work: &OwnedFd) -> Result<OwnedFd, SetupFailure> {
     let create = rustix::fs::XattrFlags::empty();
-    rustix::fs::fsetxattr(upper, PROBE, b"", create).at(Stage::Attributes)?;
-    rustix::fs::fremovexattr(upper, PROBE).at(Stage::Attributes)?;
-    look_alike(lower, upper).at(Stage::Attributes)?;
-    overlay(lower, upper, work, Life::Lasting).at(Stage::Overlay)
+    rustix::fs::fsetxattr(upper, PROBE, b"", create).at_stage(Stage::Attributes)?;
+    rustix::fs::fremovexattr(upper, PROBE).at_stage(Stage::Attributes)?;
+    look_alike(lower, upper).at_stage(Stage::Attributes)?;
+    overlay(lower, upper, work, Durability::Lasting).at_stage(Stage::Overlay)
 }
 
-/// The upper directory, new, is what the merged one looks like.
+/// Gives a new upper directory the mode and the owner of the lower one.
 fn look_alike(lower: &OwnedFd, upper: &OwnedFd) -> Result<(), Errno> {
     let (old, new) = (rustix::fs::fstat(lower)?, rustix::fs::fstat(upper)?);
     let same = (old.st_mode, old.st_uid, old.st_gid) == (new.st_mode, new.st_uid, new.st_gid);
@@ -120,7 +121,7 @@ fn is_empty(directory: &OwnedFd) -> Result<bool, Errno> {
 }
 
 /// Shows the caches beneath the root, as far as they can be.
-fn caches(root: &OwnedFd, order: &Order<&CStr>) -> Result<(), Errno> {
+fn caches(root: &OwnedFd, order: &MountOrder<&CStr>) -> Result<(), Errno> {
     let real = directory(order.real, OFlags::PATH)?;
     for cache in &order.caches {
         // Without one, a command builds anew what it needs.
@@ -143,7 +144,7 @@ fn show(root: &OwnedFd, real: &OwnedFd, cache: &Cache<&CStr>) -> Result<(), Errn
     if let Some(layers) = &cache.layers {
         let open = || Ok((directory(layers.upper, OFlags::RDONLY)?, directory(layers.work, OFlags::PATH)?));
         let mount = |(upper, work): (OwnedFd, OwnedFd)| {
-            let tree = layered(&lower, &upper, &work).map_err(|Failure(_, _, errno)| errno)?;
+            let tree = layered(&lower, &upper, &work).map_err(|SetupFailure(_, _, errno)| errno)?;
             cover(&tree, &place)
         };
         if open().and_then(mount).is_ok() {

@@ -9,7 +9,7 @@ pub(super) const MAGIC: [u8; 4] = *b"JMO1";
 
 /// A user and a mount namespace to make, and what to mount in it. Paths are absolute where nothing else is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Order<T> {
+pub(super) struct MountOrder<T> {
     pub(super) uid: u32,
     pub(super) gid: u32,
     /// The agent offers to map all its users; else there is only this one.
@@ -38,8 +38,8 @@ pub(super) struct Cache<T> {
     pub(super) layers: Option<Layers<T>>,
 }
 
-impl Order<CString> {
-    /// The order as bytes, header included; `None` if it is longer than can be sent.
+impl MountOrder<CString> {
+    /// Returns the order as bytes, header included; `None` if it is longer than can be sent.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
         let mut out = Writer::new(MAGIC);
         out.u32(self.uid);
@@ -66,7 +66,7 @@ fn layers_out(out: &mut Writer, layers: Option<&Layers<CString>>) {
     }
 }
 
-impl<'a> Order<&'a CStr> {
+impl<'a> MountOrder<&'a CStr> {
     /// Reads a body; `None` if it is cut or malformed.
     pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
         let mut from = Reader::new(body);
@@ -99,16 +99,23 @@ mod tests {
         let layers = || Some(Layers { upper: c("/u"), work: c("/w") });
         let caches =
             vec![Cache { place: c("target"), layers: layers() }, Cache { place: c("a/b"), layers: None }];
-        let order =
-            Order { uid: 1, gid: 2, maps: true, root: c("/r"), overlay: layers(), real: c("/x"), caches };
+        let order = MountOrder {
+            uid: 1,
+            gid: 2,
+            maps: true,
+            root: c("/r"),
+            overlay: layers(),
+            real: c("/x"),
+            caches,
+        };
         for overlay in [layers(), None] {
-            let order = Order { overlay, ..order.clone() };
+            let order = MountOrder { overlay, ..order.clone() };
             let bytes = order.encode().unwrap();
             let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
             assert_eq!(body_length(MAGIC, header), Some(body.len()));
-            assert_eq!(format!("{:?}", Order::decode(body).unwrap()), format!("{order:?}"));
+            assert_eq!(format!("{:?}", MountOrder::decode(body).unwrap()), format!("{order:?}"));
             for cut in 0..body.len() {
-                assert!(Order::decode(&body[..cut]).is_none(), "cut at {cut}");
+                assert!(MountOrder::decode(&body[..cut]).is_none(), "cut at {cut}");
             }
         }
     }

@@ -8,14 +8,15 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags};
 
 /// The durability of what is written to an overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum Durability {
     /// As long as one command.
     Command,
     /// Beyond the mount.
     Lasting,
 }
 
-/// An overlay of directories, not attached yet. All three must have been opened in this mount namespace.
+/// Creates an overlay of directories, not attached yet. All three must have been opened in this
+/// mount namespace.
 ///
 /// They are named by descriptor: a path in an overlay's options needs escaping that differs between kernels, is cut
 /// at 255 bytes, and would show to commands, in their list of mounts, where the layers lie.
@@ -23,7 +24,7 @@ pub(super) fn overlay(
     lower: impl AsFd,
     upper: impl AsFd,
     work: impl AsFd,
-    life: Life,
+    life: Durability,
 ) -> Result<OwnedFd, Errno> {
     let (lower, upper, work) = (lower.as_fd(), upper.as_fd(), work.as_fd());
     let fs = rustix::mount::fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
@@ -34,7 +35,7 @@ pub(super) fn overlay(
     }
     // Where a distribution turned it on, a copied tree couldn't be mounted again.
     rustix::mount::fsconfig_set_string(fs.as_fd(), c"index", c"off")?;
-    if life == Life::Lasting && rustix::fs::fstat(lower)?.st_dev != rustix::fs::fstat(upper)?.st_dev {
+    if life == Durability::Lasting && rustix::fs::fstat(lower)?.st_dev != rustix::fs::fstat(upper)?.st_dev {
         // Directories would get a new inode number whenever the kernel forgets them.
         rustix::mount::fsconfig_set_string(fs.as_fd(), c"xino", c"on")?;
     }

@@ -11,11 +11,11 @@ use rustix::net::{
 };
 
 /// Descriptors of one message.
-pub(super) const MOST: usize = 4;
+pub(super) const MAX_DESCRIPTORS: usize = 4;
 
 /// Sends bytes, as many as go at once, and with the first of them the descriptors; how many bytes went.
 pub(super) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<usize, Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(Errno::TOOBIG);
@@ -29,7 +29,7 @@ pub(super) fn receive(
     buffer: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,
 ) -> Result<usize, Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = rustix::io::retry_on_intr(|| {
         recvmsg(&socket, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)

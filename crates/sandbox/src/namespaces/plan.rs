@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::hidden::{self, Memory};
+use super::hidden::{self, HiddenFiles};
 use super::wire::{Access, Step};
 use crate::credentials::blanked;
 use crate::request::{Request, Streams, WriteMode};
@@ -92,7 +92,7 @@ pub(super) fn plan(
     request: &Request,
     joined: Option<&Mounted>,
     uid: u32,
-    memory: &Memory,
+    memory: &HiddenFiles,
 ) -> Result<Plan, SandboxError> {
     let mut builder = Builder::default();
     builder.system(&request.network)?;
@@ -171,7 +171,8 @@ impl Builder {
         Ok(())
     }
 
-    /// A private directory where the home is, so that programs find one, and nothing of the real one.
+    /// Adds a private directory at the home's path, so that programs find one, and nothing of the
+    /// real one.
     fn home(&mut self, home: Option<&Path>) -> Result<(), SandboxError> {
         let Some(home) = home.filter(|home| home.parent().is_some()) else { return Ok(()) };
         let real = match self.resolve(home) {
@@ -211,7 +212,7 @@ impl Builder {
         Ok(root)
     }
 
-    /// From here on, what is beneath the root is looked for in the base.
+    /// Takes the files beneath the root from the base from now on.
     fn stand_in(
         &mut self,
         base: &Base,
@@ -302,13 +303,14 @@ impl Builder {
         }
     }
 
-    /// The path without links; the links met on the way are made inside too, so that both names work.
+    /// Returns the path without links; links on the way are made inside too, so that both names
+    /// work.
     fn resolve(&mut self, path: &Path) -> io::Result<PathBuf> {
         let Self { view, links, .. } = self;
         view.resolve(path, |link, target| drop(links.insert(link.to_owned(), target.to_owned())))
     }
 
-    /// The mount that a path lies in.
+    /// Returns the mount that a path lies in.
     fn cover(&self, path: &Path) -> Option<(&Path, Mount)> {
         path.ancestors()
             .find_map(|above| self.mounts.get_key_value(above))
@@ -444,14 +446,15 @@ impl Steps<'_> {
         Ok(())
     }
 
-    /// The host's name of what is mounted at a place; of a mounted base, the name in its namespace.
+    /// Returns the host's name of what is mounted at a place; of a mounted base, the name in its
+    /// namespace.
     fn source(&self, at: &Path) -> PathBuf {
         let copied = self.copy.and_then(|(root, copy)| Some(copy.join(at.strip_prefix(root).ok()?)));
         copied.unwrap_or_else(|| at.to_owned())
     }
 }
 
-/// The directory that stands for the root, without links.
+/// Returns the directory that stands for the root, without links.
 pub(crate) fn copy_of(path: &Path, root: &Path) -> Result<PathBuf, SandboxError> {
     let error = |source| SandboxError::Path { what: "the copy", path: path.to_owned(), source };
     let real = path.canonicalize().map_err(error)?;
@@ -464,7 +467,8 @@ pub(crate) fn copy_of(path: &Path, root: &Path) -> Result<PathBuf, SandboxError>
     Ok(real)
 }
 
-/// Every socket of the host's network namespace. Where the list can't be read, none is known.
+/// Returns every socket of the host's network namespace. Where the list can't be read, none is
+/// known.
 fn list_of_sockets() -> String {
     std::fs::read("/proc/net/unix")
         .map(|list| String::from_utf8_lossy(&list).into_owned())
@@ -485,7 +489,8 @@ fn layers(request: &Request) -> Vec<PathBuf> {
     real.iter().filter(outermost).cloned().collect()
 }
 
-/// Protected paths that exist, refusing links: what a link leads to could be changed, and the link replaced.
+/// Returns the protected paths that exist, and refuses links: a link's target could be changed, and
+/// the link replaced.
 pub(crate) fn protected(request: &Request, root: &Path, view: &View) -> Result<Vec<PathBuf>, SandboxError> {
     let mut found = Vec::new();
     if request.write == WriteMode::ReadOnly {
@@ -542,17 +547,17 @@ pub(crate) fn masked(paths: &[PathBuf], view: &View) -> Result<Vec<PathBuf>, San
     Ok(found)
 }
 
-/// An absolute path as the helper names it, from its new root.
+/// Returns an absolute path as the helper names it, from its new root.
 fn inside(path: &Path) -> Result<CString, SandboxError> {
     c_string(path.strip_prefix("/").unwrap_or(path).as_os_str())
 }
 
-/// Text for the kernel.
+/// Converts text for the kernel.
 pub(super) fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
     CString::new(text.as_bytes())
-        .map_err(|_| SandboxError::Refused(format!("«{}» has a NUL byte", text.display())))
+        .map_err(|_| SandboxError::Refused(format!("`{}` has a NUL byte", text.display())))
 }
 
 fn refused(path: &Path, reason: &str) -> SandboxError {
-    SandboxError::Refused(format!("{reason} («{}»)", path.display()))
+    SandboxError::Refused(format!("{reason} (`{}`)", path.display()))
 }

@@ -17,7 +17,7 @@ use super::advice::advice;
 use super::canary::{BEYOND_LANDLOCK, ESCAPES, METADATA, NESTED, UNCOUNTED, UNFILTERED, UNRESTRICTED};
 use super::filter::Confinement;
 use super::plan::c_string;
-use super::watch::{Ends, Seen, Watcher};
+use super::watch::{Observation, StopTokens, Watcher};
 use super::wire::Canary;
 use super::{Job, filter, hidden, restrict, start};
 use crate::capture::Collector;
@@ -26,7 +26,7 @@ use crate::run::Outcome;
 use crate::{Network, SandboxError, SandboxSettings};
 
 /// A canary run takes milliseconds; a machine under this much strain can't run commands either.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 /// A remembered result is a few hundred bytes; anything longer isn't one.
 const MAX_CACHE: u64 = 64 * 1024;
 /// Some 10,000 sockets' worth of the kernel's list; what comes after isn't looked at.
@@ -80,7 +80,7 @@ pub(super) async fn probe(
     Ok(enforcement)
 }
 
-/// Each back-end remembers for itself.
+/// Returns the file of a back-end's own result.
 fn beside(file: &Path, tier: SandboxTier) -> PathBuf {
     if tier == SandboxTier::Namespaces {
         return file.to_owned();
@@ -159,7 +159,8 @@ struct Remembered {
     enforcement: Enforcement,
 }
 
-/// A file that is missing, unreadable, cut or made by another version is as none.
+/// Reads a remembered result. A file that is missing, unreadable, cut or of another version has
+/// none.
 fn recall(file: &Path, key: &Key) -> Option<Enforcement> {
     if fs::metadata(file).ok()?.len() > MAX_CACHE {
         return None;
@@ -177,9 +178,9 @@ fn remember(file: &Path, what: &Remembered) -> io::Result<()> {
 }
 
 /// The canaries' cage: a project, a file beside it, a masked file and a protected directory in it.
-struct Cage(PathBuf);
+struct CanaryProject(PathBuf);
 
-impl Cage {
+impl CanaryProject {
     fn make() -> io::Result<Self> {
         let unique = format!(
             "jm-canary-{}-{:x}",
@@ -197,7 +198,7 @@ impl Cage {
     }
 }
 
-impl Drop for Cage {
+impl Drop for CanaryProject {
     fn drop(&mut self) {
         // Under a temporary directory; what can't be removed holds nothing.
         fs::remove_dir_all(&self.0).ok();
@@ -210,7 +211,7 @@ async fn run(
 ) -> Result<Enforcement, SandboxError> {
     let unable =
         |source| SandboxError::Path { what: "preparing the sandbox's test in", path: "/tmp".into(), source };
-    let cage = Cage::make().map_err(unable)?;
+    let cage = CanaryProject::make().map_err(unable)?;
     // Bound and listening through the run; that nobody gets through to it is what is tested.
     let server = TcpListener::bind(("127.0.0.1", 0)).map_err(unable)?;
     let at = |name: &str| c_string(cage.0.join(name).as_os_str());
@@ -225,7 +226,7 @@ async fn run(
     let mut request = Request::program(&cage.0.join("project"), vec!["canary".into()]);
     request.protected = RelPath::parse("protected").into_iter().collect();
     request.masked = vec![cage.0.join("project/masked")];
-    request.limits.wall = PATIENCE;
+    request.limits.wall = PROBE_TIMEOUT;
     request.needs = SandboxNeeds::ALL;
     // No host is listed: the listener is there, and whoever is asked for is refused.
     request.network = Network::Filtered(Arc::default());
@@ -237,11 +238,11 @@ async fn run(
 /// Starts a job that nobody but this program may end, and whose output nobody wants.
 pub(super) fn watched(settings: &SandboxSettings, mut job: Job) -> Result<Watcher, SandboxError> {
     let (collector, _live) = Collector::new(&job.limits, job.streams, job.live);
-    let ends = Ends { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
+    let ends = StopTokens { cancel: CancellationToken::new(), dropped: CancellationToken::new() };
     Watcher::new(start(settings, &mut job)?, job, collector, ends, Instant::now())
 }
 
-fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcement, SandboxError> {
+fn judge(probed: &Probed, seen: &Observation, outside_changed: bool) -> Result<Enforcement, SandboxError> {
     let escaped = match (&seen.outcome, seen.escaped) {
         (Outcome::Exited(0), Some(escaped)) => escaped,
         _ => return Err(unavailable(seen)),
@@ -320,7 +321,7 @@ fn judge(probed: &Probed, seen: &Seen, outside_changed: bool) -> Result<Enforcem
     })
 }
 
-/// The services that commands can connect to, as a gap.
+/// Returns the services that commands can connect to, as a gap.
 fn services() -> Option<String> {
     // Where it can't be read, nothing is known to be reachable.
     let list = fs::File::open("/proc/net/unix").ok()?;
@@ -341,7 +342,7 @@ fn kernel_version(release: &str) -> Option<(u32, u32)> {
 
 /// Returns the reason why the back-end doesn't work here, with advice, from the failed step and the
 /// system's settings.
-fn unavailable(seen: &Seen) -> SandboxError {
+fn unavailable(seen: &Observation) -> SandboxError {
     let said = seen.said("bwrap: ").unwrap_or_default();
     let reason = match &seen.outcome {
         Outcome::SetupFailed(what) if !said.is_empty() => {

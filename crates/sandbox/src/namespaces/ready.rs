@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::wire::{NOTE, Note};
+use super::wire::{HelperMessage, MESSAGE_BYTES};
 use super::{HELPER_ARGUMENT, WAIT_ARGUMENT, pass};
 use crate::{SandboxError, SandboxSettings};
 
 /// Maximum time that a helper waits for a command; longer than a model takes to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(180);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(180);
 /// Maximum age of a helper that is given a command: so much younger that the helper can't be about
 /// to end.
 const FRESH: Duration = Duration::from_secs(120);
@@ -99,7 +99,7 @@ impl Waiting {
         if !matches!(helper.child.try_wait(), Ok(None)) {
             return false;
         }
-        let mut said = [0; NOTE * 3];
+        let mut said = [0; MESSAGE_BYTES * 3];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let count = match recv(&helper.control, &mut said, flags) {
             Ok((count @ 1.., _)) => count,
@@ -107,7 +107,7 @@ impl Waiting {
             Err(Errno::AGAIN) => 0,
             Ok(_) | Err(_) => return false,
         };
-        let expected = [Note::Hello.encode(), Note::Waiting.encode()].concat();
+        let expected = [HelperMessage::Hello.encode(), HelperMessage::Waiting.encode()].concat();
         self.since.elapsed() < FRESH && said.get(..count).is_some_and(|said| expected.starts_with(said))
     }
 }
@@ -124,7 +124,7 @@ impl Drop for Waiting {
 
 /// The helper that waits for the next command of a sandbox.
 #[derive(Debug, Default)]
-pub(super) struct Ready(Arc<Mutex<Slot>>);
+pub(super) struct ReadyHelper(Arc<Mutex<Slot>>);
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -133,8 +133,9 @@ struct Slot {
     waiting: Option<Waiting>,
 }
 
-impl Ready {
-    /// The one that waits, for a command that begins. One that has failed, or is too old, is ended.
+impl ReadyHelper {
+    /// Takes the waiting helper for a command that begins. A helper that has failed, or is too old,
+    /// is ended.
     pub(super) fn take(&self) -> Option<Waiting> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slot.commands = slot.commands.saturating_add(1);
@@ -143,19 +144,19 @@ impl Ready {
         taken.and_then(|mut waiting| waiting.is_sound().then_some(waiting))
     }
 
-    /// For when that command has ended.
-    pub(super) fn next(&self, settings: &SandboxSettings) -> Next {
-        Next { slot: Arc::downgrade(&self.0), settings: settings.clone() }
+    /// Returns the means to start a helper when that command has ended.
+    pub(super) fn next(&self, settings: &SandboxSettings) -> NextHelper {
+        NextHelper { slot: Arc::downgrade(&self.0), settings: settings.clone() }
     }
 }
 
 /// Has a helper started for the next command.
-pub(super) struct Next {
+pub(super) struct NextHelper {
     slot: Weak<Mutex<Slot>>,
     settings: SandboxSettings,
 }
 
-impl Next {
+impl NextHelper {
     /// Starts it beside whatever goes on, if the sandbox is still there and has none.
     pub(super) fn start(self) {
         drop(tokio::task::spawn_blocking(move || {

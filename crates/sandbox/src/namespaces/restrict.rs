@@ -35,7 +35,8 @@ pub(crate) enum Tcp {
     Denied,
 }
 
-/// The version of Landlock that is in force here, as far as this program knows it; 0 where there is none.
+/// Returns the version of Landlock that is in force here, as far as this program knows it; 0 where
+/// there is none.
 pub(crate) fn supported() -> u32 {
     u32::try_from(ABI::from(sys::landlock_version()) as i32).unwrap_or(0)
 }
@@ -89,7 +90,7 @@ fn granted(grant: Grant, abi: ABI) -> BitFlags<AccessFs> {
     }
 }
 
-/// The kernel's own word, where it had one; else something was asked for that it doesn't have.
+/// Returns the kernel's own error, where there was one; else the error for a missing right.
 fn errno(error: impl std::error::Error + 'static) -> Errno {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(error) = cause {

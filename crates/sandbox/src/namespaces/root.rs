@@ -10,7 +10,7 @@ use rustix::mount::{
 };
 
 use super::init::write_file;
-use super::overlay::{Life, cover, overlay};
+use super::overlay::{Durability, cover, overlay};
 use super::sys;
 use super::wire::{Access, Step};
 
@@ -26,7 +26,7 @@ const NOEXEC: u64 = MountAttrFlags::MOUNT_ATTR_NOEXEC.bits() as u64;
 
 pub(super) const RDONLY_NOSUID_NODEV: u64 = RDONLY | NOSUID | NODEV;
 
-/// An empty file system in memory, mounted over the old root, which all absolute paths still lead to.
+/// Mounts an empty file system in memory over the old root, which all absolute paths still lead to.
 pub(super) fn new_root(bytes: u64) -> Result<OwnedFd, Errno> {
     let fs = rustix::mount::fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_set_string(fs.as_fd(), c"size", bytes.to_string())?;
@@ -103,7 +103,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// A new directory in the store: `.sandbox/s0`, `.sandbox/u1`, …
+    /// Makes a new directory in the store: `.sandbox/s0`, `.sandbox/u1`, …
     fn store(&mut self, letter: u8, mode: u32) -> Result<CString, Errno> {
         let name = format!("{}/{}{}", STORE.to_str().unwrap_or_default(), char::from(letter), self.stores);
         self.stores += 1;
@@ -124,7 +124,7 @@ impl<'a> Builder<'a> {
             let lower = rustix::fs::openat(CWD, source, flags, Mode::empty())?;
             let upper = rustix::fs::openat(self.root, &upper, flags, Mode::empty())?;
             let work = rustix::fs::openat(self.root, &work, flags, Mode::empty())?;
-            self.attach(&overlay(lower, upper, work, Life::Command)?, path)
+            self.attach(&overlay(lower, upper, work, Durability::Command)?, path)
         };
         if mount().is_ok() {
             return Ok(());
@@ -182,7 +182,7 @@ fn attributes(access: Access) -> u64 {
     }
 }
 
-/// A mount of its own of what is at the path.
+/// Creates a separate mount of the files at a path.
 pub(super) fn copy(at: impl AsFd, path: &CStr, recursive: bool, attributes: u64) -> Result<OwnedFd, Errno> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC

@@ -43,7 +43,7 @@ fn last_error() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// Memory for a stack, never given back: its process ends by exit or exec.
+/// Allocates memory for a stack. It is never freed: its process ends by exit or exec.
 fn stack_top() -> *mut c_void {
     let memory: &'static mut [std::mem::MaybeUninit<u8>] = Box::leak(Box::new_uninit_slice(STACK));
     // SAFETY: the offset is within the allocation.
@@ -108,7 +108,7 @@ const BUSY_TRIES: usize = 40;
 const BUSY_PAUSE: libc::c_long = 5_000_000;
 
 /// Replaces the program. Returns only on failure.
-pub(super) fn execute(program: &CStr, argv: &Strings, env: &Strings) -> Errno {
+pub(super) fn execute(program: &CStr, argv: &CStringArray, env: &CStringArray) -> Errno {
     for _ in 0..BUSY_TRIES {
         // SAFETY: both arrays end in a null pointer and hold pointers to strings that outlive the call.
         unsafe { libc::execve(program.as_ptr(), argv.0.as_ptr(), env.0.as_ptr()) };
@@ -124,9 +124,9 @@ pub(super) fn execute(program: &CStr, argv: &Strings, env: &Strings) -> Errno {
 }
 
 /// A null-terminated array of C strings, as `execve` takes them.
-pub(super) struct Strings<'a>(Vec<*const c_char>, std::marker::PhantomData<&'a CStr>);
+pub(super) struct CStringArray<'a>(Vec<*const c_char>, std::marker::PhantomData<&'a CStr>);
 
-impl<'a> Strings<'a> {
+impl<'a> CStringArray<'a> {
     pub(super) fn new(list: &[&'a CStr]) -> Self {
         let pointers = list.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]);
         Self(pointers.collect(), std::marker::PhantomData)
@@ -161,7 +161,8 @@ pub(super) fn close_standard() {
     unsafe { libc::syscall(libc::SYS_close_range, 0u32, 2u32, 0u32) };
 }
 
-/// `mount_setattr`: adds attributes to a mount, or with `recursive` to it and all beneath it.
+/// Adds attributes to a mount (`mount_setattr`), or with `recursive` to the mount and all beneath
+/// it.
 pub(super) fn mount_attributes(
     mount: impl AsFd,
     path: &CStr,
@@ -184,7 +185,7 @@ pub(super) fn mount_attributes(
     check(result).map(drop)
 }
 
-/// The version of Landlock that the kernel has on; 0 or less where it hasn't.
+/// Returns the version of Landlock that the kernel has on; 0 or less where it hasn't.
 pub(super) fn landlock_version() -> c_int {
     /// `LANDLOCK_CREATE_RULESET_VERSION`, of <linux/landlock.h>.
     const VERSION: libc::c_uint = 1;
@@ -401,7 +402,7 @@ pub(super) fn usage_so_far() -> Usage {
     total
 }
 
-/// The processor time of all that this process reaped, and they did.
+/// Returns the processor time of all processes that this one reaped, and of those that they reaped.
 pub(super) fn children_so_far() -> Duration {
     // SAFETY: `rusage` is plain data, all zeros before the kernel fills it; the pointer is to it.
     let usage = unsafe {
@@ -432,7 +433,7 @@ impl From<Usage> for ResourceUsage {
     }
 }
 
-/// A descriptor of the process, for the runtime to wait on.
+/// Opens a descriptor of the process, for the runtime to wait on.
 pub(super) fn watch_process(pid: Pid) -> io::Result<AsyncFd<OwnedFd>> {
     let descriptor = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
     // SAFETY: an owned descriptor stays open and the same until the `AsyncFd` that owns it is dropped, which

@@ -8,7 +8,7 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
 use super::pass;
-use super::wire::Note;
+use super::wire::HelperMessage;
 
 /// The end of the file, as it is typed: the usual `VEOF`.
 const END: u8 = 4;
@@ -41,7 +41,7 @@ pub(super) fn open(size: Size, control: &OwnedFd) -> Result<OwnedFd, Errno> {
     let inner = rustix::pty::ioctl_tiocgptpeer(&outer, flags)?;
     let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     rustix::termios::tcsetwinsize(&inner, size)?;
-    pass::send(control, &Note::Terminal.encode(), &[outer.as_fd()])?;
+    pass::send(control, &HelperMessage::Terminal.encode(), &[outer.as_fd()])?;
     Ok(inner)
 }
 
@@ -53,7 +53,8 @@ pub(super) fn become_leader(terminal: &OwnedFd) -> Result<(), Errno> {
     rustix::stdio::dup2_stderr(terminal)
 }
 
-/// The input as it is typed, with the end of the file, which counts only at a line's beginning.
+/// Returns the input as it is typed, with the end of the file, which counts only at a line's
+/// beginning.
 pub(super) fn typed(mut input: Vec<u8>) -> Vec<u8> {
     if !matches!(input.last(), None | Some(b'\n')) {
         input.push(END);

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cgroups::Lease;
 use super::ready::Helper;
-use super::wire::{Excess, NOTE, Note, Stage, Step, Usage};
+use super::wire::{Excess, HelperMessage, MESSAGE_BYTES, Stage, Step, Usage};
 use super::{Job, Started, pass, shown, sys};
 use crate::capture::{Captured, Collector, READ_BYTES, Stream};
 use crate::network::{Connection, Serving};
@@ -39,13 +39,13 @@ const GROUP_LOOKS: Duration = Duration::from_millis(50);
 const READS_AT_ONCE: usize = 8;
 
 /// The two ways a caller ends a command.
-pub(super) struct Ends {
+pub(super) struct StopTokens {
     pub(super) cancel: CancellationToken,
     pub(super) dropped: CancellationToken,
 }
 
 /// All that was seen of a command.
-pub(super) struct Seen {
+pub(super) struct Observation {
     pub(super) outcome: Outcome,
     pub(super) escaped: Option<i32>,
     /// The stage and the error of a failed set-up, for advice.
@@ -63,8 +63,8 @@ pub(super) struct Seen {
 /// The longest part of what a program said of its own failure that an error repeats.
 const MAX_SAID: usize = 300;
 
-impl Seen {
-    /// The last line of the output that begins so, cut: what a program between says of itself.
+impl Observation {
+    /// Returns the last line of output that begins so, cut: a program's message about itself.
     pub(super) fn said(&self, beginning: &str) -> Option<String> {
         let ([_, _, combined], _) = &self.output;
         let said = combined.text.lines().rfind(|line| line.starts_with(beginning))?;
@@ -180,7 +180,7 @@ impl Pipe {
         pipe::Receiver::from_owned_fd(pipe).map(|pipe| Self(Some(pipe)))
     }
 
-    /// Ready to be read; never once it has ended.
+    /// Waits until the pipe can be read; for ever once it has ended.
     async fn ready(&self) -> io::Result<()> {
         match &self.0 {
             Some(pipe) => pipe.readable().await,
@@ -188,7 +188,7 @@ impl Pipe {
         }
     }
 
-    /// The outer side of a terminal, which can be read as a pipe can.
+    /// Wraps the outer side of a terminal, which can be read like a pipe.
     fn terminal(outer: OwnedFd) -> io::Result<Self> {
         pipe::Receiver::from_owned_fd_unchecked(outer).map(|pipe| Self(Some(pipe)))
     }
@@ -255,7 +255,7 @@ pub(super) struct Watcher {
     stderr: Pipe,
     typing: Typing,
     collector: Collector,
-    ends: Ends,
+    ends: StopTokens,
     begun: Instant,
     greeted: bool,
     outcome: Option<Outcome>,
@@ -271,7 +271,7 @@ fn supervise(what: &'static str) -> impl Fn(io::Error) -> SandboxError {
     move |source| SandboxError::Supervise { what, source }
 }
 
-enum Turn {
+enum WatchEvent {
     Stdout,
     Stderr,
     Control,
@@ -288,7 +288,7 @@ impl Watcher {
         started: Started,
         mut job: Job,
         collector: Collector,
-        ends: Ends,
+        ends: StopTokens,
         begun: Instant,
     ) -> Result<Self, SandboxError> {
         let Started { helper, unsent } = started;
@@ -296,7 +296,7 @@ impl Watcher {
         let processes = Processes {
             helper,
             init: None,
-            signal: job.lead.signal(),
+            signal: job.watched_process.signal(),
             usage: None,
             given_up: false,
             ending: false,
@@ -329,7 +329,7 @@ impl Watcher {
         })
     }
 
-    pub(super) async fn run(mut self) -> Result<Seen, SandboxError> {
+    pub(super) async fn run(mut self) -> Result<Observation, SandboxError> {
         let mut buffer = vec![0; READ_BYTES];
         let deadline = tokio::time::sleep_until((self.begun + self.job.limits.wall).into());
         tokio::pin!(deadline);
@@ -340,33 +340,33 @@ impl Watcher {
             let running = self.outcome.is_none();
             let reads = !self.is_enough();
             let turn = tokio::select! {
-                ready = with_room(&self.collector, self.stdout.ready()), if reads => { ready.map_err(supervise("reading output"))?; Turn::Stdout }
-                ready = with_room(&self.collector, self.stderr.ready()), if reads => { ready.map_err(supervise("reading output"))?; Turn::Stderr }
+                ready = with_room(&self.collector, self.stdout.ready()), if reads => { ready.map_err(supervise("reading output"))?; WatchEvent::Stdout }
+                ready = with_room(&self.collector, self.stderr.ready()), if reads => { ready.map_err(supervise("reading output"))?; WatchEvent::Stderr }
                 ready = self.control.ready(self.interest()), if self.connected => {
                     ready.map_err(supervise("hearing from the command"))?;
-                    Turn::Control
+                    WatchEvent::Control
                 }
-                ready = self.typing.ready() => { ready.map_err(supervise("typing"))?; Turn::Typing }
-                usage = self.processes.ended() => Turn::Ended(usage.map_err(supervise("waiting for the command"))?),
-                () = &mut deadline, if running => Turn::Stop(Outcome::TimedOut),
-                _ = looks.tick(), if running && grouped => Turn::Look,
-                () = self.ends.cancel.cancelled(), if running => Turn::Stop(Outcome::Cancelled),
-                () = self.ends.dropped.cancelled(), if running => Turn::Stop(Outcome::Cancelled),
-                () = tokio::time::sleep_until(hello), if !self.greeted => Turn::NoHello,
-                () = until(self.killed) => Turn::GiveUp,
+                ready = self.typing.ready() => { ready.map_err(supervise("typing"))?; WatchEvent::Typing }
+                usage = self.processes.ended() => WatchEvent::Ended(usage.map_err(supervise("waiting for the command"))?),
+                () = &mut deadline, if running => WatchEvent::Stop(Outcome::TimedOut),
+                _ = looks.tick(), if running && grouped => WatchEvent::Look,
+                () = self.ends.cancel.cancelled(), if running => WatchEvent::Stop(Outcome::Cancelled),
+                () = self.ends.dropped.cancelled(), if running => WatchEvent::Stop(Outcome::Cancelled),
+                () = tokio::time::sleep_until(hello), if !self.greeted => WatchEvent::NoHello,
+                () = until(self.killed) => WatchEvent::GiveUp,
             };
             match turn {
-                Turn::Stdout => self.take(Stream::Stdout, &mut buffer)?,
-                Turn::Stderr => self.take(Stream::Stderr, &mut buffer)?,
-                Turn::Control => self.exchange()?,
-                Turn::Typing => self.typing.go_on(),
-                Turn::Ended(usage) => self.processes.usage = Some(usage),
-                Turn::Stop(outcome) => self.stop(outcome),
+                WatchEvent::Stdout => self.take(Stream::Stdout, &mut buffer)?,
+                WatchEvent::Stderr => self.take(Stream::Stderr, &mut buffer)?,
+                WatchEvent::Control => self.exchange()?,
+                WatchEvent::Typing => self.typing.go_on(),
+                WatchEvent::Ended(usage) => self.processes.usage = Some(usage),
+                WatchEvent::Stop(outcome) => self.stop(outcome),
                 // One that goes on without what was killed is stopped as one is whose use is looked at.
-                Turn::Look if self.job.groups.ran_out_of_memory() => self.stop(Outcome::MemoryLimit),
-                Turn::Look => {}
-                Turn::NoHello => return Err(SandboxError::NoHelper { path: self.program }),
-                Turn::GiveUp => {
+                WatchEvent::Look if self.job.groups.ran_out_of_memory() => self.stop(Outcome::MemoryLimit),
+                WatchEvent::Look => {}
+                WatchEvent::NoHello => return Err(SandboxError::NoHelper { path: self.program }),
+                WatchEvent::GiveUp => {
                     if self.give_up() {
                         break;
                     }
@@ -376,16 +376,17 @@ impl Watcher {
         self.finish().await
     }
 
-    /// Nothing more can come: the pipes are closed, and pid 1 has said its last word or is gone, or there
-    /// never was one.
+    /// Returns true if nothing more can come: the pipes are closed, and pid 1 has sent its last
+    /// message or is gone, or there never was one.
     fn is_over(&self) -> bool {
         let reaped = self.processes.usage.is_some() || self.processes.init.is_none();
         let ended = self.processes.ending || (reaped && !self.connected);
         ended && self.stdout.0.is_none() && self.stderr.0.is_none()
     }
 
-    /// Nothing is taken of a flood once it is to be stopped, but what is left in the pipes when all that wrote is gone:
-    /// it would go on, and cost, until the kernel came to end it, and what isn't read makes it wait.
+    /// Returns true if no more output is read of a flood that is to be stopped, but for the rest in
+    /// the pipes when all writers are gone. Reading on would cost until the kernel ends the
+    /// command; unread output makes it wait.
     fn is_enough(&self) -> bool {
         let never = self.processes.init.is_none() && !self.connected;
         let gone = never || self.processes.ending || self.processes.usage.is_some();
@@ -433,7 +434,7 @@ impl Watcher {
                 Err(_) => self.unsent.clear(),
             }
         }
-        let mut buffer = [0; NOTE * 8];
+        let mut buffer = [0; MESSAGE_BYTES * 8];
         let (control, passed) = (&self.control, &mut self.passed);
         let read = control.try_io(Interest::READABLE, || Ok(pass::receive(control, &mut buffer, passed)?));
         match read {
@@ -443,9 +444,9 @@ impl Watcher {
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.connected = false,
             Err(error) => return Err(supervise("hearing from the command")(error)),
         }
-        while let Some((bytes, _)) = self.received.split_first_chunk::<NOTE>() {
-            let note = Note::decode(bytes);
-            self.received.drain(..NOTE);
+        while let Some((bytes, _)) = self.received.split_first_chunk::<MESSAGE_BYTES>() {
+            let note = HelperMessage::decode(bytes);
+            self.received.drain(..MESSAGE_BYTES);
             self.note(note)?;
         }
         if !self.connected && !self.greeted {
@@ -454,20 +455,20 @@ impl Watcher {
         Ok(())
     }
 
-    fn note(&mut self, note: Option<Note>) -> Result<(), SandboxError> {
-        let Some(note) = note.filter(|note| self.greeted || *note == Note::Hello) else {
+    fn note(&mut self, note: Option<HelperMessage>) -> Result<(), SandboxError> {
+        let Some(note) = note.filter(|note| self.greeted || *note == HelperMessage::Hello) else {
             return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
         };
         match note {
-            Note::Hello => self.greeted = true,
-            Note::Waiting => {}
-            Note::Started { pid } => {
+            HelperMessage::Hello => self.greeted = true,
+            HelperMessage::Waiting => {}
+            HelperMessage::Started { pid } => {
                 self.processes.adopt(pid).map_err(supervise("watching the command"))?;
                 if self.killed.is_some() {
                     self.processes.kill();
                 }
             }
-            Note::Failed { stage, index, errno } => {
+            HelperMessage::Failed { stage, index, errno } => {
                 let errno = Errno::from_raw_os_error(errno);
                 self.failure = Some((stage, errno));
                 if stage == Stage::Watch {
@@ -477,9 +478,9 @@ impl Watcher {
                 let text = explain(&self.job, stage, index, errno);
                 self.outcome.get_or_insert(Outcome::SetupFailed(text));
             }
-            Note::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
-            Note::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
-            Note::Exceeded { what, usage } => {
+            HelperMessage::Exited { code, usage } => self.ended(Outcome::Exited(code), usage),
+            HelperMessage::Signaled { signal, usage } => self.ended(Outcome::Signaled(signal), usage),
+            HelperMessage::Exceeded { what, usage } => {
                 let outcome = match what {
                     Excess::Memory => Outcome::MemoryLimit,
                     Excess::Cpu => Outcome::CpuLimit,
@@ -487,18 +488,18 @@ impl Watcher {
                 };
                 self.ended(outcome, usage);
             }
-            Note::Canaries { escaped } => self.escaped = Some(escaped),
-            Note::Listening => self.serve()?,
-            Note::Terminal => self.attach().map_err(supervise("taking the command's terminal"))?,
+            HelperMessage::Canaries { escaped } => self.escaped = Some(escaped),
+            HelperMessage::Listening => self.serve()?,
+            HelperMessage::Terminal => self.attach().map_err(supervise("taking the command's terminal"))?,
             // The other helper's.
-            Note::Unshared | Note::Mounted => {
+            HelperMessage::Unshared | HelperMessage::Mounted => {
                 return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
             }
         }
         Ok(())
     }
 
-    /// The sandbox's listener came along: from here on somebody answers there.
+    /// Serves the sandbox's listener, whose descriptor came with a message.
     fn serve(&mut self) -> Result<(), SandboxError> {
         if self.passed.is_empty() {
             return Err(SandboxError::NoHelper { path: std::mem::take(&mut self.program) });
@@ -520,7 +521,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// The command ran, and whoever watches it inside can't any more.
+    /// Handles the failure of the process that watches the command inside.
     fn unwatched(&mut self, errno: Errno) {
         self.outcome.get_or_insert(Outcome::Signaled(Signal::KILL.as_raw()));
         self.told.push(Denial {
@@ -531,8 +532,8 @@ impl Watcher {
         });
     }
 
-    /// Killed, and still there. A helper outside was asked to end the others; it is killed itself then, and its
-    /// children by that. Whether there is nothing to be waited for any more.
+    /// Gives up on processes that were killed and are still there, after killing an outer helper
+    /// that didn't end the others. Returns true if there is nothing left to wait for.
     fn give_up(&mut self) -> bool {
         if self.processes.init.is_some() && self.processes.signal != Signal::KILL {
             self.processes.signal = Signal::KILL;
@@ -552,14 +553,14 @@ impl Watcher {
         true
     }
 
-    /// A command that was killed keeps the reason it was killed for.
+    /// Records the command's end. A command that was killed keeps the reason.
     fn ended(&mut self, outcome: Outcome, usage: Usage) {
         self.outcome.get_or_insert(outcome);
         self.used = usage.into();
         self.processes.ending = true;
     }
 
-    async fn finish(mut self) -> Result<Seen, SandboxError> {
+    async fn finish(mut self) -> Result<Observation, SandboxError> {
         // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the helper.
         let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
             Outcome::Signaled(Signal::KILL.as_raw())
@@ -573,7 +574,7 @@ impl Watcher {
         let (spilled, trouble) = self.collector.spilled();
         denials.extend(trouble);
         denials.append(&mut self.told);
-        let seen = Seen {
+        let seen = Observation {
             outcome: self.job.explained(outcome),
             escaped: self.escaped,
             failure: self.failure,
@@ -623,7 +624,8 @@ impl Job {
     }
 }
 
-/// Output is taken as fast as it is read where the reader misses nothing: the command waits at its pipe's end.
+/// Waits for output, and where the reader misses nothing also for room: the command then waits at
+/// its pipe's end.
 async fn with_room<T>(collector: &Collector, ready: impl Future<Output = T>) -> T {
     collector.room().await;
     ready.await
@@ -636,7 +638,7 @@ async fn until(when: Option<tokio::time::Instant>) {
     }
 }
 
-/// A failed set-up in words: the step, the path, the system's reason.
+/// Describes a failed set-up: the step, the path, the system's reason.
 fn explain(job: &Job, stage: Stage, index: u32, errno: Errno) -> String {
     if (stage, errno) == (Stage::Execute, Errno::AGAIN) {
         return crate::run::TOO_MANY_PROCESSES.to_owned();

@@ -1,7 +1,7 @@
 //! The messages between agent and helper: the policy one way, the helper's progress the other.
 //!
 //! A flat encoding, read in place: the helper runs once a command, so it must not cost parsing or
-//! allocation. Strings end in NUL and go to the kernel as they are.
+//! allocation. CStringArray end in NUL and go to the kernel as they are.
 
 use std::ffi::{CStr, CString};
 
@@ -43,7 +43,7 @@ pub(super) enum Step<T> {
 }
 
 impl<T: Copy> Step<T> {
-    /// The path of what may be written, if it is that.
+    /// Returns the path if it may be written.
     pub(super) fn written(&self) -> Option<T> {
         match *self {
             Self::Bind { path, access, .. } | Self::Base { path, access } if access != Access::ReadOnly => {
@@ -98,7 +98,7 @@ pub(super) struct Policy<T> {
     pub(super) uid: u32,
     pub(super) gid: u32,
     pub(super) scratch_bytes: u64,
-    /// Written to the namespace's `kernel.pid_max`, where 0 doesn't mean «leave it».
+    /// Written to the namespace's `kernel.pid_max`, where 0 doesn't mean `leave it`.
     pub(super) pid_max: u32,
     /// (resource, value) as `setrlimit` numbers them; order of [`super::init::RESOURCES`].
     pub(super) limits: Vec<Option<u64>>,
@@ -130,7 +130,7 @@ pub(super) struct Policy<T> {
 }
 
 impl Policy<CString> {
-    /// The policy as bytes, header included.
+    /// Returns the policy as bytes, header included.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new(MAGIC);
         out.u32(u32::from(self.own_network));
@@ -180,7 +180,7 @@ pub(super) fn framed(mut out: Writer) -> Vec<u8> {
     out.0
 }
 
-/// The body's length, if the header is one with these first bytes.
+/// Returns the body's length, if the header is one with these first bytes.
 pub(super) fn body_length(magic: [u8; 4], header: &[u8; HEADER]) -> Option<usize> {
     let [a, b, c, d, length @ ..] = *header;
     let length = u32::from_le_bytes(length) as usize;
@@ -435,7 +435,7 @@ impl Stage {
         Self::Watch,
     ];
 
-    /// In words, for the error.
+    /// Returns the stage's description for errors.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Policy => "reading the policy",
@@ -472,7 +472,7 @@ impl Stage {
 
 /// A message from the helper to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Note {
+pub(super) enum HelperMessage {
     /// It is a helper.
     Hello,
     /// Pid 1 of the sandbox, as the host numbers it, is a child of the agent from now on.
@@ -523,10 +523,10 @@ pub(super) struct Usage {
 }
 
 /// Bytes of a note on the wire.
-pub(super) const NOTE: usize = 36;
+pub(super) const MESSAGE_BYTES: usize = 36;
 
-impl Note {
-    pub(super) fn encode(self) -> [u8; NOTE] {
+impl HelperMessage {
+    pub(super) fn encode(self) -> [u8; MESSAGE_BYTES] {
         let none = Usage::default();
         let (kind, stage, index, value, usage) = match self {
             Self::Hello => (1, 0, 0, 0, none),
@@ -545,13 +545,13 @@ impl Note {
         let Usage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
         let numbers = [user.to_le_bytes(), system.to_le_bytes(), peak_memory.to_le_bytes()];
-        let mut note = [0; NOTE];
+        let mut note = [0; MESSAGE_BYTES];
         let bytes = parts.into_iter().flatten().chain(numbers.iter().flatten());
         note.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         note
     }
 
-    pub(super) fn decode(bytes: &[u8; NOTE]) -> Option<Self> {
+    pub(super) fn decode(bytes: &[u8; MESSAGE_BYTES]) -> Option<Self> {
         let ([b'J', kind, stage, 0], rest) = bytes.split_first_chunk()? else { return None };
         let mut rest = Reader(rest);
         let (index, value) = (rest.u32()?, rest.u32()?.cast_signed());
@@ -652,26 +652,26 @@ mod tests {
     fn notes_survive_the_wire() {
         let usage = Usage { user: 1, system: u64::MAX, peak_memory: 3 };
         let notes = [
-            Note::Hello,
-            Note::Started { pid: 77 },
-            Note::Failed { stage: Stage::Step, index: 3, errno: 13 },
-            Note::Exited { code: 255, usage },
-            Note::Signaled { signal: 9, usage },
-            Note::Canaries { escaped: 5 },
-            Note::Unshared,
-            Note::Mounted,
-            Note::Exceeded { what: Excess::Disk, usage },
-            Note::Listening,
-            Note::Terminal,
-            Note::Waiting,
+            HelperMessage::Hello,
+            HelperMessage::Started { pid: 77 },
+            HelperMessage::Failed { stage: Stage::Step, index: 3, errno: 13 },
+            HelperMessage::Exited { code: 255, usage },
+            HelperMessage::Signaled { signal: 9, usage },
+            HelperMessage::Canaries { escaped: 5 },
+            HelperMessage::Unshared,
+            HelperMessage::Mounted,
+            HelperMessage::Exceeded { what: Excess::Disk, usage },
+            HelperMessage::Listening,
+            HelperMessage::Terminal,
+            HelperMessage::Waiting,
         ];
         for note in notes {
-            assert_eq!(Note::decode(&note.encode()), Some(note));
+            assert_eq!(HelperMessage::decode(&note.encode()), Some(note));
         }
-        assert_eq!(Note::decode(b"{\"json\": 1, \"longer\": \"than a note\"}"), None);
+        assert_eq!(HelperMessage::decode(b"{\"json\": 1, \"longer\": \"than a note\"}"), None);
         for stage in Stage::ALL {
-            let note = Note::Failed { stage, index: 0, errno: 1 };
-            assert_eq!(Note::decode(&note.encode()), Some(note));
+            let note = HelperMessage::Failed { stage, index: 0, errno: 1 };
+            assert_eq!(HelperMessage::decode(&note.encode()), Some(note));
         }
     }
 }

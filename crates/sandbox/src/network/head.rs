@@ -82,10 +82,10 @@ pub(super) enum Body {
 }
 
 /// A request that isn't granted, with what was asked for.
-pub(super) type Asked = (String, u16, Refusal);
+pub(super) type RefusedTarget = (String, u16, Refusal);
 
 /// Reads a head, the empty line included.
-pub(super) fn parse(head: &[u8], place: Place<'_>) -> Result<Head, Asked> {
+pub(super) fn parse(head: &[u8], place: Place<'_>) -> Result<Head, RefusedTarget> {
     let mut lines = head.strip_suffix(b"\r\n\r\n").unwrap_or(head).split(|b| *b == b'\n');
     let mut lines = std::iter::from_fn(|| lines.next().map(|line| line.strip_suffix(b"\r").unwrap_or(line)));
     let line = lines.next().unwrap_or_default();
@@ -132,12 +132,12 @@ pub(super) fn parse(head: &[u8], place: Place<'_>) -> Result<Head, Asked> {
     Ok(Head::Request { target, rewritten, body })
 }
 
-fn differs(target: Target) -> Asked {
+fn differs(target: Target) -> RefusedTarget {
     let Target { host, port } = target;
     (host, port, Refusal::Denied("the Host header names another host than the one that is asked"))
 }
 
-/// Target and path of `http://host:port/path`.
+/// Parses the target and the path of `http://host:port/path`.
 fn absolute(text: &str) -> Result<(Target, String), Refusal> {
     let (scheme, rest) =
         text.split_once("://").ok_or(Refusal::Malformed("a proxy is asked with the whole address"))?;
@@ -184,7 +184,7 @@ fn fields<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Field<'a>>, R
     Ok(fields)
 }
 
-/// The value of a field that may be there once.
+/// Returns the value of a field that may occur once.
 fn only<'a>(fields: &[Field<'a>], wanted: &str) -> Result<Option<&'a str>, Refusal> {
     let mut found = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
     match (found.next(), found.next()) {
@@ -215,7 +215,8 @@ fn body(fields: &[Field<'_>], version: &str) -> Result<Body, Refusal> {
     }
 }
 
-/// The head as the server gets it: its own form, one `Host`, nothing that was for the proxy, one request a connection.
+/// Writes the head for the server: its own form, one `Host`, no field for the proxy, one request a
+/// connection.
 fn rewrite(method: &str, path: &str, target: &Target, fields: &[Field<'_>]) -> Vec<u8> {
     let mut out =
         format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", target.host).into_bytes();

@@ -34,7 +34,8 @@ pub(super) fn read(bytes: &[u8]) -> Hello {
 
 struct Broken;
 
-/// The body of the first handshake message, which may be spread over several records; `None` where it is cut.
+/// Returns the body of the first handshake message, which may be spread over several records;
+/// `None` where it is cut.
 fn message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
     let mut from = Reader(bytes);
     let mut handshake = Vec::new();
@@ -75,7 +76,7 @@ fn message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
     }
 }
 
-/// The host that a hello names, if it names one; `None` where the message isn't a hello.
+/// Returns the host that a hello names, if it names one; `None` where the message isn't a hello.
 fn server_name(body: &[u8]) -> Option<Option<String>> {
     let mut from = Reader(body);
     // Version and random, session, cipher suites, compression methods.
@@ -110,7 +111,7 @@ fn server_name(body: &[u8]) -> Option<Option<String>> {
     Some(found)
 }
 
-/// The one name of the extension.
+/// Returns the one name of the extension.
 fn named(extension: &[u8]) -> Option<String> {
     let mut from = Reader(extension);
     let length = from.u16()?;

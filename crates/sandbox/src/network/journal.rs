@@ -24,7 +24,7 @@ struct Book {
 }
 
 impl Journal {
-    /// Something that wasn't let through.
+    /// Records a refused request.
     pub(super) fn denied(&self, host: String, port: u16, why: &str) {
         self.note(Connection {
             host,
@@ -37,7 +37,7 @@ impl Journal {
         });
     }
 
-    /// A connection that is let through. It is written down when the result is dropped.
+    /// Records a connection that is let through, when the result is dropped.
     pub(super) fn through(&self, host: &str, port: u16) -> Entry {
         Entry {
             journal: self.clone(),
@@ -116,7 +116,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// It came to nothing.
+    /// Records that the connection failed.
     pub(super) fn failed(&self, why: &'static str) {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = End::Failed(why);
     }
@@ -126,7 +126,7 @@ impl Entry {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = End::Denied(why);
     }
 
-    /// All that passed so far.
+    /// Returns the bytes of all connections so far.
     pub(super) fn total(&self) -> u64 {
         self.sent.load(Ordering::Relaxed).wrapping_add(self.received.load(Ordering::Relaxed))
     }

@@ -18,9 +18,9 @@ use super::address;
 use super::head::{self, Body, Chunks, Head, Place, Scan};
 use super::hello::{self, Hello};
 use super::journal::{Entry, Journal};
-use super::outside::{Outside, System};
 use super::socks::{self, Code, Parsed};
 use super::target::{HTTP_PORT, Refusal, Target, shown};
+use super::upstream::{System, Upstream};
 use super::{Connection, Network, NetworkRules};
 use crate::denial::Denial;
 
@@ -72,22 +72,27 @@ impl Default for Bounds {
 #[derive(Debug)]
 pub(crate) struct Proxy {
     rules: Arc<NetworkRules>,
-    outside: Arc<dyn Outside>,
+    upstream: Arc<dyn Upstream>,
     bounds: Bounds,
 }
 
 impl Proxy {
-    /// The proxy that a network needs, if it needs one.
-    pub(crate) fn of(network: &Network, outside: Option<&Arc<dyn Outside>>) -> Option<Self> {
+    /// Returns the proxy that a network needs, if it needs one.
+    pub(crate) fn of(network: &Network, upstream: Option<&Arc<dyn Upstream>>) -> Option<Self> {
         match network {
-            Network::Filtered(rules) => Some(Self::new(Arc::clone(rules), outside.cloned())),
+            Network::Filtered(rules) => Some(Self::new(Arc::clone(rules), upstream.cloned())),
             Network::Off | Network::Host => None,
         }
     }
 
-    /// A proxy with these rules, which reaches the world by `outside` or the system's means.
-    fn new(rules: Arc<NetworkRules>, outside: Option<Arc<dyn Outside>>) -> Self {
-        Self { rules, outside: outside.unwrap_or_else(|| Arc::new(System::new())), bounds: Bounds::default() }
+    /// Creates a proxy with these rules, which reaches the world by `upstream` or the system's
+    /// means.
+    fn new(rules: Arc<NetworkRules>, upstream: Option<Arc<dyn Upstream>>) -> Self {
+        Self {
+            rules,
+            upstream: upstream.unwrap_or_else(|| Arc::new(System::new())),
+            bounds: Bounds::default(),
+        }
     }
 
     /// Serves a listening TCP socket, which may be of another network namespace, until the result is dropped. Must be
@@ -98,8 +103,12 @@ impl Proxy {
         let listener = TcpListener::from_std(listener)?;
         let journal = Journal::default();
         let stop = CancellationToken::new();
-        let desk =
-            Desk { rules: self.rules, outside: self.outside, bounds: self.bounds, journal: journal.clone() };
+        let desk = ProxyState {
+            rules: self.rules,
+            upstream: self.upstream,
+            bounds: self.bounds,
+            journal: journal.clone(),
+        };
         let task = tokio::spawn(take(Arc::new(desk), listener, stop.clone()));
         Ok(Serving { journal, stop: stop.drop_guard(), task })
     }
@@ -123,7 +132,7 @@ impl Serving {
     }
 }
 
-async fn take(desk: Arc<Desk>, listener: TcpListener, stop: CancellationToken) {
+async fn take(desk: Arc<ProxyState>, listener: TcpListener, stop: CancellationToken) {
     let mut clients = JoinSet::new();
     loop {
         tokio::select! {
@@ -144,21 +153,21 @@ async fn take(desk: Arc<Desk>, listener: TcpListener, stop: CancellationToken) {
 }
 
 /// The state that all connections share.
-struct Desk {
+struct ProxyState {
     rules: Arc<NetworkRules>,
-    outside: Arc<dyn Outside>,
+    upstream: Arc<dyn Upstream>,
     bounds: Bounds,
     journal: Journal,
 }
 
 /// The reason why there is no connection, for the client.
-struct Trouble {
+struct ConnectFailure {
     status: u16,
     code: Code,
     why: String,
 }
 
-impl Trouble {
+impl ConnectFailure {
     fn refused(refusal: Refusal) -> Self {
         let (status, code) = match refusal {
             Refusal::Malformed(_) => (400, Code::NotAllowed),
@@ -171,7 +180,8 @@ impl Trouble {
         Self { status: 502, code: Code::Unreachable, why: why.to_owned() }
     }
 
-    /// The reason stands in the status line, too: of an answer to `CONNECT` most programs show nothing else.
+    /// Returns the answer. The reason stands in the status line, too: most programs show nothing
+    /// else of an answer to `CONNECT`.
     fn answer(&self) -> Vec<u8> {
         let Self { status, why, .. } = self;
         let word = match status {
@@ -227,52 +237,57 @@ impl Client {
 }
 
 /// A client's request.
-enum Wish {
+enum ClientRequest {
     Http(Head),
     Socks(Target),
     /// It was told why not, or left.
     Nothing,
 }
 
-impl Desk {
+impl ProxyState {
     async fn client(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut client = Client { stream, unread: Vec::new() };
         // Who says nothing in time is left without an answer.
-        match timeout(self.bounds.asking, self.wish(&mut client)).await.unwrap_or(Ok(Ok(Wish::Nothing)))? {
-            Ok(Wish::Http(Head::Connect(target))) => match self.open(&target).await {
+        match timeout(self.bounds.asking, self.read_request(&mut client))
+            .await
+            .unwrap_or(Ok(Ok(ClientRequest::Nothing)))?
+        {
+            Ok(ClientRequest::Http(Head::Connect(target))) => match self.open(&target).await {
                 Ok((entry, server)) => {
                     client.stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
                     self.tunnel(client, server, &entry, &target).await
                 }
                 Err(trouble) => client.part(&trouble.answer(), self.bounds.lingering).await,
             },
-            Ok(Wish::Http(Head::Request { target, rewritten, body })) => match self.open(&target).await {
-                Ok((entry, server)) => self.exchange(client, server, &entry, &rewritten, body).await,
-                Err(trouble) => client.part(&trouble.answer(), self.bounds.lingering).await,
-            },
-            Ok(Wish::Socks(target)) => match self.open(&target).await {
+            Ok(ClientRequest::Http(Head::Request { target, rewritten, body })) => {
+                match self.open(&target).await {
+                    Ok((entry, server)) => self.exchange(client, server, &entry, &rewritten, body).await,
+                    Err(trouble) => client.part(&trouble.answer(), self.bounds.lingering).await,
+                }
+            }
+            Ok(ClientRequest::Socks(target)) => match self.open(&target).await {
                 Ok((entry, server)) => {
                     client.stream.write_all(&socks::answer(Code::Succeeded)).await?;
                     self.tunnel(client, server, &entry, &target).await
                 }
                 Err(trouble) => client.part(&socks::answer(trouble.code), self.bounds.lingering).await,
             },
-            Ok(Wish::Nothing) => Ok(()),
+            Ok(ClientRequest::Nothing) => Ok(()),
             Err(answer) => client.part(&answer, self.bounds.lingering).await,
         }
     }
 
     /// Reads the client's request, or returns the answer to a request that is refused.
-    async fn wish(&self, client: &mut Client) -> io::Result<Result<Wish, Vec<u8>>> {
+    async fn read_request(&self, client: &mut Client) -> io::Result<Result<ClientRequest, Vec<u8>>> {
         if !client.more().await? {
-            return Ok(Ok(Wish::Nothing));
+            return Ok(Ok(ClientRequest::Nothing));
         }
         match client.unread.first() {
             Some(&socks::VERSION) => self.socks(client).await,
             Some(b'A'..=b'Z') => Ok(match self.head(client, Place::Proxy).await? {
-                Ok(Some(head)) => Ok(Wish::Http(head)),
-                Ok(None) => Ok(Wish::Nothing),
+                Ok(Some(head)) => Ok(ClientRequest::Http(head)),
+                Ok(None) => Ok(ClientRequest::Nothing),
                 Err(trouble) => Err(trouble.answer()),
             }),
             _ => {
@@ -283,7 +298,11 @@ impl Desk {
     }
 
     /// Reads a head; `None` if the client left.
-    async fn head(&self, client: &mut Client, place: Place<'_>) -> io::Result<Result<Option<Head>, Trouble>> {
+    async fn head(
+        &self,
+        client: &mut Client,
+        place: Place<'_>,
+    ) -> io::Result<Result<Option<Head>, ConnectFailure>> {
         let length = loop {
             match head::scan(&client.unread) {
                 Ok(Scan::End(length)) => break length,
@@ -292,7 +311,7 @@ impl Desk {
                     let line = client.unread.split(|b| matches!(b, b'\r' | b'\n')).next().unwrap_or_default();
                     let target = line.split(|b| *b == b' ').nth(1).unwrap_or_default();
                     self.journal.denied(shown(target), 0, refusal.why());
-                    return Ok(Err(Trouble::refused(refusal)));
+                    return Ok(Err(ConnectFailure::refused(refusal)));
                 }
             }
             if !client.more().await? {
@@ -302,11 +321,11 @@ impl Desk {
         let head: Vec<u8> = client.unread.drain(..length).collect();
         Ok(head::parse(&head, place).map(Some).map_err(|(host, port, refusal)| {
             self.journal.denied(host, port, refusal.why());
-            Trouble::refused(refusal)
+            ConnectFailure::refused(refusal)
         }))
     }
 
-    async fn socks(&self, client: &mut Client) -> io::Result<Result<Wish, Vec<u8>>> {
+    async fn socks(&self, client: &mut Client) -> io::Result<Result<ClientRequest, Vec<u8>>> {
         let refuse = |refusal: Refusal| {
             self.journal.denied(shown(b""), 0, refusal.why());
             Ok(Err(socks::NO_METHOD.to_vec()))
@@ -324,7 +343,7 @@ impl Desk {
                 Err(refusal) => return refuse(refusal),
             }
             if !client.more().await? {
-                return Ok(Ok(Wish::Nothing));
+                return Ok(Ok(ClientRequest::Nothing));
             }
         }
         client.stream.write_all(&socks::WELCOME).await?;
@@ -332,7 +351,7 @@ impl Desk {
             match socks::request(&client.unread) {
                 Ok(Parsed::Whole(target, length)) => {
                     client.unread.drain(..length);
-                    return Ok(Ok(Wish::Socks(target)));
+                    return Ok(Ok(ClientRequest::Socks(target)));
                 }
                 Ok(Parsed::More) => {}
                 Err((host, port, code, refusal)) => {
@@ -341,23 +360,23 @@ impl Desk {
                 }
             }
             if client.unread.len() >= socks::MAX_MESSAGE || !client.more().await? {
-                return Ok(Ok(Wish::Nothing));
+                return Ok(Ok(ClientRequest::Nothing));
             }
         }
     }
 
     /// Opens a connection, if the rules let it through: the name is judged before anything is resolved; it is resolved
     /// once, and the connection goes to what was judged then.
-    async fn open(&self, target: &Target) -> Result<(Entry, TcpStream), Trouble> {
+    async fn open(&self, target: &Target) -> Result<(Entry, TcpStream), ConnectFailure> {
         let Target { host, port } = target;
         target.check(&self.rules).map_err(|refusal| {
             self.journal.denied(host.clone(), *port, refusal.why());
-            Trouble::refused(refusal)
+            ConnectFailure::refused(refusal)
         })?;
-        let resolved = timeout(self.bounds.resolving, self.outside.resolve(host)).await;
+        let resolved = timeout(self.bounds.resolving, self.upstream.resolve(host)).await;
         let failed = |why| {
             self.journal.through(host, *port).failed(why);
-            Trouble::failed(why)
+            ConnectFailure::failed(why)
         };
         let addresses = match resolved {
             Ok(Ok(addresses)) if !addresses.is_empty() => addresses,
@@ -368,11 +387,11 @@ impl Desk {
         if let Some(what) = addresses.iter().find_map(|address| address::special(*address)) {
             let why = format!("this host's name leads to {what}, and only public ones are let through");
             self.journal.denied(host.clone(), *port, &why);
-            return Err(Trouble { status: 403, code: Code::NotAllowed, why });
+            return Err(ConnectFailure { status: 403, code: Code::NotAllowed, why });
         }
         let entry = self.journal.through(host, *port);
         for address in addresses.into_iter().take(ADDRESSES) {
-            let connecting = self.outside.connect(SocketAddr::new(address, *port));
+            let connecting = self.upstream.connect(SocketAddr::new(address, *port));
             if let Ok(Ok(server)) = timeout(self.bounds.connecting, connecting).await {
                 server.set_nodelay(true).ok();
                 return Ok((entry, server));
@@ -380,7 +399,7 @@ impl Desk {
         }
         let why = "this host doesn't answer";
         entry.failed(why);
-        Err(Trouble::failed(why))
+        Err(ConnectFailure::failed(why))
     }
 
     /// Bytes both ways. What goes through is looked at as far as it says for whom it is.
@@ -444,7 +463,7 @@ impl Desk {
         }
     }
 
-    /// One request and its answer.
+    /// Handles one request and its answer.
     async fn exchange(
         &self,
         client: Client,

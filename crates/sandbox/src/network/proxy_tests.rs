@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::super::hello::tests::hello;
-use super::super::outside::Reaching;
+use super::super::upstream::UpstreamFuture;
 use super::*;
 
 const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(1, 2, 3, 4));
@@ -20,8 +20,8 @@ struct World {
     connected: Mutex<Vec<SocketAddr>>,
 }
 
-impl Outside for World {
-    fn resolve<'a>(&'a self, host: &'a str) -> Reaching<'a, Vec<IpAddr>> {
+impl Upstream for World {
+    fn resolve<'a>(&'a self, host: &'a str) -> UpstreamFuture<'a, Vec<IpAddr>> {
         self.resolved.lock().unwrap().push(host.to_owned());
         Box::pin(async move {
             match host {
@@ -31,7 +31,7 @@ impl Outside for World {
         })
     }
 
-    fn connect(&self, address: SocketAddr) -> Reaching<'_, TcpStream> {
+    fn connect(&self, address: SocketAddr) -> UpstreamFuture<'_, TcpStream> {
         self.connected.lock().unwrap().push(address);
         Box::pin(TcpStream::connect(self.server))
     }
@@ -84,7 +84,7 @@ impl Bench {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// A tunnel: the client's end and the server's.
+    /// Returns a tunnel: the client's end and the server's.
     async fn tunnel(&self, port: u16) -> (TcpStream, TcpStream) {
         let mut client = self.client().await;
         let ask = format!("CONNECT allowed.test:{port} HTTP/1.1\r\nHost: allowed.test:{port}\r\n\r\n");

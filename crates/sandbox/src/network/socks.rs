@@ -21,7 +21,7 @@ pub(super) enum Code {
     UnknownAddress = 8,
 }
 
-/// An answer. The address in it says nothing: nobody needs to know from where the proxy connects.
+/// Returns an answer. Its address is empty: nobody needs to know from where the proxy connects.
 pub(super) fn answer(code: Code) -> [u8; 10] {
     [VERSION, code as u8, 0, 1, 0, 0, 0, 0, 0, 0]
 }
@@ -47,10 +47,10 @@ pub(super) fn greeting(bytes: &[u8]) -> Result<Parsed<bool>, Refusal> {
 }
 
 /// A request that isn't granted, with what was asked for.
-pub(super) type Asked = (String, u16, Code, Refusal);
+pub(super) type RefusedTarget = (String, u16, Code, Refusal);
 
 /// Returns the target of a request.
-pub(super) fn request(bytes: &[u8]) -> Result<Parsed<Target>, Asked> {
+pub(super) fn request(bytes: &[u8]) -> Result<Parsed<Target>, RefusedTarget> {
     let wrong = |code, why| Err((shown(b""), 0, code, Refusal::Malformed(why)));
     let [version, command, reserved, kind, rest @ ..] = bytes else {
         return match bytes.first() {
@@ -97,7 +97,7 @@ pub(super) fn request(bytes: &[u8]) -> Result<Parsed<Target>, Asked> {
     }
 }
 
-/// An address for the log.
+/// Formats an address for the log.
 fn written(kind: u8, address: &[u8]) -> String {
     let v4 = || <[u8; 4]>::try_from(address).map(|bytes| std::net::Ipv4Addr::from(bytes).to_string());
     let v6 = || <[u8; 16]>::try_from(address).map(|bytes| std::net::Ipv6Addr::from(bytes).to_string());

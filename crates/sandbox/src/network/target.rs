@@ -38,7 +38,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// `host:port`; the port may be left out where there is a usual one.
+    /// Parses `host:port`; the port may be left out where there is a usual one.
     pub(super) fn parse(text: &str, usual: Option<u16>) -> Result<Self, Refusal> {
         if text.contains('@') {
             return Err(Refusal::Malformed("user names in addresses aren't taken"));
@@ -64,7 +64,7 @@ impl Target {
         Self::parse(header, Some(usual)).is_ok_and(|target| target == *self)
     }
 
-    /// The first things that are looked at; nothing was resolved yet.
+    /// Makes the first checks, before anything is resolved.
     pub(super) fn check(&self, rules: &NetworkRules) -> Result<(), Refusal> {
         if !rules.hosts.iter().any(|pattern| pattern.matches(&self.host)) {
             return Err(Refusal::Denied("this host isn't among those that the command may reach"));
@@ -80,7 +80,7 @@ impl Target {
 
 const IS_ADDRESS: Refusal = Refusal::Denied("addresses aren't let through, only names");
 
-/// A port as digits, without signs or zeros before it.
+/// Parses a port of digits, without signs or zeros before it.
 fn number(text: &str) -> Result<u16, Refusal> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
     let port = plain.then(|| text.parse().ok()).flatten();

@@ -1,4 +1,4 @@
-//! The table of attempts: what each tries, and what is expected of it where. «Held» everywhere, but for what is named.
+//! The table of attempts: what each tries, and what is expected of it where. `Held` everywhere, but for what is named.
 
 use journeyman_protocol::SandboxTier;
 

@@ -1,7 +1,7 @@
 //! One trial for each row, back-end and user.
 
-use journeyman_testkit::skip;
 use journeyman_protocol::SandboxTier;
+use journeyman_testkit::skip;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::agent::Stand;
@@ -86,7 +86,7 @@ fn confined(ground: Ground, user: User, row: &Row) -> Result<(), Failed> {
             if traces.is_empty() {
                 return Ok(());
             }
-            Err(format!("the attacker says «{how}», but {}", traces.join(", ")).into())
+            Err(format!("the attacker says `{how}`, but {}", traces.join(", ")).into())
         }
         (_, Verdict::Absent(why)) => {
             println!("row {} isn't tried here: {why}", row.number);

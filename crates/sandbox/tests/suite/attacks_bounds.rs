@@ -36,8 +36,8 @@
 //! | 113 | large arguments | `running.rs`: `large_arguments_and_many_of_them` |
 //! | 114 | whether hidden files are there | `attacks/` rows 72 and 78 |
 
-use journeyman_testkit::{again, eventually, has_program};
 use crate::common;
+use journeyman_testkit::{again, eventually, has_program};
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! Back-end 2: what the distribution's `bwrap` builds is what our own namespaces would be.
 
-use journeyman_testkit::{again, copy_program, eventually, has_program, skip, write_program};
 use crate::common;
+use journeyman_testkit::{again, copy_program, eventually, has_program, skip, write_program};
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

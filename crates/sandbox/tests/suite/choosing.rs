@@ -1,7 +1,7 @@
 //! Which back-end takes a command: the first that works and gives what is needed, and never one that wasn't allowed.
 
-use journeyman_testkit::{again_arguments, has_program, skip, test_path, write_program};
 use crate::common;
+use journeyman_testkit::{again_arguments, has_program, skip, test_path, write_program};
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -90,7 +90,7 @@ fn root_uses_others_than_the_strongest_only_with_leave() {
         }
         let error = outcome.unwrap_err();
         assert!(matches!(error, SandboxError::Unavailable { .. }));
-        for words in [&format!("«{tier}» is not used by root"), "--allow-root", "sandbox.allow_root"] {
+        for words in [&format!("`{tier}` is not used by root"), "--allow-root", "sandbox.allow_root"] {
             assert!(error.to_string().contains(words), "{error}");
         }
     }
@@ -136,7 +136,7 @@ fn where_namespaces_fail_the_next_allowed_takes_it_if_it_gives_enough() {
     let helper = Some(crippled(place.path()));
     let with = |allow: &[SandboxTier]| SandboxSettings { helper: helper.clone(), ..with(allow) };
     let error = ran(with(&[SandboxTier::Namespaces]), SandboxNeeds::ALL).unwrap_err();
-    assert!(error.to_string().contains("«namespaces»: the sandbox couldn't be set up"), "{error}");
+    assert!(error.to_string().contains("`namespaces`: the sandbox couldn't be set up"), "{error}");
     let both = [SandboxTier::Namespaces, SandboxTier::Landlock];
     if let Err(error @ SandboxError::Unavailable { .. }) =
         ran(with(&[SandboxTier::Landlock]), SandboxTier::Landlock.max_needs())
@@ -159,7 +159,7 @@ fn without_user_namespaces() {
     let [ns, bwrap] = [SandboxTier::Namespaces, SandboxTier::Bubblewrap];
     let error = ran(with(&[ns, bwrap]), SandboxNeeds::ALL).unwrap_err();
     assert!(matches!(error, SandboxError::Unavailable { .. }), "{error}");
-    for words in ["«namespaces»", "max_user_namespaces"] {
+    for words in ["`namespaces`", "max_user_namespaces"] {
         assert!(error.to_string().contains(words), "{error}");
     }
     // What was remembered of a system that had them isn't believed where they are gone, for nothing is claimed that

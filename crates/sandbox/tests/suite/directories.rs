@@ -1,7 +1,7 @@
 //! Commands in a copy of the project that is a directory, with the caches of the real one.
 
-use journeyman_testkit::skip;
 use crate::common;
+use journeyman_testkit::skip;
 
 use std::fs;
 use std::os::unix::fs::symlink;

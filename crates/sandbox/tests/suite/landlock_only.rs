@@ -1,7 +1,7 @@
 //! Back-end 3: what Landlock and a system-call filter hold without namespaces, and what they don't and say so.
 
-use journeyman_testkit::{again, eventually, has_program, skip};
 use crate::common;
+use journeyman_testkit::{again, eventually, has_program, skip};
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -75,7 +75,7 @@ fn where_files_have_names_outside_a_command_that_writes_is_refused() {
         block_on(async move { sandbox.spawn(request(write), CancellationToken::new()).await.map(drop) })
     };
     let error = spawn(WriteMode::Direct).unwrap_err().to_string();
-    assert!(error.contains("«node_modules/.pnpm» are hard links to files outside of the project"), "{error}");
+    assert!(error.contains("`node_modules/.pnpm` are hard links to files outside of the project"), "{error}");
     assert_eq!(text(request(WriteMode::ReadOnly)), "old");
 }
 
@@ -157,7 +157,8 @@ for name in sys.argv[1:]:
 ";
 
 fn metadata_is_guarded() -> bool {
-    let enforcement = block_on(Sandbox::new(settings()).enforcement(&SandboxTier::Landlock.max_needs())).unwrap();
+    let enforcement =
+        block_on(Sandbox::new(settings()).enforcement(&SandboxTier::Landlock.max_needs())).unwrap();
     let open = enforcement.gaps.iter().any(|gap| gap.contains("modes, times and owners"));
     if open {
         skip("this kernel's notifier can't be used here");
@@ -413,10 +414,10 @@ fn what_should_have_stayed_and_did_not_is_told() {
     assert_eq!(
         breaches(&planted),
         [
-            "«.git/hooks/pre-commit» was made",
-            "«.git/config» was changed",
-            "«.journeyman» was made",
-            "«.journeyman/x» was made"
+            "`.git/hooks/pre-commit` was made",
+            "`.git/config` was changed",
+            "`.journeyman` was made",
+            "`.journeyman/x` was made"
         ]
     );
     assert!(planted.denials[0].to_string().starts_with("not kept by the sandbox: "));
@@ -425,7 +426,7 @@ fn what_should_have_stayed_and_did_not_is_told() {
         project.path(),
         "(setsid sh -c 'trap \"\" TERM HUP; while :; do echo x >> .git/config; done' &) ; sleep 0.1",
     ));
-    assert_eq!(breaches(&late), ["«.git/config» was changed"]);
+    assert_eq!(breaches(&late), ["`.git/config` was changed"]);
     let mut read_only = Request::shell(project.path(), "echo x >> .git/config; echo x > file; cat file");
     read_only.write = WriteMode::ReadOnly;
     let kept = run(read_only);

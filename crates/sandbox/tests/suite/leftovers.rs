@@ -3,8 +3,8 @@
 //!
 //! `JM_SOAK_RUNS` says how many commands are run in all; a few dozen by default.
 
-use journeyman_testkit::{again, eventually, skip};
 use crate::common;
+use journeyman_testkit::{again, eventually, skip};
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -138,11 +138,8 @@ fn agent_to_be_killed() {
 }
 
 fn agent(marker: &str) -> Child {
-    let mut agent = again!("agent_to_be_killed")
-        .env("JM_TEST_MARKER", marker)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut agent =
+        again!("agent_to_be_killed").env("JM_TEST_MARKER", marker).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(agent.stdout.take().unwrap()).lines();
     assert!(lines.map(Result::unwrap).any(|line| line.contains("under way")));
     agent

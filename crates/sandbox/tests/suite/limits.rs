@@ -1,7 +1,7 @@
 //! Bounds of a command's whole tree: memory, processor time, disk, processes; and that nothing of them stays.
 
-use journeyman_testkit::{again, eventually, has_program};
 use crate::common;
+use journeyman_testkit::{again, eventually, has_program};
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -164,10 +164,7 @@ fn agent_that_ends() {
 
 #[test]
 fn no_group_is_left() {
-    let mut agent = again!("agent_that_ends")
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut agent = again!("agent_that_ends").stdout(Stdio::null()).spawn().unwrap();
     assert!(agent.wait().unwrap().success());
     assert_eq!(groups(Some(agent.id())), Vec::<PathBuf>::new());
 }
@@ -188,11 +185,8 @@ fn groups_of_a_killed_agent_are_swept() {
         return;
     }
     let marker = format!("jm-swept-{}", std::process::id());
-    let mut agent = again!("agent_to_be_killed")
-        .env("JM_TEST_MARKER", &marker)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut agent =
+        again!("agent_to_be_killed").env("JM_TEST_MARKER", &marker).stdout(Stdio::null()).spawn().unwrap();
     eventually("the start of the agent's command", || alive(&marker) >= 1);
     assert!(!groups(Some(agent.id())).is_empty());
     agent.kill().unwrap();

@@ -1,7 +1,7 @@
 //! Commands in a copy of the project that is an overlay, mounted for them alone.
 
-use journeyman_testkit::{again, again_arguments, eventually, has_program, skip, test_path};
 use crate::common;
+use journeyman_testkit::{again, again_arguments, eventually, has_program, skip, test_path};
 
 use std::ffi::OsStr;
 use std::fs;

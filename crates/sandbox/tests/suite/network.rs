@@ -1,8 +1,8 @@
 //! A network of some hosts alone, with real clients in the real sandbox. The world outside is servers on loopback,
 //! which the tests' own resolver and connector lead to: no test needs a network, or reaches one.
 
-use journeyman_testkit::has_program;
 use crate::common;
+use journeyman_testkit::has_program;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
@@ -32,7 +32,7 @@ fn request(root: &Path, command: &str) -> Request {
 }
 
 fn sandbox(world: &Arc<World>) -> Sandbox {
-    Sandbox::new(SandboxSettings { outside: Some(world.clone()), ..settings() })
+    Sandbox::new(SandboxSettings { upstream: Some(world.clone()), ..settings() })
 }
 
 fn run(world: &Arc<World>, request: Request) -> Completed {

@@ -1,8 +1,8 @@
 //! The helper that waits for the next command: from the second command on, for one command, no longer than its sandbox
 //! and its agent.
 
-use journeyman_testkit::{again, eventually, has_program};
 use crate::common;
+use journeyman_testkit::{again, eventually, has_program};
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -97,10 +97,7 @@ fn agent_to_be_killed() {
 
 #[test]
 fn one_that_waits_ends_with_a_killed_agent() {
-    let mut agent = again!("agent_to_be_killed")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut agent = again!("agent_to_be_killed").stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(agent.stdout.take().unwrap()).lines();
     let said =
         lines.map(Result::unwrap).find_map(|line| line.split_once("waits: ").map(|(_, pid)| pid.to_owned()));

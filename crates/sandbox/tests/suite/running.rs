@@ -1,7 +1,7 @@
 //! How commands run and end: outcomes, output, limits, refusals, and real toolchains.
 
-use journeyman_testkit::{eventually, has_program, skip};
 use crate::common;
+use journeyman_testkit::{eventually, has_program, skip};
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Where a command's output goes besides, and terminals of its own.
 
-use journeyman_testkit::has_program;
 use crate::common;
+use journeyman_testkit::has_program;
 
 use crate::common::{block_on, project, run, sandbox};
 use journeyman_sandbox::{Outcome, Request, Spill, Stdin, Streams};

@@ -15,7 +15,7 @@ pub(super) const FIRST_TEXT: u32 = 200;
 const MAX_TEXTS: u32 = 2_000;
 
 /// Bytes of the smallest file system: a page.
-const LEAST_SCRATCH: u64 = 4096;
+const MIN_SCRATCH: u64 = 4096;
 
 /// The arguments of `bwrap`, and the checks of its work.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-/// The arguments for these steps. `scratch_bytes` bounds all private directories together.
+/// Returns the arguments for these steps. `scratch_bytes` bounds all private directories together.
 ///
 /// `bwrap` has nothing that several private directories share, so `/tmp` gets half of the space and the others equal
 /// parts of the rest; and no layers for a layered directory, which is read-only.
@@ -143,12 +143,12 @@ impl Writer {
             // Layers that are thrown away are beyond it.
             Step::Layer { path, source } => self.bind("--ro-bind", path, source, Kind::ReadOnly),
             Step::Base { path, .. } => Err(SandboxError::Refused(format!(
-                "the copy at «{}» is mounted in namespaces of its own, which bubblewrap can't join",
+                "the copy at `{}` is mounted in namespaces of its own, which bubblewrap can't join",
                 super::super::shown(path)
             ))),
             Step::Scratch { path, mode } => {
                 let size = if path.as_bytes() == b"tmp" { self.temporary } else { self.share };
-                let (mode, size) = (format!("{mode:04o}"), size.max(LEAST_SCRATCH).to_string());
+                let (mode, size) = (format!("{mode:04o}"), size.max(MIN_SCRATCH).to_string());
                 self.words(&["--perms", &mode, "--size", &size, "--tmpfs"])?;
                 self.place(path)
             }
@@ -194,7 +194,7 @@ impl Writer {
         self.check(path, source, kind)
     }
 
-    /// The last thing at a place is what must be there.
+    /// Records the file that must be at a path; a later one replaces it.
     fn check(&mut self, path: &CString, source: &CString, kind: Kind) -> Result<(), SandboxError> {
         let path = absolute(path)?;
         self.out.checks.retain(|check| check.path != path);

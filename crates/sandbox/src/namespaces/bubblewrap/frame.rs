@@ -10,14 +10,14 @@ pub(super) const MAGIC: [u8; 4] = *b"JMB2";
 
 /// The order of the outer helper.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Order<'a> {
+pub(super) struct OuterOrder<'a> {
     pub(super) program: &'a CStr,
     pub(super) arguments: Vec<&'a CStr>,
     pub(super) texts: Vec<&'a CStr>,
     pub(super) checks: Vec<Check<&'a CStr>>,
 }
 
-/// The order as bytes, header included.
+/// Returns the order as bytes, header included.
 pub(super) fn encode(program: &CString, arguments: &Arguments) -> Vec<u8> {
     let mut out = Writer::new(MAGIC);
     out.text(program);
@@ -34,7 +34,7 @@ pub(super) fn encode(program: &CString, arguments: &Arguments) -> Vec<u8> {
     framed(out)
 }
 
-impl<'a> Order<'a> {
+impl<'a> OuterOrder<'a> {
     /// Reads a body; `None` if it is cut or malformed.
     pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
         let mut from = Reader::new(body);
@@ -102,12 +102,12 @@ mod tests {
         let bytes = encode(&c("/usr/bin/bwrap"), &arguments);
         let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
         assert_eq!(body_length(MAGIC, header), Some(body.len()));
-        let order = Order::decode(body).unwrap();
+        let order = OuterOrder::decode(body).unwrap();
         assert_eq!(order.program, c"/usr/bin/bwrap");
         assert_eq!(order.arguments, [c"--dir", c"/w"]);
         assert_eq!(order.checks, [Check { path: c"/w", source: c"/copies/w", kind: Kind::Writable }]);
         assert_eq!(order.texts, [c"", c"[x]\n"]);
-        assert!((0..body.len()).all(|cut| Order::decode(&body[..cut]).is_none()));
+        assert!((0..body.len()).all(|cut| OuterOrder::decode(&body[..cut]).is_none()));
     }
 
     #[test]

@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, StatVfsMountFlags};
 use rustix::io::Errno;
 
-use super::super::init::{At as _, Failure, Init, read_exact, say};
+use super::super::init::{AtStage as _, Init, SetupFailure, read_exact, send_message};
 use super::super::sys;
-use super::super::wire::{self, HEADER, Note, Policy, Stage, body_length};
+use super::super::wire::{self, HEADER, HelperMessage, Policy, Stage, body_length};
 use super::arguments::Kind;
 use super::frame::{self, Expected};
 use super::outer::{CONTROL, INPUT, POLICY, READY, STDERR, STDOUT, open_plainly};
@@ -17,38 +17,38 @@ use super::outer::{CONTROL, INPUT, POLICY, READY, STDERR, STDOUT, open_plainly};
 /// Does the inner helper's whole work; never returns.
 pub(crate) fn run() -> ! {
     let Some(control) = sys::inherited(CONTROL) else { sys::exit(125) };
-    if let Err(Failure(stage, index, errno)) = work(&control) {
-        say(&control, Note::Failed { stage, index, errno: errno.raw_os_error() });
+    if let Err(SetupFailure(stage, index, errno)) = work(&control) {
+        send_message(&control, HelperMessage::Failed { stage, index, errno: errno.raw_os_error() });
     }
     sys::exit(0)
 }
 
-fn work(control: &OwnedFd) -> Result<(), Failure> {
+fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
     let mask = rustix::process::umask(Mode::empty());
-    let missing = |stage| move || Failure(stage, 0, Errno::BADF);
+    let missing = |stage| move || SetupFailure(stage, 0, Errno::BADF);
     let ready = sys::inherited(READY).ok_or_else(missing(Stage::Supervise))?;
     let told = sys::inherited(POLICY).ok_or_else(missing(Stage::Policy))?;
     let (out, err) = (sys::inherited(STDOUT), sys::inherited(STDERR));
     let stdin = sys::inherited(INPUT);
-    rustix::io::write(&ready, b"!").at(Stage::Supervise)?;
+    rustix::io::write(&ready, b"!").at_stage(Stage::Supervise)?;
     drop(ready);
-    rustix::stdio::dup2_stdout(out.ok_or_else(missing(Stage::Supervise))?).at(Stage::Supervise)?;
-    rustix::stdio::dup2_stderr(err.ok_or_else(missing(Stage::Supervise))?).at(Stage::Supervise)?;
-    let expected = section(&told, frame::MAGIC).at(Stage::Policy)?;
-    let policy = section(&told, wire::MAGIC).at(Stage::Policy)?;
+    rustix::stdio::dup2_stdout(out.ok_or_else(missing(Stage::Supervise))?).at_stage(Stage::Supervise)?;
+    rustix::stdio::dup2_stderr(err.ok_or_else(missing(Stage::Supervise))?).at_stage(Stage::Supervise)?;
+    let expected = section(&told, frame::MAGIC).at_stage(Stage::Policy)?;
+    let policy = section(&told, wire::MAGIC).at_stage(Stage::Policy)?;
     drop(told);
-    let malformed = || Failure(Stage::Policy, 1, Errno::PROTO);
+    let malformed = || SetupFailure(Stage::Policy, 1, Errno::PROTO);
     for expected in frame::decode_expected(&expected).ok_or_else(malformed)? {
-        check(&expected).at(Stage::Root)?;
+        check(&expected).at_stage(Stage::Root)?;
     }
     let policy = Policy::decode(&policy).ok_or_else(malformed)?;
-    rustix::process::chdir(policy.cwd).at(Stage::Directory)?;
+    rustix::process::chdir(policy.cwd).at_stage(Stage::Directory)?;
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
     if policy.listen > 0 {
-        init.listen().at(Stage::Listen)?;
+        init.listen().at_stage(Stage::Listen)?;
     }
-    init.limits().at(Stage::Limits)?;
-    privileges().at(Stage::Privileges)?;
+    init.limits().at_stage(Stage::Limits)?;
+    privileges().at_stage(Stage::Privileges)?;
     init.confine()
 }
 

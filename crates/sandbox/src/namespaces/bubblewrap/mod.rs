@@ -28,7 +28,7 @@ pub(super) use outer::{open_plainly, run as run_outer};
 use super::plan::c_string;
 use super::probe::{self, Probed};
 use super::wire::{Canary, Stage};
-use super::{BUBBLEWRAP_ARGUMENT, Job, Known, Launched, Lead, launch, prepare};
+use super::{BUBBLEWRAP_ARGUMENT, HostCache, Job, Launched, WatchedProcess, launch, prepare};
 use crate::backend::{Backend, Boxed};
 use crate::request::{Request, WriteMode};
 use crate::run::{Outcome, Running};
@@ -42,12 +42,12 @@ const GAP: &str = "layered directories, such as build caches, are read-only";
 #[derive(Debug)]
 pub(crate) struct Bubblewrap {
     settings: SandboxSettings,
-    known: Known,
+    known: HostCache,
 }
 
 impl Bubblewrap {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
-        Self { settings, known: Known::default() }
+        Self { settings, known: HostCache::default() }
     }
 
     fn program(&self) -> Result<Program, SandboxError> {
@@ -57,7 +57,7 @@ impl Bubblewrap {
     fn job(&self, request: Request, canary: Option<Canary<CString>>) -> Result<Job, SandboxError> {
         if let Some(Base::Mounted(mounted)) = &request.base {
             return Err(SandboxError::Refused(format!(
-                "the copy of «{}» is mounted in namespaces of its own, which bubblewrap can't join; use another kind of \
+                "the copy of `{}` is mounted in namespaces of its own, which bubblewrap can't join; use another kind of \
                  copy",
                 mounted.path.display()
             )));
@@ -73,7 +73,7 @@ impl Bubblewrap {
         let mut job = prepare(&self.settings, request, None, canary, &self.known)?;
         if within {
             return Err(SandboxError::Refused(format!(
-                "«{}» lies where the command may write, so it can't be what confines it",
+                "`{}` lies where the command may write, so it can't be what confines it",
                 bwrap.path.display()
             )));
         }
@@ -81,11 +81,11 @@ impl Bubblewrap {
         let mut bytes = frame::encode(&c_string(bwrap.path.as_os_str())?, &told);
         bytes.append(&mut job.policy);
         job.policy = bytes;
-        job.lead = Lead::Outside(BUBBLEWRAP_ARGUMENT);
+        job.watched_process = WatchedProcess::Outside(BUBBLEWRAP_ARGUMENT);
         Ok(job)
     }
 
-    /// The helper's path, for it is mounted inside.
+    /// Returns the helper's path, because the helper is mounted inside.
     fn helper(&self) -> Result<CString, SandboxError> {
         let named = self.settings.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
         let real = named.canonicalize().map_err(|source| SandboxError::Path {

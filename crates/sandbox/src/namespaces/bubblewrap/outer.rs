@@ -12,13 +12,13 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 
-use super::super::init::{At as _, Failure, tell};
-use super::super::outside::{self, Held, Told};
-use super::super::sys::{self, Strings};
+use super::super::init::{AtStage as _, SetupFailure, report_failure};
+use super::super::outer_helper::{self, HeldFiles, ReceivedOrder};
+use super::super::sys::{self, CStringArray};
 use super::super::wire::{HEADER, Policy, Stage};
 use super::super::{HELPER_ARGUMENT, INSIDE_ARGUMENT};
 use super::arguments::{FIRST_TEXT, INSIDE, Kind};
-use super::frame::{self, Expected, Order};
+use super::frame::{self, Expected, OuterOrder};
 
 /// Descriptors of the inner helper. What of the agent's this process inherited is closed, so that they are free.
 pub(super) const CONTROL: u32 = 100;
@@ -40,27 +40,28 @@ const MAX_INFORMATION: usize = 1024;
 
 /// Does the outer helper's whole work; never returns.
 pub(crate) fn run(control: &OwnedFd) -> ! {
-    tell(control, work(control));
+    report_failure(control, work(control));
     sys::exit(125)
 }
 
-fn work(control: &OwnedFd) -> Result<(), Failure> {
-    let Told { signals, order, policy: policy_bytes } = outside::greet(control, frame::MAGIC)?;
-    let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(outside::malformed)?;
-    let policy = policy_bytes.get(HEADER..).and_then(Policy::decode).ok_or_else(outside::malformed)?;
-    let Held { witness, stdin } = outside::begin(control, &policy)?;
-    rustix::process::chdir(c"/").at(Stage::Root)?;
+fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
+    let ReceivedOrder { signals, order, policy: policy_bytes } =
+        outer_helper::receive_order(control, frame::MAGIC)?;
+    let order = order.get(HEADER..).and_then(OuterOrder::decode).ok_or_else(outer_helper::malformed)?;
+    let policy = policy_bytes.get(HEADER..).and_then(Policy::decode).ok_or_else(outer_helper::malformed)?;
+    let HeldFiles { witness, stdin } = outer_helper::announce_start(control, &policy)?;
+    rustix::process::chdir(c"/").at_stage(Stage::Root)?;
     let expected = frame::encode_expected(&look(&order)?);
-    let told = memory(&[&expected, &policy_bytes]).at(Stage::Policy)?;
+    let told = memory(&[&expected, &policy_bytes]).at_stage(Stage::Policy)?;
     let arguments = joined(&order.arguments);
-    let arguments = memory(&[&arguments]).at(Stage::Policy)?;
+    let arguments = memory(&[&arguments]).at_stage(Stage::Policy)?;
     let null = || rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
-    let null = null().at(Stage::Input)?;
+    let null = null().at_stage(Stage::Input)?;
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
-    let (ready, theirs) = pipe().at(Stage::Supervise)?;
-    let (information, informer) = pipe().at(Stage::Supervise)?;
-    let (complaint, complainer) = pipe().at(Stage::Supervise)?;
-    let descriptors = Numbered::new(&order.texts).at(Stage::Limits)?;
+    let (ready, theirs) = pipe().at_stage(Stage::Supervise)?;
+    let (information, informer) = pipe().at_stage(Stage::Supervise)?;
+    let (complaint, complainer) = pipe().at_stage(Stage::Supervise)?;
+    let descriptors = NumberedDescriptors::new(&order.texts).at_stage(Stage::Limits)?;
     let passed = descriptors
         .fill(
             &[
@@ -74,13 +75,13 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
             ],
             &null,
         )
-        .at(Stage::Limits)?;
+        .at_stage(Stage::Limits)?;
     let bwrap = start(&order, &null, &complainer, &passed)?;
     drop((passed, theirs, informer, complainer, null));
     let init = informed(&information);
     wait(control, &signals, bwrap, init.as_ref()).map_err(|errno| {
         end(bwrap, init.as_ref());
-        Failure(Stage::Watch, 0, errno)
+        SetupFailure(Stage::Watch, 0, errno)
     })?;
     let mut byte = [0];
     let began = rustix::io::read(&ready, &mut byte).is_ok_and(|count| count == 1);
@@ -88,12 +89,12 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
         sys::exit(0);
     }
     complain(&complaint);
-    Err(Failure(Stage::Bubblewrap, 0, Errno::CANCELED))
+    Err(SetupFailure(Stage::Bubblewrap, 0, Errno::CANCELED))
 }
 
 /// Identifies the host's files that will be mounted. Links are not followed: somebody may have put
 /// one there since the plan was made.
-fn look(order: &Order<'_>) -> Result<Vec<Expected<CString>>, Failure> {
+fn look(order: &OuterOrder<'_>) -> Result<Vec<Expected<CString>>, SetupFailure> {
     let mut expected = Vec::with_capacity(order.checks.len());
     for check in &order.checks {
         let found = open_plainly(check.source).and_then(|file| rustix::fs::fstat(&file));
@@ -101,7 +102,7 @@ fn look(order: &Order<'_>) -> Result<Vec<Expected<CString>>, Failure> {
             Ok(stat) => (stat.st_dev, stat.st_ino),
             // Nothing to hide any more; whatever takes its place is another file.
             Err(Errno::NOENT) if check.kind == Kind::Hidden => (0, 0),
-            Err(errno) => return Err(Failure(Stage::Root, 0, errno)),
+            Err(errno) => return Err(SetupFailure(Stage::Root, 0, errno)),
         };
         expected.push(Expected { path: check.path.to_owned(), kind: check.kind, identity });
     }
@@ -115,12 +116,12 @@ pub(in super::super) fn open_plainly(path: &CStr) -> Result<OwnedFd, Errno> {
     rustix::io::retry_on_intr(|| rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve))
 }
 
-/// As `--args` wants them: each ends in NUL; and after them the program.
+/// Joins the arguments as `--args` wants them: each ends in NUL; the program follows.
 fn joined(arguments: &[&CStr]) -> Vec<u8> {
     arguments.iter().flat_map(|argument| argument.to_bytes_with_nul()).copied().collect()
 }
 
-/// A file in memory that can be read from its beginning.
+/// Returns a file in memory that can be read from its beginning.
 fn memory(parts: &[&[u8]]) -> Result<OwnedFd, Errno> {
     let file = rustix::fs::memfd_create(c"order", rustix::fs::MemfdFlags::CLOEXEC)?;
     for part in parts {
@@ -135,11 +136,11 @@ fn memory(parts: &[&[u8]]) -> Result<OwnedFd, Errno> {
 }
 
 /// Descriptors with the numbers that are told to `bwrap` and the inner helper.
-struct Numbered<'a> {
+struct NumberedDescriptors<'a> {
     texts: &'a [&'a CStr],
 }
 
-impl<'a> Numbered<'a> {
+impl<'a> NumberedDescriptors<'a> {
     /// Makes room for them.
     fn new(texts: &'a [&'a CStr]) -> Result<Self, Errno> {
         let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
@@ -174,11 +175,11 @@ fn at(descriptor: OwnedFd, number: u32) -> Result<OwnedFd, Errno> {
 }
 
 fn start(
-    order: &Order<'_>,
+    order: &OuterOrder<'_>,
     null: &OwnedFd,
     complainer: &OwnedFd,
     passed: &[OwnedFd],
-) -> Result<Pid, Failure> {
+) -> Result<Pid, SetupFailure> {
     let numbers = ARGUMENTS.to_string();
     let information = INFORMATION.to_string();
     let owned: Vec<CString> = [
@@ -195,9 +196,9 @@ fn start(
     .into_iter()
     .map(CString::new)
     .collect::<Result<_, _>>()
-    .map_err(|_| Failure(Stage::Bubblewrap, 0, Errno::INVAL))?;
+    .map_err(|_| SetupFailure(Stage::Bubblewrap, 0, Errno::INVAL))?;
     let argv: Vec<&CStr> = owned.iter().map(CString::as_c_str).collect();
-    let (argv, env) = (Strings::new(&argv), Strings::new(&[]));
+    let (argv, env) = (CStringArray::new(&argv), CStringArray::new(&[]));
     let mut trouble = Errno::IO;
     let mut failed = false;
     let pid = sys::run_suspended(|| {
@@ -213,11 +214,12 @@ fn start(
         failed = true;
         125
     })
-    .at(Stage::Bubblewrap)?;
-    if failed { Err(Failure(Stage::Bubblewrap, 1, trouble)) } else { Ok(pid) }
+    .at_stage(Stage::Bubblewrap)?;
+    if failed { Err(SetupFailure(Stage::Bubblewrap, 1, trouble)) } else { Ok(pid) }
 }
 
-/// Pid 1 of the sandbox, as this process numbers it. `None` if `bwrap` ended before there was one.
+/// Returns pid 1 of the sandbox, as this process numbers it. `None` if `bwrap` ended before there
+/// was one.
 fn informed(information: &OwnedFd) -> Option<OwnedFd> {
     let mut text = Vec::with_capacity(MAX_INFORMATION);
     let mut part = [0; 128];
@@ -231,7 +233,7 @@ fn informed(information: &OwnedFd) -> Option<OwnedFd> {
     rustix::process::pidfd_open(child(&text)?, PidfdFlags::empty()).ok()
 }
 
-/// The number after `"child-pid":`.
+/// Returns the number after `"child-pid":`.
 fn child(text: &[u8]) -> Option<Pid> {
     let text = std::str::from_utf8(text).ok()?;
     let (_, rest) = text.split_once("\"child-pid\"")?;

@@ -20,14 +20,14 @@ pub(super) struct Program {
     pub(super) identity: Identity,
 }
 
-/// The first `bwrap` in these directories that can be trusted.
+/// Returns the first `bwrap` in these directories that can be trusted.
 pub(super) fn find(directories: &[PathBuf], uid: u32) -> Result<Program, SandboxError> {
     let mut distrusted = None;
     for directory in directories.iter().filter(|directory| directory.is_absolute()) {
         let Ok(path) = directory.join("bwrap").canonicalize() else { continue };
         match look(&path, uid) {
             Ok(identity) => return Ok(Program { path, identity }),
-            Err(reason) => drop(distrusted.get_or_insert(format!("«{}» {reason}", path.display()))),
+            Err(reason) => drop(distrusted.get_or_insert(format!("`{}` {reason}", path.display()))),
         }
     }
     Err(SandboxError::Unavailable {
@@ -35,7 +35,7 @@ pub(super) fn find(directories: &[PathBuf], uid: u32) -> Result<Program, Sandbox
             || "bubblewrap isn't installed".to_owned(),
             |reason| format!("bubblewrap isn't used: {reason}"),
         ),
-        fix: "Install your distribution's package, such as with «sudo apt install bubblewrap»".to_owned(),
+        fix: "Install your distribution's package, such as with `sudo apt install bubblewrap`".to_owned(),
     })
 }
 
@@ -47,11 +47,11 @@ fn look(path: &Path, uid: u32) -> Result<Identity, String> {
     for above in path.ancestors() {
         let place = fs::metadata(above).map_err(|error| format!("can't be looked at: {error}"))?;
         if place.uid() != 0 && place.uid() != uid {
-            return Err(format!("can be changed by another user, who owns «{}»", above.display()));
+            return Err(format!("can be changed by another user, who owns `{}`", above.display()));
         }
         let shared = place.is_dir() && place.mode() & STICKY != 0;
         if place.mode() & OTHERS_WRITE != 0 && !shared {
-            return Err(format!("can be changed by other users, who may write to «{}»", above.display()));
+            return Err(format!("can be changed by other users, who may write to `{}`", above.display()));
         }
     }
     Ok((found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec()))

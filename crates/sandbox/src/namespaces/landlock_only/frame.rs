@@ -10,7 +10,7 @@ pub(super) const MAGIC: [u8; 4] = *b"JML2";
 
 /// The supervisor's work before the command starts.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Order<T> {
+pub(super) struct SupervisorOrder<T> {
     /// A directory to make, and to remove with all in it when the command is gone.
     pub(super) private: T,
     /// The variable that takes the place of `HOME`, where there is one: `HOME=…`.
@@ -26,8 +26,8 @@ pub(super) struct Order<T> {
 
 const GRANTS: [Grant; 3] = [Grant::Read, Grant::Write, Grant::List];
 
-impl Order<CString> {
-    /// The order as bytes, header included.
+impl SupervisorOrder<CString> {
+    /// Returns the order as bytes, header included.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new(MAGIC);
         [&self.private, &self.home, &self.cwd].into_iter().for_each(|text| out.text(text));
@@ -44,7 +44,7 @@ impl Order<CString> {
     }
 }
 
-impl<'a> Order<&'a CStr> {
+impl<'a> SupervisorOrder<&'a CStr> {
     /// Reads a body; `None` if it is cut or malformed.
     pub(super) fn decode(body: &'a [u8]) -> Option<Self> {
         let mut from = Reader::new(body);
@@ -76,11 +76,11 @@ mod tests {
         let c = |text: &str| CString::new(text).unwrap();
         let grants = vec![(c("/usr"), Grant::Read), (c("/w"), Grant::Write), (c("/etc"), Grant::List)];
         let (private, home, cwd) = (c("/tmp/x"), c("HOME=/tmp/x/home"), c("/w"));
-        let order = Order { private, home, cwd, grants, filter: vec![7; 16], notify: true };
+        let order = SupervisorOrder { private, home, cwd, grants, filter: vec![7; 16], notify: true };
         let bytes = order.encode();
         let (header, body) = bytes.split_first_chunk::<HEADER>().unwrap();
         assert_eq!(body_length(MAGIC, header), Some(body.len()));
-        assert_eq!(format!("{:?}", Order::decode(body).unwrap()), format!("{order:?}"));
-        assert!((0..body.len()).all(|cut| Order::decode(&body[..cut]).is_none()));
+        assert_eq!(format!("{:?}", SupervisorOrder::decode(body).unwrap()), format!("{order:?}"));
+        assert!((0..body.len()).all(|cut| SupervisorOrder::decode(&body[..cut]).is_none()));
     }
 }

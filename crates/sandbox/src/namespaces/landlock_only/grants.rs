@@ -39,7 +39,7 @@ impl Grants {
     }
 }
 
-/// The grants for these steps.
+/// Returns the grants for these steps.
 ///
 /// # Errors
 /// [`SandboxError::Refused`] where something can't be hidden: without mounts, what lies where a command may write can
@@ -69,7 +69,7 @@ pub(super) fn grants(steps: &[Step<CString>]) -> Result<Grants, SandboxError> {
             Step::Guard { path } => out.kept.push(out.on_host(&absolute(path))),
             Step::Base { path, .. } => {
                 return Err(SandboxError::Refused(format!(
-                    "the copy at «/{}» is mounted in namespaces of its own, which a command without any can't see",
+                    "the copy at `/{}` is mounted in namespaces of its own, which a command without any can't see",
                     host(path).display()
                 )));
             }
@@ -83,7 +83,7 @@ pub(super) fn grants(steps: &[Step<CString>]) -> Result<Grants, SandboxError> {
     }
     if let Some(open) = hidden.iter().find(|path| written.iter().any(|above| path.starts_with(above))) {
         return Err(SandboxError::Refused(format!(
-            "«{}» is to be hidden, and lies where the command may write; Landlock alone can't hide it",
+            "`{}` is to be hidden, and lies where the command may write; Landlock alone can't hide it",
             open.display()
         )));
     }
@@ -103,7 +103,7 @@ fn expand(path: &Path, hidden: &[PathBuf], list: &mut Vec<(PathBuf, Grant)>) -> 
     }
     if list.len() >= MAX_GRANTS {
         return Err(SandboxError::Refused(format!(
-            "more than {MAX_GRANTS} rules are needed to hide what is listed in «{}»",
+            "more than {MAX_GRANTS} rules are needed to hide what is listed in `{}`",
             path.display()
         )));
     }
@@ -138,7 +138,7 @@ fn host(path: &CString) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(path.as_bytes()))
 }
 
-/// As the wire has them.
+/// Converts the grants for the order.
 pub(super) fn texts(list: &[(PathBuf, Grant)]) -> Result<Vec<(CString, Grant)>, SandboxError> {
     list.iter().map(|(path, grant)| Ok((c_string(path.as_os_str())?, *grant))).collect()
 }

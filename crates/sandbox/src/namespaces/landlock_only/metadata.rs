@@ -216,7 +216,7 @@ fn at_os(path: &[u8]) -> &std::ffi::OsStr {
     std::ffi::OsStr::from_bytes(path)
 }
 
-/// The kernel's path of what a descriptor stands for.
+/// Returns the kernel's path of what a descriptor stands for.
 fn path_of(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     rustix::fs::readlink(link, Vec::with_capacity(256)).map(std::ffi::CString::into_bytes)
@@ -275,7 +275,7 @@ fn read_arguments(call: &HeldCall) -> Result<(Target, Change), Errno> {
     }
 }
 
-/// The kernel reads 32 bits of an argument that is a descriptor, an identity or a mode.
+/// Returns the 32 bits that the kernel reads of a descriptor, an identity or a mode.
 const fn low(argument: u64) -> u32 {
     (argument & 0xffff_ffff) as u32
 }
@@ -324,7 +324,8 @@ impl Memory {
         Ok(Target::Path { directory, path, follow: flags & libc::AT_SYMLINK_NOFOLLOW == 0 })
     }
 
-    /// As [`target`](Self::target), for calls that take no path for the open file itself.
+    /// Reads a target as [`target`](Self::target) does, for calls that take no path for the open
+    /// file itself.
     fn times_target(&self, directory: i32, path: u64, flags: u64) -> Result<Target, Errno> {
         match (path, flags) {
             (0, 0) => Ok(Target::Open(directory)),

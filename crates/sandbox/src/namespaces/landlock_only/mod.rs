@@ -7,14 +7,14 @@
 //! of anybody outside, no capability.
 //!
 //! A helper outside ([`supervisor`]) starts the command and kills what is left of its tree. What should have stayed as
-//! it was is compared before and after ([`kept`]), and what changed is told as [`DenialKind::Breach`].
+//! it was is compared before and after ([`snapshot`]), and what changed is told as [`DenialKind::Breach`].
 //!
 //! [`DenialKind::Breach`]: crate::DenialKind::Breach
 
 mod frame;
 mod grants;
-mod kept;
 mod metadata;
+mod snapshot;
 mod supervisor;
 
 use std::ffi::{CString, OsStr};
@@ -36,17 +36,17 @@ use super::probe::{self, METADATA_GAP, Probed};
 use super::restrict;
 use super::watch::Watcher;
 use super::wire::Canary;
-use super::{Job, Known, LANDLOCK_ARGUMENT, Launched, Lead, launch, prepare};
+use super::{HostCache, Job, LANDLOCK_ARGUMENT, Launched, WatchedProcess, launch, prepare};
 use crate::backend::{Backend, Boxed};
 use crate::request::{Request, Streams, WriteMode};
 use crate::run::Running;
 use crate::{Base, Network, SandboxError, SandboxSettings};
-use frame::Order;
-use kept::Look;
+use frame::SupervisorOrder;
+use snapshot::Snapshot;
 
 /// The version that has scopes (Linux 6.12): before it a command could kill whatever the user runs, what watches it
 /// included.
-const LEAST_VERSION: u32 = 6;
+const MIN_LANDLOCK_VERSION: u32 = 6;
 /// The parent of private directories: every system has it, and empties it some time.
 const TEMPORARY: &str = "/tmp";
 /// The home in a private directory.
@@ -58,7 +58,7 @@ const TEMPORARY_VARIABLES: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 #[derive(Debug)]
 pub(crate) struct LandlockOnly {
     settings: SandboxSettings,
-    known: Known,
+    known: HostCache,
 }
 
 /// A command to start, and what is compared when it is over.
@@ -70,7 +70,7 @@ struct Prepared {
 
 impl LandlockOnly {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
-        Self { settings, known: Known::default() }
+        Self { settings, known: HostCache::default() }
     }
 
     fn job(
@@ -81,7 +81,7 @@ impl LandlockOnly {
     ) -> Result<Prepared, SandboxError> {
         if let Some(Base::Mounted(mounted)) = &request.base {
             return Err(SandboxError::Refused(format!(
-                "the copy of «{}» is mounted in namespaces of its own, which a command without any can't see; use \
+                "the copy of `{}` is mounted in namespaces of its own, which a command without any can't see; use \
                  another kind of copy",
                 mounted.path.display()
             )));
@@ -94,7 +94,7 @@ impl LandlockOnly {
         let linked = request.linked.first().filter(|_| request.base.is_none());
         if let Some(linked) = linked.filter(|_| request.write == WriteMode::Direct) {
             return Err(SandboxError::Refused(format!(
-                "files in «{linked}» are hard links to files outside of the project, and Landlock alone can't keep a \
+                "files in `{linked}` are hard links to files outside of the project, and Landlock alone can't keep a \
                  command from changing them there; use another back-end, or have the package manager copy them (pnpm: \
                  package-import-method=copy, uv: UV_LINK_MODE=copy)"
             )));
@@ -136,7 +136,7 @@ impl LandlockOnly {
         let cwd = granted.on_host(Path::new(OsStr::from_bytes(job.plan.cwd.as_bytes())));
         let mut home = std::ffi::OsString::from("HOME=");
         home.push(private.join(HOME));
-        let order = Order {
+        let order = SupervisorOrder {
             private: c_string(private.as_os_str())?,
             home: c_string(&home)?,
             cwd: c_string(cwd.as_os_str())?,
@@ -147,7 +147,7 @@ impl LandlockOnly {
         let mut bytes = order.encode();
         bytes.append(&mut job.policy);
         job.policy = bytes;
-        job.lead = Lead::Outside(LANDLOCK_ARGUMENT);
+        job.watched_process = WatchedProcess::Outside(LANDLOCK_ARGUMENT);
         Ok(Prepared { job, kept, root })
     }
 
@@ -160,11 +160,11 @@ impl LandlockOnly {
         let begun = Instant::now();
         let notify = !enforcement.gaps.iter().any(|gap| gap == METADATA_GAP);
         let Prepared { job, kept, root } = self.job(request, None, notify)?;
-        let before = look(&kept).await?;
+        let before = take_snapshot(&kept).await?;
         let Launched { watcher, live, stop } = launch(&self.settings, job, cancel, begun)?;
         let completed = async move {
             let mut completed = watcher.run().await?.completed(enforcement);
-            completed.denials.extend(before.changes(&look(&kept).await?, &root));
+            completed.denials.extend(before.changes(&take_snapshot(&kept).await?, &root));
             Ok(completed)
         };
         Ok(Running::watch(live, stop, completed))
@@ -194,12 +194,12 @@ impl LandlockOnly {
     }
 }
 
-async fn look(kept: &[PathBuf]) -> Result<Look, SandboxError> {
+async fn take_snapshot(kept: &[PathBuf]) -> Result<Snapshot, SandboxError> {
     let kept = kept.to_vec();
-    tokio::task::spawn_blocking(move || Look::at(&kept)).await.map_err(|_| SandboxError::Abandoned)
+    tokio::task::spawn_blocking(move || Snapshot::take(&kept)).await.map_err(|_| SandboxError::Abandoned)
 }
 
-/// A name of nobody's, for one command.
+/// Returns a new name for the private directory of one command.
 fn private() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -242,15 +242,17 @@ impl Backend for LandlockOnly {
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async {
             let version = restrict::supported();
-            if version < LEAST_VERSION {
+            if version < MIN_LANDLOCK_VERSION {
                 return Err(SandboxError::Unavailable {
                     reason: match version {
                         0 => "Landlock isn't on in this kernel".to_owned(),
                         version => {
-                            format!("this kernel has Landlock {version}, and {LEAST_VERSION} is needed")
+                            format!(
+                                "this kernel has Landlock {version}, and {MIN_LANDLOCK_VERSION} is needed"
+                            )
                         }
                     },
-                    fix: "Use Linux 6.12 or newer, with «landlock» among its security modules (lsm=…)"
+                    fix: "Use Linux 6.12 or newer, with `landlock` among its security modules (lsm=…)"
                         .to_owned(),
                 });
             }

@@ -18,12 +18,12 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use super::super::bubblewrap::open_plainly;
 use super::super::canary;
-use super::super::init::{At as _, Failure, Init, drop_privileges, say, tell};
-use super::super::outside::{self, Held, Told};
+use super::super::init::{AtStage as _, Init, SetupFailure, drop_privileges, report_failure, send_message};
+use super::super::outer_helper::{self, HeldFiles, ReceivedOrder};
 use super::super::restrict::{self, Grant, Tcp};
-use super::super::sys::{self, Strings};
-use super::super::wire::{HEADER, Note, Policy, Stage};
-use super::frame::{self, Order};
+use super::super::sys::{self, CStringArray};
+use super::super::wire::{HEADER, HelperMessage, Policy, Stage};
+use super::frame::{self, SupervisorOrder};
 use super::metadata::{MetadataThread, is_place};
 
 /// Rounds of killing without a pause. A process that forks and ends without a pause is caught by being as fast; one
@@ -36,23 +36,23 @@ const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// Does the supervisor's whole work; never returns.
 pub(in super::super) fn run(control: &OwnedFd) -> ! {
-    tell(control, work(control));
+    report_failure(control, work(control));
     sys::exit(125)
 }
 
-fn work(control: &OwnedFd) -> Result<(), Failure> {
-    let Told { signals, order, policy } = outside::greet(control, frame::MAGIC)?;
-    let order = order.get(HEADER..).and_then(Order::decode).ok_or_else(outside::malformed)?;
-    let policy = policy.get(HEADER..).and_then(Policy::decode).ok_or_else(outside::malformed)?;
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).at(Stage::Supervise)?;
+fn work(control: &OwnedFd) -> Result<(), SetupFailure> {
+    let ReceivedOrder { signals, order, policy } = outer_helper::receive_order(control, frame::MAGIC)?;
+    let order = order.get(HEADER..).and_then(SupervisorOrder::decode).ok_or_else(outer_helper::malformed)?;
+    let policy = policy.get(HEADER..).and_then(Policy::decode).ok_or_else(outer_helper::malformed)?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).at_stage(Stage::Supervise)?;
     // Nothing leaves this process but by the witness.
-    let Held { witness: _witness, stdin } = outside::begin(control, &policy)?;
+    let HeldFiles { witness: _witness, stdin } = outer_helper::announce_start(control, &policy)?;
     let mask = rustix::process::umask(Mode::empty());
-    let private = Private::make(order.private).at(Stage::Private)?;
+    let private = Private::make(order.private).at_stage(Stage::Private)?;
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
-    let children = Children::open().at(Stage::Supervise)?;
-    let granted = open(&order).at(Stage::Landlock)?;
-    let metadata = order.notify.then(|| metadata(&granted)).transpose().at(Stage::Supervise)?;
+    let children = Children::open().at_stage(Stage::Supervise)?;
+    let granted = open(&order).at_stage(Stage::Landlock)?;
+    let metadata = order.notify.then(|| metadata(&granted)).transpose().at_stage(Stage::Supervise)?;
     let mut command = None;
     let outcome = oversee(&init, &order, granted, metadata.as_ref(), &signals, &mut command);
     let swept = sweep(&children, command);
@@ -61,17 +61,17 @@ fn work(control: &OwnedFd) -> Result<(), Failure> {
     }
     drop(private);
     let ended = outcome?;
-    swept.at(Stage::Watch)?;
+    swept.at_stage(Stage::Watch)?;
     match ended {
         Ended::Command(status) => {
             let usage = sys::usage_so_far();
             if let Some(code) = status.exit_status() {
-                say(control, Note::Exited { code, usage });
+                send_message(control, HelperMessage::Exited { code, usage });
             } else if let Some(signal) = status.terminating_signal() {
-                say(control, Note::Signaled { signal, usage });
+                send_message(control, HelperMessage::Signaled { signal, usage });
             }
         }
-        Ended::Told => {}
+        Ended::StopRequested => {}
     }
     sys::exit(0)
 }
@@ -98,23 +98,23 @@ impl Drop for Private<'_> {
 enum Ended {
     Command(WaitStatus),
     /// The agent said so, or is gone.
-    Told,
+    StopRequested,
 }
 
 /// Starts the command and waits for its end. Its number is left where it wasn't reaped.
 fn oversee(
     init: &Init<'_>,
-    order: &Order<&CStr>,
+    order: &SupervisorOrder<&CStr>,
     granted: Vec<Granted>,
     metadata: Option<&MetadataThread>,
     signals: &OwnedFd,
     command: &mut Option<Pid>,
-) -> Result<Ended, Failure> {
+) -> Result<Ended, SetupFailure> {
     let policy = init.policy;
     let is_home = |variable: &CStr| variable.to_bytes().starts_with(b"HOME=");
     let env = policy.env.iter().map(|one| if is_home(one) { order.home } else { *one });
     let env: Vec<&CStr> = env.collect();
-    let (argv, env) = (Strings::new(&policy.argv), Strings::new(&env));
+    let (argv, env) = (CStringArray::new(&policy.argv), CStringArray::new(&env));
     let (trouble, escaped) = (Cell::new(None), Cell::new(0));
     let pid = sys::run_suspended(|| {
         if let Err(failure) = restrict(init, order, &granted, metadata) {
@@ -131,18 +131,18 @@ fn oversee(
         }));
         125
     })
-    .at(Stage::Execute)?;
+    .at_stage(Stage::Execute)?;
     if let Some(failure) = trouble.into_inner() {
         return Err(failure);
     }
     if policy.canary.is_some() {
-        say(init.control, Note::Canaries { escaped: escaped.get() });
+        send_message(init.control, HelperMessage::Canaries { escaped: escaped.get() });
     }
     drop(granted);
     // The output ends when its last writer does, and that isn't this process.
     sys::close_standard();
     *command = Some(pid);
-    let ended = wait(init.control, signals, pid).at(Stage::Watch)?;
+    let ended = wait(init.control, signals, pid).at_stage(Stage::Watch)?;
     if matches!(ended, Ended::Command(_)) {
         *command = None;
     }
@@ -161,7 +161,7 @@ fn metadata(granted: &[Granted]) -> Result<MetadataThread, Errno> {
 
 /// Opens the granted files, with no link on the way: somebody may have put one there since the plan
 /// was made.
-fn open(order: &Order<&CStr>) -> Result<Vec<Granted>, Errno> {
+fn open(order: &SupervisorOrder<&CStr>) -> Result<Vec<Granted>, Errno> {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
     rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
     let private = (order.private, Grant::Write);
@@ -179,31 +179,32 @@ fn open(order: &Order<&CStr>) -> Result<Vec<Granted>, Errno> {
     Ok(all)
 }
 
-/// In the new process: takes away what a command mustn't have, for good.
+/// Takes away, in the new process and for good, what a command mustn't have.
 fn restrict(
     init: &Init<'_>,
-    order: &Order<&CStr>,
+    order: &SupervisorOrder<&CStr>,
     granted: &[Granted],
     metadata: Option<&MetadataThread>,
-) -> Result<(), Failure> {
+) -> Result<(), SetupFailure> {
     // If this process's parent is killed by somebody else, the command at least goes with it.
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).at(Stage::Supervise)?;
-    rustix::process::chdir(order.cwd).at(Stage::Directory)?;
-    init.limits().at(Stage::Limits)?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).at_stage(Stage::Supervise)?;
+    rustix::process::chdir(order.cwd).at_stage(Stage::Directory)?;
+    init.limits().at_stage(Stage::Limits)?;
     if rustix::process::geteuid().is_root() {
-        drop_privileges().at(Stage::Privileges)?;
+        drop_privileges().at_stage(Stage::Privileges)?;
     } else {
-        unprivileged().at(Stage::Privileges)?;
+        unprivileged().at_stage(Stage::Privileges)?;
     }
     let grants = granted.iter().map(|(_, name, grant)| (name.as_c_str(), *grant));
     let tcp = if init.policy.own_network { Tcp::Denied } else { Tcp::Free };
-    restrict::restrict(init.policy.landlock, CWD, grants, tcp).at(Stage::Landlock)?;
-    let Some(metadata) = metadata else { return sys::install_filter(&order.filter).at(Stage::Filter) };
-    let listener = sys::install_filter_with_listener(&order.filter).at(Stage::Filter)?;
-    metadata.hand_over(&listener).at(Stage::Filter)
+    restrict::restrict(init.policy.landlock, CWD, grants, tcp).at_stage(Stage::Landlock)?;
+    let Some(metadata) = metadata else { return sys::install_filter(&order.filter).at_stage(Stage::Filter) };
+    let listener = sys::install_filter_with_listener(&order.filter).at_stage(Stage::Filter)?;
+    metadata.hand_over(&listener).at_stage(Stage::Filter)
 }
 
-/// A user without capabilities can't give up the right to have some; that none can be gained is enough.
+/// Drops the privileges of a user without capabilities. Such a user can't give up the bounding set;
+/// `no_new_privs` keeps capabilities from being gained.
 fn unprivileged() -> Result<(), Errno> {
     let none = rustix::thread::CapabilitySet::empty();
     let sets = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
@@ -230,7 +231,7 @@ fn wait(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<Ended, Err
         }
         let [_, agent] = &ready;
         if !agent.revents().is_empty() || sys::read_signals(signals).contains(&libc::SIGTERM) {
-            return Ok(Ended::Told);
+            return Ok(Ended::StopRequested);
         }
     }
 }

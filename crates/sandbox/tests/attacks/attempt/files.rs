@@ -1,4 +1,4 @@
-//! Files that are none of the command's business. «Shown» ones may be read.
+//! Files that are none of the command's business. `Shown` ones may be read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

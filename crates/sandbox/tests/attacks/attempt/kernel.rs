@@ -130,7 +130,7 @@ pub(crate) fn privileges(scene: &Scene) -> Verdict {
 }
 
 pub(crate) fn bpf(_: &Scene) -> Verdict {
-    // `BPF_PROG_LOAD` of a socket filter: «return 0».
+    // `BPF_PROG_LOAD` of a socket filter: `return 0`.
     let program: [u64; 2] = [0xb7, 0x95];
     let mut attributes = [0u64; 16];
     attributes[0] = 1 | (2 << 32);

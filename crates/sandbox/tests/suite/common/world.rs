@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, mpsc};
 
-use journeyman_sandbox::{Outside, Reaching};
+use journeyman_sandbox::{Upstream, UpstreamFuture};
 
 pub(crate) const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(1, 2, 3, 4));
 const PAGE: &str = "a page of the allowed host\n";
@@ -48,8 +48,8 @@ impl World {
     }
 }
 
-impl Outside for World {
-    fn resolve<'a>(&'a self, host: &'a str) -> Reaching<'a, Vec<IpAddr>> {
+impl Upstream for World {
+    fn resolve<'a>(&'a self, host: &'a str) -> UpstreamFuture<'a, Vec<IpAddr>> {
         let mut resolved = self.resolved.lock().unwrap();
         let before = resolved.iter().filter(|name| *name == host).count();
         resolved.push(host.to_owned());
@@ -59,7 +59,7 @@ impl Outside for World {
         Box::pin(async move { answer })
     }
 
-    fn connect(&self, address: SocketAddr) -> Reaching<'_, tokio::net::TcpStream> {
+    fn connect(&self, address: SocketAddr) -> UpstreamFuture<'_, tokio::net::TcpStream> {
         self.connected.lock().unwrap().push(address);
         let server = self.servers.get(&address.port()).copied();
         Box::pin(async move {

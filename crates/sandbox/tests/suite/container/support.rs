@@ -12,7 +12,7 @@ use journeyman_sandbox::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::common::{block_on};
+use crate::common::block_on;
 
 /// Who owns the tests' projects where they are run by root.
 pub(crate) const OWNER: u32 = 12_345;
@@ -28,7 +28,7 @@ pub(crate) fn place() -> Option<Place> {
     let socket = std::env::var_os("JM_TEST_DOCKER_SOCKET").map(PathBuf::from);
     let image = std::env::var("JM_TEST_IMAGE").ok();
     let (Some(socket), Some(image)) = (socket, image) else {
-        skip("JM_TEST_DOCKER_SOCKET and JM_TEST_IMAGE aren't set; «.ci/docker_image.sh start DIR» says how");
+        skip("JM_TEST_DOCKER_SOCKET and JM_TEST_IMAGE aren't set; `.ci/docker_image.sh start DIR` says how");
         return None;
     };
     let directory = tempfile::Builder::new().prefix("jm-container-").tempdir().unwrap();

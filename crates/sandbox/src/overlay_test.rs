@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::{Mounted, OverlayPlan, SandboxError};
 
 /// Directories for one, removed with it.
-pub(crate) struct Trial(PathBuf);
+pub(crate) struct OverlayTest(PathBuf);
 
-impl Trial {
+impl OverlayTest {
     pub(crate) fn make(directory: &Path) -> Result<Self, SandboxError> {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -52,17 +52,16 @@ impl Trial {
             fix: "Report this with the kernel's version, and use another kind of copy".to_owned(),
         })
     }
-
 }
 
-impl Drop for Trial {
+impl Drop for OverlayTest {
     fn drop(&mut self) {
         remove(&self.0);
     }
 }
 
-/// Best effort: what is left holds nothing. The kernel's own directory in `work` may be entered by nobody, and is
-/// empty.
+/// Removes as much as can be removed. The kernel's own directory in `work` may be entered by
+/// nobody, and is empty.
 fn remove(place: &Path) {
     fs::remove_dir(place.join("work/work")).ok();
     fs::remove_dir_all(place).ok();

@@ -28,11 +28,11 @@ struct Signature {
 
 /// The files at one moment. `None` where there were too many.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Look(Option<BTreeMap<PathBuf, Signature>>);
+pub(super) struct Snapshot(Option<BTreeMap<PathBuf, Signature>>);
 
-impl Look {
+impl Snapshot {
     /// Looks at these paths and all beneath them, following no link. Blocks.
-    pub(super) fn at(paths: &[PathBuf]) -> Self {
+    pub(super) fn take(paths: &[PathBuf]) -> Self {
         let mut found = BTreeMap::new();
         let mut pending = paths.to_vec();
         while let Some(path) = pending.pop() {
@@ -79,7 +79,7 @@ impl Look {
             .map(|(path, what)| {
                 let name = path.strip_prefix(root).unwrap_or(path).display().to_string();
                 let name: String = clean(name.as_bytes()).chars().take(MAX_SHOWN).collect();
-                breach(format!("«{name}» {what}"))
+                breach(format!("`{name}` {what}"))
             })
             .collect();
         if all.len() > MAX_NAMED {
@@ -89,7 +89,8 @@ impl Look {
     }
 }
 
-/// The rank of a change among those that are named: what is executed first, then what is obeyed.
+/// Returns the rank of a change among those that are named: what is executed first, then what is
+/// obeyed.
 fn danger(path: &Path, executable: bool) -> u8 {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let in_hooks = path.parent().is_some_and(|dir| dir.ends_with("hooks"));
@@ -131,9 +132,9 @@ mod tests {
             fs::write(at(name), "old").unwrap();
         }
         let paths = [at(".git"), at(".journeyman")];
-        let before = Look::at(&paths);
+        let before = Snapshot::take(&paths);
         fs::read(at(".git/config")).unwrap();
-        assert_eq!(before.changes(&Look::at(&paths), place.path()), []);
+        assert_eq!(before.changes(&Snapshot::take(&paths), place.path()), []);
         // The same length, and the time of the last write put back.
         let time = fs::metadata(at(".git/config")).unwrap().modified().unwrap();
         fs::write(at(".git/config"), "new").unwrap();
@@ -141,15 +142,15 @@ mod tests {
         fs::remove_file(at(".git/HEAD")).unwrap();
         fs::write(at(".git/hooks/pre-commit"), "x").unwrap();
         fs::create_dir(at(".journeyman")).unwrap();
-        let changes = before.changes(&Look::at(&paths), place.path());
+        let changes = before.changes(&Snapshot::take(&paths), place.path());
         let said: Vec<&str> = changes.iter().map(|denial| denial.what.as_str()).collect();
         assert_eq!(
             said,
             [
-                "«.git/hooks/pre-commit» was made",
-                "«.git/config» was changed",
-                "«.git/HEAD» was removed",
-                "«.journeyman» was made",
+                "`.git/hooks/pre-commit` was made",
+                "`.git/config` was changed",
+                "`.git/HEAD` was removed",
+                "`.journeyman` was made",
             ]
         );
         assert!(changes.iter().all(|denial| denial.certain && denial.kind == DenialKind::Breach));
@@ -162,26 +163,26 @@ mod tests {
         fs::create_dir_all(&hooks).unwrap();
         fs::write(place.path().join(".git/config"), "").unwrap();
         let paths = [place.path().join(".git")];
-        let before = Look::at(&paths);
+        let before = Snapshot::take(&paths);
         for number in 0..2 * MAX_NAMED {
             fs::write(hooks.join(format!("a{number}.sample")), "").unwrap();
         }
         fs::write(hooks.join("pre-commit"), "evil").unwrap();
         fs::write(place.path().join(".git/config"), "evil").unwrap();
-        let changes = before.changes(&Look::at(&paths), place.path());
+        let changes = before.changes(&Snapshot::take(&paths), place.path());
         let first: Vec<&str> = changes.iter().take(2).map(|denial| denial.what.as_str()).collect();
-        assert_eq!(first, ["«.git/hooks/pre-commit» was made", "«.git/config» was changed"]);
+        assert_eq!(first, ["`.git/hooks/pre-commit` was made", "`.git/config` was changed"]);
     }
 
     #[test]
     fn many_changes_are_counted() {
         let place = tempfile::tempdir().unwrap();
         let paths = [place.path().to_owned()];
-        let before = Look::at(&paths);
+        let before = Snapshot::take(&paths);
         for number in 0..30 {
             fs::write(place.path().join(number.to_string()), "").unwrap();
         }
-        let changes = before.changes(&Look::at(&paths), place.path());
+        let changes = before.changes(&Snapshot::take(&paths), place.path());
         assert_eq!(changes.len(), MAX_NAMED + 1);
         assert!(changes.last().unwrap().what.starts_with("10 more"));
     }

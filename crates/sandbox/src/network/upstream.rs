@@ -7,21 +7,21 @@ use std::pin::Pin;
 
 use tokio::net::TcpStream;
 
-/// A future of [`Outside`].
-pub type Reaching<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
+/// A future of [`Upstream`].
+pub type UpstreamFuture<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
 
 /// Resolves names and opens connections for the proxy of [`Network::Filtered`](super::Network::Filtered): the system's
-/// resolver and sockets, unless [`SandboxSettings::outside`](crate::SandboxSettings::outside) has another one.
+/// resolver and sockets, unless [`SandboxSettings::upstream`](crate::SandboxSettings::upstream) has another one.
 ///
 /// It decides nothing: names are checked before [`resolve`](Self::resolve), addresses before
 /// [`connect`](Self::connect). No configuration and no variable leads here; it is for tests, which have no network, and
 /// for programs that reach the world in a way of their own.
-pub trait Outside: fmt::Debug + Send + Sync {
-    /// The addresses of a host.
-    fn resolve<'a>(&'a self, host: &'a str) -> Reaching<'a, Vec<IpAddr>>;
+pub trait Upstream: fmt::Debug + Send + Sync {
+    /// Resolves the addresses of a host.
+    fn resolve<'a>(&'a self, host: &'a str) -> UpstreamFuture<'a, Vec<IpAddr>>;
 
-    /// A connection to an address that [`resolve`](Self::resolve) gave and that is a public one.
-    fn connect(&self, address: SocketAddr) -> Reaching<'_, TcpStream>;
+    /// Connects to an address that [`resolve`](Self::resolve) gave and that is a public one.
+    fn connect(&self, address: SocketAddr) -> UpstreamFuture<'_, TcpStream>;
 }
 
 /// Names that are resolved at once for one command. The system's resolver can't be stopped and takes a thread, which
@@ -40,8 +40,8 @@ impl System {
     }
 }
 
-impl Outside for System {
-    fn resolve<'a>(&'a self, host: &'a str) -> Reaching<'a, Vec<IpAddr>> {
+impl Upstream for System {
+    fn resolve<'a>(&'a self, host: &'a str) -> UpstreamFuture<'a, Vec<IpAddr>> {
         use std::net::ToSocketAddrs as _;
         Box::pin(async move {
             let turn = self.turns.clone().acquire_owned().await.map_err(io::Error::other)?;
@@ -58,7 +58,7 @@ impl Outside for System {
         })
     }
 
-    fn connect(&self, address: SocketAddr) -> Reaching<'_, TcpStream> {
+    fn connect(&self, address: SocketAddr) -> UpstreamFuture<'_, TcpStream> {
         Box::pin(TcpStream::connect(address))
     }
 }

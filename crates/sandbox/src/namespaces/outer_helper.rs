@@ -1,0 +1,56 @@
+//! The common beginning of the helpers outside of a sandbox, which start and watch a command
+//! without being pid 1 of namespaces of ours.
+
+use std::ffi::CStr;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+
+use super::cgroups;
+use super::init::{AtStage as _, SetupFailure, input, merge, read_frame, send_message, witness};
+use super::sys;
+use super::wire::{self, HelperMessage, Policy, Stage};
+
+/// The frames that such a helper received.
+pub(super) struct ReceivedOrder {
+    /// Says when a child ended, and when this process is told to end.
+    pub(super) signals: OwnedFd,
+    pub(super) order: Vec<u8>,
+    pub(super) policy: Vec<u8>,
+}
+
+/// The files that the helper holds for the command.
+pub(super) struct HeldFiles {
+    /// Open for as long as this process or whoever it is passed to lives.
+    pub(super) witness: Option<OwnedFd>,
+    pub(super) stdin: Option<OwnedFd>,
+}
+
+/// Greets the agent, and takes the order, which begins with `magic`, and the policy.
+pub(super) fn receive_order(control: &OwnedFd, magic: [u8; 4]) -> Result<ReceivedOrder, SetupFailure> {
+    send_message(control, HelperMessage::Hello);
+    let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM]).at_stage(Stage::Supervise)?;
+    let order = read_frame(control, magic).at_stage(Stage::Policy)?;
+    let policy = read_frame(control, wire::MAGIC).at_stage(Stage::Policy)?;
+    Ok(ReceivedOrder { signals, order, policy })
+}
+
+/// Returns the failure for a malformed frame.
+pub(super) fn malformed() -> SetupFailure {
+    SetupFailure(Stage::Policy, 1, Errno::PROTO)
+}
+
+/// Names this process as the one that the agent watches, and readies what a command of it needs.
+pub(super) fn announce_start(control: &OwnedFd, policy: &Policy<&CStr>) -> Result<HeldFiles, SetupFailure> {
+    send_message(control, HelperMessage::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
+    // What it starts begins in them.
+    cgroups::enter(&policy.groups).at_stage(Stage::Groups)?;
+    cgroups::join(&policy.groups, std::process::id()).at_stage(Stage::Groups)?;
+    merge(policy).at_stage(Stage::Supervise)?;
+    let witness = policy.witness.map(witness).transpose().at_stage(Stage::Witness)?;
+    let stdin = input(control, policy.stdin).at_stage(Stage::Input)?;
+    if rustix::process::geteuid().is_root() {
+        rustix::thread::set_thread_groups(&[]).at_stage(Stage::Identity)?;
+    }
+    Ok(HeldFiles { witness, stdin })
+}
