@@ -1,6 +1,7 @@
 //! What becomes of a call that was cut off: by a killed process, at every step of the sealing itself, and with a
 //! person at work before and after.
 
+use journeyman_testkit::again;
 use crate::support;
 
 use std::fs;
@@ -165,11 +166,8 @@ enum Kill {
 
 /// Starts the program and kills it; gives its checkpoint.
 fn killed(project: &Project, kill: Kill) -> CheckpointId {
-    let mut victim = Command::new(std::env::current_exe().unwrap());
-    victim
-        .args(["--exact", "seal::victim", "--nocapture"])
-        .env(VICTIM, project.dir.path())
-        .stdout(Stdio::piped());
+    let mut victim = again!("victim");
+    victim.env(VICTIM, project.dir.path()).stdout(Stdio::piped());
     let (Kill::After(lines) | Kill::At(lines)) = kill;
     if kill == Kill::At(lines) {
         victim.env(STOP, lines.to_string());
