@@ -15,6 +15,7 @@ mod licences;
 mod processes;
 mod sizes;
 mod soak;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["check"] => check(),
         ["house"] => house(),
+        ["words"] => words::print(&root()),
         ["cycles"] => cycles::print(&root(), None),
         ["cycles", name] => cycles::print(&root(), Some(*name)),
         ["bench", name, options @ ..] => bench::run(name, options),
@@ -74,6 +76,7 @@ fn house() -> anyhow::Result<()> {
     broken.extend(licences::broken_rules(&root())?);
     broken.extend(sizes::broken_rules(&root())?);
     broken.extend(processes::broken_rules(&root())?);
+    broken.extend(words::broken_rules(&root())?);
     broken.extend(cycles::broken_rules(&root())?);
     for rule in &broken {
         eprintln!("  {rule}");

@@ -20,6 +20,7 @@ use futures_util::future::join_all;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{NewEntry, SqliteStore, Store};
 
+#[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../tests/suite/support/disk.rs"]
 mod disk;
 

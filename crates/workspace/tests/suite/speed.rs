@@ -1,4 +1,4 @@
-//! Figures, not verdicts: `cargo test --release -p journeyman-workspace --test speed -- --ignored --nocapture`.
+//! Figures, not verdicts: `cargo test --release -p journeyman-workspace --test suite speed:: -- --ignored --nocapture`.
 
 use crate::support;
 use journeyman_testkit::skip;

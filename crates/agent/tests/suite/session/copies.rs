@@ -1,0 +1,338 @@
+//! Checkpoints before steps, sessions in copies of the project, candidates.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use journeyman_agent::candidates::{Heard, Race, compare};
+use journeyman_agent::git::Git;
+use journeyman_agent::isolation::{
+    CommitWish, Committer, Isolation, LandContext, LandEnd, LandWish, Proof, Unverified, WorkCopy, discard,
+    land, settle,
+};
+use journeyman_agent::{AgentError, Checks, RunSettings, start};
+use journeyman_model::ModelRequest;
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::{CopyState, Event, RunOutcome, RunReport, SessionId};
+use journeyman_store::{Blobs, Store};
+use journeyman_workspace::{CheckpointId, OnConflict, Tier, UndoTarget, WorkspaceError};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::session::support::bench::{Bench, NOW, auto, confined, id};
+use crate::session::support::model::{Step, Told, calls, says};
+
+cases![
+    steps_that_change_something_have_a_checkpoint,
+    verified_work_is_landed_when_the_session_is_over,
+    what_the_user_changes_is_in_the_copy_before_it_is_verified,
+    unverified_work_is_kept_until_somebody_says_so,
+    a_copy_is_held_while_its_session_lives,
+    candidates_begin_with_the_same_bytes,
+    an_interrupt_ends_all_candidates,
+    what_is_landed_can_be_committed,
+];
+
+fn write(id: &'static str, path: &str, content: &str) -> Step {
+    calls([(id, "write_file", json!({ "path": path, "content": content }))])
+}
+
+fn context(bench: &Bench, checks: Checks) -> LandContext {
+    let parts = bench.parts(&Told::new([]));
+    LandContext {
+        store: Arc::clone(&bench.log) as Arc<dyn Store>,
+        clock: Arc::new(|| NOW),
+        redactor: Arc::new(Redactor::default()),
+        holder: "the test's other hand".to_owned(),
+        isolation: Isolation {
+            origin: Arc::clone(&bench.workspace),
+            sandbox: Arc::clone(&bench.sandbox),
+            git: None,
+            tiers: vec![Tier::Overlay, Tier::Reflink, Tier::Copy],
+        },
+        proof: Proof {
+            checks,
+            sandbox: Arc::clone(&bench.sandbox),
+            needs: auto().needs,
+            toolchains: parts.toolchains,
+            programs: parts.programs,
+        },
+        committer: None,
+    }
+}
+
+/// Runs one task in a copy, and closes its session.
+async fn isolated(
+    bench: &mut Bench,
+    context: &LandContext,
+    told: &Arc<Told>,
+    settings: RunSettings,
+) -> RunReport {
+    let copy = context.isolation.enter(&id()).unwrap();
+    let session = bench.shown_by(start(bench.parts(told).within(copy), settings, id()));
+    session.handle.send("do it").await.unwrap();
+    let report = session.handle.finished().await.unwrap();
+    session.handle.close().await;
+    (*report).clone()
+}
+
+async fn steps_that_change_something_have_a_checkpoint() {
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let read = || calls([("r1", "read_file", json!({ "path": "a.txt" }))]);
+    let told = Told::new([
+        read(),
+        write("c1", "b.txt", "b\n"),
+        read(),
+        write("c2", "c.txt", "c\n"),
+        write("c3", "c.txt", "c\n"),
+        says("done"),
+    ]);
+    bench.run(&told, RunSettings { checks: Checks::Off, ..auto() }).await;
+    let checkpoints: Vec<(u64, String, Option<u64>)> = bench
+        .log
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Checkpoint { id, label, step } => Some((id, label, step)),
+            _ => None,
+        })
+        .collect();
+    let told: Vec<(&str, Option<u64>)> =
+        checkpoints.iter().map(|(_, label, step)| (label.as_str(), *step)).collect();
+    assert_eq!(
+        told,
+        [("before the run", None), ("step 4: write c.txt", Some(4)), ("step 5: write c.txt", Some(5)),],
+        "steps 1 and 3 only read, and step 2 found what was on record"
+    );
+    bench.workspace.undo(UndoTarget::To(CheckpointId(checkpoints[1].0))).unwrap();
+    assert_eq!((bench.file("b.txt").as_deref(), bench.file("c.txt")), (Some("b\n"), None));
+}
+
+async fn verified_work_is_landed_when_the_session_is_over() {
+    if !confined().await {
+        return;
+    }
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let context = context(&bench, Checks::Custom(vec!["test -e b.txt".to_owned()]));
+    let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
+    let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+    let mut report = isolated(&mut bench, &context, &told, settings).await;
+    assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
+    assert_eq!(
+        (report.copy.as_ref().map(|copy| copy.state), report.undo.clone()),
+        (Some(CopyState::Kept), None)
+    );
+    assert_eq!(bench.file("b.txt"), None);
+
+    let stop = CancellationToken::new();
+    let told = settle(&context, &mut report, Some(&LandWish::default()), &stop).await.unwrap();
+    assert!(matches!(told[0].event, Event::Landed { copy: Some(_), .. }), "{told:?}");
+    assert_eq!(report.copy.map(|copy| copy.state), Some(CopyState::Landed));
+    assert_eq!(bench.file("b.txt").as_deref(), Some("b\n"));
+    assert!(context.isolation.find(&id()).unwrap().is_none());
+    assert_eq!(bench.undo().unwrap(), ["b.txt"]);
+}
+
+async fn what_the_user_changes_is_in_the_copy_before_it_is_verified() {
+    if !confined().await {
+        return;
+    }
+    let bench = Bench::new(&[("a.txt", "a\n")]);
+    // It passes only on both together.
+    let check = "grep -q mine a.txt && grep -q b b.txt".to_owned();
+    let context = context(&bench, Checks::Custom(vec![check]));
+    let copy = context.isolation.enter(&id()).unwrap();
+    let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
+    let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+    let mut session = bench.shown_by(start(bench.parts(&told).within(copy), settings, id()));
+    // As editors save: nobody ever sees half of it.
+    std::fs::write(bench.outside.join("mine"), "mine\n").unwrap();
+    std::fs::rename(bench.outside.join("mine"), bench.root.join("a.txt")).unwrap();
+    session.handle.send("do it").await.unwrap();
+    let report = session.done().await;
+    session.handle.close().await;
+    let taken = bench.log.events().into_iter().find_map(|event| match event {
+        Event::CopyRefreshed { taken, .. } if !taken.is_empty() => {
+            Some(taken.iter().map(ToString::to_string).collect::<Vec<_>>())
+        }
+        _ => None,
+    });
+    assert_eq!(taken, Some(vec!["a.txt".to_owned()]));
+    assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
+    let changed: Vec<String> = report.changes.iter().map(|change| change.path.to_string()).collect();
+    assert_eq!(changed, ["b.txt"], "what the user did isn't the session's");
+}
+
+async fn unverified_work_is_kept_until_somebody_says_so() {
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let context = context(&bench, Checks::Off);
+    let read = calls([("r1", "read_file", json!({ "path": "a.txt" }))]);
+    let told = Told::new([read, write("c1", "a.txt", "other\n"), says("done")]);
+    let mut report =
+        isolated(&mut bench, &context, &told, RunSettings { checks: Checks::Off, ..auto() }).await;
+    let stop = CancellationToken::new();
+    let wish = LandWish::default();
+    settle(&context, &mut report, Some(&wish), &stop).await.unwrap();
+    assert_eq!((report.outcome, report.exit_code), (RunOutcome::Unverified, 4));
+    let refused = land(&context, &id(), &wish, &stop).await.unwrap();
+    assert_eq!(
+        (refused.end, refused.copy.state, refused.exit_code()),
+        (LandEnd::Unverified, CopyState::Kept, 6)
+    );
+
+    std::fs::write(bench.root.join("a.txt"), "mine\n").unwrap();
+    let wish = LandWish { unverified: Unverified::Land, ..wish };
+    let refused = land(&context, &id(), &wish, &stop).await.unwrap();
+    assert_eq!((refused.end, refused.exit_code()), (LandEnd::Conflicts, 9));
+    assert_eq!(bench.file("a.txt").as_deref(), Some("mine\n"));
+    let wish = LandWish { on_conflict: OnConflict::Theirs, ..wish };
+    let landed = land(&context, &id(), &wish, &stop).await.unwrap();
+    assert_eq!((landed.end, landed.copy.state), (LandEnd::Landed, CopyState::Landed));
+    assert_eq!(bench.file("a.txt").as_deref(), Some("other\n"));
+    let gone = discard(&context, &id()).await;
+    assert!(matches!(gone, Err(AgentError::Workspace(WorkspaceError::AlreadyLanded { .. }))), "{gone:?}");
+}
+
+async fn a_copy_is_held_while_its_session_lives() {
+    let bench = Bench::new(&[]);
+    let context = context(&bench, Checks::Off);
+    let copy = context.isolation.enter(&id()).unwrap();
+    let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
+    let settings = RunSettings { checks: Checks::Off, ..auto() };
+    let session = bench.shown_by(start(bench.parts(&told).within(copy), settings, id()));
+    session.handle.send("do it").await.unwrap();
+    session.handle.finished().await.unwrap();
+    let held = context.isolation.open(&id()).map(|copy: WorkCopy| copy.reopened());
+    assert!(matches!(held, Err(AgentError::Workspace(WorkspaceError::Busy { .. }))), "{held:?}");
+    session.handle.close().await;
+    assert_eq!(discard(&context, &id()).await.unwrap(), 1);
+    assert_eq!(bench.file("b.txt"), None);
+}
+
+async fn candidates_begin_with_the_same_bytes() {
+    if !confined().await {
+        return;
+    }
+    let bench = Bench::new(&[("a.txt", "a\n")]);
+    let checks = Checks::Custom(vec!["test -e b.txt".to_owned()]);
+    let context = context(&bench, checks.clone());
+    let first = |request: &ModelRequest| request.messages.len() == 1;
+    let begun = AtomicUsize::new(0);
+    let told = Told::by(move |request| match first(request) {
+        true if begun.fetch_add(1, Ordering::SeqCst) == 0 => write("c1", "b.txt", "b\n"),
+        true => write("c1", "b.txt", "b\nand more\n"),
+        false => says("done"),
+    });
+    let candidates = vec![SessionId::new(NOW, 21), SessionId::new(NOW, 22)];
+    let race = Race {
+        context: &context,
+        parts: &|| bench.parts(&told),
+        settings: RunSettings { checks, ..auto() },
+        parent: id(),
+        candidates: candidates.clone(),
+        land: false,
+    };
+    let mut heard = Vec::new();
+    let stop = CancellationToken::new();
+    let finish = race.run("do it", &stop, |one| {
+        if let Heard::Candidate(number, envelope) = one {
+            heard.push((number, envelope.event.kind()));
+        }
+    });
+    let finish = finish.await.unwrap();
+    assert_eq!(bench.file("b.txt"), None);
+    let requests: Vec<ModelRequest> = told.requests().into_iter().filter(first).collect();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[0], requests[1], "their prefix is one, and the name that providers keep it by");
+
+    let lines: Vec<(u64, Option<RunOutcome>)> =
+        finish.candidates.iter().map(|one| (one.added, one.outcome)).collect();
+    assert_eq!(lines, [(1, Some(RunOutcome::Verified)), (2, Some(RunOutcome::Verified))]);
+    for number in [1, 2] {
+        assert!(heard.contains(&(number, "isolated")) && heard.contains(&(number, "done")), "{heard:?}");
+    }
+    let (parent, later) = compare(&*bench.log, &context.isolation, &candidates[1]).await.unwrap().unwrap();
+    assert_eq!((parent, later), (id(), finish.candidates.clone()));
+    let best = finish.candidates[0].session.clone();
+    land(&context, &best, &LandWish::default(), &stop).await.unwrap();
+    assert_eq!(bench.file("b.txt").as_deref(), Some("b\n"));
+    for candidate in &finish.candidates[1..] {
+        discard(&context, &candidate.session).await.unwrap();
+    }
+    let (_, later) = compare(&*bench.log, &context.isolation, &id()).await.unwrap().unwrap();
+    let states: Vec<CopyState> = later.iter().map(|one| one.state).collect();
+    assert_eq!(states, [CopyState::Landed, CopyState::Discarded]);
+}
+
+async fn an_interrupt_ends_all_candidates() {
+    let bench = Bench::new(&[("a.txt", "a\n")]);
+    let context = context(&bench, Checks::Off);
+    let told = Told::new([crate::session::support::model::stalls(), crate::session::support::model::stalls()]);
+    let race = Race {
+        context: &context,
+        parts: &|| bench.parts(&told),
+        settings: RunSettings { checks: Checks::Off, ..auto() },
+        parent: id(),
+        candidates: vec![SessionId::new(NOW, 21), SessionId::new(NOW, 22)],
+        land: false,
+    };
+    let stop = CancellationToken::new();
+    let stopper = stop.clone();
+    let asked = Arc::clone(&told);
+    let (finish, ()) = tokio::join!(race.run("do it", &stop, |_| {}), async move {
+        asked.asked(2).await;
+        stopper.cancel();
+    });
+    let finish = finish.unwrap();
+    assert_eq!(finish.report.outcome, RunOutcome::Interrupted);
+    let ended: Vec<(Option<RunOutcome>, CopyState)> =
+        finish.candidates.iter().map(|one| (one.outcome, one.state)).collect();
+    assert_eq!(
+        ended,
+        [(Some(RunOutcome::Interrupted), CopyState::Discarded); 2],
+        "nothing was changed in them"
+    );
+    assert!(context.isolation.origin.copies().unwrap().is_empty());
+}
+
+async fn what_is_landed_can_be_committed() {
+    if !confined().await {
+        return;
+    }
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=T", "-c", "user.email=t@example.org"]).args(arguments);
+        let ran = command.current_dir(&bench.root).output().unwrap();
+        assert!(ran.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    for arguments in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "one"]] {
+        git(arguments);
+    }
+    let mut context = context(&bench, Checks::Custom(vec!["true".to_owned()]));
+    let reader = Git::new(&bench.root, Arc::clone(&bench.sandbox));
+    let named = ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"];
+    let named = named.map(|name| (format!("GIT_{name}").into(), "jo@example.org".into()));
+    context.committer = Some(Committer {
+        git: reader.for_user(std::env::vars_os().chain(named)),
+        blobs: Arc::new(Blobs::open(&bench.outside.join("blobs"), 1 << 30).unwrap()),
+        scratch: bench.outside.join("branches"),
+    });
+    context.isolation.git = Some(reader);
+    let (before, outside) = (git(&["rev-parse", "HEAD"]), bench.root.clone());
+    let told = Told::new([write("c1", "b.txt", "b\n"), says("b is there now")]);
+    let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+    let mut report = isolated(&mut bench, &context, &told, settings).await;
+    let wish = LandWish { commit: Some(CommitWish::default()), ..LandWish::default() };
+    settle(&context, &mut report, Some(&wish), &CancellationToken::new()).await.unwrap();
+    assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
+    let commit = report.commit.unwrap();
+    assert_ne!(commit.id, before.trim());
+    let shown = std::process::Command::new("git")
+        .args(["log", "-1", "--format=%H %B", "--name-only"])
+        .current_dir(&outside)
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert_eq!(shown, format!("{} Do it\n\nb is there now\n\nPassed: true\n\n\nb.txt\n", commit.id));
+}

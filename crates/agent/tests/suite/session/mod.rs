@@ -1,0 +1,64 @@
+//! The session as a library user drives it.
+
+mod approvals;
+mod calls;
+mod conformance;
+mod copies;
+mod events;
+mod forks;
+mod guard;
+mod intent;
+mod interrupt;
+mod knowing;
+mod messages;
+mod outcomes;
+mod outside;
+mod permissions;
+mod queue;
+mod redaction;
+mod resuming;
+mod review;
+mod stores;
+pub(crate) mod support;
+mod text_protocol;
+mod trying;
+mod turn_phases;
+
+use crate::harness::Case;
+
+/// The cases of all modules.
+pub(crate) fn cases() -> Vec<Case> {
+    [
+        approvals::CASES,
+        turn_phases::CASES,
+        calls::CASES,
+        conformance::bookkeeping::CASES,
+        conformance::calls::CASES,
+        conformance::files::CASES,
+        conformance::hooks::CASES,
+        conformance::lifecycle::CASES,
+        conformance::log::CASES,
+        conformance::permission::CASES,
+        conformance::pool::CASES,
+        conformance::queue::CASES,
+        copies::CASES,
+        events::CASES,
+        forks::CASES,
+        guard::CASES,
+        intent::CASES,
+        interrupt::CASES,
+        knowing::CASES,
+        messages::CASES,
+        outcomes::CASES,
+        outside::CASES,
+        permissions::CASES,
+        queue::CASES,
+        redaction::CASES,
+        resuming::CASES,
+        review::CASES,
+        stores::CASES,
+        text_protocol::CASES,
+        trying::CASES,
+    ]
+    .concat()
+}
