@@ -5,163 +5,19 @@ mod policy;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use journeyman_host::DeliveryOptions;
 
 pub(crate) use policy::{PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
 
-/// What `jm run --help` and `jm resume --help` add about their end.
-const EXIT_CODES: &str = "\
-Exit codes:
-    0  verified: every check that ran passed, and the change is in place (in its copy with --no-land, and
-       where candidates are kept)
-    1  error
-    2  usage: a wrong flag, an unknown model, a missing key, a bad configuration
-    3  finished, but checks fail
-    4  finished, and nothing verified it (no check was found or could run, nothing changed, or a command did what
-       it may not)
-    5  a limit was reached: turns, time, budget, or a run that went in circles
-    6  a permission was needed and there was nobody to ask
-    9  verified in its copy, and not landed: you changed the same lines meanwhile, or what came of merging both
-       is not verified
-  130  interrupted
-";
-/// What `jm doctor --help` adds about its end.
-const DOCTOR_HELP: &str = "\
-Exit codes: 0 all is well, 1 no sandbox or state directory can be used, 2 usage, 8 something that is stored is damaged
-";
-const RUN_EXAMPLES: &str = "
-Examples:
-  jm run \"make the date parser accept ISO weeks\"
-  jm run --isolate --commit \"speed up the index\"
-  jm run --candidates 3 \"fix the flaky retry test\"
-  jm run --check 'make test' --model openai/gpt-5 \"fix the flaky retry test\"
-  jm run --base-url http://127.0.0.1:8080 --wire chat --model local \"explain src/lib.rs\"
-  git diff main | jm run --json -
-
-The result goes to stdout, progress to stderr.";
-const RESUME_HELP: &str = "\
-A run that was killed, or whose machine went down, goes on where it was. What it had done is not done again; the \
-call that was running then is looked at first, and the model is told whether it took effect. Where no task was cut \
-off, give a message: the session answers it with all that was said before in mind.
-
-Model, mode, checks and the model's address are those that the session had, unless flags say otherwise. Limits come \
-from your configuration and flags. The session works in its own directory, wherever you are (-C for another).
-
-Examples:
-  jm resume                            finish what was cut off in this directory
-  jm resume --last \"now add a test\"    go on with this directory's newest session
-  jm resume 01k3 --model openai/gpt-5  finish it with another model
-  jm resume 01k3 --close               give the task up, keep the session
-
-";
-const SESSIONS_HELP: &str = "\
-A session is running (some process has it), cut off (its process is gone; `jm resume` finishes it), forked or \
-imported and not opened since, or it says how its last task ended: verified, checks fail, unverified, limit, \
-permission needed, interrupted, error.";
-const SHOW_HELP: &str = "\
-Examples:
-  jm show                 this directory's newest session
-  jm show -f              watch one that runs elsewhere
-  jm show 01k3 --json | jq 'select(.event == \"tool_end\")'";
-const UNDO_HELP: &str = "\
-What edits and commands changed goes back; what you changed since stays, and is named (exit code 1 then). A session \
-that was cut off can be taken back too, one that runs can't. Files that git ignores, and everything of git's own, are \
-left alone. `jm redo` takes an undo back.
-
-With --to, everything that any session changed since the checkpoint goes back; `jm checkpoints` lists them.
-
-Examples:
-  jm undo                 the newest run in this directory
-  jm undo 01k3            one session, wherever it worked
-  jm undo --to 12         back to how the files were at checkpoint 12";
-const REDO_HELP: &str = "\
-As often as there were undos, the newest first, as long as nothing else was changed by a session since. What you \
-changed since stays, and is named (exit code 1 then).
-
-Examples:
-  jm undo && jm redo      nothing has happened";
-const CHECKPOINTS_HELP: &str = "\
-A checkpoint says how all files were that git doesn't ignore; one is made before every run, and before every step of it that may change something. Newest first: its number, \
-when it was made, by which session, how many changes came between it and the next one and weren't taken back.
-
-What a project's checkpoints and changes need is kept up to 1 GiB, then the oldest go.
-
-Examples:
-  jm checkpoints --limit 5
-  jm diff 12              what differs from checkpoint 12
-  jm undo --to 12         back to it";
-const DIFF_HELP: &str = "\
-Without a number: what changed since the newest run began, whoever changed it. Git isn't asked: files \
-that it doesn't track are in it too. `git apply` takes the result.
-
-Examples:
-  jm diff                 what the newest run and you changed since it began
-  jm diff 12              from checkpoint 12 to the files as they are
-  jm diff 12 15 --stat    between two checkpoints, a line a file
-  jm diff --json | jq '.files[].path'";
-const LAND_HELP: &str = "\
-What you changed meanwhile stays. Files that both changed are merged line by line, and the checks pass on the merged \
-copy before anything is landed. Where that can't be done, nothing is landed (exit code 9) and the files are named. \
-What was landed can be taken back with `jm undo`.
-
-Exit codes: 0 landed, 1 error, 2 usage, 6 nothing verified it and nobody could be asked, 9 conflict or failed checks
-
-Examples:
-  jm land 01k3 --dry-run               show what it would change
-  jm land 01k3
-  jm land 01k3 --branch fix-parser
-  jm land 01k3 --on-conflict theirs";
-const DISCARD_HELP: &str = "\
-What a session changed in its copy is gone then. Its log stays.
-
-Examples:
-  jm discard 01k3
-  jm discard --all 01k3 --yes          every candidate of a task that is still kept";
-const FORK_HELP: &str = "\
-The new session knows all that was said up to the place, and goes its own way from there; the old one and your files \
-stay as they are. `jm resume` goes on with it.
-
-A place is the number of an entry (`seq` in `jm show --json`) or a name that `jm snapshot` gave. The fork begins at \
-the newest place up to there at which every call was answered.
-
-Examples:
-  jm fork last                          from its end
-  jm fork 01k3 --at 240
-  jm fork 01k3 --at before-the-rewrite";
-const SNAPSHOT_HELP: &str = "\
-It names a place in the session, not the state of your files: `jm undo` and git are for those.
-
-Examples:
-  jm snapshot last before-the-rewrite
-  jm fork last --at before-the-rewrite";
-const EXPORT_HELP: &str = "\
-Formats:
-  jsonl      the whole log, an entry a line, byte for byte; `jm import` takes it
-  anthropic  what was said, as the Anthropic Messages API has it: model, system, messages
-  openai     the same for OpenAI Chat Completions: model, messages
-  markdown   what was said, to be read
-
-Your keys and other known secrets are in none of them: they never got into the log. What the files and commands said \
-that the model looked at is.
-
-Examples:
-  jm export last -o session.jsonl
-  jm export 01k3 --format anthropic | jq '.messages | length'
-  jm export last --format markdown > talk.md";
-const IMPORT_HELP: &str = "\
-All of it is taken in or nothing. Take in only what you trust: what was allowed in a session stays allowed in it. It \
-is opened with your own model and mode, not with those it had.
-
-Examples:
-  jm import session.jsonl
-  ssh elsewhere jm export 01k3 | jm import -";
-const DELETE_HELP: &str = "\
-What a session changed in your project stays as it is; take it back before with `jm undo`, if you want to.
-
-Examples:
-  jm delete 01k3
-  jm delete --yes 01k3 01k4";
+/// The commands of `jm --help`, by what they are for.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Work", &["run", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
+    ("Sessions", &["sessions", "show", "fork", "snapshot", "export", "import", "delete"]),
+    ("Changes", &["diff", "undo", "redo", "checkpoints"]),
+    ("Code", &["search", "symbols", "refs", "deps", "impact", "map", "why", "index"]),
+    ("System", &["doctor", "config", "policy", "completions", "help"]),
+];
 
 /// A coding agent that lands only verified change.
 #[derive(Debug, Parser)]
@@ -174,91 +30,91 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Take a task to a verified change in this directory
-    #[command(after_help = format!("{EXIT_CODES}{RUN_EXAMPLES}"))]
+    #[command(after_help = include_str!("../help/run.txt"))]
     Run(Box<RunArgs>),
-    /// Go on with a session: finish a task that was cut off, or give it a further message
-    #[command(after_help = format!("{RESUME_HELP}{EXIT_CODES}"))]
+    /// Finish a task that was cut off, or give a session a further message
+    #[command(after_help = include_str!("../help/resume.txt"))]
     Resume(Box<ResumeArgs>),
-    /// Apply the edits in a model's reply, read from standard input, to the files here
-    #[command(after_help = crate::apply::HELP)]
+    /// Apply the edits in a model's reply (standard input) to the files here
+    #[command(after_help = include_str!("../help/apply.txt"))]
     Apply(crate::apply::ApplyArgs),
     /// Bring the index of this project up to date
-    #[command(after_help = crate::index::HELP)]
+    #[command(after_help = include_str!("../help/index.txt"))]
     Index(crate::index::IndexArgs),
-    /// Find the files, symbols or lines that a question, a name or an issue is about
-    #[command(after_help = crate::index::SEARCH_HELP)]
+    /// Find files, symbols or lines for a question, a name or an issue
+    #[command(after_help = include_str!("../help/search.txt"))]
     Search(crate::index::SearchArgs),
     /// Show what a file defines
-    #[command(after_help = crate::index::SYMBOLS_HELP)]
+    #[command(after_help = include_str!("../help/symbols.txt"))]
     Symbols(crate::index::SymbolsArgs),
     /// Show where a name is defined and used
-    #[command(after_help = crate::index::REFS_HELP)]
+    #[command(after_help = include_str!("../help/refs.txt"))]
     Refs(crate::index::RefsArgs),
     /// Show what a file depends on, or what depends on it
-    #[command(after_help = crate::index::DEPS_HELP)]
+    #[command(after_help = include_str!("../help/deps.txt"))]
     Deps(crate::index::DepsArgs),
-    /// Show what a change may matter for, and the tests to run
-    #[command(after_help = crate::index::IMPACT_HELP)]
+    /// Show what a change may break, and the tests to run
+    #[command(after_help = include_str!("../help/impact.txt"))]
     Impact(crate::index::ImpactArgs),
     /// Show what matters most, within a budget of tokens
-    #[command(after_help = crate::index::MAP_HELP)]
+    #[command(after_help = include_str!("../help/map.txt"))]
     Map(crate::index::MapArgs),
-    /// Say what speaks for a file, for a query
-    #[command(after_help = crate::index::WHY_HELP)]
+    /// Explain the rank of a file for a query
+    #[command(after_help = include_str!("../help/why.txt"))]
     Why(crate::index::WhyArgs),
     /// Run a command in the sandbox
-    #[command(after_help = crate::exec::HELP)]
+    #[command(after_help = include_str!("../help/exec.txt"))]
     Exec(Box<crate::exec::ExecArgs>),
-    /// Watch the whole way on a small built-in project, offline, with a scripted model
+    /// Watch a whole run on a built-in project, offline, with a scripted model
     Demo(DemoArgs),
-    /// Say what is installed, what the sandbox enforces here, which keys are set, and whether anything stored is damaged
-    #[command(after_help = DOCTOR_HELP)]
+    /// Say what works on this machine, which keys are set, and if stored state is damaged
+    #[command(after_help = include_str!("../help/doctor.txt"))]
     Doctor(DoctorArgs),
     /// List sessions, newest first
-    #[command(after_help = SESSIONS_HELP)]
+    #[command(after_help = include_str!("../help/sessions.txt"))]
     Sessions(SessionsArgs),
     /// Show what happened in a session
-    #[command(after_help = SHOW_HELP)]
+    #[command(after_help = include_str!("../help/show.txt"))]
     Show(ShowArgs),
     /// Take back what a session changed
-    #[command(after_help = UNDO_HELP)]
+    #[command(after_help = include_str!("../help/undo.txt"))]
     Undo(UndoArgs),
     /// Do again what the newest undo took back
-    #[command(after_help = REDO_HELP)]
+    #[command(after_help = include_str!("../help/redo.txt"))]
     Redo(RedoArgs),
-    /// List the moments that can be gone back to
-    #[command(after_help = CHECKPOINTS_HELP)]
+    /// List the checkpoints that `jm undo --to` can go back to
+    #[command(after_help = include_str!("../help/checkpoints.txt"))]
     Checkpoints(CheckpointsArgs),
     /// Show what changed since a checkpoint, or between two
-    #[command(after_help = DIFF_HELP)]
+    #[command(after_help = include_str!("../help/diff.txt"))]
     Diff(DiffArgs),
-    /// Bring the work that a session left in its copy into the project, in one step
-    #[command(after_help = LAND_HELP)]
+    /// Bring the work in a session's copy into the project, in one step
+    #[command(after_help = include_str!("../help/land.txt"))]
     Land(LandArgs),
     /// Remove the copy that a session worked in, with the work
-    #[command(after_help = DISCARD_HELP)]
+    #[command(after_help = include_str!("../help/discard.txt"))]
     Discard(DiscardArgs),
     /// Compare the sessions that `jm run --candidates` gave one task to
     Candidates(CandidatesArgs),
     /// Make a new session from the beginning of another one
-    #[command(after_help = FORK_HELP)]
+    #[command(after_help = include_str!("../help/fork.txt"))]
     Fork(ForkArgs),
-    /// Give the place where a session stands now a name, to fork from later
-    #[command(after_help = SNAPSHOT_HELP)]
+    /// Name the place where a session stands, to fork from it later
+    #[command(after_help = include_str!("../help/snapshot.txt"))]
     Snapshot(SnapshotArgs),
     /// Write a session out: whole, for another program, or to be read
-    #[command(after_help = EXPORT_HELP)]
+    #[command(after_help = include_str!("../help/export.txt"))]
     Export(ExportArgs),
     /// Take in a session that `jm export` wrote
-    #[command(after_help = IMPORT_HELP)]
+    #[command(after_help = include_str!("../help/import.txt"))]
     Import(ImportArgs),
     /// Remove sessions for good
-    #[command(after_help = DELETE_HELP)]
+    #[command(after_help = include_str!("../help/delete.txt"))]
     Delete(DeleteArgs),
     /// Say what is allowed, asked about and denied, and why
-    #[command(after_help = policy::HELP)]
+    #[command(after_help = include_str!("../help/policy.txt"))]
     Policy(PolicyArgs),
-    /// Print the effective configuration and where each value comes from
+    /// Print the configuration and where each value comes from
     Config(ConfigArgs),
     /// Print a completion script for a shell
     Completions {
@@ -295,7 +151,7 @@ pub(crate) struct RunArgs {
     /// Read the task from a file
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
-    /// So many sessions do the task side by side, each in a copy of its own; the smallest verified change is offered
+    /// Give the task to this many sessions, each in a copy of its own; the smallest verified change is offered
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=8))]
     pub(crate) candidates: Option<u32>,
     /// Land the best candidate without asking, if it is verified
@@ -670,6 +526,31 @@ pub(crate) struct ConfigArgs {
     pub(crate) keys: bool,
 }
 
+/// Returns the command line's definition, with its commands in groups.
+pub(crate) fn command() -> clap::Command {
+    let mut command = Cli::command();
+    // The definition has its `help` command only once it is built.
+    command.build();
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        groups.push_str(&format!("\n{title}:\n"));
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            groups.push_str(&format!("  {name:<12} {about}\n"));
+        }
+    }
+    let begin = include_str!("../help/begin.txt");
+    Cli::command().help_template(format!(
+        "{{about}}\n\n{begin}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}\n"
+    ))
+}
+
+/// Parses the command line.
+pub(crate) fn parse() -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&command().try_get_matches()?)
+}
+
 /// Prints what clap has to say; a usage error is exit code 2, help and version are 0.
 pub(crate) fn explain(error: &clap::Error) -> ExitCode {
     // Nothing can be done about a closed stream here.
@@ -690,6 +571,17 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
+    }
+
+    #[test]
+    fn each_command_is_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        grouped.sort_unstable();
+        let mut all: Vec<String> =
+            Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        all.push("help".to_owned());
+        all.sort();
+        assert_eq!(grouped, all);
     }
 }

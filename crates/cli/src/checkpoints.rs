@@ -13,7 +13,7 @@ use crate::color::{self, Paint};
 use crate::stdout::{self, say};
 use crate::summary;
 use journeyman_host::HostError;
-use journeyman_host::state::project_root;
+use journeyman_host::state::{format_minute, project_root};
 
 /// Bytes of diff that are printed. More isn't read by anybody, and a narrower question can be asked.
 const MAX_DIFF: usize = 16 * 1024 * 1024;
@@ -52,7 +52,7 @@ fn line(checkpoint: &CheckpointInfo, width: usize, paint: Paint) -> String {
     let CheckpointInfo { id, session, label, at, changes, whole, readable } = checkpoint;
     let number = paint.bold(&format!("{id:>width$}"));
     // As wide as a time is.
-    let at = paint.dim(&at.map_or_else(|| format!("{:<16}", "-"), summary::minute));
+    let at = paint.dim(&at.map_or_else(|| format!("{:<16}", "-"), format_minute));
     let changes = match changes {
         0 => "no changes since".to_owned(),
         1 => "1 change since".to_owned(),

@@ -31,7 +31,8 @@ const SCRIPT: &str = include_str!("../demo/script.json");
 pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8, HostError> {
     let paint = color::stderr();
     let dirs = open_state(environment)?;
-    if let Err(error) = dirs.sandbox(&Config::default())?.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await
+    if let Err(error) =
+        dirs.sandbox(&Config::default())?.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await
     {
         tell!("{} {error}", paint.red("no sandbox works here, so the demo would run nothing:"));
         return Ok(NO_SANDBOX);

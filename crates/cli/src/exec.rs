@@ -3,13 +3,11 @@
 //! What the command may do is what was typed; nobody else is asked. So this is also how to see what the sandbox does.
 
 mod args;
-mod ground;
 mod output;
 mod report;
 
 use journeyman_host::load_trusted;
 use journeyman_host::sandboxes;
-use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,20 +15,22 @@ use std::time::Duration;
 
 use journeyman_host::Context as _;
 use journeyman_host::config::{Environment, duration};
-use journeyman_policy::registry;
+use journeyman_host::exec::{
+    CommandAccess, CommandProject, DID_NOT_RUN, INTERRUPTED, UNREAD, exit_code, parse_network, parse_size,
+    parse_variable, resolve_paths,
+};
 use journeyman_sandbox::{
-    Completed, HostEnvironment, HostPattern, Limits, Live, Network, NetworkRules, Outcome, Request, Running,
-    Sandbox, SandboxError, Stdin, Streams, WriteMode, toolchains,
+    Completed, HostEnvironment, Limits, Live, Network, Request, Running, Sandbox, SandboxError, Stdin,
+    Streams, WriteMode, toolchains,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use args::{ExecArgs, HELP};
+pub(crate) use args::ExecArgs;
 
 use crate::run::Signals;
 use crate::stdout::say;
 use crate::{color, open_state};
-use ground::Ground;
 use journeyman_host::HostError;
 use journeyman_host::state::project_root;
 use output::Output;
@@ -46,17 +46,6 @@ const KEPT_OUTPUT: usize = 256 * 1024;
 const LEAST_MEMORY: u64 = 4 * 1024 * 1024;
 /// Where nobody knows how large the terminal is.
 const USUAL_TERMINAL: (u16, u16) = (80, 24);
-
-/// Exit codes besides the command's own, as `timeout` and shells use them.
-const LIMIT: u8 = 123;
-const TIMED_OUT: u8 = 124;
-const DID_NOT_RUN: u8 = 125;
-const NOT_EXECUTABLE: u8 = 126;
-const NOT_THERE: u8 = 127;
-const INTERRUPTED: u8 = 130;
-/// As a shell has it for a program that writes to nobody.
-const UNREAD: u8 = 141;
-const SIGNALLED: u8 = 128;
 
 pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Result<u8, HostError> {
     match run(environment, &args).await {
@@ -83,7 +72,7 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, HostError
     }
     let mut config = load_trusted(environment, &root)?;
     config.sandbox_allow_root |= args.allow_root;
-    let network = network(args)?;
+    let network = parse_network(&args.net, args.plain_http)?;
     let mut needs = sandboxes::required_needs(&config)?;
     needs.network_off &= network != Network::Host;
     let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
@@ -93,10 +82,10 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, HostError
     request.needs = needs;
     request.cwd = if environment.cwd.starts_with(&root) { environment.cwd.clone() } else { root.clone() };
     request.write = if args.read_only { WriteMode::ReadOnly } else { WriteMode::Direct };
-    request.writable = paths(environment, "--rw", &args.rw)?;
-    request.read_only.extend(paths(environment, "--ro", &args.ro)?);
+    request.writable = resolve_paths(environment, "--rw", &args.rw)?;
+    request.read_only.extend(resolve_paths(environment, "--ro", &args.ro)?);
     for variable in &args.env {
-        let (name, value) = self::variable(environment, variable)?;
+        let (name, value) = parse_variable(environment, variable)?;
         request.env.insert(name, value);
     }
     request.limits = limits(args)?;
@@ -108,28 +97,32 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, HostError
     }
     let dirs = open_state(environment)?;
     let sandbox = Arc::new(dirs.sandbox(&config)?);
-    let how = (args.overlay, args.read_only);
-    let ground = Ground::open(&dirs, &root, &sandbox, how, &config.isolation)?;
-    request.base = ground.base();
-    request.protected.extend(ground.protected().iter().cloned());
-    request.linked = ground.linked().to_vec();
+    let access = match (args.overlay, args.read_only) {
+        (true, _) => CommandAccess::Overlay,
+        (_, true) => CommandAccess::ReadOnly,
+        _ => CommandAccess::Direct,
+    };
+    let project = CommandProject::open(&dirs, &root, &sandbox, access, &config.isolation)?;
+    request.base = project.base();
+    request.protected.extend(project.protected().iter().cloned());
+    request.linked = project.linked().to_vec();
     let network = request.network.clone();
     if !args.quiet {
         for note in sandboxes::sandbox_notes(&sandbox, &request.needs).await {
             tell!("{} {note}", color::stderr().yellow("jm exec:"));
         }
     }
-    let (completed, read) = see_through(&sandbox, request, args).await?;
-    let ended = ground.close(completed.enforcement.protected_kept)?;
+    let (completed, read) = run_and_show(&sandbox, request, args).await?;
+    let effect = project.close(completed.enforcement.protected_kept)?;
     let code = if read { exit_code(&completed.outcome) } else { UNREAD };
-    let report = Report { completed: &completed, network: &network, root: &root, args, ended, code };
+    let report = Report { completed: &completed, network: &network, root: &root, args, effect, code };
     report.print()?;
     Ok(code)
 }
 
 /// Runs it, showing what it writes as it comes; and whether that was read to the end. The first Ctrl-C ends the command,
 /// the second this program.
-async fn see_through(
+async fn run_and_show(
     sandbox: &Sandbox,
     request: Request,
     args: &ExecArgs,
@@ -199,68 +192,6 @@ fn interrupt(cancel: &CancellationToken) {
     cancel.cancel();
 }
 
-/// The command's own code, or what it came to otherwise.
-fn exit_code(outcome: &Outcome) -> u8 {
-    match outcome {
-        Outcome::Exited(code) => u8::try_from(*code & 0xff).unwrap_or(1),
-        Outcome::Signaled(signal) => SIGNALLED.saturating_add(u8::try_from(*signal).unwrap_or(0)),
-        Outcome::TimedOut => TIMED_OUT,
-        Outcome::Cancelled => INTERRUPTED,
-        Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => LIMIT,
-        Outcome::SetupFailed(reason) if !reason.starts_with("executing ") => DID_NOT_RUN,
-        Outcome::SetupFailed(reason) if reason.contains("No such file") => NOT_THERE,
-        Outcome::SetupFailed(_) => NOT_EXECUTABLE,
-    }
-}
-
-/// The network that `--net` asks for.
-fn network(args: &ExecArgs) -> Result<Network, HostError> {
-    let words: Vec<&str> = args.net.iter().map(|word| word.trim()).filter(|word| !word.is_empty()).collect();
-    match words.as_slice() {
-        [] | ["off"] => return Ok(Network::Off),
-        ["on"] => return Ok(Network::Host),
-        words if words.contains(&"on") || words.contains(&"off") => {
-            return Err(HostError::usage("--net is off, on, or hosts and registries; not both"));
-        }
-        _ => {}
-    }
-    let mut hosts = Vec::new();
-    for word in words {
-        for host in registry::hosts(word).map_err(|error| HostError::usage(format_args!("--net: {error}")))? {
-            let host: HostPattern =
-                host.parse().map_err(|error| HostError::usage(format_args!("--net: {error}")))?;
-            hosts.push(host);
-        }
-    }
-    hosts.sort();
-    hosts.dedup();
-    Ok(Network::Filtered(Arc::new(NetworkRules { hosts, plain_http: args.plain_http })))
-}
-
-/// Paths that are there, links followed: what is mounted is what they lead to now.
-fn paths(environment: &Environment, flag: &str, given: &[PathBuf]) -> Result<Vec<PathBuf>, HostError> {
-    let real = |path: &PathBuf| {
-        let whole = environment.cwd.join(path);
-        std::fs::canonicalize(&whole)
-            .map_err(|error| HostError::usage(format_args!("{flag} {}: {error}", path.display())))
-    };
-    given.iter().map(real).collect()
-}
-
-fn variable(environment: &Environment, given: &str) -> Result<(OsString, OsString), HostError> {
-    let (name, value) = match given.split_once('=') {
-        Some((name, value)) => (name, OsString::from(value)),
-        None => match environment.vars.get(Path::new(given).as_os_str()) {
-            Some(value) => (given, value.clone()),
-            None => return Err(HostError::usage(format_args!("--env {given}: you have no such variable"))),
-        },
-    };
-    if name.is_empty() {
-        return Err(HostError::usage(format_args!("--env «{given}» names no variable")));
-    }
-    Ok((name.into(), value))
-}
-
 fn limits(args: &ExecArgs) -> Result<Limits, HostError> {
     let mut limits = Limits { wall: USUAL_WALL, output_bytes: KEPT_OUTPUT, ..Limits::default() };
     if !args.json {
@@ -269,14 +200,14 @@ fn limits(args: &ExecArgs) -> Result<Limits, HostError> {
     }
     if let Some(text) = &args.timeout {
         limits.wall = duration(text).ok_or_else(|| {
-            HostError::usage(format_args!("--timeout «{text}» is no time; say 90s, 10m or 2h"))
+            HostError::usage(format_args!("--timeout `{text}` is no time; say 90s, 10m or 2h"))
         })?;
     }
     if let Some(text) = &args.memory {
-        let size = size(text)
-            .ok_or_else(|| HostError::usage(format_args!("--memory «{text}» is no size; say 512M or 4G")))?;
+        let size = parse_size(text)
+            .ok_or_else(|| HostError::usage(format_args!("--memory `{text}` is no size; say 512M or 4G")))?;
         if size < LEAST_MEMORY {
-            return Err(HostError::usage(format_args!("--memory «{text}» is too little; at least 4M")));
+            return Err(HostError::usage(format_args!("--memory `{text}` is too little; at least 4M")));
         }
         limits.memory = Some(size);
     }
@@ -284,22 +215,6 @@ fn limits(args: &ExecArgs) -> Result<Limits, HostError> {
         limits.processes = processes.max(1);
     }
     Ok(limits)
-}
-
-/// Reads `512M`, `4G`, `4GiB` or a number of bytes; at least one.
-fn size(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(split)?;
-    let shift = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
 }
 
 fn input() -> Result<Vec<u8>, HostError> {
@@ -318,37 +233,5 @@ fn terminal() -> (u16, u16) {
     match rustix::termios::tcgetwinsize(std::io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
         _ => USUAL_TERMINAL,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes() {
-        for (text, bytes) in
-            [("1", 1), ("512M", 512 << 20), ("4GiB", 4 << 30), (" 2 k ", 2048), ("3tb", 3 << 40)]
-        {
-            assert_eq!(size(text), Some(bytes), "{text}");
-        }
-        for text in ["", "0", "M", "-1", "1.5G", "1x", "99999999999T"] {
-            assert_eq!(size(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn codes_tell_what_became_of_it() {
-        for (outcome, code) in [
-            (Outcome::Exited(0), 0),
-            (Outcome::Exited(255), 255),
-            (Outcome::Signaled(15), 143),
-            (Outcome::TimedOut, 124),
-            (Outcome::MemoryLimit, 123),
-            (Outcome::Cancelled, 130),
-            (Outcome::SetupFailed("mounting /x: Permission denied (os error 13)".into()), 125),
-        ] {
-            assert_eq!(exit_code(&outcome), code, "{outcome:?}");
-        }
     }
 }

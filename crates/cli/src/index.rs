@@ -6,56 +6,39 @@ mod follow;
 mod impact;
 mod map;
 mod names;
-mod place;
 mod search;
-mod vectors;
 mod why;
 
-use journeyman_host::state::project_state_dir;
 use std::io::{IsTerminal as _, Write as _};
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::Args;
-use journeyman_host::Context as _;
-use journeyman_host::config::{Environment, load_own};
+use journeyman_host::config::Environment;
+use journeyman_host::index::{
+    CodeGraph, EmbeddedIndex, count_languages, index_threads, open_embedded, open_index,
+};
+use journeyman_host::{Context as _, HostError};
 use journeyman_index::store::{Options, Progress, Report};
 use journeyman_index::{Project, Snapshot};
-use journeyman_policy::secrets::Redactor;
 
 use crate::stdout::say;
-use journeyman_host::HostError;
-use journeyman_host::state::project_root;
-use journeyman_host::{ADMIN_CONFIG, configured_secrets, load_trusted};
 
-pub(crate) use deps::{DepsArgs, HELP as DEPS_HELP, deps};
-pub(crate) use impact::{HELP as IMPACT_HELP, ImpactArgs, impact};
-pub(crate) use map::{HELP as MAP_HELP, MapArgs, map};
-pub(crate) use names::{REFS_HELP, RefsArgs, SYMBOLS_HELP, SymbolsArgs, refs, symbols};
-pub(crate) use search::{HELP as SEARCH_HELP, SearchArgs, search};
-pub(crate) use why::{HELP as WHY_HELP, WhyArgs, why};
+pub(crate) use deps::{DepsArgs, deps};
+pub(crate) use impact::{ImpactArgs, impact};
+pub(crate) use map::{MapArgs, map};
+pub(crate) use names::{RefsArgs, SymbolsArgs, refs, symbols};
+pub(crate) use search::{SearchArgs, search};
+pub(crate) use why::{WhyArgs, why};
 
-pub(crate) const HELP: &str = "\
-The index is made and brought up to date by whatever asks it; this does it now and says what it has. It lies in the \
-state directory, not in your project, and may be deleted at any time.
-
-What .gitignore, .ignore and .journeymanignore leave out isn't in it.
-
-Examples:
-  jm index                bring it up to date
-  jm index --stats        say what it has
-  jm index --watch        follow the files until Ctrl-C
-  jm index --rebuild      make it anew";
-
-/// Threads that read files: more than the disk and the parsers keep busy help little.
-const MOST_THREADS: usize = 8;
-/// Milliseconds after which progress is shown.
-const PATIENCE: u64 = 700;
-/// Milliseconds between two lines of progress.
-const BEAT: u64 = 200;
+/// Time before progress is shown, in milliseconds.
+const PROGRESS_DELAY_MS: u64 = 700;
+/// Time between two lines of progress, in milliseconds.
+const PROGRESS_INTERVAL_MS: u64 = 200;
+/// Maximum size of a query that is read, in bytes; ranking cuts it shorter.
+const MAX_QUERY_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct IndexArgs {
@@ -77,7 +60,7 @@ pub(crate) struct IndexArgs {
 }
 
 pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, HostError> {
-    let project = open(environment, args.directory.as_deref())?;
+    let project = open_index(environment, args.directory.as_deref(), note)?;
     if args.rebuild {
         project.index().clear().context("the index")?;
         journeyman_index::vectors::Vectors::forget(project.index().directory()).context("the vectors")?;
@@ -90,19 +73,21 @@ pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, H
     let took = start.elapsed().as_secs_f64();
     project.index().verify().context("the index")?;
     let snapshot = project.index().snapshot();
-    let held = vectors::held(environment, &project)?;
-    let embedded = held.as_ref().map_or(Ok(true), |held| held.follow(&project, &snapshot))?;
+    let held = open_embedded(environment, &project, note)?;
+    let embedded = held.as_ref().map_or(Ok(true), |held| embed(held, &project, &snapshot))?;
     let totals = snapshot.totals();
     if args.json {
-        let languages: serde_json::Map<_, _> =
-            languages(&snapshot).into_iter().map(|(name, files)| (name.to_owned(), files.into())).collect();
+        let languages: serde_json::Map<_, _> = count_languages(&snapshot)
+            .into_iter()
+            .map(|(name, files)| (name.to_owned(), files.into()))
+            .collect();
         say!(
             "{}",
             serde_json::json!({
                 "files": totals.files, "bytes": totals.bytes, "chunks": totals.chunks, "symbols": totals.symbols,
                 "read": report.read, "gone": report.gone, "unreadable": report.unreadable, "cut": report.cut,
                 "seconds": took, "directory": project.index().directory(), "languages": languages,
-                "vectors": held.as_ref().map(|held| held.object(&snapshot)),
+                "vectors": held.as_ref().map(|held| held.to_json(&snapshot)),
             })
         );
         return Ok(u8::from(!embedded));
@@ -119,13 +104,13 @@ pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, H
         report.gone
     );
     if args.stats {
-        say!("{} bytes of text in {} stretches", totals.bytes, totals.chunks);
-        for (name, files) in languages(&snapshot) {
+        say!("{} bytes of text in {} chunks", totals.bytes, totals.chunks);
+        for (name, files) in count_languages(&snapshot) {
             say!("  {files:>7}  {name}");
         }
         say!("signals: words, paths, symbols, mentions, commit history");
         match &held {
-            Some(held) => say!("{}", held.told(&snapshot)),
+            Some(held) => say!("{}", held.describe(&snapshot)),
             None => say!("no vectors (index.vectors)"),
         }
         say!("kept in {}", project.index().directory().display());
@@ -133,61 +118,14 @@ pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, H
     Ok(u8::from(!embedded))
 }
 
-/// How many files there are of each language, the most first.
-fn languages(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
-    let mut counts = std::collections::BTreeMap::new();
-    for (_, file) in snapshot.files() {
-        let name = file.record.language.map_or("other", |language| language.name());
-        *counts.entry(name).or_insert(0) += 1;
-    }
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_by_key(|(name, files)| (std::cmp::Reverse(*files), *name));
-    counts
-}
-
-/// The index of the project here.
-fn open(environment: &Environment, directory: Option<&Path>) -> Result<Project, HostError> {
-    let place = project_root(environment, directory)?;
-    let directory = project_state_dir(environment, &place)?.join("index");
-    // What a run keeps out of the index isn't brought in by others. A project that asks for more than it may is told so by
-    // what obeys it; here it has no say.
-    let config = load_trusted(environment, &place)
-        .or_else(|_| load_own(environment, Some(Path::new(ADMIN_CONFIG))))?;
-    let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
-    let project =
-        Project::open_redacting(&place, &directory, threads().get(), redactor).context("the index")?;
-    if let Some(why) = project.index().damage_report() {
-        tell!("note: {why}");
-    }
-    Ok(project)
-}
-
-fn threads() -> NonZero<usize> {
-    let most = NonZero::new(MOST_THREADS).unwrap_or(NonZero::<usize>::MIN);
-    std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN).min(most)
-}
-
-/// Brings the index up to date, and shows progress where that takes a while.
+/// Brings the index up to date, and shows progress if that takes a while.
 fn refresh(project: &Project) -> Result<Report, HostError> {
-    let (start, last) = (Instant::now(), AtomicU64::new(0));
-    let shows = std::io::stderr().is_terminal();
-    let progress = |progress: Progress| {
-        let now = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let before = last.load(Ordering::Relaxed);
-        if !shows || now < PATIENCE || now < before + BEAT {
-            return;
-        }
-        if last.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            let Progress { done, of, .. } = progress;
-            write!(std::io::stderr(), "\rindexing: {done} of {of} files\u{1b}[K").ok();
-        }
-    };
+    let line = ProgressLine::new("indexing");
+    let progress = |progress: Progress| line.update(progress.done, progress.of);
     let stop = AtomicBool::new(false);
-    let options = Options { threads: threads(), wait: false, progress: &progress, stop: &stop };
+    let options = Options { threads: index_threads(), wait: false, progress: &progress, stop: &stop };
     let report = project.refresh(options).context("the index")?;
-    if last.into_inner() > 0 {
-        write!(std::io::stderr(), "\r\u{1b}[K").ok();
-    }
+    line.clear();
     if report.left_to_another {
         tell!("note: another process is bringing the index up to date; this is what there is so far");
     }
@@ -199,7 +137,72 @@ fn refresh(project: &Project) -> Result<Report, HostError> {
     Ok(report)
 }
 
-/// How many are shown: none would be no answer.
+/// Embeds the chunks that have no vector yet, and shows progress if that takes a while.
+fn embed(held: &EmbeddedIndex, project: &Project, snapshot: &Snapshot) -> Result<bool, HostError> {
+    let line = ProgressLine::new("embedding");
+    let progress = |progress: journeyman_index::vectors::EmbeddingProgress| line.update(progress.done, progress.of);
+    let embedded = held.embed_missing(project, snapshot, &progress, note);
+    line.clear();
+    embedded
+}
+
+/// A line of progress on a terminal, drawn over and over.
+struct ProgressLine {
+    verb: &'static str,
+    start: Instant,
+    last_ms: AtomicU64,
+    is_terminal: bool,
+}
+
+impl ProgressLine {
+    fn new(verb: &'static str) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        Self { verb, start: Instant::now(), last_ms: AtomicU64::new(0), is_terminal }
+    }
+
+    fn update(&self, done: usize, of: usize) {
+        let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let before = self.last_ms.load(Ordering::Relaxed);
+        if !self.is_terminal || now < PROGRESS_DELAY_MS || now < before + PROGRESS_INTERVAL_MS {
+            return;
+        }
+        if self.last_ms.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            write!(std::io::stderr(), "\r{}: {done} of {of} files\u{1b}[K", self.verb).ok();
+        }
+    }
+
+    fn clear(&self) {
+        if self.last_ms.load(Ordering::Relaxed) > 0 {
+            write!(std::io::stderr(), "\r\u{1b}[K").ok();
+        }
+    }
+}
+
+/// Prints a note for people.
+fn note(text: &str) {
+    tell!("{text}");
+}
+
+/// Reads a query; `-` stands for standard input.
+fn read_query(argument: &str) -> Result<String, HostError> {
+    let text = match argument {
+        "-" => std::io::read_to_string(std::io::Read::take(std::io::stdin(), MAX_QUERY_BYTES))
+            .context("standard input")?,
+        query => query.to_owned(),
+    };
+    if text.trim().is_empty() {
+        return Err(HostError::usage("the query is empty"));
+    }
+    Ok(text)
+}
+
+/// Opens the dependency graph of the project, up to date.
+fn open_graph(environment: &Environment, directory: Option<&Path>) -> Result<CodeGraph, HostError> {
+    let (project, snapshot) = current(environment, directory)?;
+    CodeGraph::new(environment, directory, project, snapshot)
+}
+
+/// Parses a number of results, at least one.
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("0 shows nothing".to_owned()),
@@ -208,14 +211,14 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The project's index, up to date, and what it has.
+/// Returns the project's index, up to date, and its snapshot.
 fn current(
     environment: &Environment,
     directory: Option<&Path>,
 ) -> Result<(Project, Arc<Snapshot>), HostError> {
-    let project = open(environment, directory)?;
+    let project = open_index(environment, directory, note)?;
     if let Err(error) = refresh(&project) {
-        // What there is answers too, such as where the disk is full or isn't to be written to.
+        // An index that can't be updated, such as on a full disk, still answers.
         if project.index().snapshot().totals().files == 0 {
             return Err(error);
         }

@@ -32,7 +32,6 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser as _;
 use journeyman_host::config::Environment;
 use journeyman_host::state::StateDirs;
 use journeyman_host::{Context as _, HostError};
@@ -47,7 +46,7 @@ const MAX_BLOCKING_THREADS: usize = 3;
 fn main() -> ExitCode {
     // Has to come first: a sandboxed command begins as a second run of this program.
     journeyman_sandbox::run_helper_if_asked();
-    let cli = match Cli::try_parse() {
+    let cli = match args::parse() {
         Ok(cli) => cli,
         Err(error) => return args::explain(&error),
     };

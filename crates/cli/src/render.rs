@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::Write as _;
 
 use journeyman_protocol::{
-    CallId, CallState, CheckOutcome, ErrorSeverity, Event, Evidence, FileChangeKind,
-    FileConflict, ReminderCategory, ResumeStrategy, Todo, TodoStatus, UnavailableTier,
+    CallId, CallState, CheckOutcome, ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict,
+    ReminderCategory, ResumeStrategy, Todo, TodoStatus, UnavailableTier,
 };
 use journeyman_sandbox::clean;
 

@@ -11,7 +11,7 @@ use journeyman_host::landing::check_nothing_kept;
 use journeyman_host::sessions::{
     STATUS_IMPORTED, SessionClaim, SessionState, find_session, kept_copies, session_state,
 };
-use journeyman_host::state::{now, project_root};
+use journeyman_host::state::{format_minute, now, project_root};
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{Seq, SessionId};
 use journeyman_sandbox::clean;
@@ -20,7 +20,7 @@ use journeyman_workspace::CopyInfo;
 
 use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SessionsArgs, SnapshotArgs};
 use crate::stdout::say;
-use crate::{color, open_state, prompt, summary};
+use crate::{color, open_state, prompt};
 
 pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -54,7 +54,7 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
         say!(
             "{}  {}  {:<17}  {}{}{}",
             paint.bold(session.id.as_str()),
-            paint.dim(&summary::minute(session.updated)),
+            paint.dim(&format_minute(session.updated)),
             status.replace('_', " "),
             clean(session.title.as_bytes()),
             if kept.is_some() { paint.yellow("  (kept in its copy)") } else { String::new() },

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
-    FileConflict, GuardViolation, RelPath, RunOutcome, RunReport, SessionId, UnixMillis, Usage,
+    FileConflict, GuardViolation, RelPath, RunOutcome, RunReport, SessionId, Usage,
 };
 use journeyman_sandbox::clean;
 
@@ -254,12 +254,6 @@ fn grouped(number: u64) -> String {
         out.push(digit);
     }
     out
-}
-
-/// The minute of a time as `2026-01-31 12:34`, in UTC.
-pub(crate) fn minute(at: UnixMillis) -> String {
-    let minutes = at.0 / 60_000 % 1_440;
-    format!("{} {:02}:{:02}", at.to_date(), minutes / 60, minutes % 60)
 }
 
 #[cfg(test)]

@@ -22,17 +22,23 @@
 //!
 //! It draws no terminal and serves no HTTP. It reads the process's clock and environment only where a part isn't given.
 
+pub mod apply;
 mod builder;
 pub mod candidates;
 pub mod config;
 #[cfg(feature = "containers")]
 mod containers;
 mod delivery;
+pub mod doctor;
 pub mod embeddings;
 mod error;
+pub mod exec;
+pub mod export;
 mod hooks;
+pub mod index;
 pub mod landing;
 mod models;
+pub mod policy_check;
 mod project;
 mod prompts;
 pub mod resume;

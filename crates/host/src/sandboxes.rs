@@ -9,8 +9,13 @@ use crate::HostError;
 use crate::config::Config;
 
 /// Every sandbox, strongest first.
-pub const SANDBOX_TIERS: [SandboxTier; 5] =
-    [SandboxTier::Namespaces, SandboxTier::Bubblewrap, SandboxTier::Container, SandboxTier::Landlock, SandboxTier::Unconfined];
+pub const SANDBOX_TIERS: [SandboxTier; 5] = [
+    SandboxTier::Namespaces,
+    SandboxTier::Bubblewrap,
+    SandboxTier::Container,
+    SandboxTier::Landlock,
+    SandboxTier::Unconfined,
+];
 
 /// The note for a program that runs as root.
 const ROOT_NOTE: &str = "running as root: commands are confined, but files that only root may read in the project are open to \
@@ -57,7 +62,9 @@ fn tier_named(name: &str) -> Option<SandboxTier> {
 /// # Errors
 /// As [`allowed_tiers`].
 pub fn required_needs(config: &Config) -> Result<SandboxNeeds, HostError> {
-    Ok(allowed_tiers(config)?.into_iter().fold(SandboxNeeds::ALL, |needs, tier| needs.intersection(tier.max_needs())))
+    Ok(allowed_tiers(config)?
+        .into_iter()
+        .fold(SandboxNeeds::ALL, |needs, tier| needs.intersection(tier.max_needs())))
 }
 
 /// Returns the notes that a person should read before a command runs: that the program runs as root, and what the
@@ -147,7 +154,11 @@ mod tests {
             (&[], None, &[ns, bwrap]),
             (&["landlock", "none"], None, &[ns, bwrap, SandboxTier::Landlock, SandboxTier::Unconfined]),
             (&["namespaces", "none", "none"], None, &[ns, bwrap, SandboxTier::Unconfined]),
-            (&["landlock", "container"], Some("container"), &[SandboxTier::Container, ns, bwrap, SandboxTier::Landlock]),
+            (
+                &["landlock", "container"],
+                Some("container"),
+                &[SandboxTier::Container, ns, bwrap, SandboxTier::Landlock],
+            ),
             (&[], Some("bubblewrap"), &[bwrap, ns]),
             (&[], Some("namespaces"), &[ns, bwrap]),
         ];
@@ -170,7 +181,10 @@ mod tests {
 
     #[test]
     fn notes_name_only_the_missing_protections() {
-        assert_eq!(describe_gaps(&Ok(Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL))), None);
+        assert_eq!(
+            describe_gaps(&Ok(Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL))),
+            None
+        );
         let landlock = Enforcement {
             layers: vec!["Landlock 7".to_owned(), "seccomp".to_owned()],
             ..Enforcement::from_needs(SandboxTier::Landlock, SandboxTier::Landlock.max_needs())

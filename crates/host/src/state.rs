@@ -27,6 +27,13 @@ pub fn now() -> UnixMillis {
     UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// Formats the minute of a time as `2026-01-31 12:34`, in UTC.
+#[must_use]
+pub fn format_minute(at: UnixMillis) -> String {
+    let minutes = at.0 / 60_000 % 1_440;
+    format!("{} {:02}:{:02}", at.to_date(), minutes / 60, minutes % 60)
+}
+
 /// Returns the root of a project: the directory given, or the current one, with symbolic links resolved.
 ///
 /// # Errors

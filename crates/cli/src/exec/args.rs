@@ -5,31 +5,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-pub(crate) const HELP: &str = "\
-What the command writes comes as it is to a pipe or a file, and cleaned of control sequences to a terminal (--raw: as \
-it is). What was enforced, which hosts it asked for and what was denied is said on standard error at the end.
-
-Registries for --net: alpine, conda, cpan, cran, crates, debian, deno, fedora, go, gradle, hackage, hex, maven, npm, \
-nuget, packagist, pub, pypi, rubygems, rustup, ubuntu.
-
-Exit codes: the command's own, or
-    2  usage: a wrong flag, a path that isn't there, a wrong host
-  123  killed for using more memory, disk, output or processor time than it was given
-  124  killed at its time limit
-  125  it didn't run: the sandbox refused it or couldn't be set up, or jm failed
-  126  it didn't run: the program can't be executed
-  127  it didn't run: the program isn't there
-  130  interrupted
-  141  nobody reads what it writes any more
-128+N  ended by signal N
-
-Examples:
-  jm exec -- make test                         as a check runs: no network, writes to this directory alone
-  jm exec --net crates,npm -- ./bootstrap.sh   with two package registries
-  jm exec --net api.example.com -- ./probe     with one host, by HTTPS
-  jm exec --overlay -- ./clean-up.sh           in a throw-away copy; says what it would have changed
-  jm exec --read-only --timeout 30s -- sh -c 'ls -l | wc -l'";
-
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
     /// Program and arguments, after `--`. There is no shell but the one you name

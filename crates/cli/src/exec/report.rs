@@ -9,10 +9,10 @@ use journeyman_sandbox::{Completed, Connection, Network, Outcome, clean};
 use serde_json::{Value, json};
 
 use super::ExecArgs;
-use super::ground::Outcome as Ended;
 use crate::stdout::say;
 use crate::{color, render};
 use journeyman_host::HostError;
+use journeyman_host::exec::CommandEffect;
 
 /// Lines of one kind that are printed for people; `--json` has all.
 const MOST_LINES: usize = 40;
@@ -22,8 +22,7 @@ pub(super) struct Report<'a> {
     pub(super) network: &'a Network,
     pub(super) root: &'a Path,
     pub(super) args: &'a ExecArgs,
-    /// What became of the project.
-    pub(super) ended: Ended,
+    pub(super) effect: CommandEffect,
     pub(super) code: u8,
 }
 
@@ -44,18 +43,18 @@ impl Report<'_> {
         };
         line(&paint.dim(&format!("sandbox: {}", self.enforced())));
         let mark = paint.yellow("warning:");
-        let violations = self.ended.violations.iter().map(|one| {
+        let violations = self.effect.violations.iter().map(|one| {
             format!(
                 "{mark} {}: programs outside the sandbox run or obey it",
                 clean(one.to_string().as_bytes())
             )
         });
         let violations =
-            violations.chain(self.ended.problem.iter().map(|problem| format!("{mark} {problem}")));
+            violations.chain(self.effect.problem.iter().map(|problem| format!("{mark} {problem}")));
         let denials = self.completed.denials.iter().map(|denial| paint.yellow(&denial.to_string()));
         let connections =
             self.completed.connections.iter().filter(|one| one.denied.is_none()).map(connection);
-        let changes = self.ended.changes.iter().flatten().map(change);
+        let changes = self.effect.changes.iter().flatten().map(change);
         for lines in
             [violations.collect::<Vec<_>>(), denials.collect(), connections.collect(), changes.collect()]
         {
@@ -65,7 +64,7 @@ impl Report<'_> {
                 line(&format!("… and {left} more (--json has all of them)"));
             }
         }
-        if self.ended.changes.as_ref().is_some_and(Vec::is_empty) {
+        if self.effect.changes.as_ref().is_some_and(Vec::is_empty) {
             line("it would have changed nothing");
         }
         if let Some(said) = self.said() {
@@ -153,7 +152,7 @@ impl Report<'_> {
             Outcome::CpuLimit => ("cpu_limit", None),
             Outcome::SetupFailed(_) => ("setup_failed", None),
         };
-        let changes = self.ended.changes.as_ref().map(|changes| {
+        let changes = self.effect.changes.as_ref().map(|changes| {
             changes
                 .iter()
                 .map(|change| json!({ "path": change.path, "kind": change.kind }))
@@ -198,7 +197,7 @@ impl Report<'_> {
                 Network::Off => "off", Network::Host => "on", Network::Filtered(_) => "filtered",
             }, "hosts": hosts },
             "connections": connections, "denials": denials, "changes": changes,
-            "violations": self.ended.violations, "violations_problem": self.ended.problem,
+            "violations": self.effect.violations, "violations_problem": self.effect.problem,
         }))
     }
 }

@@ -1,36 +1,21 @@
 //! `jm deps`: what a file depends on, what depends on it, the way from one file to another, circles.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use clap::Args;
 use journeyman_host::config::Environment;
-use journeyman_index::graph::{Direction, Edge, DeletedFile, Graph, WHOLE};
-use journeyman_index::{Project, Snapshot};
-use journeyman_protocol::RelPath;
+use journeyman_host::index::CodeGraph;
+use journeyman_index::graph::Direction;
 use journeyman_sandbox::clean;
 use serde_json::{Value, json};
 
-use super::place::Place;
-use super::{at_least_one, current};
+use super::{at_least_one, open_graph};
 use crate::color;
 use crate::stdout::say;
 use journeyman_host::HostError;
 
-pub(crate) const HELP: &str = "\
-A file depends on what it imports, and on what defines the names that it uses: in its own folder where the language \
-needs no import there, or anywhere if one file alone defines the name. docs/graph.md tells the rules.
-
-Exit codes: 0 something was found, 1 nothing was found or an error, 2 usage
-
-Examples:
-  jm deps src/shop.py                      what it imports
-  jm deps src/shop.py --reverse --depth 2  who needs it, and who needs those
-  jm deps src/app.py --path-to src/db.py   how one comes to need the other
-  jm deps --cycles                         files that import each other in a circle";
-
-/// Files of a circle that are shown.
-const CIRCLE_SHOWN: usize = 20;
+/// Maximum number of files of a cycle that are shown besides the shortest one.
+const MAX_SHOWN_CYCLE_FILES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct DepsArgs {
@@ -60,84 +45,16 @@ pub(crate) struct DepsArgs {
     directory: Option<PathBuf>,
 }
 
-/// The graph of the project here, up to date, and what paths are called in it.
-pub(super) struct Known {
-    pub(super) project: Project,
-    pub(super) snapshot: Arc<Snapshot>,
-    pub(super) graph: Arc<Graph>,
-    place: Place,
-}
-
-impl Known {
-    pub(super) fn open(environment: &Environment, directory: Option<&Path>) -> Result<Self, HostError> {
-        let (project, snapshot) = current(environment, directory)?;
-        let graph = project.graph(&snapshot);
-        Ok(Self { project, snapshot, graph, place: Place::of(environment, directory)? })
-    }
-
-    /// The file that is named, from the project's directory or with its whole path.
-    pub(super) fn file(&self, path: &str) -> Result<u32, HostError> {
-        named(&self.graph, &self.place, path)
-    }
-
-    /// What a file says now.
-    pub(super) fn text(&self, file: u32) -> Option<String> {
-        self.project.text(&RelPath::parse(self.graph.path(file)).ok()?)
-    }
-
-    /// Puts files that are gone back, with who needed them. Numbers of files are others afterwards.
-    pub(super) fn put_back(&mut self, gone: &[DeletedFile]) {
-        let read = |path: &str| self.project.text(&RelPath::parse(path).ok()?);
-        self.graph = Arc::new(self.graph.with_deleted(&self.snapshot, gone, &read));
-    }
-
-    pub(super) fn path(&self, file: u32) -> String {
-        clean(self.graph.path(file).as_bytes())
-    }
-
-    /// Why one file depends on another one, in words.
-    fn because(&self, from: u32, to: u32) -> String {
-        clean(self.graph.because(&self.snapshot, from, to).as_bytes())
-    }
-
-    /// The same for programs.
-    fn why(&self, from: u32, to: u32) -> Value {
-        let Edge { line, part, names: weight, .. } = self.graph.edge(from, to).unwrap_or_default();
-        let names = if weight > 0 { self.graph.names(&self.snapshot, from, to) } else { Vec::new() };
-        let (line, weight) = ((line > 0).then_some(line), f64::from(weight) / f64::from(WHOLE));
-        json!({"line": line, "part": part, "weight": weight, "names": names})
-    }
-}
-
-/// The file of a graph that is named.
-fn named(graph: &Graph, place: &Place, path: &str) -> Result<u32, HostError> {
-    let similar = |path: &str| graph.similar(path).into_iter().map(str::to_owned).collect();
-    place.file(path, &|path| graph.find(path), &similar)
-}
-
-/// The files near one, as the search takes them.
-pub(super) fn near(
-    environment: &Environment,
-    directory: Option<&Path>,
-    project: &Project,
-    snapshot: &Arc<Snapshot>,
-    path: &str,
-) -> Result<Vec<(u32, u32)>, HostError> {
-    let graph = project.graph(snapshot);
-    let file = named(&graph, &Place::of(environment, directory)?, path)?;
-    Ok(graph.near(file))
-}
-
 pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, HostError> {
-    let known = Known::open(environment, args.directory.as_deref())?;
-    let start = args.path.as_deref().map(|path| known.file(path)).transpose()?;
+    let known = open_graph(environment, args.directory.as_deref())?;
+    let start = args.path.as_deref().map(|path| known.find_file(path)).transpose()?;
     if args.cycles {
-        return cycles(&known, start, args);
+        return print_cycles(&known, start, args);
     }
     let Some(start) = start else { return Err(HostError::usage("name a file")) };
     if let Some(other) = &args.path_to {
-        let other = known.file(other)?;
-        return way(&known, start, other, args.json);
+        let other = known.find_file(other)?;
+        return print_path(&known, start, other, args.json);
     }
     let direction = if args.reverse { Direction::Dependents } else { Direction::Dependencies };
     let reach = known.graph.neighbours(&[start], direction, args.depth);
@@ -151,7 +68,7 @@ pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, Hos
                 let (one, other) = edge(found.file, found.from);
                 json!({
                     "path": known.graph.path(found.file), "distance": found.distance,
-                    "from": known.graph.path(found.from), "why": known.why(one, other),
+                    "from": known.graph.path(found.from), "why": known.edge_to_json(one, other),
                 })
             })
             .collect();
@@ -166,7 +83,7 @@ pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, Hos
         for found in shown {
             let indent = "  ".repeat(found.distance.saturating_sub(1).min(20) as usize);
             let (one, other) = edge(found.file, found.from);
-            let mut words = known.because(one, other);
+            let mut words = known.describe_edge(one, other);
             if found.distance > 1 {
                 words = format!("by {}  {words}", known.path(found.from));
             }
@@ -191,7 +108,7 @@ pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, Hos
     Ok(u8::from(reach.files.is_empty() && packages.is_empty()))
 }
 
-fn way(known: &Known, from: u32, to: u32, as_json: bool) -> Result<u8, HostError> {
+fn print_path(known: &CodeGraph, from: u32, to: u32, as_json: bool) -> Result<u8, HostError> {
     let forwards = known.graph.way(from, to);
     let backwards = if forwards.is_some() { None } else { known.graph.way(to, from) };
     let turned = backwards.is_some();
@@ -202,7 +119,7 @@ fn way(known: &Known, from: u32, to: u32, as_json: bool) -> Result<u8, HostError
                 .filter_map(|pair| {
                     let [one, other] = pair else { return None };
                     let (from, to) = (known.graph.path(*one), known.graph.path(*other));
-                    Some(json!({"from": from, "to": to, "why": known.why(*one, *other)}))
+                    Some(json!({"from": from, "to": to, "why": known.edge_to_json(*one, *other)}))
                 })
                 .collect()
         });
@@ -222,7 +139,7 @@ fn way(known: &Known, from: u32, to: u32, as_json: bool) -> Result<u8, HostError
         match last {
             None => say!("{}", paint.bold(&known.path(file))),
             Some(before) => {
-                let words = known.because(before, file);
+                let words = known.describe_edge(before, file);
                 say!("  → {}  {}", paint.bold(&known.path(file)), paint.dim(&words));
             }
         }
@@ -231,7 +148,7 @@ fn way(known: &Known, from: u32, to: u32, as_json: bool) -> Result<u8, HostError
     Ok(0)
 }
 
-fn cycles(known: &Known, start: Option<u32>, args: &DepsArgs) -> Result<u8, HostError> {
+fn print_cycles(known: &CodeGraph, start: Option<u32>, args: &DepsArgs) -> Result<u8, HostError> {
     let mut cycles = known.graph.cycles();
     cycles.retain(|cycle| start.is_none_or(|start| cycle.files.binary_search(&start).is_ok()));
     let paths = |files: &[u32]| files.iter().map(|file| known.path(*file)).collect::<Vec<_>>();
@@ -248,11 +165,11 @@ fn cycles(known: &Known, start: Option<u32>, args: &DepsArgs) -> Result<u8, Host
         say!("{} {}", paint.bold(&format!("{} files:", cycle.files.len())), paths(&cycle.round).join(" → "));
         let others: Vec<u32> =
             cycle.files.iter().filter(|file| !cycle.round.contains(file)).copied().collect();
-        for file in others.iter().take(CIRCLE_SHOWN) {
+        for file in others.iter().take(MAX_SHOWN_CYCLE_FILES) {
             say!("  {}", known.path(*file));
         }
-        if others.len() > CIRCLE_SHOWN {
-            say!("  … and {} more", others.len() - CIRCLE_SHOWN);
+        if others.len() > MAX_SHOWN_CYCLE_FILES {
+            say!("  … and {} more", others.len() - MAX_SHOWN_CYCLE_FILES);
         }
     }
     if more > 0 {

@@ -10,11 +10,11 @@ use journeyman_index::watch::{WatchEvent, follow as follow_files};
 use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
 
-use super::threads;
 use crate::block_on;
 use crate::run::Signals;
 use crate::stdout::say;
 use journeyman_host::HostError;
+use journeyman_host::index::index_threads;
 
 /// Paths that are named of an update.
 const MOST_NAMED: usize = 5;
@@ -26,7 +26,7 @@ pub(super) fn follow(project: Project, json: bool) -> Result<u8, HostError> {
     block_on(async move {
         let mut signals = Signals::listen()?;
         let mut following = tokio::task::spawn_blocking(move || {
-            let options = Options { threads: threads(), wait: false, progress: &|_| {}, stop: &flag };
+            let options = Options { threads: index_threads(), wait: false, progress: &|_| {}, stop: &flag };
             let mut tell =
                 |told: WatchEvent<'_>| if json { say!("{}", object(&told)) } else { say!("{}", line(&told)) };
             follow_files(&project, options, &mut tell)

@@ -1,45 +1,21 @@
 //! `jm search`: files, symbols, lines and documents, ranked.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use journeyman_git::Git;
-use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
+use journeyman_host::index::{answer_to_json, find_near, find_similar, read_history, shown_path};
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{SectionHit, SectionReason, search_sections};
-use journeyman_index::query::{Answer, Context, Definition, FileHit, Passage, Query, Searcher, full_name};
+use journeyman_index::query::{Answer, Context, Passage, Query, Searcher, full_name};
 use journeyman_index::tokens::Tokenizer;
-use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
+use journeyman_sandbox::clean;
 use serde_json::{Value, json};
 
-use super::{at_least_one, current};
+use super::{at_least_one, current, note, read_query};
 use crate::color;
 use crate::stdout::say;
 use journeyman_host::HostError;
-use journeyman_host::state::project_root;
-
-pub(crate) const HELP: &str = "\
-A query is a question, an issue's text, a name, a path or a stack trace; `-` reads it from standard input. Files are \
-ranked by their words, their paths, what they define and the commits that changed them.
-
-Kinds:
-  file    files, with the lines that matter most (the default)
-  symbol  definitions whose name is like the query
-  text    lines that a regular expression matches in
-  doc     sections of documents, with the headings that lead to them; of one name, what documents and comments say of it
-
-Exit codes: 0 something was found, 1 nothing was found or an error, 2 usage
-
-Examples:
-  jm search \"where are retries counted\"
-  jm search HttpServer --kind symbol
-  jm search 'TODO|FIXME' --kind text --limit 20
-  gh issue view 12 --json body -q .body | jm search - --explain";
-
-/// Longer queries are cut where ranking cuts them.
-const MAX_QUERY: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
@@ -77,15 +53,7 @@ pub(crate) struct SearchArgs {
 }
 
 pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8, HostError> {
-    let text = if args.query == "-" {
-        let read = std::io::read_to_string(std::io::Read::take(std::io::stdin(), MAX_QUERY));
-        read.context("standard input")?
-    } else {
-        args.query.clone()
-    };
-    if text.trim().is_empty() {
-        return Err(HostError::usage("the query is empty"));
-    }
+    let text = read_query(&args.query)?;
     let (project, snapshot) = current(environment, args.directory.as_deref())?;
     if args.kind == Kind::Text {
         return lines(&project, &snapshot, &text, args);
@@ -93,15 +61,12 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     let near = args
         .near
         .as_deref()
-        .map(|near| super::deps::near(environment, args.directory.as_deref(), &project, &snapshot, near));
+        .map(|near| find_near(environment, args.directory.as_deref(), &project, &snapshot, near));
     let near = near.transpose()?.unwrap_or_default();
-    let place = project_root(environment, args.directory.as_deref())?;
-    let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
-    let history = if args.kind == Kind::Symbol { Ok(None) } else { Git::blocking(project.history(&git)) };
-    let history = history.unwrap_or_else(|error| {
-        tell!("note: commits don't count this time: {error}");
-        None
-    });
+    let history = match args.kind {
+        Kind::Symbol => None,
+        _ => read_history(environment, args.directory.as_deref(), &project, note)?,
+    };
     let query = Query::new(&text, &mut Tokenizer::new());
     if query.is_empty() && args.kind != Kind::Symbol {
         return Err(HostError::usage(
@@ -111,7 +76,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     let most = if args.kind == Kind::Doc { journeyman_index::query::MAX_LIMIT } else { args.limit };
     let similar = match args.kind {
         Kind::Symbol => None,
-        _ => super::vectors::similar(environment, &project, &snapshot, &text),
+        _ => find_similar(environment, &project, &snapshot, &text, note),
     };
     let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
     let context = Context { near: &near, vectors };
@@ -126,7 +91,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
         return Ok(sections(&found, &snapshot, args.json));
     }
     if args.json {
-        say!("{}", object(&answer, &snapshot));
+        say!("{}", answer_to_json(&answer, &snapshot));
     } else {
         print(&answer, &snapshot, args.explain);
     }
@@ -140,7 +105,7 @@ fn sections(found: &[SectionHit], snapshot: &Snapshot, json: bool) -> u8 {
             let place = &one.place;
             let score = if let SectionReason::Words(score) = one.why { Some(score) } else { None };
             json!({
-                "path": path_of(snapshot, place.file), "line": place.first_line, "lines": place.lines,
+                "path": shown_path(snapshot, place.file), "line": place.first_line, "lines": place.lines,
                 "headings": place.headings, "names_it": one.why == SectionReason::Names, "score": score,
             })
         };
@@ -152,7 +117,7 @@ fn sections(found: &[SectionHit], snapshot: &Snapshot, json: bool) -> u8 {
     }
     let paint = color::stdout();
     for one in found {
-        let place = format!("{}:{}", path_of(snapshot, one.place.file), one.place.first_line);
+        let place = format!("{}:{}", shown_path(snapshot, one.place.file), one.place.first_line);
         let why = match one.why {
             SectionReason::Names => "names it".to_owned(),
             SectionReason::Words(score) => format!("{score:.2}"),
@@ -166,11 +131,6 @@ fn sections(found: &[SectionHit], snapshot: &Snapshot, json: bool) -> u8 {
     u8::from(found.is_empty())
 }
 
-/// A file's path, as it is shown.
-pub(super) fn path_of(snapshot: &Snapshot, file: u32) -> String {
-    snapshot.path_of(file).map(|path| path.to_string()).unwrap_or_default()
-}
-
 fn lines(
     project: &journeyman_index::Project,
     snapshot: &Snapshot,
@@ -182,14 +142,16 @@ fn lines(
     if args.json {
         let lines: Vec<Value> = lines
             .iter()
-            .map(|line| json!({"path": path_of(snapshot, line.file), "line": line.line, "text": line.text}))
+            .map(
+                |line| json!({"path": shown_path(snapshot, line.file), "line": line.line, "text": line.text}),
+            )
             .collect();
         say!("{}", json!({"lines": lines, "more": more}));
         return Ok(u8::from(lines.is_empty()));
     }
     let paint = color::stdout();
     for line in &lines {
-        let place = format!("{}:{}", path_of(snapshot, line.file), line.line);
+        let place = format!("{}:{}", shown_path(snapshot, line.file), line.line);
         say!("{}: {}", paint.bold(&place), clean(line.text.as_bytes()));
     }
     if more {
@@ -204,13 +166,13 @@ fn lines(
 fn print(answer: &Answer, snapshot: &Snapshot, explain: bool) {
     let paint = color::stdout();
     for definition in &answer.definitions {
-        let place = format!("{}:{}", path_of(snapshot, definition.file), definition.name_line);
+        let place = format!("{}:{}", shown_path(snapshot, definition.file), definition.name_line);
         let name = clean(full_name(&definition.scope, &definition.name).as_bytes());
         let how = definition.matched.name();
         say!("{}  {} {name}  {}", paint.bold(&place), definition.kind.name(), paint.dim(how));
     }
     for hit in &answer.files {
-        say!("{}  {}", paint.bold(&path_of(snapshot, hit.file)), paint.dim(&format!("{:.2}", hit.score)));
+        say!("{}  {}", paint.bold(&shown_path(snapshot, hit.file)), paint.dim(&format!("{:.2}", hit.score)));
         for passage in &hit.passages {
             say!("    {}", shown(passage));
         }
@@ -228,29 +190,4 @@ fn shown(passage: &Passage) -> String {
     let last = passage.first_line + passage.lines.saturating_sub(1);
     let symbol = passage.symbol.as_deref().unwrap_or_default();
     format!("{}-{last}  {}", passage.first_line, clean(symbol.as_bytes())).trim_end().to_owned()
-}
-
-fn object(answer: &Answer, snapshot: &Snapshot) -> Value {
-    let definition = |one: &Definition| {
-        json!({
-            "path": path_of(snapshot, one.file), "line": one.name_line, "kind": one.kind.name(),
-            "name": full_name(&one.scope, &one.name), "signature": one.signature, "match": one.matched.name(),
-        })
-    };
-    let passage = |one: &Passage| json!({"first_line": one.first_line, "lines": one.lines, "symbol": one.symbol, "score": one.score});
-    let file = |hit: &FileHit| {
-        let why = hit
-            .why
-            .iter()
-            .map(|why| json!({"signal": why.signal.name(), "strength": why.strength, "share": why.share}));
-        json!({
-            "path": path_of(snapshot, hit.file), "score": hit.score, "why": why.collect::<Vec<_>>(),
-            "passages": hit.passages.iter().map(passage).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "definitions": answer.definitions.iter().map(definition).collect::<Vec<_>>(),
-        "files": answer.files.iter().map(file).collect::<Vec<_>>(),
-        "partial": snapshot.is_partial(),
-    })
 }

@@ -1,4 +1,4 @@
-//! Which ways of copying a project work here, and which copies there are.
+//! The ways of copying a project that work here, and the copies that exist.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -6,29 +6,29 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_git::Git;
-use journeyman_host::Context as _;
-use journeyman_host::config::{Config, Environment};
 use journeyman_protocol::SessionId;
 use journeyman_workspace::{Means, Options, Tier, Workspace, WorkspaceError, landed_copies};
 use serde_json::{Value, json};
 
-use crate::color;
-use crate::stdout::say;
-use journeyman_host::HostError;
-use journeyman_host::state::{StateDirs, now};
+use crate::config::{Config, Environment};
+use crate::state::{StateDirs, now};
+use crate::{Context as _, HostError};
 
-/// Files whose size is added up in one copy; larger ones are said to be at least so large.
-const MAX_SIZED: usize = 200_000;
+/// Maximum number of files that are counted for a copy's size; a larger copy's size is a lower bound.
+const MAX_COUNTED_FILES: usize = 200_000;
 
-/// Tries each way on a project of one file beside the state directory's own files, where copies lie.
-pub(super) fn tiers(
+/// Tries each way on a project of one file in the state directory, where copies lie.
+///
+/// # Errors
+/// [`HostError::Failed`] where that project can't be made.
+pub fn probe_copy_tiers(
     environment: &Environment,
     dirs: &StateDirs,
     config: &Config,
 ) -> Result<Vec<Value>, HostError> {
     let place = dirs.dir.join(format!("copy-probe-{}", std::process::id()));
     let probed = probe(environment, dirs, config, &place);
-    // What is left of it says so by its name.
+    // A directory that can't be removed names itself a probe.
     std::fs::remove_dir_all(&place).ok();
     probed
 }
@@ -67,23 +67,24 @@ fn probe(
     Ok(tiers)
 }
 
-/// The copies of all projects, with the bytes that each takes on the disk.
-pub(super) fn kept(state_dir: &Path) -> Vec<Value> {
+/// Returns the copies of all projects, with the bytes that each takes on the disk.
+#[must_use]
+pub fn list_copies(state_dir: &Path) -> Vec<Value> {
     let mut all = Vec::new();
-    for project in directories(&state_dir.join("projects")) {
-        // What can't be looked at is told as damage.
+    for project in subdirectories(&state_dir.join("projects")) {
+        // Copies that can't be read are reported as damage.
         let landed = landed_copies(&project).unwrap_or_default();
-        for copy in directories(&project.join("work")) {
+        for copy in subdirectories(&project.join("work")) {
             let session = copy.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let landed = landed.iter().any(|landed| landed.as_str() == session);
-            let (directory, bytes) = (copy.display().to_string(), size(&copy));
+            let (directory, bytes) = (copy.display().to_string(), size_on_disk(&copy));
             all.push(json!({ "session": session, "directory": directory, "bytes": bytes, "landed": landed }));
         }
     }
     all
 }
 
-fn directories(of: &Path) -> Vec<std::path::PathBuf> {
+fn subdirectories(of: &Path) -> Vec<std::path::PathBuf> {
     let Ok(entries) = std::fs::read_dir(of) else { return Vec::new() };
     let directories =
         entries.filter_map(Result::ok).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -92,14 +93,14 @@ fn directories(of: &Path) -> Vec<std::path::PathBuf> {
     paths
 }
 
-/// Blocks on the disk, as `du` counts them; links are not followed.
-fn size(dir: &Path) -> u64 {
+/// Returns the size of a tree's blocks on the disk, as `du` counts them; links are not followed.
+fn size_on_disk(dir: &Path) -> u64 {
     let (mut bytes, mut seen, mut waiting) = (0, 0, vec![dir.to_owned()]);
     while let Some(next) = waiting.pop() {
         let Ok(entries) = std::fs::read_dir(&next) else { continue };
         for entry in entries.filter_map(Result::ok) {
             seen += 1;
-            if seen > MAX_SIZED {
+            if seen > MAX_COUNTED_FILES {
                 return bytes;
             }
             let Ok(found) = entry.metadata() else { continue };
@@ -110,34 +111,4 @@ fn size(dir: &Path) -> u64 {
         }
     }
     bytes
-}
-
-pub(super) fn print(copies: &Value) {
-    let paint = color::stdout();
-    let list = |key: &str| copies.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
-    let text =
-        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    if let Some(problem) = copies.get("problem").and_then(Value::as_str) {
-        say!("  {} {problem}", paint.red("✗"));
-    }
-    for tier in list("tiers") {
-        let name = text(&tier, "tier");
-        match tier.get("problem").and_then(Value::as_str) {
-            Some(problem) => say!("  {} {name:<9} {}", paint.yellow("–"), paint.dim(problem)),
-            None => say!("  {} {name}", paint.green("✓")),
-        }
-    }
-    for copy in list("kept") {
-        let bytes = copy.get("bytes").and_then(Value::as_u64).unwrap_or_default();
-        let what = match copy.get("landed").and_then(Value::as_bool) {
-            Some(true) => "landed, to be removed by the next command:",
-            _ => "kept:",
-        };
-        say!(
-            "  {what} session {} ({} KiB in {})",
-            text(&copy, "session"),
-            bytes / 1024,
-            text(&copy, "directory")
-        );
-    }
 }

@@ -1,27 +1,34 @@
-//! Which file of the index somebody means who names one.
+//! Finding the file of the index that a user names.
 
 use std::path::{Path, PathBuf};
 
-use journeyman_host::config::Environment;
 use journeyman_sandbox::clean;
 
-use journeyman_host::HostError;
-use journeyman_host::state::project_root;
+use crate::HostError;
+use crate::config::Environment;
+use crate::state::project_root;
 
-/// Where files are named from.
-pub(super) struct Place {
+/// Resolves the names of files as a user writes them.
+pub struct PathResolver {
     root: PathBuf,
     cwd: PathBuf,
 }
 
-impl Place {
-    pub(super) fn of(environment: &Environment, directory: Option<&Path>) -> Result<Self, HostError> {
+impl PathResolver {
+    /// Resolves from the current directory and from the root of the project.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] where the project's directory doesn't exist.
+    pub fn new(environment: &Environment, directory: Option<&Path>) -> Result<Self, HostError> {
         Ok(Self { root: project_root(environment, directory)?, cwd: environment.cwd.clone() })
     }
 
-    /// The number of the file that is named from the project's directory, from the one that one is in, or with its whole path.
-    /// `find` gives it by its path in the project, and `similar` those that may be meant instead.
-    pub(super) fn file(
+    /// Returns the number of a file that is named from the project's root, from the current directory, or absolutely. `find`
+    /// returns the number of a path in the project, and `similar` returns paths that may be meant instead.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] saying why the file isn't in the index.
+    pub fn find_file(
         &self,
         path: &str,
         find: &dyn Fn(&str) -> Option<u32>,

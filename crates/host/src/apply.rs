@@ -1,0 +1,212 @@
+//! Applying the edits of a model's reply to the files of a project.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+
+use journeyman_edit::{
+    ChangeKind, Failure as EditFailure, FileChange, FileProblem, Files, MAX_FILE_BYTES, Options, Plan, plan,
+};
+use journeyman_protocol::{RelPath, SessionId};
+use journeyman_workspace::{
+    Change, ChangeSet, Expected, FileContent, ListOptions, Workspace, WorkspaceError,
+};
+use serde_json::{Value, json};
+
+use crate::state::now;
+use crate::{Context as _, HostError};
+
+/// Maximum number of files that are searched for a text that isn't where it should be.
+const MAX_SEARCHED_FILES: usize = 20_000;
+/// The label of the checkpoint before a reply is applied.
+const LABEL: &str = "before jm apply";
+
+/// The edits of a reply, placed in a project.
+pub struct PlacedReply<'a> {
+    workspace: &'a Workspace,
+    tree: Tree<'a>,
+    /// The changes, and the edits that have no place.
+    pub plan: Plan,
+}
+
+impl<'a> PlacedReply<'a> {
+    /// Places the edits of a reply. Changes to files that programs outside of the sandbox obey are refused.
+    #[must_use]
+    pub fn new(workspace: &'a Workspace, reply: &str, options: &Options) -> Self {
+        let tree = Tree { workspace, read: RefCell::default() };
+        let mut plan = plan(reply, options, &tree);
+        refuse_guarded(&mut plan);
+        Self { workspace, tree, plan }
+    }
+
+    /// Writes all changes in one step, after a checkpoint.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where a file changed meanwhile or can't be written; nothing is written then.
+    pub fn write(&self) -> Result<(), HostError> {
+        write(self.workspace, &self.tree, &self.plan)
+    }
+
+    /// Returns the exit code: 0 for applied or nothing to do, 1 for refused, 3 for partly refused.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match (self.plan.failed.is_empty(), self.plan.writes().is_empty()) {
+            (true, _) => 0,
+            (false, true) => 1,
+            (false, false) => 3,
+        }
+    }
+}
+
+/// Returns a path that a user gave, from the project's root.
+///
+/// # Errors
+/// [`HostError::Usage`] where it leads out of the project.
+pub fn path_in_project(given: &str, root: &Path) -> Result<RelPath, HostError> {
+    let inside = Path::new(given).strip_prefix(root).ok().and_then(|path| path.to_str());
+    RelPath::parse(inside.unwrap_or(given)).map_err(|error| {
+        HostError::usage(format_args!("--path {given}: {error}; give it from the project's root"))
+    })
+}
+
+/// The project's files, each read once.
+struct Tree<'a> {
+    workspace: &'a Workspace,
+    read: RefCell<HashMap<RelPath, Option<FileContent>>>,
+}
+
+impl Tree<'_> {
+    fn content(&self, path: &RelPath) -> Result<Option<FileContent>, WorkspaceError> {
+        if let Some(known) = self.read.borrow().get(path) {
+            return Ok(known.clone());
+        }
+        let content = match self.workspace.read(path, MAX_FILE_BYTES as u64) {
+            Ok(content) => Some(content),
+            Err(WorkspaceError::NotFound { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        self.read.borrow_mut().insert(path.clone(), content.clone());
+        Ok(content)
+    }
+}
+
+impl Files for Tree<'_> {
+    fn text(&self, path: &RelPath) -> Result<Option<Cow<'_, str>>, FileProblem> {
+        match self.content(path) {
+            Ok(None) => Ok(None),
+            Ok(Some(content)) => match content.text() {
+                Some(text) => Ok(Some(Cow::Owned(text.to_owned()))),
+                None => Err(FileProblem::Binary),
+            },
+            Err(error) => Err(FileProblem::Unreadable(error.to_string())),
+        }
+    }
+
+    fn others(&self) -> Vec<RelPath> {
+        let options = ListOptions { limit: MAX_SEARCHED_FILES, ..ListOptions::default() };
+        // Only for a more helpful message.
+        self.workspace.list(options).map(|listing| listing.paths).unwrap_or_default()
+    }
+}
+
+/// Refuses changes to files that programs outside of the sandbox run or obey.
+fn refuse_guarded(plan: &mut Plan) {
+    let touches = |change: &FileChange| {
+        let guarded = [Some(&change.path), change.to.as_ref()].into_iter().flatten();
+        guarded.into_iter().find(|path| journeyman_policy::is_guarded(path)).cloned()
+    };
+    for path in plan.changes.iter().filter_map(touches) {
+        let message = format!(
+            "{path}: programs outside of the sandbox run or obey it (git's files, hooks, editor and shell settings, \
+             instructions of agents, credentials), so a reply doesn't change it. Change it by hand if you mean it."
+        );
+        plan.failed.push(EditFailure { path: Some(path), kind: "guarded", message, nearest: None });
+    }
+    plan.changes.retain(|change| touches(change).is_none());
+}
+
+/// Writes all of it in one step.
+fn write(workspace: &Workspace, files: &Tree<'_>, plan: &Plan) -> Result<(), HostError> {
+    let mut changes = Vec::new();
+    for change in plan.writes() {
+        let old = files.content(&change.path).context("a file")?;
+        let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
+        let path = change.path.clone();
+        let Some(after) = &change.after else {
+            changes.push(Change::Delete { path, expected });
+            continue;
+        };
+        if change.before.as_ref() != Some(after) {
+            let content = match &old {
+                Some(old) => {
+                    old.encode(after).map_err(|error| HostError::failed(format_args!("{path}: {error}")))?
+                }
+                None => after.clone().into_bytes(),
+            };
+            changes.push(Change::Write { path: path.clone(), content, expected });
+        }
+        if let Some(to) = &change.to {
+            changes.push(Change::Rename { from: path, to: to.clone() });
+        }
+    }
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let session = SessionId::new(now(), fastrand::u64(..));
+    workspace.checkpoint(&session, LABEL).context("keeping the state before")?;
+    workspace.apply(ChangeSet { call: None, session, changes }).context("nothing was written")?;
+    Ok(())
+}
+
+/// Returns the 1-based lines where edits were placed.
+#[must_use]
+pub fn placed_lines(change: &FileChange) -> Vec<u32> {
+    change
+        .notes
+        .iter()
+        .filter(|note| note.strategy.is_some() && note.count > 0)
+        .map(|note| note.line)
+        .collect()
+}
+
+/// Returns the report of a plan as JSON.
+#[must_use]
+pub fn plan_to_json(plan: &Plan) -> Value {
+    let applied = plan.writes().iter().map(|change| {
+        let notes: Vec<&str> = change.notes.iter().filter_map(|note| note.note.as_deref()).collect();
+        let method = match change.strategy() {
+            Some(strategy) => json!(strategy),
+            None if change.kind == ChangeKind::Modify => json!("rewrite"),
+            None => json!(change.kind),
+        };
+        let mut object = json!({
+            "path": change.path, "kind": change.kind, "method": method, "lines": placed_lines(change), "differed": notes,
+        });
+        if let Some(fields) = object.as_object_mut() {
+            if let Some(to) = &change.to {
+                fields.insert("to".to_owned(), json!(to));
+            }
+            if let Some(finding) = &change.broken {
+                let broken = json!({"line": finding.line, "message": finding.message});
+                fields.insert("broken".to_owned(), broken);
+            }
+        }
+        object
+    });
+    let unchanged = plan.unchanged.iter().map(|same| json!({"path": same.path, "reason": same.reason}));
+    let failed = plan.failed.iter().map(|failure| {
+        let nearest = failure.nearest.as_ref().map(|(line, text)| json!({"line": line, "text": text}));
+        json!({"path": failure.path, "kind": failure.kind, "reason": failure.message, "nearest": nearest})
+    });
+    let mut object = json!({
+        "format": plan.format,
+        "applied": applied.collect::<Vec<_>>(),
+        "unchanged": unchanged.collect::<Vec<_>>(),
+        "failed": failed.collect::<Vec<_>>(),
+    });
+    if let (Some(fields), false) = (object.as_object_mut(), plan.failed.is_empty()) {
+        fields.insert("feedback".to_owned(), json!(plan.feedback()));
+    }
+    object
+}

@@ -1,0 +1,166 @@
+//! Damage to stored state: the session log, and each project's journal, contents, reference counts and copies.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use journeyman_sandbox::clean;
+use journeyman_store::{Blobs, SqliteStore, Store as _, StoreError};
+use journeyman_workspace::{Checkup, Clock, projects_in};
+use serde_json::{Value, json};
+
+use crate::config::Environment;
+use crate::state::{MAX_BLOB_BYTES, SESSION_LOG, find_session_log, now};
+use crate::{Context as _, HostError};
+
+/// Time between two lines of progress, and before the first.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The cost of a missing log where sessions made checkpoints.
+const LOG_GONE: &str = "the session log is gone; no session can be shown or gone on with";
+
+/// Verifies all stored state without changing it. `progress` gets a line now and then.
+///
+/// # Errors
+/// None: state that can't be examined is a `problem` of the report.
+pub async fn verify_state(environment: &Environment, progress: fn(&str)) -> Result<Value, HostError> {
+    let Some(state_dir) = environment.state_dir() else { return Ok(json!({ "damage": [], "missing": 0 })) };
+    match examine(&state_dir, progress).await {
+        Err(failure) => Ok(json!({ "damage": [], "missing": 0, "problem": failure.to_string() })),
+        found => found,
+    }
+}
+
+async fn examine(state_dir: &Path, progress: fn(&str)) -> Result<Value, HostError> {
+    let mut damage = Vec::new();
+    let log = find_session_log(state_dir);
+    if let Some(log) = &log {
+        for cost in check_log(log, progress).await? {
+            damage.push(json!({ "path": log.display().to_string(), "cost": cost }));
+        }
+    }
+    let (blobs, mut missing, mut checkpoints) = (open_blobs(state_dir)?, 0, 0);
+    let mut ticker = Ticker::new("contents", progress);
+    let mut count = |verified| ticker.count(verified);
+    let mut checkup = Checkup::new(&blobs, &mut count);
+    for project in projects_in(state_dir).context("the projects")? {
+        let findings = checkup.check(&project).context("a project's state")?;
+        missing += findings.missing;
+        checkpoints += findings.checkpoints;
+        for found in findings.damage {
+            damage.push(json!({ "path": found.path.display().to_string(), "cost": found.cost }));
+        }
+    }
+    if log.is_none() && checkpoints > 0 {
+        let path = state_dir.join(SESSION_LOG).display().to_string();
+        damage.push(json!({ "path": path, "cost": LOG_GONE }));
+    }
+    Ok(json!({ "damage": damage, "missing": missing, "log": log.is_some() }))
+}
+
+/// Repairs damaged state where that is possible. Each repair, and each loss, is a line for `report`.
+///
+/// # Errors
+/// [`HostError::Usage`] while another process works with the state.
+pub async fn repair_state(
+    environment: &Environment,
+    report: fn(&str),
+    progress: fn(&str),
+) -> Result<(), HostError> {
+    let Some(state_dir) = environment.state_dir() else {
+        report("nothing is stored");
+        return Ok(());
+    };
+    let (mut whole, mut checkpoints) = (true, 0);
+    if let Some(log) = find_session_log(&state_dir)
+        && !check_log(&log, progress).await?.is_empty()
+    {
+        whole = false;
+        let repaired = journeyman_store::repair(&log).await.map_err(as_usage)?;
+        if repaired.salvage.sessions.is_empty() {
+            report(&format!(
+                "nothing of the session log {} could be read; an empty one is begun",
+                log.display()
+            ));
+        } else {
+            report(&clean(repaired.salvage.to_string().as_bytes()));
+        }
+        report(&format!("the damaged log is now {}", repaired.aside.display()));
+    }
+    let blobs = open_blobs(&state_dir)?;
+    let mut ticker = Ticker::new("contents", progress);
+    let mut count = |verified| ticker.count(verified);
+    let mut checkup = Checkup::new(&blobs, &mut count);
+    for project in projects_in(&state_dir).context("the projects")? {
+        checkpoints += checkup.check(&project).context("a project's state")?.checkpoints;
+        for done in checkup.repair(&project, &Clock::new(now)).context("a project's state")? {
+            whole = false;
+            report(&one_line(&done));
+        }
+    }
+    if find_session_log(&state_dir).is_none() && checkpoints > 0 {
+        whole = false;
+        let path = state_dir.join(SESSION_LOG);
+        let store = SqliteStore::open(&path).context("the session log")?;
+        store.sessions(None, 1).await.context("the session log")?;
+        report(&format!("the session log {} was gone; an empty one is begun", path.display()));
+    }
+    if whole {
+        report(&format!("what is stored in {} is whole", state_dir.display()));
+    }
+    Ok(())
+}
+
+/// Another process that works with the log keeps it from being repaired.
+fn as_usage(error: StoreError) -> HostError {
+    match error {
+        StoreError::Busy { path } => HostError::usage(format_args!(
+            "another jm works with {}; end it, or wait for it, and repair then. Nothing was changed",
+            path.display()
+        )),
+        other => other.into(),
+    }
+}
+
+/// Returns the damage of the log, one line each. The log is closed afterwards: a repair needs the file for itself.
+async fn check_log(log: &Path, progress: fn(&str)) -> Result<Vec<String>, HostError> {
+    let store = SqliteStore::open(log).context("the session log")?;
+    let mut ticker = Ticker::new("entries", progress);
+    match store
+        .check_with(move |verified, _| ticker.count(usize::try_from(verified).unwrap_or(usize::MAX)))
+        .await
+    {
+        Err(StoreError::Damaged { detail, .. }) => Ok(vec![format!("{detail}; no session can be read")]),
+        checked => checked.context("the session log"),
+    }
+}
+
+fn open_blobs(state_dir: &Path) -> Result<Arc<Blobs>, HostError> {
+    Ok(Arc::new(Blobs::open(&state_dir.join("blobs"), MAX_BLOB_BYTES).context("the stored contents")?))
+}
+
+/// Puts a text on one line, whatever its paths have in them.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    clean(text.as_bytes()).replace(['\n', '\t'], " ")
+}
+
+/// Reports the progress of a long verification now and then.
+struct Ticker {
+    what: &'static str,
+    progress: fn(&str),
+    last: Instant,
+}
+
+impl Ticker {
+    fn new(what: &'static str, progress: fn(&str)) -> Self {
+        Self { what, progress, last: Instant::now() }
+    }
+
+    fn count(&mut self, verified: usize) {
+        if self.last.elapsed() >= PROGRESS_INTERVAL {
+            self.last = Instant::now();
+            (self.progress)(&format!("verified {verified} {}", self.what));
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A session's conversation in the forms of other programs, and for people.
+
+use std::fmt::Write as _;
+
+use journeyman_agent::State;
+use journeyman_model::{ModelRequest, Wire, request_body};
+use journeyman_protocol::{Block, Message, ResultPart, Role};
+use journeyman_sandbox::clean;
+use journeyman_store::SessionSummary;
+use serde_json::{Map, Value};
+
+use crate::state::format_minute;
+use crate::{Context as _, HostError};
+
+/// The result of a call that has none.
+const NO_RESULT: &str = "(no result: the session was cut off here)";
+
+/// The forms of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConversationFormat {
+    /// The request of the Anthropic Messages API.
+    Anthropic,
+    /// The request of OpenAI Chat Completions.
+    Openai,
+    /// Text for people.
+    Markdown,
+}
+
+/// Returns the conversation of a session as text.
+///
+/// # Errors
+/// [`HostError::Usage`] where the session has no messages yet.
+pub fn export_conversation(
+    format: ConversationFormat,
+    session: &SessionSummary,
+    mut state: State,
+) -> Result<String, HostError> {
+    if state.messages.is_empty() {
+        return Err(HostError::usage(format_args!("nothing was said in session {} yet", session.id)));
+    }
+    complete_calls(&mut state);
+    let wire = match format {
+        ConversationFormat::Openai => Wire::Chat,
+        ConversationFormat::Anthropic => Wire::Anthropic,
+        ConversationFormat::Markdown => return Ok(markdown(session, &state)),
+    };
+    let model = state.setting.map(|setting| setting.model).unwrap_or_default();
+    let model = model.split_once('/').map(|(_, model)| model.to_owned()).unwrap_or(model);
+    let request =
+        ModelRequest { model, system: state.system, messages: state.messages, ..ModelRequest::default() };
+    let body = request_body(wire, &request).context("the conversation")?;
+    let mut kept = Map::new();
+    for key in ["model", "system", "messages"] {
+        if let Some(value) = body.get(key) {
+            kept.insert(key.to_owned(), value.clone());
+        }
+    }
+    let mut kept = Value::Object(kept);
+    remove_cache_marks(&mut kept);
+    Ok(format!("{kept:#}\n"))
+}
+
+/// Adds results to calls that have none: no provider takes a conversation with such a call.
+fn complete_calls(state: &mut State) {
+    let results = std::mem::take(&mut state.calls)
+        .into_iter()
+        .map(|open| open.result.unwrap_or_else(|| Block::result(open.call.id.clone(), NO_RESULT, true)));
+    let content: Vec<Block> = results.collect();
+    if !content.is_empty() {
+        state.messages.push(Message { role: Role::User, content });
+    }
+}
+
+/// Removes the marks of a prompt cache: they are about a request, not about the conversation.
+fn remove_cache_marks(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.remove("cache_control");
+            members.values_mut().for_each(remove_cache_marks);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_cache_marks),
+        _ => {}
+    }
+}
+
+fn markdown(session: &SessionSummary, state: &State) -> String {
+    let mut out = format!("# {}\n\n", one_line(&session.title));
+    let model = state.setting.as_ref().map(|setting| setting.model.as_str()).unwrap_or_default();
+    // Writing to a string can't fail.
+    writeln!(
+        out,
+        "Session {}, {} UTC, {model}, in `{}`.",
+        session.id,
+        format_minute(session.created),
+        session.root
+    )
+    .ok();
+    for message in &state.messages {
+        let who = match message.role {
+            Role::User if message.content.iter().all(|block| matches!(block, Block::ToolResult { .. })) => {
+                None
+            }
+            Role::User => Some("User"),
+            Role::Assistant => Some("Model"),
+        };
+        if let Some(who) = who {
+            writeln!(out, "\n## {who}").ok();
+        }
+        message.content.iter().for_each(|block| push_block(block, &mut out));
+    }
+    out
+}
+
+fn push_block(block: &Block, out: &mut String) {
+    match block {
+        Block::Text { text } => push(out, clean(text.trim().as_bytes()).as_str()),
+        Block::Thinking { text, .. } if !text.trim().is_empty() => {
+            let quoted: Vec<String> =
+                clean(text.trim().as_bytes()).lines().map(|line| format!("> {line}")).collect();
+            push(out, &quoted.join("\n"));
+        }
+        Block::Thinking { .. } => {}
+        Block::Image(image) => push(out, &format!("*(an image, {})*", image.media_type)),
+        Block::ToolUse(call) => {
+            push(out, &format!("**{}**", call.name));
+            push(out, &fence("json", &format!("{:#}", call.input)));
+        }
+        Block::ToolResult { content, is_error, .. } => {
+            push(out, if *is_error { "*failed:*" } else { "*result:*" });
+            for part in content {
+                match part {
+                    ResultPart::Text { text } => push(out, &fence("", text)),
+                    ResultPart::Image(image) => push(out, &format!("*(an image, {})*", image.media_type)),
+                }
+            }
+        }
+    }
+}
+
+fn push(out: &mut String, text: &str) {
+    out.push('\n');
+    out.push_str(text);
+    out.push('\n');
+}
+
+fn one_line(text: &str) -> String {
+    clean(text.lines().next().unwrap_or_default().as_bytes())
+}
+
+/// Fences a block of text with a fence that is longer than any in the text.
+fn fence(language: &str, text: &str) -> String {
+    let text = clean(text.as_bytes());
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
+}

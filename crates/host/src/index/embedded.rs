@@ -1,0 +1,128 @@
+//! The vectors of an index, if the user's configuration names an embedding model.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use journeyman_index::vectors::{EmbedError, EmbeddingOptions, EmbeddingProgress, Similar, Stats, Vectors};
+use journeyman_index::{Project, Snapshot};
+use journeyman_policy::secrets::Redactor;
+use serde_json::{Value, json};
+
+use super::index_threads;
+use crate::config::{Environment, load_own};
+use crate::embeddings::{Vectorer, vectorer};
+use crate::{ADMIN_CONFIG, Context as _, HostError, configured_secrets};
+
+/// An embedding model with its stored vectors.
+pub struct EmbeddedIndex {
+    model: Vectorer,
+    vectors: Vectors,
+}
+
+/// Opens the vectors of the model that the user's own configuration names; a repository has no say in it. `note` gets what
+/// people should know.
+///
+/// # Errors
+/// [`HostError`] where the model can't be loaded or the vectors can't be read.
+pub fn open_embedded(
+    environment: &Environment,
+    project: &Project,
+    note: fn(&str),
+) -> Result<Option<EmbeddedIndex>, HostError> {
+    let config = load_own(environment, Some(Path::new(ADMIN_CONFIG)))?;
+    let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
+    let Some(model) = vectorer(&config, environment, redactor)? else { return Ok(None) };
+    let vectors = Vectors::open(project.index().directory(), &*model.embedder).context("the vectors")?;
+    if let Some(why) = vectors.damage_report() {
+        note(&format!("note: {why}"));
+    }
+    Ok(Some(EmbeddedIndex { model, vectors }))
+}
+
+impl EmbeddedIndex {
+    /// Embeds the chunks that have no vector yet. Returns true if all of them have one then.
+    ///
+    /// # Errors
+    /// [`HostError::Failed`] where the vectors can't be written.
+    pub fn embed_missing(
+        &self,
+        project: &Project,
+        snapshot: &Snapshot,
+        progress: &(dyn Fn(EmbeddingProgress) + Sync),
+        note: fn(&str),
+    ) -> Result<bool, HostError> {
+        let stop = AtomicBool::new(false);
+        let options =
+            EmbeddingOptions { threads: index_threads(), progress, stop: &stop, redactor: project.index().redactor() };
+        if let Err(error) = self.vectors.verify() {
+            note(&format!("note: {error}"));
+        }
+        let report = self.vectors.follow(snapshot, project.source(), &*self.model.embedder, options);
+        let report = report.context("the vectors")?;
+        if report.left_to_another {
+            note(&format!("note: another process is embedding; this is what there is so far"));
+        }
+        if report.cut {
+            note(&format!(
+                "warning: the project has more text than can have vectors; the rest is found by its words"
+            ));
+        }
+        if let Some(error) = &report.failed {
+            note(&format!("warning: not everything has a vector: {error}"));
+        }
+        Ok(report.failed.is_none())
+    }
+
+    fn stats(&self, snapshot: &Snapshot) -> Stats {
+        self.vectors.stats(snapshot)
+    }
+
+    /// Describes the stored vectors in one line.
+    #[must_use]
+    pub fn describe(&self, snapshot: &Snapshot) -> String {
+        let Stats { model, dimensions, embedded, chunks, kept, bytes } = self.stats(snapshot);
+        let dimensions = dimensions.map_or_else(|| "?".to_owned(), |count| count.to_string());
+        format!(
+            "vectors by {model}: {dimensions} numbers each, {embedded} of {chunks} chunks ({kept} kept, {bytes} bytes), \
+             which count {} where words count 1",
+            self.model.weight
+        )
+    }
+
+    /// Describes the stored vectors as JSON.
+    #[must_use]
+    pub fn to_json(&self, snapshot: &Snapshot) -> Value {
+        let Stats { model, dimensions, embedded, chunks, kept, bytes } = self.stats(snapshot);
+        json!({
+            "model": model, "dimensions": dimensions, "embedded": embedded, "chunks": chunks, "kept": kept,
+            "bytes": bytes, "weight": self.model.weight,
+        })
+    }
+
+    /// Returns the chunks that are like a query, and the weight of that likeness.
+    fn similar(&self, snapshot: &Snapshot, query: &str) -> Result<(Similar, f32), EmbedError> {
+        let view = self.vectors.view(snapshot);
+        Ok((self.model.similar(&view, query, &AtomicBool::new(false))?, self.model.weight))
+    }
+}
+
+/// Returns the chunks that are like a query with the weight of that likeness, if there are vectors. `note` gets the reason
+/// where they can't be asked.
+#[must_use]
+pub fn find_similar(
+    environment: &Environment,
+    project: &Project,
+    snapshot: &Snapshot,
+    query: &str,
+    note: fn(&str),
+) -> Option<(Similar, f32)> {
+    let found =
+        open_embedded(environment, project, note).map_err(|error| error.to_string()).and_then(|held| {
+            held.map(|held| held.similar(snapshot, query).map_err(|error| error.to_string())).transpose()
+        });
+    found.unwrap_or_else(|error| {
+        note(&format!("note: vectors don't count this time: {error}"));
+        None
+    })
+}

@@ -1,0 +1,96 @@
+//! Explaining the rank of one file for a query.
+
+use std::path::Path;
+
+use journeyman_index::query::{Context, FileHit, MAX_LIMIT, Query, Searcher, Signal};
+use journeyman_index::tokens::Tokenizer;
+use serde_json::{Value, json};
+
+use super::{CodeGraph, find_similar, read_history};
+use crate::HostError;
+use crate::config::Environment;
+
+/// The strength of one signal for a file.
+#[derive(Debug)]
+pub struct SignalStrength {
+    /// The signal.
+    pub signal: Signal,
+    /// The strength as it was measured.
+    pub raw: f32,
+    /// The strength compared with the best source file, and its share of the score; `None` where it adds nothing.
+    pub counted: Option<(f32, f32)>,
+}
+
+/// The rank of a file for a query, with the signals behind it.
+#[derive(Debug)]
+pub struct Explanation {
+    /// The file's path.
+    pub path: String,
+    /// The 0-based rank of the file; `None` where the query doesn't find it.
+    pub rank: Option<usize>,
+    /// The number of files that the query finds.
+    pub of: usize,
+    /// The file's score and passages.
+    pub hit: Option<FileHit>,
+    /// All signals.
+    pub signals: Vec<SignalStrength>,
+}
+
+impl Explanation {
+    /// Explains the rank of the file `node` of the graph. `note` gets what people should know.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] where the project's directory doesn't exist.
+    pub fn find(
+        environment: &Environment,
+        directory: Option<&Path>,
+        known: &CodeGraph,
+        node: u32,
+        text: &str,
+        near: &[(u32, u32)],
+        note: fn(&str),
+    ) -> Result<Self, HostError> {
+        let history = read_history(environment, directory, &known.project, note)?;
+        let query = Query::new(text, &mut Tokenizer::new());
+        let mut searcher = Searcher::new();
+        let raw = searcher.raw(&*known.snapshot, history.as_ref(), &query);
+        let similar = find_similar(environment, &known.project, &known.snapshot, text, note);
+        let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
+        let context = Context { near, vectors };
+        let answer = searcher.search(&*known.snapshot, history.as_ref(), &query, context, MAX_LIMIT);
+        let number = known.graph.node(node).map_or(u32::MAX, |node| node.file);
+        let place = answer.files.iter().position(|hit| hit.file == number);
+        let hit = place.and_then(|place| answer.files.get(place));
+        let raw = raw.into_iter().find(|(file, _)| *file == number).map(|(_, raw)| raw).unwrap_or_default();
+        let said: Vec<SignalStrength> = Signal::ALL
+            .into_iter()
+            .zip(raw)
+            .map(|(signal, raw)| {
+                let reason = hit.and_then(|hit| hit.why.iter().find(|reason| reason.signal == signal));
+                // Nearness doesn't depend on the query: it is given as it counts.
+                let raw = if signal == Signal::Near { reason.map_or(0.0, |one| one.strength) } else { raw };
+                SignalStrength { signal, raw, counted: reason.map(|one| (one.strength, one.share)) }
+            })
+            .collect();
+        let (path, of, hit) = (known.path(node), answer.files.len(), hit.cloned());
+        Ok(Self { path, rank: place, of, hit, signals: said })
+    }
+
+    /// Returns the explanation as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let signals = self.signals.iter().map(|signal| {
+            let (strength, share) = signal.counted.unwrap_or_default();
+            json!({"signal": signal.signal.name(), "raw": signal.raw, "strength": strength, "share": share})
+        });
+        let passages = self.hit.as_ref().map(|hit| hit.passages.as_slice()).unwrap_or_default();
+        let passages = passages.iter().map(|one| {
+            json!({"first_line": one.first_line, "lines": one.lines, "symbol": one.symbol, "score": one.score})
+        });
+        json!({
+            "path": self.path, "rank": self.rank.map(|rank| rank + 1), "of": self.of,
+            "score": self.hit.as_ref().map(|hit| hit.score), "signals": signals.collect::<Vec<_>>(),
+            "passages": passages.collect::<Vec<_>>(),
+        })
+    }
+}

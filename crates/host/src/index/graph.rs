@@ -1,0 +1,231 @@
+//! The dependency graph of a project, and the changes whose impact is asked for.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use journeyman_git::{EntryStatus, Git, StatusChange};
+use journeyman_index::graph::{Changed, Edge, DeletedFile, Graph, ChangedPart, WHOLE};
+use journeyman_index::{Project, Snapshot};
+use journeyman_protocol::RelPath;
+use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
+use serde_json::{Value, json};
+
+use super::PathResolver;
+use crate::config::Environment;
+use crate::state::project_root;
+use crate::{Context as _, HostError};
+
+/// Maximum size of a file's text in the last commit, in bytes; longer files are generated.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+/// Maximum number of files whose text git is asked for: each takes some milliseconds.
+const MAX_READ_FILES: usize = 200;
+
+/// The files that differ from the last commit.
+#[derive(Default)]
+struct WorkTreeDiff {
+    /// Existing files with the text that they had, if they had one.
+    there: Vec<(String, Option<String>)>,
+    gone: Vec<DeletedFile>,
+}
+
+/// The dependency graph of a project, with the files that a user names in it.
+pub struct CodeGraph {
+    /// The project's index.
+    pub project: Project,
+    /// The state of the index that the graph is of.
+    pub snapshot: Arc<Snapshot>,
+    /// The graph.
+    pub graph: Arc<Graph>,
+    paths: PathResolver,
+}
+
+impl CodeGraph {
+    /// Builds the graph of an index that is up to date.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] where the project's directory doesn't exist.
+    pub fn new(
+        environment: &Environment,
+        directory: Option<&Path>,
+        project: Project,
+        snapshot: Arc<Snapshot>,
+    ) -> Result<Self, HostError> {
+        let graph = project.graph(&snapshot);
+        Ok(Self { project, snapshot, graph, paths: PathResolver::new(environment, directory)? })
+    }
+
+    /// Returns the file that a user names.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] saying why the file isn't in the graph.
+    pub fn find_file(&self, path: &str) -> Result<u32, HostError> {
+        find_node(&self.graph, &self.paths, path)
+    }
+
+    /// Returns the present text of a file.
+    #[must_use]
+    pub fn text(&self, file: u32) -> Option<String> {
+        self.project.text(&RelPath::parse(self.graph.path(file)).ok()?)
+    }
+
+    /// Adds files that are gone, with the files that needed them. The numbers of files change.
+    pub fn add_gone(&mut self, gone: &[DeletedFile]) {
+        let read = |path: &str| self.project.text(&RelPath::parse(path).ok()?);
+        self.graph = Arc::new(self.graph.with_deleted(&self.snapshot, gone, &read));
+    }
+
+    /// Returns the path of a file, cleaned.
+    #[must_use]
+    pub fn path(&self, file: u32) -> String {
+        clean(self.graph.path(file).as_bytes())
+    }
+
+    /// Says why one file depends on another one.
+    #[must_use]
+    pub fn describe_edge(&self, from: u32, to: u32) -> String {
+        clean(self.graph.because(&self.snapshot, from, to).as_bytes())
+    }
+
+    /// Returns why one file depends on another one, as JSON.
+    #[must_use]
+    pub fn edge_to_json(&self, from: u32, to: u32) -> Value {
+        let Edge { line, part, names: weight, .. } = self.graph.edge(from, to).unwrap_or_default();
+        let names = if weight > 0 { self.graph.names(&self.snapshot, from, to) } else { Vec::new() };
+        let (line, weight) = ((line > 0).then_some(line), f64::from(weight) / f64::from(WHOLE));
+        json!({"line": line, "part": part, "weight": weight, "names": names})
+    }
+}
+
+fn find_node(graph: &Graph, paths: &PathResolver, path: &str) -> Result<u32, HostError> {
+    let similar = |path: &str| graph.similar(path).into_iter().map(str::to_owned).collect();
+    paths.find_file(path, &|path| graph.find(path), &similar)
+}
+
+/// Returns the files near the one that a user names, as the search takes them.
+///
+/// # Errors
+/// [`HostError::Usage`] saying why the file isn't in the graph.
+pub fn find_near(
+    environment: &Environment,
+    directory: Option<&Path>,
+    project: &Project,
+    snapshot: &Arc<Snapshot>,
+    path: &str,
+) -> Result<Vec<(u32, u32)>, HostError> {
+    let graph = project.graph(snapshot);
+    let file = find_node(&graph, &PathResolver::new(environment, directory)?, path)?;
+    Ok(graph.near(file))
+}
+
+/// Changes whose impact is asked for.
+#[derive(Debug, Default)]
+pub struct ChangeSet {
+    /// The changed files, or parts of them.
+    pub parts: Vec<Changed>,
+    /// The paths of files that are gone; they are among the changed files.
+    pub gone: Vec<String>,
+}
+
+impl ChangeSet {
+    /// Collects the changes that a user names, and with `diff` those that differ from the last commit.
+    ///
+    /// # Errors
+    /// [`HostError`] where a named file isn't in the graph, or git can't tell what differs.
+    pub fn collect(
+        environment: &Environment,
+        directory: Option<&Path>,
+        known: &mut CodeGraph,
+        paths: &[String],
+        diff: bool,
+    ) -> Result<Self, HostError> {
+        let mut parts = paths.iter().map(|path| parse_changed(known, path)).collect::<Result<Vec<_>, _>>()?;
+        let mut gone = Vec::new();
+        if diff {
+            let differing = diff_work_tree(environment, directory)?;
+            // The graph has no ignored files and none whose names aren't text, and nothing in it depends on them.
+            parts.extend(differing.there.iter().filter_map(|(path, before)| {
+                let file = known.graph.find(path)?;
+                let part = before.as_ref().and_then(|before| changed_part(known, file, before));
+                Some(Changed { file, part })
+            }));
+            if !differing.gone.is_empty() {
+                let paths: Vec<String> =
+                    parts.iter().map(|changed| known.graph.path(changed.file).to_owned()).collect();
+                known.add_gone(&differing.gone);
+                gone = differing.gone.into_iter().map(|gone| gone.path).collect();
+                // The numbers of files have changed.
+                let renumber = |(path, changed): (String, Changed)| {
+                    Some(Changed { file: known.graph.find(&path)?, part: changed.part })
+                };
+                parts = paths.into_iter().zip(parts).filter_map(renumber).collect();
+                parts.extend(gone.iter().filter_map(|path| known.graph.find(path)).map(Changed::from));
+            }
+        }
+        Ok(Self { parts, gone })
+    }
+}
+
+/// Parses a file with the lines that may follow its name: `src/a.rs`, `src/a.rs:12`, `src/a.rs:12-20`, and as compilers
+/// print it, with the column, `src/a.rs:12:5`.
+fn parse_changed(known: &CodeGraph, path: &str) -> Result<Changed, HostError> {
+    let lines = |text: &str| -> Option<(u32, u32)> {
+        let (from, to) = text.split_once('-').unwrap_or((text, text));
+        Some((from.parse().ok()?, to.parse().ok()?))
+    };
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let split = |path: &'_ str| -> Option<(String, (u32, u32))> {
+        let (path, text) = path.rsplit_once(':')?;
+        Some((path.to_owned(), lines(text)?))
+    };
+    let with_column = path.rsplit_once(':').filter(|(_, column)| number(column));
+    let split = with_column.and_then(|(rest, _)| split(rest)).or_else(|| split(path));
+    let (Some((bare, (from, to))), None) = (split, known.graph.find(path)) else {
+        return Ok(Changed::from(known.find_file(path)?));
+    };
+    let file = known.find_file(&bare)?;
+    let count = known.text(file).map_or(0, |text| text.lines().count());
+    if from == 0 || from > to || to as usize > count {
+        let shown = clean(bare.as_bytes());
+        return Err(HostError::usage(format_args!("{shown} has the lines 1 to {count}, not {from} to {to}")));
+    }
+    Ok(Changed { file, part: Some(ChangedPart { lines: vec![from..=to], gone: Vec::new() }) })
+}
+
+/// Returns the part of a file that differs from its earlier text; `None` stands for the whole file.
+fn changed_part(known: &CodeGraph, file: u32, before: &str) -> Option<ChangedPart> {
+    let language = known.graph.node(file)?.language?;
+    ChangedPart::between(language, before, &known.text(file)?)
+}
+
+fn diff_work_tree(environment: &Environment, directory: Option<&Path>) -> Result<WorkTreeDiff, HostError> {
+    let place = project_root(environment, directory)?;
+    let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
+    let status = Git::blocking(git.status()).context("git can't tell what differs from the last commit")?;
+    let (mut differing, mut read) = (WorkTreeDiff::default(), 0);
+    for entry in status.entries {
+        let gone = match entry.entry {
+            EntryStatus::Tracked { staged, unstaged, .. } => {
+                unstaged == StatusChange::Deleted || staged == StatusChange::Deleted && unstaged == StatusChange::None
+            }
+            EntryStatus::Unmerged | EntryStatus::Untracked { .. } => false,
+            EntryStatus::Ignored => continue,
+        };
+        let path = entry.path.to_string();
+        let untracked = matches!(entry.entry, EntryStatus::Untracked { .. });
+        // Without its text a file that is gone is known by its importers alone, and an existing file counts as changed as a
+        // whole.
+        let text = if read < MAX_READ_FILES && !untracked {
+            read += 1;
+            Git::blocking(git.show("HEAD", &entry.path, MAX_TEXT_BYTES)).ok().flatten()
+        } else {
+            None
+        };
+        let text = text.and_then(|text| String::from_utf8(text).ok());
+        if gone {
+            differing.gone.push(DeletedFile { path, text });
+        } else {
+            differing.there.push((path, text));
+        }
+    }
+    Ok(differing)
+}
