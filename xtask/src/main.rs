@@ -2,6 +2,7 @@
 //!
 //! - `cargo xtask check` is everything CI runs, in the order that fails fastest.
 //! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences, who starts processes.
+//! - `cargo xtask docs` writes the parts of the pages under `docs/` that are generated from the code.
 //! - `cargo xtask cycles [CRATE]` prints the files that import each other in a cycle.
 //! - `cargo xtask bench NAME` prints the figures of `docs/benchmarks.md`.
 //! - `cargo xtask fuzz TARGET|all` feeds the readers of models' text with anything.
@@ -22,7 +23,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask check | house | cycles [CRATE] | bench turns|start|version|session|workspace|sandbox|edit|index|symbols|recall|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
+const USAGE: &str = "usage: cargo xtask check | house | docs | cycles [CRATE] | bench turns|start|version|session|workspace|sandbox|edit|index|symbols|recall|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -30,7 +31,11 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["check"] => check(),
         ["house"] => house(),
+<<<<<<< HEAD
         ["words"] => words::print(&root()),
+=======
+        ["docs"] => docs(),
+>>>>>>> 9b2bb2d (docs: generate the reference pages from the code)
         ["cycles"] => cycles::print(&root(), None),
         ["cycles", name] => cycles::print(&root(), Some(*name)),
         ["bench", name, options @ ..] => bench::run(name, options),
@@ -69,6 +74,13 @@ fn check() -> anyhow::Result<()> {
     // Examples are left out, which Clippy has seen: each would be one more program with all grammars in it.
     cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests"], &[])?;
     cargo(&["test", "--workspace", "--locked", "--doc"], &[])
+}
+
+/// Writes the generated parts of the pages under `docs/`. The tests that write them compare them otherwise.
+fn docs() -> anyhow::Result<()> {
+    let update = [("UPDATE_DOCS", "1")];
+    cargo(&["test", "--locked", "--package", "journeyman-protocol", "--test", "docs"], &update)?;
+    cargo(&["test", "--locked", "--package", "journeyman", "--bin", "jm", "reference::"], &update)
 }
 
 fn house() -> anyhow::Result<()> {

@@ -11,7 +11,7 @@ use journeyman_host::DeliveryOptions;
 pub(crate) use policy::{PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
 
 /// The commands of `jm --help`, by what they are for.
-const GROUPS: [(&str, &[&str]); 5] = [
+pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     ("Work", &["run", "resume", "land", "discard", "candidates", "apply", "exec", "demo"]),
     ("Sessions", &["sessions", "show", "fork", "snapshot", "export", "import", "delete"]),
     ("Changes", &["diff", "undo", "redo", "checkpoints"]),

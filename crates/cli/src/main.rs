@@ -19,6 +19,9 @@ mod index;
 mod land;
 mod policy;
 mod prompt;
+#[cfg(test)]
+#[path = "../tests/unit/reference.rs"]
+mod reference;
 mod render;
 mod resume;
 mod run;

@@ -151,6 +151,33 @@ impl HookEvent {
         )
     }
 
+    /// Returns Claude Code's names of the event.
+    #[must_use]
+    pub fn claude_code_names(self) -> Vec<&'static str> {
+        CLAUDE_CODE.iter().filter(|(_, event, _)| *event == self).map(|(name, ..)| *name).collect()
+    }
+
+    /// Returns when the event happens and what a hook of it can do, for documentation.
+    #[must_use]
+    pub fn describe(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Prompt => ("a message of yours is about to be taken", "refuse it, add context"),
+            Self::PreTool => {
+                ("a call is about to run", "deny, ask, approve, amend its input, add context")
+            }
+            Self::PostTool => ("a call has its result", "change the result, add context"),
+            Self::PreModel => ("the model is about to be asked", "refuse, add context"),
+            Self::PostModel => ("the model has replied", "look on"),
+            Self::PostAppend => ("messages were added to the conversation", "look on"),
+            Self::TurnEnd => ("the model has nothing left to do", "send it back to work"),
+            Self::SessionStart => ("a session starts, or goes on", "add context"),
+            Self::SessionEnd => ("a session ends", "look on"),
+            Self::PreCompact => {
+                ("the conversation is about to be shortened", "refuse, say what the summary must keep")
+            }
+        }
+    }
+
     /// Returns true if a `matcher` can limit the event's hooks.
     #[must_use]
     pub fn takes_matcher(self) -> bool {

@@ -154,7 +154,7 @@ fn removing_is_asked_for() {
     server.run(&house, &["--no-check", "make a file"]).run().expect(4);
     house.jm(&["delete", "last"]).run().expect(2).says(&["--yes"]);
     house.jm(&["delete"]).run().expect(2).says(&["Usage"]);
-    house.jm(&["delete", "--yes", "zzz"]).run().expect(2).says(&["«zzz»"]);
+    house.jm(&["delete", "--yes", "zzz"]).run().expect(2).says(&["`zzz`"]);
 
     for (answer, code, left) in [("\n", 1, 1), ("n\n", 1, 1), ("y\n", 0, 0)] {
         let mut person = Person::start(house.jm(&["delete", "last"]).env("NO_COLOR", "1").command());

@@ -100,5 +100,5 @@ fn a_file_is_new_and_ones_own() {
         assert_eq!(std::fs::read(&path).unwrap(), written);
     }
     house.jm(&["export", "last", "--format", "html"]).run().expect(2).says(&["html"]);
-    house.jm(&["export", "zzz"]).run().expect(2).says(&["«zzz»"]);
+    house.jm(&["export", "zzz"]).run().expect(2).says(&["`zzz`"]);
 }

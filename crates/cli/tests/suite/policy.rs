@@ -38,7 +38,7 @@ fn a_rule_denies_in_a_run_however_the_command_is_written() {
             server.run(&house, &["--json", "--mode", "auto", "make a file"]).run().expect(4).report();
         assert_eq!(report.outcome, RunOutcome::Unverified);
         let heard = server.seen()[1].newest();
-        assert!(heard.contains("denied: your rule «no touch» forbids"), "{line}: {heard}");
+        assert!(heard.contains("denied: your rule `no touch` forbids"), "{line}: {heard}");
         assert!(heard.contains("write it instead"), "{line}: {heard}");
         assert!(!house.project().join("one").exists(), "{line}");
     }
@@ -147,7 +147,7 @@ fn check_judges_a_command_in_every_mode() {
     misspelt.says(&["did you mean", "write_file"]);
     assert_eq!(decided(&["rm", "-rf", "a b"], 6), "deny ask ask allow");
     let ran = house.jm(&["policy", "check", "true; touch x"]).run().expect(7);
-    ran.prints(&["level 1 (edit)", "touch x", "user: ", "«no touch»", "write it instead", "plan", "auto"]);
+    ran.prints(&["level 1 (edit)", "touch x", "user: ", "`no touch`", "write it instead", "plan", "auto"]);
     house.jm(&["policy", "check", "--mode", "fast", "ls"]).run().expect(2).says(&["plan, ask, edit, auto"]);
     house
         .jm(&["policy", "check"])
@@ -170,7 +170,7 @@ fn explain_shows_every_file_and_rule() {
         "a deny beats an ask beats an allow",
         "user ",
         "(1 rule)",
-        "deny  `touch` «no touch»: write it instead line 1",
+        "deny  `touch` `no touch`: write it instead line 1",
         "project ",
         "ask   to *.example.com line 1",
     ]);
@@ -200,7 +200,7 @@ fn cases_of_ones_own_are_checked() {
     house.write("wrong.toml", "[[case]]\ncommand = \"touch a\"\ndecision = \"allow\"\n");
     let ran = house.jm(&["policy", "test", "cases.toml", "wrong.toml"]).run().expect(1);
     ran.prints(&[
-        "wrong.toml: touch a in mode edit: deny, not allow: your rule «no touch»",
+        "wrong.toml: touch a in mode edit: deny, not allow: your rule `no touch`",
         "3 of 4 cases hold",
     ]);
     house.write("bad.toml", "\n[[case]]\ncomand = \"x\"\n");

@@ -254,7 +254,7 @@ fn what_can_not_be_resumed_is_said() {
     let server = Server::chat([say("Hello.")]);
     server.run(&house, &["look around"]).run().expect(4);
     for (arguments, words) in [
-        (&["zzz"][..], "no session begins with «zzz»"),
+        (&["zzz"][..], "no session begins with `zzz`"),
         (&["now add a test"], "jm resume --last"),
         (&["--last", "one", "two"], "--last stands for the session"),
         (&["--last", " "], "the message is empty"),

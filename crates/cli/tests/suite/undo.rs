@@ -86,7 +86,7 @@ fn nothing_to_undo_is_said() {
     assert!([1, 2].contains(&ran.code()), "{}", ran.code());
     ran.says(&["error", "no run has changes to take back"]);
     let ran = house.jm(&["undo", "zzz"]).run().expect(2);
-    ran.says(&["«zzz»"]);
+    ran.says(&["`zzz`"]);
     assert_eq!(house.tree(), before);
 }
 

@@ -49,7 +49,7 @@ fn a_server_makes_them_once_and_a_query_finds_by_them() {
     let house = shop(&server);
     let index = |arguments: &[&str]| house.jm(arguments).env("NEAR_KEY", KEY).run();
     let ran = index(&["index", "--stats"]).expect(0);
-    ran.prints(&["vectors by near/words: 16 numbers each, 2 of 2 stretches", "count 0.2"]);
+    ran.prints(&["vectors by near/words: 16 numbers each, 2 of 2 chunks", "count 0.2"]);
     let seen = server.seen();
     let sent: Vec<String> = seen.iter().flat_map(|seen| texts(&seen.body)).collect();
     assert_eq!(sent.len(), 2);
