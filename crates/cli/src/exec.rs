@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_host::Context as _;
-use journeyman_host::config::{Environment, duration};
+use journeyman_host::config::{Environment, parse_duration};
 use journeyman_host::exec::{
     CommandAccess, CommandProject, DID_NOT_RUN, INTERRUPTED, UNREAD, exit_code, parse_network, parse_size,
     parse_variable, resolve_paths,
@@ -199,7 +199,7 @@ fn limits(args: &ExecArgs) -> Result<Limits, HostError> {
         limits.flood_bytes = Some(u64::MAX);
     }
     if let Some(text) = &args.timeout {
-        limits.wall = duration(text).ok_or_else(|| {
+        limits.wall = parse_duration(text).ok_or_else(|| {
             HostError::usage(format_args!("--timeout `{text}` is no time; say 90s, 10m or 2h"))
         })?;
     }

@@ -30,7 +30,7 @@ pub(crate) fn load_image_recipe(
         .map_err(|error| HostError::usage(format_args!("sandbox.container.project: {error}")))?;
     let (path, hash) = (root.join(recipe.file()), recipe.digest());
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
-    let known = store.as_ref().is_some_and(|store| store.has(&path, &hash));
+    let known = store.as_ref().is_some_and(|store| store.is_trusted(&path, &hash));
     if !trusted_this_run && !known {
         let refused = || {
             HostError::usage(format_args!(

@@ -1,4 +1,4 @@
-//! From the configuration to a model that makes vectors of the code.
+//! Turning the configuration into an embedding model for the code.
 //!
 //! `index.vectors` names it: `model2vec:DIRECTORY` for one on this machine, `provider/name` for a server that has
 //! OpenAI's `/embeddings`. A repository has no say in it ([`load_own`](crate::config::load_own)), since what is
@@ -20,27 +20,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, ConfigError, Environment};
 
-/// How models on this machine are named.
-const MODEL2VEC: &str = "model2vec:";
-/// What vectors count unless somebody says otherwise: what the study found best for static ones, where they helped at all.
-const WEIGHT: f64 = 0.2;
-/// How long a query waits for its vector. A server on this machine takes some milliseconds, one that loads its model
-/// first takes seconds.
-const TIMEOUT: Duration = Duration::from_secs(2);
-/// Texts of one request. A server works on one text after the other; more only make stopping slower.
-const BATCH: usize = 32;
-/// Requests at the same time: one is worked on while the next one is on its way.
-const REQUESTS: usize = 2;
-/// Between two looks at whether somebody stopped waiting.
-const BEAT: Duration = Duration::from_millis(20);
-/// Texts aren't cut shorter than this for a server that finds them too long.
-const SHORTEST: usize = 256;
+/// The prefix of models on this machine.
+const LOCAL_PREFIX: &str = "model2vec:";
+/// The default weight of vectors: the best one for static embeddings (docs/benchmarks.md).
+const DEFAULT_WEIGHT: f64 = 0.2;
+/// The default time that a query waits for its vector. A server on this machine takes some milliseconds, one that loads its
+/// model first takes seconds.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Number of texts in one request. A server works on one text after the other; more only make stopping slower.
+const BATCH_SIZE: usize = 32;
+/// Number of requests at the same time: the server works on one while the next is on its way.
+const CONCURRENT_REQUESTS: usize = 2;
+/// Time between two checks for cancellation.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
+/// Minimum length that texts are cut to for a server that finds them too long, in bytes.
+const MIN_TEXT_BYTES: usize = 256;
 
-/// The model that the configuration names; `None` where it names none. A server isn't asked yet. What `redactor` knows for
-/// secrets is sent to none, nor are the values of `secrets` and the server's own key.
+/// Returns the embedding model that the configuration names, if it names one. No request is sent yet. Secrets that
+/// `redactor` knows are never sent to a server, nor are the values of `secrets` and the server's own key.
 ///
 /// # Errors
-/// [`ConfigError::Model`] where it can't be loaded, or nothing leads to it.
+/// [`ConfigError::Model`] where the model can't be loaded or found.
 pub fn vectorer(
     config: &Config,
     environment: &Environment,
@@ -48,7 +48,7 @@ pub fn vectorer(
 ) -> Result<Option<Vectorer>, ConfigError> {
     let Some(name) = config.vectors.model.as_deref().filter(|name| !name.is_empty()) else { return Ok(None) };
     let refused = |what: String| ConfigError::Model(format!("index.vectors: {what}"));
-    let embedder: Arc<dyn Embedder> = match name.strip_prefix(MODEL2VEC) {
+    let embedder: Arc<dyn Embedder> = match name.strip_prefix(LOCAL_PREFIX) {
         #[cfg(not(feature = "local-embeddings"))]
         Some(_) => {
             return Err(refused(
@@ -64,40 +64,40 @@ pub fn vectorer(
                 _ => environment.cwd.join(directory),
             };
             if !Path::new(directory.as_os_str()).is_dir() {
-                return Err(refused(format!("there is no directory «{}»", directory.display())));
+                return Err(refused(format!("there is no directory `{}`", directory.display())));
             }
             Arc::new(Model2Vec::load(&directory).map_err(|error| refused(error.to_string()))?)
         }
         None => {
-            let (endpoint, model) = crate::models::endpoint(config, environment, name)
+            let (endpoint, model) = crate::models::embedding_endpoint(config, environment, name)
                 .map_err(|error| refused(error.to_string()))?;
             let secrets = config.redacted().filter_map(|name| environment.var(name)).map(str::to_owned);
             let key = endpoint.key.as_ref().map(|key| key.reveal().to_owned());
             let redactors = [redactor, Arc::new(Redactor::new(secrets.chain(key)))];
             let prefix = |prefix: &Option<String>| prefix.clone().unwrap_or_default();
             let prefixes = [prefix(&config.vectors.query_prefix), prefix(&config.vectors.document_prefix)];
-            let server = Server::new(endpoint, &model, redactors, prefixes);
+            let server = EmbeddingServer::new(endpoint, &model, redactors, prefixes);
             Arc::new(server.map_err(|error| refused(error.to_string()))?)
         }
     };
     #[allow(clippy::cast_possible_truncation)]
-    let weight = config.vectors.weight.unwrap_or(WEIGHT) as f32;
-    Ok(Some(Vectorer { embedder, weight, timeout: config.vectors.timeout.unwrap_or(TIMEOUT) }))
+    let weight = config.vectors.weight.unwrap_or(DEFAULT_WEIGHT) as f32;
+    Ok(Some(Vectorer { embedder, weight, timeout: config.vectors.timeout.unwrap_or(DEFAULT_TIMEOUT) }))
 }
 
 /// A model behind `/embeddings`.
-struct Server {
+struct EmbeddingServer {
     name: String,
     identity: [u8; 32],
     client: Embeddings,
     redactors: [Arc<Redactor>; 2],
-    /// Before queries, and before other texts.
+    /// The texts before queries, and before other texts.
     prefixes: [String; 2],
-    /// Bytes of a text that the model was seen to read.
-    longest: AtomicUsize,
+    /// Maximum length of a text that the model reads, as far as is known, in bytes.
+    max_bytes: AtomicUsize,
 }
 
-impl Server {
+impl EmbeddingServer {
     fn new(
         endpoint: Endpoint,
         model: &str,
@@ -117,20 +117,20 @@ impl Server {
             client,
             redactors,
             prefixes,
-            longest: AtomicUsize::new(usize::MAX),
+            max_bytes: AtomicUsize::new(usize::MAX),
         })
     }
 
-    /// Asks until the texts are short enough for the model.
-    async fn ask(
+    /// Sends the texts, cut shorter until the model accepts them.
+    async fn request(
         &self,
         texts: &[String],
         deadline: Deadline<'_>,
         cancel: &CancellationToken,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         loop {
-            let longest = self.longest.load(Ordering::Relaxed);
-            let cut: Vec<&str> = texts.iter().map(|text| beginning(text, longest)).collect();
+            let longest = self.max_bytes.load(Ordering::Relaxed);
+            let cut: Vec<&str> = texts.iter().map(|text| truncate(text, longest)).collect();
             match self.client.embed(&cut, cancel).await {
                 Ok(vectors) => return Ok(vectors),
                 Err(ModelError::Cancelled) => {
@@ -140,26 +140,26 @@ impl Server {
                 Err(error) => {
                     let most = cut.iter().map(|text| text.len()).max().unwrap_or(0);
                     let is_too_long = matches!(error.root(), ModelError::ContextTooLong { .. });
-                    if !is_too_long || most <= SHORTEST {
+                    if !is_too_long || most <= MIN_TEXT_BYTES {
                         return Err(EmbedError::Failed { model: self.name.clone(), what: error.to_string() });
                     }
-                    self.longest.fetch_min((most * 3 / 4).max(SHORTEST), Ordering::Relaxed);
+                    self.max_bytes.fetch_min((most * 3 / 4).max(MIN_TEXT_BYTES), Ordering::Relaxed);
                 }
             }
         }
     }
 }
 
-/// The beginning of a text, of so many bytes at most.
-fn beginning(text: &str, most: usize) -> &str {
-    let mut end = text.len().min(most);
+/// Returns the beginning of a text, of at most `max` bytes.
+fn truncate(text: &str, max: usize) -> &str {
+    let mut end = text.len().min(max);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     text.get(..end).unwrap_or(text)
 }
 
-impl Embedder for Server {
+impl Embedder for EmbeddingServer {
     fn name(&self) -> &str {
         &self.name
     }
@@ -173,11 +173,11 @@ impl Embedder for Server {
     }
 
     fn batch(&self) -> usize {
-        BATCH
+        BATCH_SIZE
     }
 
     fn concurrency(&self) -> usize {
-        REQUESTS
+        CONCURRENT_REQUESTS
     }
 
     fn embed(
@@ -197,13 +197,13 @@ impl Embedder for Server {
             let runtime = runtime.map_err(|error| failed(error.to_string()))?;
             runtime.block_on(async {
                 let cancel = CancellationToken::new();
-                let asked = self.ask(&texts, deadline, &cancel);
+                let asked = self.request(&texts, deadline, &cancel);
                 tokio::pin!(asked);
                 loop {
                     tokio::select! {
                         biased;
                         answer = &mut asked => return answer,
-                        () = tokio::time::sleep(BEAT) => deadline.check()?,
+                        () = tokio::time::sleep(CANCEL_INTERVAL) => deadline.check()?,
                     }
                 }
             })

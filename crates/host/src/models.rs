@@ -1,4 +1,4 @@
-//! From a model's name to a client.
+//! Turning a model's name into a client.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use strsim::damerau_levenshtein;
 use crate::config::{Config, ConfigError, Environment, ProviderConfig};
 use journeyman_agent::Clock;
 
-/// The model that is used when nobody names one and this provider's key is set, first match wins.
+/// The default model of each provider; the first provider whose key is set is used.
 const DEFAULT_MODELS: [(&str, &str); 4] = [
     ("anthropic", "claude-sonnet-4-5"),
     ("openai", "gpt-5"),
@@ -30,34 +30,34 @@ pub struct Connected {
     pub model: Arc<dyn Model>,
     /// `provider/name`.
     pub name: String,
-    /// What it costs, where that is known.
+    /// The price, if it is known.
     pub price: Option<Price>,
-    /// Whether it calls tools.
+    /// True if the model calls tools.
     pub tool_calling: bool,
     /// Keys that must never be shown or kept.
     pub secrets: Vec<String>,
-    /// The day that a recording's prompts name; a replay has to say the same.
+    /// The day that a recording's prompts name; a replay has to name the same.
     pub day: Option<String>,
-    /// Whether it records or plays back: requests have to be the same wherever that is done.
-    pub taped: bool,
+    /// True if the client records or plays back: its requests have to be the same everywhere.
+    pub is_recorded: bool,
 }
 
 impl Connected {
     /// Wraps a client whose price isn't known, such as a program's own or a scripted one.
     #[must_use]
     pub fn from_model(model: Arc<dyn Model>, name: String) -> Self {
-        Self { model, name, price: None, tool_calling: true, secrets: Vec::new(), day: None, taped: false }
+        Self { model, name, price: None, tool_calling: true, secrets: Vec::new(), day: None, is_recorded: false }
     }
 }
 
-/// What a connection may be besides the network.
+/// A recording in place of the network, or beside it.
 #[derive(Debug, Clone, Default)]
 pub struct Cassette {
-    /// Write every exchange here.
+    /// File that every exchange is written to.
     pub record: Option<PathBuf>,
-    /// Play exchanges back from here; nothing goes out.
+    /// Recording that is played back; no request is sent.
     pub replay: Option<PathBuf>,
-    /// Today, as the prompt will name it: a recording remembers it.
+    /// Today, as the prompt names it; kept in a recording.
     pub day: String,
 }
 
@@ -73,31 +73,31 @@ pub fn connect(
 ) -> Result<Connected, ConfigError> {
     let named = config.model.clone();
     if let Some(script) = named.as_deref().and_then(|name| name.strip_prefix("scripted/")) {
-        return scripted(&environment.cwd.join(script));
+        return load_script(&environment.cwd.join(script));
     }
     if let Some(base_url) = &config.base_url {
-        return custom(config, environment, base_url, cassette, &clock);
+        return custom_client(config, environment, base_url, cassette, &clock);
     }
     let name = match named {
         Some(name) => name,
         None => default_model(config, environment)?,
     };
-    let (endpoint, model) = named_endpoint(config, environment, &name, cassette)?;
-    let price = price(config, &endpoint.provider, &model);
+    let (endpoint, model) = find_endpoint(config, environment, &name, cassette)?;
+    let price = model_price(config, &endpoint.provider, &model);
     let settings = config.providers.get(&endpoint.provider);
-    finish(endpoint, &model, price, settings, environment, cassette, &clock)
+    make_client(endpoint, &model, price, settings, environment, cassette, &clock)
 }
 
-/// Where a model called `provider/name` is asked, and its name there.
-fn named_endpoint(
+/// Returns the endpoint of a model called `provider/name`, and the model's name there.
+fn find_endpoint(
     config: &Config,
     environment: &Environment,
     name: &str,
     cassette: &Cassette,
 ) -> Result<(Endpoint, String), ConfigError> {
-    let (provider, model) = split(config, name)?;
+    let (provider, model) = split_model_name(config, name)?;
     let mut endpoint = Endpoint::new(provider.name.clone(), provider.wire, provider.base_url.clone());
-    endpoint.key = key(&provider, environment, cassette)?;
+    endpoint.key = find_key(&provider, environment, cassette)?;
     endpoint.key_env = provider.key_env;
     endpoint.headers = provider.headers;
     endpoint.tools = provider.tools;
@@ -105,19 +105,19 @@ fn named_endpoint(
     Ok((endpoint, model))
 }
 
-/// The same for whoever doesn't talk with the model: with the configuration's deadlines, headers and proxies.
-pub(crate) fn endpoint(
+/// Returns the endpoint with the configuration's deadlines, headers and proxies, for requests other than conversations.
+pub(crate) fn embedding_endpoint(
     config: &Config,
     environment: &Environment,
     name: &str,
 ) -> Result<(Endpoint, String), ConfigError> {
-    let (mut endpoint, model) = named_endpoint(config, environment, name, &Cassette::default())?;
+    let (mut endpoint, model) = find_endpoint(config, environment, name, &Cassette::default())?;
     let settings = config.providers.get(&endpoint.provider);
-    lay_over(&mut endpoint, settings, environment);
+    apply_settings(&mut endpoint, settings, environment);
     Ok((endpoint, model))
 }
 
-/// The model's thinking as the configuration asks for it.
+/// Returns the thinking that the configuration asks the model for.
 #[must_use]
 pub fn thinking(config: &Config) -> Option<Thinking> {
     match (config.thinking_tokens, config.effort.as_deref()) {
@@ -129,13 +129,13 @@ pub fn thinking(config: &Config) -> Option<Thinking> {
     }
 }
 
-fn scripted(path: &Path) -> Result<Connected, ConfigError> {
+fn load_script(path: &Path) -> Result<Connected, ConfigError> {
     let model = ScriptedModel::load(path).map_err(|error| ConfigError::Model(error.to_string()))?;
     let name = model.name();
     Ok(Connected { price: Some(Price::FREE), ..Connected::from_model(Arc::new(model), name) })
 }
 
-fn custom(
+fn custom_client(
     config: &Config,
     environment: &Environment,
     base_url: &str,
@@ -150,15 +150,15 @@ fn custom(
     let mut endpoint = Endpoint::new("custom", wire, base_url.trim_end_matches('/'));
     endpoint.key = environment.var(CUSTOM_KEY).map(Secret::new);
     if endpoint.key.is_some() {
-        // A refusal names it. Without a key none is needed, as far as anybody knows.
+        // A refusal names the variable. Without the variable, the endpoint is taken to need no key.
         endpoint.key_env = vec![CUSTOM_KEY.to_owned()];
     }
-    let price = price(config, "custom", model);
-    finish(endpoint, model, price, config.providers.get("custom"), environment, cassette, clock)
+    let price = model_price(config, "custom", model);
+    make_client(endpoint, model, price, config.providers.get("custom"), environment, cassette, clock)
 }
 
-/// The parts that every endpoint shares: deadlines, proxies, retries, the cassette.
-fn finish(
+/// Makes a client with the parts that every endpoint shares: deadlines, proxies, retries, the recording.
+fn make_client(
     mut endpoint: Endpoint,
     model: &str,
     price: Option<Price>,
@@ -167,7 +167,7 @@ fn finish(
     cassette: &Cassette,
     clock: &Arc<dyn Clock>,
 ) -> Result<Connected, ConfigError> {
-    lay_over(&mut endpoint, settings, environment);
+    apply_settings(&mut endpoint, settings, environment);
     let seed = clock.now();
     let clock = Arc::clone(clock);
     endpoint.retry = RetryPolicy {
@@ -194,12 +194,12 @@ fn finish(
         (None, None) => journeyman_model::connect(endpoint, model),
     }
     .map_err(refused)?;
-    let taped = cassette.record.is_some() || cassette.replay.is_some();
-    Ok(Connected { name: client.name(), model: Arc::new(client), price, tool_calling, secrets, day, taped })
+    let is_recorded = cassette.record.is_some() || cassette.replay.is_some();
+    Ok(Connected { name: client.name(), model: Arc::new(client), price, tool_calling, secrets, day, is_recorded })
 }
 
-/// What the environment and a provider's table say of each of its requests.
-fn lay_over(endpoint: &mut Endpoint, settings: Option<&ProviderConfig>, environment: &Environment) {
+/// Applies the environment's proxies and a provider's settings to an endpoint.
+fn apply_settings(endpoint: &mut Endpoint, settings: Option<&ProviderConfig>, environment: &Environment) {
     endpoint.proxy = proxies(environment);
     let Some(settings) = settings else { return };
     if let Some(calls) = settings.tool_calling {
@@ -224,7 +224,7 @@ fn deadlines(timeouts: &[Option<std::time::Duration>; 4]) -> Deadlines {
     }
 }
 
-/// The proxies of the environment; the lower-case names win, as curl has it.
+/// Returns the proxies of the environment; lower-case names win, as in curl.
 fn proxies(environment: &Environment) -> ProxySettings {
     let var =
         |low: &str, high: &str| environment.var(low).or_else(|| environment.var(high)).map(str::to_owned);
@@ -237,7 +237,7 @@ fn proxies(environment: &Environment) -> ProxySettings {
     }
 }
 
-fn price(config: &Config, provider: &str, model: &str) -> Option<Price> {
+fn model_price(config: &Config, provider: &str, model: &str) -> Option<Price> {
     let set = config.providers.get(provider).and_then(|settings| settings.prices.get(model));
     match set {
         Some(price) => Some(Price {
@@ -250,16 +250,16 @@ fn price(config: &Config, provider: &str, model: &str) -> Option<Price> {
     }
 }
 
-/// Every provider: the built-in ones with the configuration laid over them, and further ones.
+/// Returns every provider: the built-in ones with the configuration's settings, and further ones.
 #[must_use]
 pub fn providers(config: &Config) -> Vec<Provider> {
     let mut all = builtin_providers();
     for (name, settings) in &config.providers {
         match all.iter_mut().find(|provider| provider.name == *name) {
-            Some(provider) => overlay(provider, settings),
+            Some(provider) => override_provider(provider, settings),
             None => {
                 let mut provider = Provider::new(name.clone(), Wire::Chat, "");
-                overlay(&mut provider, settings);
+                override_provider(&mut provider, settings);
                 all.push(provider);
             }
         }
@@ -267,7 +267,7 @@ pub fn providers(config: &Config) -> Vec<Provider> {
     all
 }
 
-fn overlay(provider: &mut Provider, settings: &ProviderConfig) {
+fn override_provider(provider: &mut Provider, settings: &ProviderConfig) {
     if let Some(wire) = settings.wire.as_deref().and_then(|word| word.parse().ok()) {
         provider.wire = wire;
     }
@@ -281,18 +281,18 @@ fn overlay(provider: &mut Provider, settings: &ProviderConfig) {
     }
 }
 
-fn split(config: &Config, name: &str) -> Result<(Provider, String), ConfigError> {
+fn split_model_name(config: &Config, name: &str) -> Result<(Provider, String), ConfigError> {
     let all = providers(config);
     let names = || all.iter().map(|provider| provider.name.as_str()).collect::<Vec<_>>();
     let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
         return Err(ConfigError::Model(format!(
-            "«{name}» is not a model; write provider/name, with one of the providers {}",
+            "`{name}` is not a model; write provider/name, with one of the providers {}",
             names().join(", ")
         )));
     };
     match all.iter().find(|known| known.name == provider) {
         Some(known) if known.base_url.is_empty() => Err(ConfigError::Model(format!(
-            "the provider «{provider}» has no address; set providers.{provider}.base_url"
+            "the provider `{provider}` has no address; set providers.{provider}.base_url"
         ))),
         Some(known) => Ok((known.clone(), model.to_owned())),
         None => {
@@ -304,7 +304,7 @@ fn split(config: &Config, name: &str) -> Result<(Provider, String), ConfigError>
                 .map(|(_, known)| format!("; did you mean {known}/{model}?"))
                 .unwrap_or_default();
             Err(ConfigError::Model(format!(
-                "no provider is called «{provider}»{near} The providers are {}; a further one is a table \
+                "no provider is called `{provider}`{near} The providers are {}; a further one is a table \
                  [providers.{provider}] in the configuration",
                 names().join(", ")
             )))
@@ -312,7 +312,7 @@ fn split(config: &Config, name: &str) -> Result<(Provider, String), ConfigError>
     }
 }
 
-fn key(
+fn find_key(
     provider: &Provider,
     environment: &Environment,
     cassette: &Cassette,

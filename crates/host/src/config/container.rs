@@ -1,45 +1,45 @@
-//! What the configuration says of commands in containers.
+//! The configuration of commands in containers.
 
 use std::path::PathBuf;
 
 use journeyman_protocol::RelPath;
 use toml::Value;
 
-/// Words for «the project's own».
+/// The values of `sandbox.container.project`.
 pub(super) const PROJECT: &[&str] = &["devcontainer", "dockerfile"];
 
-/// Which image commands run in, and how.
+/// The image that commands run in, and its settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ContainerConfig {
     /// An image that is on this machine.
     pub image: Option<String>,
-    /// Where the project says how its image is made, instead.
+    /// The project's file that describes the image, instead.
     pub project: Option<ProjectImage>,
     /// The socket of Docker or Podman.
     pub socket: Option<PathBuf>,
-    /// Whether the image's own variables hold where a command sets none.
+    /// True if the image's own variables hold where a command sets none.
     pub image_environment: bool,
-    /// Processors that the commands of one container may use together.
+    /// Number of processors that the commands of one container may use together.
     pub cpus: Option<f64>,
-    /// How the project's image is made, once the user trusts it.
+    /// The recipe of the project's image, once the user trusts it.
     #[cfg(feature = "containers")]
     pub recipe: Option<Box<journeyman_sandbox::Recipe>>,
 }
 
-/// Where a project says how its image is made.
+/// The file that describes a project's image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProjectImage {
-    /// In its `devcontainer.json`.
+    /// Its `devcontainer.json`.
     Devcontainer,
-    /// In a Dockerfile: this one, or one of the usual names at the root.
+    /// A Dockerfile: this one, or one of the usual names at the root.
     Dockerfile(Option<RelPath>),
 }
 
 impl ContainerConfig {
-    /// Types the settings, by the names beneath `sandbox.container`.
+    /// Converts the settings beneath `sandbox.container`.
     ///
     /// # Errors
-    /// What is wrong with which key.
+    /// The wrong key and its problem.
     pub(super) fn from_settings<'a>(
         get: impl Fn(&str) -> Option<&'a Value>,
     ) -> Result<Self, (&'static str, String)> {

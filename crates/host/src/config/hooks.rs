@@ -8,21 +8,21 @@ use journeyman_protocol::ContentHash;
 use journeyman_sandbox::{HostPatternError, Network, NetworkRules};
 use toml::Value;
 
-use super::layers::{Layer, duration};
+use super::layers::{Layer, parse_duration};
 use journeyman_agent::hooks::{EventName, HookCommand, HookEvent, Matcher, script_hashes};
 
-/// Hooks of one event in one file. More is a mistake: all of them run each time.
-const MOST_HOOKS: usize = 64;
-/// Bytes of a command. A longer one is a script, and each of its words may name a file that is hashed.
-const COMMAND_BYTES: usize = 8 * 1024;
+/// Maximum number of hooks of one event in one file: all of them run each time.
+const MAX_HOOKS: usize = 64;
+/// Maximum length of a command, in bytes: each of its words may name a file that is hashed.
+const MAX_COMMAND_BYTES: usize = 8 * 1024;
 /// Fields of a hook that only concern Claude Code's display or change nothing that is done here.
-const HARMLESS: &[&str] = &["description", "statusMessage", "async", "asyncRewake"];
+const IGNORED_FIELDS: &[&str] = &["description", "statusMessage", "async", "asyncRewake"];
 /// Kinds of hooks that only Claude Code has.
-const OTHER_TYPES: &[&str] = &["prompt", "agent", "http", "mcp_tool"];
+const CLAUDE_CODE_TYPES: &[&str] = &["prompt", "agent", "http", "mcp_tool"];
 
-/// The commands of one event, and what is to be said about the rest.
+/// The commands of one event, with warnings about entries that never run.
 #[derive(Debug, Default)]
-pub(super) struct Read {
+pub(super) struct EventHooks {
     commands: Vec<HookCommand>,
     warnings: Vec<String>,
 }
@@ -35,11 +35,11 @@ pub(super) fn check(name: &str, value: &Value) -> Result<(), Problem> {
     read(name, value).map(drop)
 }
 
-/// Why a table of hooks is refused.
+/// An error in a table of hooks.
 pub(super) enum Problem {
-    /// There is no such event.
+    /// The event doesn't exist.
     Event(Option<&'static str>),
-    /// Something in it is wrong.
+    /// A field of the table is wrong.
     Value(String),
 }
 
@@ -49,9 +49,9 @@ impl From<String> for Problem {
     }
 }
 
-/// All hooks of the merged settings, which have been checked, and warnings about those that never run.
+/// Returns all hooks of the merged settings, which have been checked, and warnings about hooks that never run.
 pub(super) fn commands(settings: &Layer) -> (Vec<HookCommand>, Vec<String>) {
-    let mut all = Read::default();
+    let mut all = EventHooks::default();
     for (path, setting) in settings {
         if let [first, name] = path.as_slice()
             && first == "hooks"
@@ -64,7 +64,7 @@ pub(super) fn commands(settings: &Layer) -> (Vec<HookCommand>, Vec<String>) {
     (all.commands, all.warnings)
 }
 
-/// What trust in a file is about: its text, and the scripts of the project that its hooks run.
+/// Hashes what trust in a file covers: its text, and the scripts of the project that its hooks run.
 pub(super) fn hash_with_scripts(text: &str, layer: &Layer, root: &Path) -> ContentHash {
     let (commands, _) = commands(layer);
     let mut all = text.to_owned();
@@ -74,16 +74,16 @@ pub(super) fn hash_with_scripts(text: &str, layer: &Layer, root: &Path) -> Conte
     ContentHash::of(all.as_bytes())
 }
 
-fn read(name: &str, value: &Value) -> Result<Read, Problem> {
+fn read(name: &str, value: &Value) -> Result<EventHooks, Problem> {
     let (event, dialect, results) = match EventName::of(name) {
         EventName::Known(event, dialect, results) => (event, dialect, results),
         EventName::ClaudeCodeOnly => {
             let warning = format!("hooks.{name} never runs: there is no such event here");
-            return Ok(Read { commands: Vec::new(), warnings: vec![warning] });
+            return Ok(EventHooks { commands: Vec::new(), warnings: vec![warning] });
         }
         EventName::Unknown(nearest) => return Err(Problem::Event(nearest)),
     };
-    let mut found = Read::default();
+    let mut found = EventHooks::default();
     for group in tables(value, "takes tables: [[hooks.EVENT]] with `matcher` and `hooks`")? {
         let mut matcher = Matcher::everything();
         let mut hooks = None;
@@ -92,7 +92,7 @@ fn read(name: &str, value: &Value) -> Result<Read, Problem> {
                 "matcher" => matcher = Matcher::new(text(field, value)?)?,
                 "hooks" => hooks = Some(tables(value, "has a `hooks` that isn't a list of tables")?),
                 "description" => {}
-                other => return Err(unknown(other, &["matcher", "hooks"]).into()),
+                other => return Err(unknown_field(other, &["matcher", "hooks"]).into()),
             }
         }
         if matcher != Matcher::everything() && !event.takes_matcher() {
@@ -102,7 +102,7 @@ fn read(name: &str, value: &Value) -> Result<Read, Problem> {
             "needs `hooks = [{ type = \"command\", command = \"…\" }]` in each of its tables".to_owned()
         })?;
         for hook in hooks {
-            match handler(hook, &mut found.warnings)? {
+            match parse_hook(hook, &mut found.warnings)? {
                 Some(read) => {
                     let matcher = matcher.clone();
                     found.commands.push(HookCommand { event, dialect, results, matcher, ..read });
@@ -113,16 +113,16 @@ fn read(name: &str, value: &Value) -> Result<Read, Problem> {
             }
         }
     }
-    if found.commands.len() > MOST_HOOKS {
-        return Err(Problem::Value(format!("has {} hooks; at most {MOST_HOOKS}", found.commands.len())));
+    if found.commands.len() > MAX_HOOKS {
+        return Err(Problem::Value(format!("has {} hooks; at most {MAX_HOOKS}", found.commands.len())));
     }
     Ok(found)
 }
 
-/// One hook, of whatever event, or nothing when it is of a kind that isn't run here.
-fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<HookCommand>, String> {
+/// Parses one hook; `None` for a kind that isn't run here.
+fn parse_hook(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<HookCommand>, String> {
     let kind = hook.get("type").map_or(Ok("command"), |value| text("type", value))?;
-    if OTHER_TYPES.contains(&kind) {
+    if CLAUDE_CODE_TYPES.contains(&kind) {
         return Ok(None);
     }
     if kind != "command" {
@@ -135,7 +135,7 @@ fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<Hook
             "type" => {}
             "command" => command = Some(text(field, value)?).filter(|it| !it.trim().is_empty()),
             "timeout" => {
-                read.timeout = duration(value)
+                read.timeout = parse_duration(value)
                     .ok_or_else(|| format!("has a `timeout` of {value}; it takes seconds, more than 0"))?;
             }
             "sandbox" => {
@@ -143,15 +143,15 @@ fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<Hook
                     .as_bool()
                     .ok_or_else(|| format!("has a `sandbox` of {value}; it takes true or false"))?;
             }
-            "network" => read.network = network(value)?,
-            "read" => read.read = paths(field, value)?,
-            "write" => read.write = paths(field, value)?,
-            // It narrows what the hook is for, so leaving it out would run something else than was asked for.
+            "network" => read.network = parse_network(value)?,
+            "read" => read.read = parse_paths(field, value)?,
+            "write" => read.write = parse_paths(field, value)?,
+            // `if` narrows when the hook runs, so ignoring it would run the hook at other times.
             "if" => return Err("has a hook with `if`, which isn't known here; use `matcher`".to_owned()),
             "once" => warnings.push("`once` isn't known here: the hook runs each time".to_owned()),
-            field if HARMLESS.contains(&field) => {}
+            field if IGNORED_FIELDS.contains(&field) => {}
             other => {
-                return Err(unknown(
+                return Err(unknown_field(
                     other,
                     &["type", "command", "timeout", "sandbox", "network", "read", "write"],
                 ));
@@ -159,9 +159,9 @@ fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<Hook
         }
     }
     let command = command.ok_or("has a hook without `command`")?;
-    if command.len() > COMMAND_BYTES {
+    if command.len() > MAX_COMMAND_BYTES {
         return Err(format!(
-            "has a command of {} bytes; put what is over {COMMAND_BYTES} into a script",
+            "has a command of {} bytes; put what is over {MAX_COMMAND_BYTES} into a script",
             command.len()
         ));
     }
@@ -169,8 +169,8 @@ fn handler(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<Hook
     Ok(Some(read))
 }
 
-/// `true` for the machine's network, or a list of hosts and registries.
-fn network(value: &Value) -> Result<Network, String> {
+/// Parses `true` for the machine's network, or a list of hosts and registries.
+fn parse_network(value: &Value) -> Result<Network, String> {
     const TAKES: &str = "it takes true, false, or a list of hosts and registries";
     if let Some(all) = value.as_bool() {
         return Ok(if all { Network::Host } else { Network::Off });
@@ -188,7 +188,7 @@ fn network(value: &Value) -> Result<Network, String> {
     Ok(if rules.hosts.is_empty() { Network::Off } else { Network::Filtered(Arc::new(rules)) })
 }
 
-fn paths(field: &str, value: &Value) -> Result<Vec<PathBuf>, String> {
+fn parse_paths(field: &str, value: &Value) -> Result<Vec<PathBuf>, String> {
     let wrong = || format!("has a `{field}` of {value}; it takes a list of paths that begin with / or ~/");
     let items = value.as_array().ok_or_else(wrong)?;
     let path = |item: &Value| text(field, item).ok().map(PathBuf::from);
@@ -208,6 +208,6 @@ fn text<'a>(field: &str, value: &'a Value) -> Result<&'a str, String> {
     if text.contains(broken) { Err(format!("has control characters in `{field}`")) } else { Ok(text) }
 }
 
-fn unknown(field: &str, known: &[&str]) -> String {
+fn unknown_field(field: &str, known: &[&str]) -> String {
     format!("has an unknown field `{}`; it takes {}", field.escape_debug(), known.join(", "))
 }

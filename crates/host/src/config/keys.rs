@@ -1,6 +1,6 @@
 //! Every configuration key, in one table.
 
-/// What kind of value a key takes.
+/// The kind of value that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
@@ -24,7 +24,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What the kind takes, for error messages and documentation.
+    /// Describes the values of the kind, for error messages and documentation.
     #[must_use]
     pub fn describe(self) -> String {
         match self {
@@ -41,14 +41,14 @@ impl Kind {
     }
 }
 
-/// What a project's own file may do with a key.
+/// The use that a project's own file may make of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectMay {
     /// Set it.
     Set,
-    /// Set it to something narrower or lower.
+    /// Set it to a narrower or lower value.
     Narrow,
-    /// Set it once the user has trusted this version of the file: it runs code or sends data.
+    /// Set it once the user trusts this version of the file: the key runs code or sends data.
     SetIfTrusted,
     /// Nothing.
     Nothing,
@@ -57,15 +57,15 @@ pub enum ProjectMay {
 /// One configuration key.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// Its dotted name; `*` stands for any one word.
+    /// The dotted name; `*` stands for any one word.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of its value.
     pub kind: Kind,
-    /// What a project may do with it.
+    /// The use that a project may make of the key.
     pub project: ProjectMay,
-    /// The environment variable that sets it.
+    /// The environment variable that sets the key.
     pub variable: Option<&'static str>,
-    /// What it means.
+    /// The meaning of the key.
     pub help: &'static str,
 }
 
@@ -83,7 +83,7 @@ const fn key(
     Key { name, kind, project, variable, help }
 }
 
-/// Every key there is.
+/// Every configuration key.
 pub const KEYS: &[Key] = &[
     key("model", Kind::Text, ProjectMay::SetIfTrusted, Some("JM_MODEL"), "the model, as provider/name"),
     key(
@@ -100,7 +100,7 @@ pub const KEYS: &[Key] = &[
         Some("JM_WIRE"),
         "the protocol that base_url speaks",
     ),
-    key("mode", Kind::Mode, ProjectMay::Narrow, Some("JM_MODE"), "what is allowed without asking"),
+    key("mode", Kind::Mode, ProjectMay::Narrow, Some("JM_MODE"), "the permission mode: what is allowed without asking"),
     key(
         "max_turns",
         Kind::Count,
@@ -129,7 +129,7 @@ pub const KEYS: &[Key] = &[
         Kind::Switch,
         ProjectMay::Narrow,
         Some("JM_ISOLATE"),
-        "whether sessions work in a copy of the project, which is landed when it is verified; a project may only turn it on",
+        "true to work in a copy of the project, which is landed when it is verified; a project may only turn it on",
     ),
     key(
         "isolation",
@@ -143,21 +143,21 @@ pub const KEYS: &[Key] = &[
         Kind::Hooks,
         ProjectMay::SetIfTrusted,
         None,
-        "your own programs that are asked or told when something happens; see docs/hooks.md",
+        "your own programs that run at events; see docs/hooks.md",
     ),
     key(
         "instructions",
         Kind::Text,
         ProjectMay::Set,
         None,
-        "what the model is told besides the project's own files",
+        "instructions for the model besides the project's own files",
     ),
     key(
         "context_tokens",
         Kind::Count,
         ProjectMay::Set,
         Some("JM_CONTEXT_TOKENS"),
-        "what the first context may cost",
+        "maximum size of the first context, in tokens",
     ),
     key(
         "max_output_tokens",
@@ -171,7 +171,7 @@ pub const KEYS: &[Key] = &[
         Kind::Duration,
         ProjectMay::Narrow,
         Some("JM_APPROVAL_TIMEOUT"),
-        "how long a question waits before it counts as denied; unset, as long as it takes",
+        "time after which an unanswered question counts as denied; unset, never",
     ),
     key(
         "tools.concurrency",
@@ -185,14 +185,14 @@ pub const KEYS: &[Key] = &[
         Kind::Duration,
         ProjectMay::Narrow,
         Some("JM_TOOLS_TIMEOUT"),
-        "how long a tool call may take; commands have their own limit, which the model sets",
+        "timeout of a tool call; commands have their own limit, which the model sets",
     ),
     key(
         "todos.enabled",
         Kind::Switch,
         ProjectMay::Set,
         Some("JM_TODOS"),
-        "whether the model keeps a list of what it has to do",
+        "true for the model to keep a list of what it has to do",
     ),
     key(
         "todos.remind_every",
@@ -206,7 +206,7 @@ pub const KEYS: &[Key] = &[
         Kind::Switch,
         ProjectMay::Nothing,
         Some("JM_LOOP_GUARD"),
-        "whether a run that goes in circles is warned twice and then stopped",
+        "true to warn a run that makes no progress twice and then stop it",
     ),
     key(
         "index.vectors",
@@ -220,28 +220,28 @@ pub const KEYS: &[Key] = &[
         Kind::Number,
         ProjectMay::Nothing,
         None,
-        "what vectors count in a search, where words count 1; 0.2 by default",
+        "the weight of vectors in a search, where words have the weight 1; 0.2 by default",
     ),
     key(
         "index.vectors_timeout",
         Kind::Duration,
         ProjectMay::Nothing,
         None,
-        "how long a query waits for its own vector before it is answered without; 2 s by default",
+        "time that a query waits for its own vector before it is answered without; 2 s by default",
     ),
     key(
         "index.vectors_query_prefix",
         Kind::Text,
         ProjectMay::Nothing,
         None,
-        "what the model wants to stand before a query, such as \"search_query: \"",
+        "the text that the model wants before a query, such as \"search_query: \"",
     ),
     key(
         "index.vectors_document_prefix",
         Kind::Text,
         ProjectMay::Nothing,
         None,
-        "what the model wants to stand before a text that is searched, such as \"search_document: \"",
+        "the text that the model wants before a text that is searched, such as \"search_document: \"",
     ),
     key("temperature", Kind::Number, ProjectMay::Set, Some("JM_TEMPERATURE"), "sampling temperature"),
     key("top_p", Kind::Number, ProjectMay::Set, Some("JM_TOP_P"), "nucleus sampling"),
@@ -250,14 +250,14 @@ pub const KEYS: &[Key] = &[
         Kind::Count,
         ProjectMay::Set,
         Some("JM_THINKING_TOKENS"),
-        "how many tokens the model may think",
+        "maximum length of the model's thinking, in tokens",
     ),
     key(
         "effort",
         Kind::OneOf(EFFORTS),
         ProjectMay::Set,
         Some("JM_EFFORT"),
-        "how hard the model thinks, where it takes a word",
+        "the effort of the model's thinking, for models that take a word",
     ),
     key(
         "secrets",
@@ -285,7 +285,7 @@ pub const KEYS: &[Key] = &[
         Kind::Switch,
         ProjectMay::Nothing,
         None,
-        "whether sandboxes other than \"namespaces\" may run root's commands",
+        "true to let sandboxes other than \"namespaces\" run root's commands",
     ),
     key(
         "sandbox.container.image",
@@ -320,7 +320,7 @@ pub const KEYS: &[Key] = &[
         Kind::Switch,
         ProjectMay::Nothing,
         None,
-        "whether the image's own variables, and directories of PATH, hold besides",
+        "true to add the image's own variables and directories of PATH",
     ),
     key(
         "sandbox.container.cpus",
@@ -336,7 +336,7 @@ pub const KEYS: &[Key] = &[
         None,
         "the protocol the provider speaks",
     ),
-    key("providers.*.base_url", Kind::Text, ProjectMay::SetIfTrusted, None, "where the provider is"),
+    key("providers.*.base_url", Kind::Text, ProjectMay::SetIfTrusted, None, "the address of the provider"),
     key(
         "providers.*.key_env",
         Kind::List,
@@ -349,7 +349,7 @@ pub const KEYS: &[Key] = &[
         Kind::Switch,
         ProjectMay::SetIfTrusted,
         None,
-        "whether its models call tools; otherwise the text protocol is spoken",
+        "true if its models call tools; otherwise the text protocol is used",
     ),
     key(
         "providers.*.headers.*",
@@ -370,28 +370,28 @@ pub const KEYS: &[Key] = &[
         Kind::Duration,
         ProjectMay::SetIfTrusted,
         None,
-        "how long a connection may take",
+        "timeout for connecting",
     ),
     key(
         "providers.*.first_byte_timeout",
         Kind::Duration,
         ProjectMay::SetIfTrusted,
         None,
-        "how long the first byte of a reply may take",
+        "timeout for the first byte of a reply",
     ),
     key(
         "providers.*.idle_timeout",
         Kind::Duration,
         ProjectMay::SetIfTrusted,
         None,
-        "how long a reply may pause",
+        "timeout for a pause within a reply",
     ),
     key(
         "providers.*.total_timeout",
         Kind::Duration,
         ProjectMay::SetIfTrusted,
         None,
-        "how long a reply may take in all",
+        "timeout for a whole reply",
     ),
     key(
         "providers.*.models.*.input",
@@ -423,13 +423,13 @@ pub const KEYS: &[Key] = &[
     ),
 ];
 
-/// The key that a dotted path names.
+/// Returns the key that a dotted path names.
 #[must_use]
 pub(super) fn find(path: &[String]) -> Option<&'static Key> {
-    KEYS.iter().find(|key| matches(key.name, path))
+    KEYS.iter().find(|key| is_match(key.name, path))
 }
 
-/// Whether some key lies beneath this path, so that a table may stand there.
+/// Returns true if a key lies beneath this path, so that a table may stand there.
 #[must_use]
 pub(super) fn is_table(path: &[String]) -> bool {
     KEYS.iter().any(|key| {
@@ -438,25 +438,25 @@ pub(super) fn is_table(path: &[String]) -> bool {
     })
 }
 
-/// The known key nearest to a dotted path, for «did you mean».
+/// Returns the known key nearest to a dotted path, for "did you mean".
 #[must_use]
 pub(super) fn nearest(path: &[String]) -> Option<String> {
     let given = path.join(".");
     KEYS.iter()
-        .map(|key| concrete(key.name, path))
+        .map(|key| fill_wildcards(key.name, path))
         .map(|name| (strsim::damerau_levenshtein(&name, &given), name))
         .min()
         .filter(|(distance, name)| *distance <= 3.max(name.len() / 3))
         .map(|(_, name)| name)
 }
 
-fn matches(name: &str, path: &[String]) -> bool {
+fn is_match(name: &str, path: &[String]) -> bool {
     let words: Vec<&str> = name.split('.').collect();
     words.len() == path.len() && words.iter().zip(path).all(|(word, part)| *word == "*" || word == part)
 }
 
-/// The key's name with the user's own words where it has wildcards.
-fn concrete(name: &str, path: &[String]) -> String {
+/// Returns the key's name with the user's own words in place of wildcards.
+fn fill_wildcards(name: &str, path: &[String]) -> String {
     let words: Vec<&str> = name
         .split('.')
         .enumerate()

@@ -18,12 +18,12 @@ use super::keys::{self, KEYS, Key, Kind, ProjectMay};
 use super::trust::Trusted;
 use super::{Config, Environment, MAX_CONFIG_BYTES, hooks};
 
-/// A project's configuration lies in this directory …
+/// The directory of a project's configuration.
 pub(super) const PROJECT_DIR: &str = ".journeyman";
-/// … under this name.
+/// The name of a project's configuration file.
 const PROJECT_FILE: &str = "config.toml";
 
-/// Where a value came from, weakest first.
+/// The source of a value, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// The program.
@@ -51,12 +51,12 @@ impl fmt::Display for Source {
     }
 }
 
-/// A value and where it came from.
+/// A value and its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     /// The value.
     pub value: Value,
-    /// Where it came from.
+    /// The source of the value.
     pub source: Source,
 }
 
@@ -68,7 +68,7 @@ pub type Layer = BTreeMap<Vec<String>, Setting>;
 pub struct Flag {
     /// The flag, for error messages.
     pub flag: &'static str,
-    /// The key it sets.
+    /// The key that the flag sets.
     pub key: &'static str,
     /// The value as TOML.
     pub value: Value,
@@ -81,7 +81,7 @@ pub struct Loaded {
     pub config: Config,
     /// The effective settings with their sources, sorted by key.
     pub settings: Layer,
-    /// What people should be told about settings that are legal and have no effect.
+    /// Warnings about settings that are legal and have no effect.
     pub warnings: Vec<String>,
 }
 
@@ -97,46 +97,46 @@ pub fn load(
     trust: Trusted<'_>,
     admin: Option<&Path>,
 ) -> Result<Loaded, ConfigError> {
-    let mut settings = users(environment)?;
+    let mut settings = load_user_layer(environment)?;
     let path = root.join(PROJECT_DIR).join(PROJECT_FILE);
     if let Some(text) = read_project(root, PROJECT_FILE)? {
         let project = parse(&text, &Source::Project(path.clone()))?;
         let hash = hooks::hash_with_scripts(&text, &project, root);
-        join_project(&mut settings, project, &path, hash, trust)?;
+        merge_project(&mut settings, project, &path, hash, trust)?;
     }
-    settings.extend(variables(environment)?);
-    settings.extend(checked_flags(flags)?);
+    settings.extend(load_variables(environment)?);
+    settings.extend(check_flags(flags)?);
     if let Some(path) = admin
-        && let Some(text) = read(path)?
+        && let Some(text) = read_file(path)?
     {
-        join_admin(&mut settings, parse(&text, &Source::Admin(path.to_owned()))?);
+        merge_admin(&mut settings, parse(&text, &Source::Admin(path.to_owned()))?);
     }
     let (_, warnings) = hooks::commands(&settings);
     Ok(Loaded { config: Config::from_settings(&settings)?, settings, warnings })
 }
 
-/// The configuration as it is where there is no project: what sends the project's text somewhere may be said by nobody
-/// but the user and the administrator, and no address by the project either.
+/// Loads the configuration without the project's layer: only the user and the administrator decide where the project's text
+/// is sent.
 ///
 /// # Errors
 /// [`ConfigError`], as [`load`].
 pub fn load_own(environment: &Environment, admin: Option<&Path>) -> Result<Config, ConfigError> {
-    let mut settings = users(environment)?;
-    settings.extend(variables(environment)?);
+    let mut settings = load_user_layer(environment)?;
+    settings.extend(load_variables(environment)?);
     if let Some(path) = admin
-        && let Some(text) = read(path)?
+        && let Some(text) = read_file(path)?
     {
-        join_admin(&mut settings, parse(&text, &Source::Admin(path.to_owned()))?);
+        merge_admin(&mut settings, parse(&text, &Source::Admin(path.to_owned()))?);
     }
     Config::from_settings(&settings)
 }
 
-/// The user's own file.
-fn users(environment: &Environment) -> Result<Layer, ConfigError> {
+/// Loads the user's own file.
+fn load_user_layer(environment: &Environment) -> Result<Layer, ConfigError> {
     let mut settings = Layer::new();
     if let Some(dir) = environment.config_dir() {
         let path = dir.join("config.toml");
-        if let Some(text) = read(&path)? {
+        if let Some(text) = read_file(&path)? {
             settings.extend(parse(&text, &Source::User(path))?);
         }
     }
@@ -144,14 +144,14 @@ fn users(environment: &Environment) -> Result<Layer, ConfigError> {
 }
 
 /// Reads one of the user's own files if it exists. Links are followed: people keep such files elsewhere.
-pub(super) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+pub(super) fn read_file(path: &Path) -> Result<Option<String>, ConfigError> {
     // Not blocking: opening a FIFO would wait for its other end.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    text_of(path, rustix::fs::open(path, flags, Mode::empty()))
+    read_opened(path, rustix::fs::open(path, flags, Mode::empty()))
 }
 
-/// Reads a file of the project's configuration if it exists. The repository is somebody else's: a link in it could lead to the
-/// user's keys, whose text an error would show, so none is followed.
+/// Reads a file of the project's configuration if it exists. Links are not followed: a repository's link could lead to the
+/// user's keys, whose text an error would show.
 pub(super) fn read_project(root: &Path, name: &str) -> Result<Option<String>, ConfigError> {
     let path = &root.join(PROJECT_DIR).join(name);
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -159,22 +159,22 @@ pub(super) fn read_project(root: &Path, name: &str) -> Result<Option<String>, Co
         .and_then(|root| rustix::fs::openat(root, PROJECT_DIR, flags | OFlags::DIRECTORY, Mode::empty()))
         .and_then(|dir| rustix::fs::openat(dir, name, flags, Mode::empty()));
     match opened {
-        // A link in place of the directory is «not a directory» here.
-        Err(Errno::LOOP) => Err(beyond_a_link(path)),
-        Err(Errno::NOTDIR) if root.join(PROJECT_DIR).is_symlink() => Err(beyond_a_link(path)),
-        opened => text_of(path, opened),
+        // A link in place of the directory gives "not a directory" here.
+        Err(Errno::LOOP) => Err(link_error(path)),
+        Err(Errno::NOTDIR) if root.join(PROJECT_DIR).is_symlink() => Err(link_error(path)),
+        opened => read_opened(path, opened),
     }
 }
 
-fn beyond_a_link(path: &Path) -> ConfigError {
+fn link_error(path: &Path) -> ConfigError {
     let source = std::io::Error::other(
         "it is, or lies beyond, a symbolic link; a project's file is read only where it is",
     );
     ConfigError::Unreadable { path: path.to_owned(), source }
 }
 
-/// The text of an opened file; bounded, and only of a regular one.
-fn text_of(path: &Path, opened: Result<OwnedFd, Errno>) -> Result<Option<String>, ConfigError> {
+/// Reads the text of an opened regular file, up to the limit.
+fn read_opened(path: &Path, opened: Result<OwnedFd, Errno>) -> Result<Option<String>, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
     let file = match opened {
         Ok(file) => std::fs::File::from(file),
@@ -204,25 +204,25 @@ fn text_of(path: &Path, opened: Result<OwnedFd, Errno>) -> Result<Option<String>
 pub(super) fn parse(text: &str, source: &Source) -> Result<Layer, ConfigError> {
     let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
         origin: source.to_string(),
-        message: syntax_error(text, &error),
+        message: describe_syntax_error(text, &error),
     })?;
     let mut layer = Layer::new();
-    walk(text, source, &mut Vec::new(), table.get_ref(), &mut layer)?;
+    collect_settings(text, source, &mut Vec::new(), table.get_ref(), &mut layer)?;
     Ok(layer)
 }
 
-/// What the parser says and where, without any of the text: it may not be what it should be.
-fn syntax_error(text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().map(|span| line_of(text, span.start));
+/// Describes a syntax error and its line, without any of the text, which may be a secret.
+fn describe_syntax_error(text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().map(|span| line_number(text, span.start));
     let message = error.message().trim_end();
     line.map_or_else(|| message.to_owned(), |line| format!("line {line}: {message}"))
 }
 
-fn line_of(text: &str, place: usize) -> usize {
+fn line_number(text: &str, place: usize) -> usize {
     text.get(..place).unwrap_or_default().matches('\n').count() + 1
 }
 
-fn walk(
+fn collect_settings(
     text: &str,
     source: &Source,
     path: &mut Vec<String>,
@@ -231,7 +231,7 @@ fn walk(
 ) -> Result<(), ConfigError> {
     for (name, value) in table {
         path.push(name.get_ref().to_string());
-        let origin = format!("{source}:{}", line_of(text, name.span().start));
+        let origin = format!("{source}:{}", line_number(text, name.span().start));
         if name.get_ref().contains(char::is_control) {
             // Such a name could repaint the terminal that asks about it.
             let key = path.join(".").escape_debug().to_string();
@@ -243,10 +243,10 @@ fn walk(
         }
         match (value.get_ref(), keys::find(path)) {
             (inner, Some(key)) => {
-                let value = setting(key, path, inner, origin)?;
+                let value = check_setting(key, path, inner, origin)?;
                 layer.insert(path.clone(), Setting { value, source: source.clone() });
             }
-            (DeValue::Table(inner), None) if keys::is_table(path) => walk(text, source, path, inner, layer)?,
+            (DeValue::Table(inner), None) if keys::is_table(path) => collect_settings(text, source, path, inner, layer)?,
             _ => {
                 let nearest = keys::nearest(path);
                 return Err(ConfigError::UnknownKey { origin, key: path.join("."), nearest });
@@ -257,11 +257,11 @@ fn walk(
     Ok(())
 }
 
-/// A key's value, checked.
-fn setting(key: &Key, path: &[String], value: &DeValue<'_>, origin: String) -> Result<Value, ConfigError> {
+/// Checks the value of a key.
+fn check_setting(key: &Key, path: &[String], value: &DeValue<'_>, origin: String) -> Result<Value, ConfigError> {
     let name = path.join(".");
     let problem = if key.kind == Kind::Hooks {
-        let value = match deep(value) {
+        let value = match convert_with_tables(value) {
             Ok(value) => value,
             Err(problem) => return Err(ConfigError::Value { origin, key: name, problem }),
         };
@@ -274,8 +274,8 @@ fn setting(key: &Key, path: &[String], value: &DeValue<'_>, origin: String) -> R
             Err(hooks::Problem::Value(problem)) => problem,
         }
     } else {
-        let checked = plain(value).and_then(|value| check(key.kind, value));
-        match checked.and_then(|value| no_common_variable(key, value)) {
+        let checked = convert_plain(value).and_then(|value| check_kind(key.kind, value));
+        match checked.and_then(|value| refuse_common_variables(key, value)) {
             Ok(value) => return Ok(value),
             Err(problem) => problem,
         }
@@ -283,15 +283,15 @@ fn setting(key: &Key, path: &[String], value: &DeValue<'_>, origin: String) -> R
     Err(ConfigError::Value { origin, key: name, problem })
 }
 
-/// Variables that every environment has. Their values are in every path and every line of a tool's output.
+/// Variables that every environment has. Their values are in paths and in the output of tools.
 const COMMON_VARIABLES: [&str; 24] = [
     "HOME", "PATH", "USER", "LOGNAME", "USERNAME", "SHELL", "LANG", "LANGUAGE", "PWD", "OLDPWD", "TERM",
     "TMPDIR", "TMP", "TEMP", "HOSTNAME", "TZ", "SHLVL", "EDITOR", "VISUAL", "PAGER", "DISPLAY", "COLUMNS",
     "LINES", "CI",
 ];
 
-/// Refuses lists of secret variables that name what no environment is without.
-fn no_common_variable(key: &Key, value: Value) -> Result<Value, String> {
+/// Refuses lists of secret variables that name a variable which every environment has.
+fn refuse_common_variables(key: &Key, value: Value) -> Result<Value, String> {
     let is_list_of_secrets = matches!(key.name, "secrets" | "providers.*.key_env");
     let names = value.as_array().into_iter().flatten().filter_map(Value::as_str);
     let is_common =
@@ -305,23 +305,23 @@ fn no_common_variable(key: &Key, value: Value) -> Result<Value, String> {
     }
 }
 
-/// The value of a parsed one with the tables in it.
-fn deep(value: &DeValue<'_>) -> Result<Value, String> {
+/// Converts a parsed value with the tables in it.
+fn convert_with_tables(value: &DeValue<'_>) -> Result<Value, String> {
     match value {
         DeValue::Array(items) => {
-            items.iter().map(|item| deep(item.get_ref())).collect::<Result<_, _>>().map(Value::Array)
+            items.iter().map(|item| convert_with_tables(item.get_ref())).collect::<Result<_, _>>().map(Value::Array)
         }
         DeValue::Table(table) => {
             let fields =
-                table.iter().map(|(name, value)| Ok((name.get_ref().to_string(), deep(value.get_ref())?)));
+                table.iter().map(|(name, value)| Ok((name.get_ref().to_string(), convert_with_tables(value.get_ref())?)));
             fields.collect::<Result<_, String>>().map(Value::Table)
         }
-        other => plain(other),
+        other => convert_plain(other),
     }
 }
 
-/// The plain value of a parsed one; only what a key can hold.
-fn plain(value: &DeValue<'_>) -> Result<Value, String> {
+/// Converts a parsed value that is no table and no date.
+fn convert_plain(value: &DeValue<'_>) -> Result<Value, String> {
     match value {
         DeValue::String(text) => Ok(Value::String(text.to_string())),
         DeValue::Boolean(switch) => Ok(Value::Boolean(*switch)),
@@ -335,7 +335,7 @@ fn plain(value: &DeValue<'_>) -> Result<Value, String> {
             number.as_str().parse().map(Value::Float).map_err(|_| "is not a number".to_owned())
         }
         DeValue::Array(items) => {
-            items.iter().map(|item| plain(item.get_ref())).collect::<Result<_, _>>().map(Value::Array)
+            items.iter().map(|item| convert_plain(item.get_ref())).collect::<Result<_, _>>().map(Value::Array)
         }
         DeValue::Table(_) => Err("is a table; it takes a plain value".to_owned()),
         DeValue::Datetime(_) => Err("is a date; it takes a plain value".to_owned()),
@@ -343,7 +343,7 @@ fn plain(value: &DeValue<'_>) -> Result<Value, String> {
 }
 
 /// Checks a value against its kind; durations become whole seconds as a float.
-fn check(kind: Kind, value: Value) -> Result<Value, String> {
+fn check_kind(kind: Kind, value: Value) -> Result<Value, String> {
     let wrong = |value: &Value| format!("is {value}, but takes {}", kind.describe());
     let fits = match (kind, &value) {
         (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Boolean(_)) => true,
@@ -354,7 +354,7 @@ fn check(kind: Kind, value: Value) -> Result<Value, String> {
         (Kind::OneOf(words), Value::String(word)) => words.contains(&word.as_str()),
         (Kind::List, Value::Array(items)) => items.iter().all(Value::is_str),
         (Kind::Duration, _) => {
-            return duration(&value).map(|d| Value::Float(d.as_secs_f64())).ok_or_else(|| wrong(&value));
+            return parse_duration(&value).map(|d| Value::Float(d.as_secs_f64())).ok_or_else(|| wrong(&value));
         }
         // Only a file sets them, and checks them in a way of its own.
         (Kind::Hooks, _) => false,
@@ -363,11 +363,11 @@ fn check(kind: Kind, value: Value) -> Result<Value, String> {
     if fits { Ok(value) } else { Err(wrong(&value)) }
 }
 
-/// Longest time a setting can mean: a year. Larger ones overflow timers and help nobody.
-const MAX_DURATION: f64 = 365.0 * 24.0 * 3600.0;
+/// Maximum duration of a setting, in seconds: a year. Longer ones overflow timers.
+const MAX_DURATION_SECONDS: f64 = 365.0 * 24.0 * 3600.0;
 
-/// Reads `90s`, `1.5h` or a number of seconds; more than nothing and at most a year.
-pub(super) fn duration(value: &Value) -> Option<Duration> {
+/// Parses `90s`, `1.5h` or a number of seconds; more than nothing and at most a year.
+pub(super) fn parse_duration(value: &Value) -> Option<Duration> {
     let seconds = match value {
         #[expect(clippy::cast_precision_loss, reason = "a number of seconds this large is refused below")]
         Value::Integer(seconds) => *seconds as f64,
@@ -388,26 +388,26 @@ pub(super) fn duration(value: &Value) -> Option<Duration> {
         }
         _ => return None,
     };
-    (seconds > 0.0 && seconds <= MAX_DURATION).then(|| Duration::from_secs_f64(seconds))
+    (seconds > 0.0 && seconds <= MAX_DURATION_SECONDS).then(|| Duration::from_secs_f64(seconds))
 }
 
-fn variables(environment: &Environment) -> Result<Layer, ConfigError> {
+fn load_variables(environment: &Environment) -> Result<Layer, ConfigError> {
     let mut layer = Layer::new();
     for key in KEYS {
         let Some(name) = key.variable else { continue };
         let Some(text) = environment.var(name) else { continue };
-        let value = from_text(key, text).map_err(|problem| ConfigError::Value {
+        let value = parse_variable(key, text).map_err(|problem| ConfigError::Value {
             origin: format!("${name}"),
             key: key.name.to_owned(),
             problem,
         })?;
-        layer.insert(parts(key.name), Setting { value, source: Source::Variable(name.to_owned()) });
+        layer.insert(split_key(key.name), Setting { value, source: Source::Variable(name.to_owned()) });
     }
     Ok(layer)
 }
 
-/// Reads the text of an environment variable as a key's kind.
-fn from_text(key: &Key, text: &str) -> Result<Value, String> {
+/// Parses the text of an environment variable as a key's kind.
+fn parse_variable(key: &Key, text: &str) -> Result<Value, String> {
     let value = match key.kind {
         Kind::Count => text.parse().map(Value::Integer).ok(),
         Kind::Number => text.parse().map(Value::Float).ok(),
@@ -420,13 +420,13 @@ fn from_text(key: &Key, text: &str) -> Result<Value, String> {
     };
     value
         .ok_or_else(|| format!("is \"{text}\", but takes {}", key.kind.describe()))
-        .and_then(|value| check(key.kind, value))
+        .and_then(|value| check_kind(key.kind, value))
 }
 
-fn checked_flags(flags: &[Flag]) -> Result<Layer, ConfigError> {
+fn check_flags(flags: &[Flag]) -> Result<Layer, ConfigError> {
     let mut layer = Layer::new();
     for flag in flags {
-        let path = parts(flag.key);
+        let path = split_key(flag.key);
         let Some(key) = keys::find(&path) else {
             return Err(ConfigError::UnknownKey {
                 origin: flag.flag.to_owned(),
@@ -434,7 +434,7 @@ fn checked_flags(flags: &[Flag]) -> Result<Layer, ConfigError> {
                 nearest: keys::nearest(&path),
             });
         };
-        let value = check(key.kind, flag.value.clone()).map_err(|problem| ConfigError::Value {
+        let value = check_kind(key.kind, flag.value.clone()).map_err(|problem| ConfigError::Value {
             origin: flag.flag.to_owned(),
             key: flag.key.to_owned(),
             problem,
@@ -444,8 +444,8 @@ fn checked_flags(flags: &[Flag]) -> Result<Layer, ConfigError> {
     Ok(layer)
 }
 
-/// Puts a project's settings in, none of them wider than the user's own file allows.
-fn join_project(
+/// Merges a project's settings, none of which may be wider than the user's own.
+fn merge_project(
     settings: &mut Layer,
     project: Layer,
     path: &Path,
@@ -457,12 +457,12 @@ fn join_project(
         .filter(|(parts, _)| keys::find(parts).is_some_and(|key| key.project == ProjectMay::SetIfTrusted));
     let (needing, values): (Vec<String>, Vec<String>) =
         needing.map(|(parts, setting)| (parts.join("."), setting.value.to_string())).unzip();
-    if !needing.is_empty() && !trust.covers(path, &hash) {
+    if !needing.is_empty() && !trust.is_covering(path, &hash) {
         return Err(ConfigError::Untrusted { path: path.to_owned(), keys: needing, values, hash });
     }
     for (parts, setting) in project {
         let Some(key) = keys::find(&parts) else { continue };
-        let stands = settings.get(&parts);
+        let current = settings.get(&parts);
         match key.project {
             ProjectMay::Nothing => {
                 return Err(ConfigError::UserOnly {
@@ -471,30 +471,30 @@ fn join_project(
                 });
             }
             ProjectMay::Narrow => {
-                if let Some(allowed) = allowed(key, stands)
-                    && wider(&setting.value, &allowed)
+                if let Some(allowed) = widest_allowed(key, current)
+                    && is_wider(&setting.value, &allowed)
                 {
                     return Err(ConfigError::Widens {
                         origin: path.display().to_string(),
                         key: parts.join("."),
-                        given: shown(&setting.value),
-                        allowed: shown(&allowed),
+                        given: display_value(&setting.value),
+                        allowed: display_value(&allowed),
                     });
                 }
                 settings.insert(parts, setting);
             }
-            // It hides nothing from the user's own hooks.
+            // A project's secrets hide nothing from the user's own hooks.
             ProjectMay::Set if key.name == "secrets" => {
-                settings.insert(super::typed::project_secrets(), setting);
+                settings.insert(super::typed::project_secrets_key(), setting);
             }
-            // What a project says is never taken for the user's own words, and doesn't replace them.
+            // A project's instructions never replace the user's own, and never pass for them.
             ProjectMay::Set if key.name == "instructions" => {
-                settings.insert(super::typed::project_instructions(), setting);
+                settings.insert(super::typed::project_instructions_key(), setting);
             }
             ProjectMay::Set | ProjectMay::SetIfTrusted => {
                 // Both lists hold: a project must not take the user's hooks off.
-                let users = stands.filter(|_| key.kind == Kind::Hooks);
-                let value = users.map_or(setting.value.clone(), |users| joined(&users.value, &setting.value));
+                let users = current.filter(|_| key.kind == Kind::Hooks);
+                let value = users.map_or(setting.value.clone(), |users| concatenate(&users.value, &setting.value));
                 settings.insert(parts, Setting { value, ..setting });
             }
         }
@@ -502,9 +502,9 @@ fn join_project(
     Ok(())
 }
 
-/// What the user allows for a key that a project may narrow: their own setting, or the built-in ceiling.
-fn allowed(key: &Key, stands: Option<&Setting>) -> Option<Value> {
-    if let Some(setting) = stands {
+/// Returns the widest value that a project may set a key to: the user's own setting, or the built-in limit.
+fn widest_allowed(key: &Key, current: Option<&Setting>) -> Option<Value> {
+    if let Some(setting) = current {
         return Some(setting.value.clone());
     }
     match key.name {
@@ -521,10 +521,10 @@ fn allowed(key: &Key, stands: Option<&Setting>) -> Option<Value> {
     }
 }
 
-/// Whether `given` allows more than `allowed`.
-fn wider(given: &Value, allowed: &Value) -> bool {
+/// Returns true if `given` allows more than `allowed`.
+fn is_wider(given: &Value, allowed: &Value) -> bool {
     match (given, allowed) {
-        // `isolate`: without it there is more that a session can do at once.
+        // `isolate`: turning it off lets a session do more at once.
         (Value::Boolean(given), Value::Boolean(allowed)) => *allowed && !*given,
         (Value::String(given), Value::String(allowed)) => {
             given.parse::<PermissionMode>().ok() > allowed.parse::<PermissionMode>().ok()
@@ -542,20 +542,20 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Puts the administrator's settings in: what they narrow is narrowed, the rest is a default.
-fn join_admin(settings: &mut Layer, admin: Layer) {
+/// Merges the administrator's settings: they narrow what a project may narrow, and are defaults otherwise.
+fn merge_admin(settings: &mut Layer, admin: Layer) {
     for (parts, setting) in admin {
         let narrows = keys::find(&parts).is_some_and(|key| key.project == ProjectMay::Narrow);
         let forbids = parts.first().is_some_and(|first| first == "sandbox");
         let hooks = keys::find(&parts).is_some_and(|key| key.kind == Kind::Hooks);
-        if let Some(stands) = settings.get(&parts).filter(|_| hooks) {
+        if let Some(current) = settings.get(&parts).filter(|_| hooks) {
             // Hooks deny: those of the administrator come first, and nobody takes them off.
-            let value = joined(&setting.value, &stands.value);
+            let value = concatenate(&setting.value, &current.value);
             settings.insert(parts, Setting { value, ..setting });
             continue;
         }
         match settings.get(&parts) {
-            Some(stands) if narrows && !wider(&stands.value, &setting.value) => {}
+            Some(current) if narrows && !is_wider(&current.value, &setting.value) => {}
             Some(_) if !narrows && !forbids => {}
             _ => {
                 settings.insert(parts, setting);
@@ -564,20 +564,21 @@ fn join_admin(settings: &mut Layer, admin: Layer) {
     }
 }
 
-fn joined(one: &Value, other: &Value) -> Value {
+fn concatenate(one: &Value, other: &Value) -> Value {
     let items = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut all = items(one);
     all.extend(items(other));
     Value::Array(all)
 }
 
-fn shown(value: &Value) -> String {
+fn display_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }
 
-pub(super) fn parts(name: &str) -> Vec<String> {
+/// Splits a dotted key.
+pub(super) fn split_key(name: &str) -> Vec<String> {
     name.split('.').map(str::to_owned).collect()
 }

@@ -11,34 +11,34 @@ use journeyman_policy::{Layer, Policy, Rule, Rules};
 use rustix::fs::FlockOperation;
 
 use super::ConfigError;
-use super::layers::{PROJECT_DIR, read, read_project};
+use super::layers::{PROJECT_DIR, read_file, read_project};
 use super::{Environment, Source};
 
-/// Rules lie in files of this name.
+/// The name of a file of rules.
 const FILE: &str = "policy.toml";
 
-/// A place where rules may be.
+/// A file that may have rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFile {
-    /// Whose rules they are.
+    /// The layer of the rules.
     pub layer: Layer,
-    /// Where they are.
+    /// The path of the file.
     pub path: PathBuf,
-    /// How many there are; `None` where there is no such file.
+    /// The number of rules; `None` where the file doesn't exist.
     pub rules: Option<usize>,
 }
 
 /// The rules of all layers.
 #[derive(Debug, Clone)]
 pub struct LoadedPolicy {
-    /// What holds.
+    /// The policy with all rules.
     pub policy: Policy,
-    /// Where rules were looked for.
+    /// The files that were looked for.
     pub files: Vec<PolicyFile>,
 }
 
-/// How far up a project's repository is looked for; deeper trees are hand-made.
-const MAX_DEPTH: usize = 64;
+/// Maximum number of parent directories that are searched for a project's repository.
+const MAX_PARENTS: usize = 64;
 
 /// Reads the rules that hold for the project at `root`: the administrator's, which are in `admin`, the user's, the
 /// project's; and where `root` is a directory of a repository, those of each directory above it in the repository: who
@@ -53,7 +53,7 @@ pub fn load_policy(
 ) -> Result<LoadedPolicy, ConfigError> {
     let user = environment.config_dir().map(|dir| dir.join(FILE));
     let mut places = vec![(Layer::Admin, admin.map(Path::to_owned)), (Layer::User, user)];
-    let projects: Vec<&Path> = of_repository(root);
+    let projects: Vec<&Path> = dirs_of_repository(root);
     places.extend(projects.iter().map(|dir| (Layer::Project, Some(dir.join(PROJECT_DIR).join(FILE)))));
     let mut projects = projects.into_iter();
     let mut loaded = LoadedPolicy { policy: Policy::default(), files: Vec::new() };
@@ -64,7 +64,7 @@ pub fn load_policy(
                 Some(dir) => read_project(dir, FILE)?,
                 None => None,
             },
-            Layer::Admin | Layer::User | Layer::Session => read(&path)?,
+            Layer::Admin | Layer::User | Layer::Session => read_file(&path)?,
         };
         let mut count = None;
         if let Some(text) = text {
@@ -77,15 +77,15 @@ pub fn load_policy(
     Ok(loaded)
 }
 
-/// The directory, and those above it up to the one that has the repository; alone where there is none.
-fn of_repository(root: &Path) -> Vec<&Path> {
-    let above: Vec<&Path> = root.ancestors().take(MAX_DEPTH).collect();
+/// Returns the directory and its parents up to the root of the repository; without a repository, the directory alone.
+fn dirs_of_repository(root: &Path) -> Vec<&Path> {
+    let above: Vec<&Path> = root.ancestors().take(MAX_PARENTS).collect();
     let top = above.iter().position(|dir| dir.join(".git").symlink_metadata().is_ok()).unwrap_or(0);
     above.into_iter().take(top + 1).collect()
 }
 
-/// Adds rules to the user's own `policy.toml`, in the directory of their configuration, and gives its path. `when` is
-/// the day, for the comment above them. Those that are there already aren't added again.
+/// Adds rules to the user's own `policy.toml`, in the directory of their configuration, and returns its path. `when` is the
+/// day, for the comment above the rules. Rules that the file has already aren't added again.
 ///
 /// The file is replaced in one step, and only by one that can be read.
 ///
@@ -100,7 +100,7 @@ pub fn keep_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, Conf
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|errno| unwritable(errno.into()))?;
     // People keep such files elsewhere, and a link to it stays one.
     let path = std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone());
-    let mut text = read(&path)?.unwrap_or_default();
+    let mut text = read_file(&path)?.unwrap_or_default();
     let shown = Source::User(place.clone()).to_string();
     let there = Rules::parse(&text, Layer::User, &shown)?;
     let known = |rule: &Rule| there.iter().any(|(_, old)| old == rule);
@@ -113,7 +113,7 @@ pub fn keep_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, Conf
         text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
     }
     let when: String = when.chars().filter(|c| !c.is_control()).collect();
-    text.push_str(&format!("# Said «from now on» on {when}.\n{}", new.join("\n")));
+    text.push_str(&format!("# Allowed \"forever\" on {when}.\n{}", new.join("\n")));
     Rules::parse(&text, Layer::User, &shown)?;
     replace(&path, &text).map_err(unwritable)?;
     Ok(place)
@@ -135,7 +135,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
         }
     })();
     if written.is_err() {
-        // What it failed for is told; what is left of it is nobody's.
+        // The caller reports the failure; the half-written file is of no use.
         std::fs::remove_file(&beside).ok();
     }
     written

@@ -1,4 +1,4 @@
-//! Which versions of projects' files the user trusts to run code or send data.
+//! The versions of projects' files that the user trusts to run code or send data.
 
 use std::io::{BufRead as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -12,12 +12,12 @@ pub struct TrustStore {
     file: PathBuf,
 }
 
-/// What counts as trusted in one run.
+/// The trust in one run.
 #[derive(Debug, Clone, Copy)]
 pub enum Trusted<'a> {
-    /// What the user has trusted before.
+    /// The versions that the user has trusted before.
     Remembered(&'a TrustStore),
-    /// This run's project, because a flag says so.
+    /// This run's project, because of a flag.
     ThisRun,
     /// Nothing.
     Nothing,
@@ -43,9 +43,9 @@ impl TrustStore {
         file.sync_all()
     }
 
-    /// Whether the user trusts this version of a file.
+    /// Returns true if the user trusts this version of a file.
     #[must_use]
-    pub fn has(&self, path: &Path, hash: &ContentHash) -> bool {
+    pub fn is_trusted(&self, path: &Path, hash: &ContentHash) -> bool {
         let Ok(file) = std::fs::File::open(&self.file) else { return false };
         let line = format!("{hash} {}", path.display());
         std::io::BufReader::new(file).lines().map_while(Result::ok).any(|known| known == line)
@@ -53,9 +53,9 @@ impl TrustStore {
 }
 
 impl Trusted<'_> {
-    pub(super) fn covers(self, path: &Path, hash: &ContentHash) -> bool {
+    pub(super) fn is_covering(self, path: &Path, hash: &ContentHash) -> bool {
         match self {
-            Self::Remembered(store) => store.has(path, hash),
+            Self::Remembered(store) => store.is_trusted(path, hash),
             Self::ThisRun => true,
             Self::Nothing => false,
         }

@@ -8,7 +8,7 @@ use journeyman_workspace::Tier;
 use toml::Value;
 
 use super::ConfigError;
-use super::layers::{Layer, duration, parts};
+use super::layers::{Layer, parse_duration, split_key};
 use journeyman_agent::hooks::HookCommand;
 
 /// The effective configuration. `None` and empty mean that nobody set it.
@@ -16,106 +16,106 @@ use journeyman_agent::hooks::HookCommand;
 pub struct Config {
     /// `provider/name`.
     pub model: Option<String>,
-    /// An endpoint without any provider.
+    /// The address of a model without a provider.
     pub base_url: Option<String>,
     /// The protocol of `base_url`.
     pub wire: Option<String>,
-    /// What is allowed without asking, as the user says.
+    /// The user's permission mode.
     pub mode: Option<Mode>,
-    /// What the project narrows it to. It bounds the built-in default, which depends on the surface; a mode
-    /// of the user's own has been compared with it already.
+    /// The mode that the project narrows to. It bounds the built-in default, which depends on the surface; a mode of the
+    /// user's own has been compared with it already.
     pub project_mode: Option<Mode>,
-    /// Model requests before a run stops.
+    /// Maximum number of model requests of a run.
     pub max_turns: Option<u32>,
-    /// Rounds of feedback.
+    /// Maximum rounds of feedback from failed checks.
     pub max_iterations: Option<u32>,
-    /// Wall time of a run.
+    /// Maximum wall time of a run.
     pub timeout: Option<Duration>,
-    /// US dollars a run may cost.
+    /// Maximum cost of a run, in US dollars.
     pub budget_usd: Option<f64>,
     /// Commands that verify a change.
     pub checks: Option<Vec<String>>,
-    /// Whether sessions work in a copy of the project.
+    /// True if sessions work in a copy of the project.
     pub isolate: Option<bool>,
-    /// The ways of copying it to try, in this order; empty for all.
+    /// The ways of copying the project to try, in this order; empty for all.
     pub isolation: Vec<Tier>,
-    /// What the user wants the model to be told in every project.
+    /// The user's instructions for the model in every project.
     pub instructions: Option<String>,
-    /// What the project's configuration wants it to be told: the project's words, not the user's.
+    /// The instructions of the project's configuration, which are not the user's words.
     pub project_instructions: Option<String>,
-    /// What the first context may cost.
+    /// Maximum size of the first context, in tokens.
     pub context_tokens: Option<u32>,
-    /// Output limit of one reply.
+    /// Maximum length of one reply, in tokens.
     pub max_output_tokens: Option<u32>,
-    /// How long a question waits before it counts as denied.
+    /// The time after which an unanswered question counts as denied.
     pub approval_timeout: Option<Duration>,
-    /// Tool calls that run at once.
+    /// Maximum number of tool calls that run at once.
     pub tools_concurrency: Option<u32>,
-    /// How long a tool call may take.
+    /// Timeout of a tool call.
     pub tools_timeout: Option<Duration>,
-    /// Whether the model keeps todos.
+    /// True if the model keeps todos.
     pub todos: Option<bool>,
-    /// Steps between reminders of them.
+    /// Number of steps between reminders of the todos.
     pub todos_remind_every: Option<u32>,
-    /// Whether a run that goes in circles is stopped.
+    /// True if a run that makes no progress is stopped.
     pub loop_guard: Option<bool>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
-    /// How many tokens the model may think.
+    /// Maximum length of the model's thinking, in tokens.
     pub thinking_tokens: Option<u32>,
-    /// How hard it thinks: `low`, `medium` or `high`.
+    /// The effort of the model's thinking: `low`, `medium` or `high`.
     pub effort: Option<String>,
-    /// Which model makes vectors of the code, and what they count.
+    /// The embedding model for the code, and the weight of its vectors.
     pub vectors: VectorsConfig,
     /// Environment variables whose values are secret, as the user says.
     pub secrets: Vec<String>,
-    /// Those that the project says are secret: redacted, and hidden from no hook.
+    /// Environment variables that the project calls secret: redacted, and hidden from no hook.
     pub project_secrets: Vec<String>,
     /// Weaker sandboxes that are allowed by name.
     pub sandbox_allow: Vec<String>,
-    /// Which image commands in containers run in, and how.
+    /// The image that commands in containers run in, and its settings.
     pub container: super::ContainerConfig,
     /// The sandbox that is tried first, by name.
     pub sandbox_prefer: Option<String>,
-    /// Whether root's commands may run in a sandbox other than the strongest.
+    /// True if root's commands may run in a sandbox other than the strongest.
     pub sandbox_allow_root: bool,
-    /// Commands that run when something happens.
+    /// Commands that run at events.
     pub hooks: Vec<HookCommand>,
-    /// Providers by name; over and besides the built-in ones.
+    /// Providers by name; they override and extend the built-in ones.
     pub providers: BTreeMap<String, ProviderConfig>,
 }
 
-/// What the configuration says of vectors.
+/// The configuration of vectors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct VectorsConfig {
     /// `model2vec:DIRECTORY` or `provider/name`.
     pub model: Option<String>,
-    /// What they count, where words count 1.
+    /// The weight of vectors, where words have the weight 1.
     pub weight: Option<f64>,
-    /// How long a query waits for its own.
+    /// The time that a query waits for its own vector.
     pub timeout: Option<Duration>,
-    /// What stands before a query.
+    /// The text that stands before a query.
     pub query_prefix: Option<String>,
-    /// What stands before a text that is searched.
+    /// The text that stands before a text that is searched.
     pub document_prefix: Option<String>,
 }
 
-/// What the configuration says of a provider.
+/// The configuration of a provider.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProviderConfig {
-    /// The protocol it speaks.
+    /// The protocol of the provider.
     pub wire: Option<String>,
-    /// Where it is.
+    /// The address of the provider.
     pub base_url: Option<String>,
-    /// Variables that may hold its key.
+    /// Environment variables that may hold the provider's key.
     pub key_env: Option<Vec<String>>,
-    /// Whether its models call tools.
+    /// True if the provider's models call tools.
     pub tool_calling: Option<bool>,
-    /// Further headers.
+    /// Further headers of each request.
     pub headers: BTreeMap<String, String>,
-    /// Its proxy.
+    /// The proxy for the provider.
     pub proxy: Option<String>,
     /// Connect, first byte, idle and total deadlines.
     pub timeouts: [Option<Duration>; 4],
@@ -137,25 +137,25 @@ pub struct PriceConfig {
 }
 
 impl Config {
-    /// The names of all variables whose values are redacted.
+    /// Returns the names of all variables whose values are redacted.
     pub fn redacted(&self) -> impl Iterator<Item = &String> {
         self.secrets.iter().chain(&self.project_secrets)
     }
 
-    /// The mode of a run on a surface whose built-in mode is `default`.
+    /// Returns the mode of a run on a surface whose built-in mode is `default`.
     #[must_use]
     pub fn mode_or(&self, default: Mode) -> Mode {
         self.mode.or_else(|| self.project_mode.map(|narrow| narrow.min(default))).unwrap_or(default)
     }
 
-    /// Types the merged settings, which have been checked against the table.
+    /// Converts the merged settings, which have been checked against the table.
     pub(super) fn from_settings(settings: &Layer) -> Result<Self, ConfigError> {
-        let get = |name: &str| settings.get(&parts(name)).map(|setting| &setting.value);
+        let get = |name: &str| settings.get(&split_key(name)).map(|setting| &setting.value);
         let text = |name: &str| get(name).and_then(Value::as_str).map(str::to_owned);
         let count = |name: &str| get(name).and_then(Value::as_integer).and_then(|n| u32::try_from(n).ok());
         let mode: Option<Mode> = get("mode").and_then(Value::as_str).and_then(|word| word.parse().ok());
         let by_project = settings
-            .get(&parts("mode"))
+            .get(&split_key("mode"))
             .is_some_and(|setting| matches!(setting.source, super::Source::Project(_)));
         let mut config = Self {
             model: text("model"),
@@ -165,21 +165,21 @@ impl Config {
             project_mode: mode.filter(|_| by_project),
             max_turns: count("max_turns"),
             max_iterations: count("max_iterations"),
-            timeout: get("timeout").and_then(duration),
+            timeout: get("timeout").and_then(parse_duration),
             budget_usd: get("budget_usd").and_then(number),
             checks: get("checks").map(list),
             isolate: get("isolate").and_then(Value::as_bool),
-            isolation: tiers(settings)?,
+            isolation: isolation_tiers(settings)?,
             instructions: text("instructions"),
             project_instructions: settings
-                .get(&project_instructions())
+                .get(&project_instructions_key())
                 .and_then(|setting| setting.value.as_str())
                 .map(str::to_owned),
             context_tokens: count("context_tokens"),
             max_output_tokens: count("max_output_tokens"),
-            approval_timeout: get("session.approval_timeout").and_then(duration),
+            approval_timeout: get("session.approval_timeout").and_then(parse_duration),
             tools_concurrency: count("tools.concurrency"),
-            tools_timeout: get("tools.timeout").and_then(duration),
+            tools_timeout: get("tools.timeout").and_then(parse_duration),
             todos: get("todos.enabled").and_then(Value::as_bool),
             todos_remind_every: count("todos.remind_every"),
             loop_guard: get("loop_guard").and_then(Value::as_bool),
@@ -190,18 +190,18 @@ impl Config {
             vectors: VectorsConfig {
                 model: text("index.vectors"),
                 weight: get("index.vectors_weight").and_then(number),
-                timeout: get("index.vectors_timeout").and_then(duration),
+                timeout: get("index.vectors_timeout").and_then(parse_duration),
                 query_prefix: text("index.vectors_query_prefix"),
                 document_prefix: text("index.vectors_document_prefix"),
             },
             secrets: get("secrets").map(list).unwrap_or_default(),
             project_secrets: settings
-                .get(&project_secrets())
+                .get(&project_secrets_key())
                 .map(|setting| list(&setting.value))
                 .unwrap_or_default(),
             sandbox_allow: get("sandbox.allow").map(list).unwrap_or_default(),
             container: super::ContainerConfig::from_settings(get).map_err(|(key, problem)| {
-                let source = settings.get(&parts(key)).map(|setting| setting.source.to_string());
+                let source = settings.get(&split_key(key)).map(|setting| setting.source.to_string());
                 ConfigError::Value { origin: source.unwrap_or_default(), key: key.to_owned(), problem }
             })?,
             sandbox_prefer: text("sandbox.prefer"),
@@ -221,26 +221,26 @@ impl Config {
     }
 }
 
-/// The ways of copying, by name.
-fn tiers(settings: &Layer) -> Result<Vec<Tier>, ConfigError> {
-    let Some(setting) = settings.get(&parts("isolation")) else { return Ok(Vec::new()) };
+/// Returns the ways of copying a project that the setting names.
+fn isolation_tiers(settings: &Layer) -> Result<Vec<Tier>, ConfigError> {
+    let Some(setting) = settings.get(&split_key("isolation")) else { return Ok(Vec::new()) };
     let known = |name: &String| Tier::ALL.into_iter().find(|tier| tier.to_string() == *name);
     let unknown = |name: String| ConfigError::Value {
         origin: setting.source.to_string(),
         key: "isolation".to_owned(),
-        problem: format!("has «{name}»; there are overlay, reflink, worktree and copy"),
+        problem: format!("has `{name}`; there are overlay, reflink, worktree and copy"),
     };
     list(&setting.value).into_iter().map(|name| known(&name).ok_or_else(|| unknown(name))).collect()
 }
 
-/// Where the project's instructions stand among the settings, beside the user's.
-pub(super) fn project_instructions() -> Vec<String> {
-    parts("instructions.project")
+/// Returns the key of the project's instructions among the settings, beside the user's.
+pub(super) fn project_instructions_key() -> Vec<String> {
+    split_key("instructions.project")
 }
 
-/// Where the project's secrets stand among the settings, beside the user's.
-pub(super) fn project_secrets() -> Vec<String> {
-    parts("secrets.project")
+/// Returns the key of the project's secrets among the settings, beside the user's.
+pub(super) fn project_secrets_key() -> Vec<String> {
+    split_key("secrets.project")
 }
 
 impl ProviderConfig {
@@ -256,10 +256,10 @@ impl ProviderConfig {
             ["headers", name] => {
                 self.headers.insert((*name).to_owned(), text().unwrap_or_default());
             }
-            ["connect_timeout"] => self.timeouts[0] = duration(value),
-            ["first_byte_timeout"] => self.timeouts[1] = duration(value),
-            ["idle_timeout"] => self.timeouts[2] = duration(value),
-            ["total_timeout"] => self.timeouts[3] = duration(value),
+            ["connect_timeout"] => self.timeouts[0] = parse_duration(value),
+            ["first_byte_timeout"] => self.timeouts[1] = parse_duration(value),
+            ["idle_timeout"] => self.timeouts[2] = parse_duration(value),
+            ["total_timeout"] => self.timeouts[3] = parse_duration(value),
             ["models", model, kind] => {
                 let price = self.prices.entry((*model).to_owned()).or_default();
                 let dollars = number(value);
