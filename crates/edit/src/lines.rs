@@ -1,9 +1,6 @@
 //! Lines of a text by their byte offsets, whatever ends them.
 
-use std::hash::Hash;
 use std::ops::Range;
-
-use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// The byte order mark that may open a file; no line contains it.
 const BOM: &str = "\u{feff}";
@@ -82,23 +79,6 @@ pub(crate) fn break_of(text: &str) -> &'static str {
 pub(crate) fn split_indent(line: &str) -> (&str, &str) {
     let rest = line.trim_start_matches([' ', '\t', '\u{a0}']);
     line.split_at(line.len() - rest.len())
-}
-
-/// Aligns lines. Where more than `most` of both sides together lie between the first and the last difference they count as
-/// replaced, because aligning takes time with their product.
-pub(crate) fn align<T: Hash + Ord>(old: &[T], new: &[T], most: usize) -> Vec<DiffOp> {
-    let same = |(one, other): &(&T, &T)| one == other;
-    let head = old.iter().zip(new).take_while(same).count();
-    let tail = old.iter().skip(head).rev().zip(new.iter().skip(head).rev()).take_while(same).count();
-    if old.len() + new.len() - 2 * (head + tail) <= most {
-        return capture_diff_slices(Algorithm::Myers, old, new);
-    }
-    let (old_len, new_len) = (old.len() - head - tail, new.len() - head - tail);
-    vec![
-        DiffOp::Equal { old_index: 0, new_index: 0, len: head },
-        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
-        DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
-    ]
 }
 
 #[cfg(test)]

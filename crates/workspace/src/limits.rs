@@ -54,11 +54,6 @@ pub const DIFF_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// Files of a copy that are too large for the blobs are kept beside it until it is landed, so many bytes of them in
 /// all: as much as the blobs of a project may have.
 pub(crate) const LARGE_BYTES: u64 = 1024 * 1024 * 1024;
-/// Versions of a file larger than this aren't merged line by line: they are no text that a person wrote.
-pub const MERGE_BYTES: usize = 4 * 1024 * 1024;
-/// After so many steps a comparison of two versions is given up, and the file is a conflict: about 4,000 changed
-/// lines that both versions have elsewhere. Lines that only one of them has cost next to nothing.
-pub(crate) const MERGE_STEPS: u64 = 20_000_000;
 /// A glob may have so many bytes. The matcher turns each into an expression that it takes apart by recursion, so
 /// that what it may hold is bounded before it sees it; a path name's usual bound is 255.
 pub const GLOB_BYTES: usize = 1_000;

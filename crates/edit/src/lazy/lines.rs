@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use journeyman_text_diff::{DiffOp, diff};
 
 use super::remark::{self, Remark};
 use super::tree::{Merged, refuse};
@@ -84,7 +84,7 @@ impl Lines<'_> {
         };
         let (old, new) = (plain(&self.old), plain(&self.new));
         let mut pairs = Vec::new();
-        for op in capture_diff_slices(Algorithm::Patience, &old, &new) {
+        for op in diff(&old, &new) {
             if let DiffOp::Equal { old_index, new_index, len } = op {
                 pairs.extend((0..len).map(|nth| (old_index + nth, new_index + nth)));
             }

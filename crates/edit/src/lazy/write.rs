@@ -1,9 +1,9 @@
 //! New text in the file's own indentation and line endings.
 
-use similar::DiffOp;
+use journeyman_text_diff::{DiffOp, diff_within};
 
 use super::tree::refuse;
-use crate::lines::{align, break_of, segments, split_indent};
+use crate::lines::{break_of, segments, split_indent};
 use crate::outcome::Refusal;
 use crate::place::indent::{IndentMap, Styles};
 
@@ -79,7 +79,7 @@ impl Fit {
         if old == fresh {
             return Ok(was.to_owned());
         }
-        let ops = align(&old, &fresh, MAX_ALIGNED);
+        let ops = diff_within(&old, &fresh, MAX_ALIGNED);
         let mut lines: Vec<(&str, &str)> = Vec::with_capacity(fresh.len());
         for op in &ops {
             match *op {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use journeyman_text_diff::{DiffOp, diff};
 
 use crate::lines::{Line, segments};
 use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, cut};
@@ -243,7 +243,7 @@ impl Region {
 /// From some lines to others; those are equal that differ in blanks at their ends.
 fn compared(wanted: &[&str], lines: &[&str]) -> Vec<DiffOp> {
     let keys = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| line.trim().to_owned()).collect() };
-    capture_diff_slices(Algorithm::Myers, &keys(wanted), &keys(lines))
+    diff(&keys(wanted), &keys(lines))
 }
 
 /// The region most like the search text: its longest lines vote for where it would begin, and the places with

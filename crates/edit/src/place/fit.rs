@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use similar::DiffOp;
+use journeyman_text_diff::{DiffOp, diff_within};
 
-use crate::lines::{align, segments, split_indent, without_break};
+use crate::lines::{segments, split_indent, without_break};
 use crate::place::indent::IndentMap;
 use crate::place::normal::{cluster, composed, plain};
 use crate::place::tokens;
@@ -38,7 +38,7 @@ impl<'a> Alignment<'a> {
         if closed && !replacement.is_empty() && new.last().is_some_and(|last| !last.is_empty()) {
             new.push("");
         }
-        let ops = align(&old, &new, MAX_ALIGNED);
+        let ops = diff_within(&old, &new, MAX_ALIGNED);
         Self { old, new, ops }
     }
 

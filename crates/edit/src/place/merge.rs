@@ -4,18 +4,15 @@
 //! file where nobody else changed those lines or the ones next to them, as `git merge` has it: what two changed side by
 //! side seldom fits together, and the model is there to look.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use journeyman_text_diff::Lines;
+use journeyman_text_diff::merge::{Region, Resolution, merge_lines};
 
 use crate::lines::line_at;
 use crate::outcome::{MAX_FEEDBACK_BYTES, Placed, Refusal, Strategy, cut};
 use crate::place::{self, Hunk};
-
-/// So many lines of both versions together are aligned between the first and the last that differ; where there are more,
-/// all of them count as changed. Versions that have their lines in another order take time with the product: 12,000 lines
-/// some 50 ms.
-const MAX_ALIGNED: usize = 12_000;
 
 /// Places a hunk whose search text is in `base`, the version that the model was shown, in `text`. `None` where it isn't
 /// there either, or only by a reading that is a guess itself.
@@ -24,24 +21,36 @@ pub(crate) fn find(text: &str, base: &str, hunk: &Hunk<'_>) -> Option<Result<Pla
     if shown.strategy.is_loose() {
         return None;
     }
-    Some(carry(text, base, &shown))
+    Some(merge(text, base, &shown))
 }
 
-fn carry(text: &str, base: &str, shown: &Placed) -> Result<Placed, Refusal> {
-    let versions = Versions::new(base, text);
+fn merge(text: &str, base: &str, shown: &Placed) -> Result<Placed, Refusal> {
+    let edited = shown.text(base);
+    let [old, ours, theirs] = [base, edited.as_str(), text].map(|version| Lines::new(version.as_bytes()));
+    let regions = merge_lines(old.as_slice(), ours.as_slice(), theirs.as_slice());
     let mut pieces = Vec::new();
-    let mut changed_since = 0;
-    for group in groups(&versions.base, base, &shown.pieces) {
-        changed_since += group.lines.len() - versions.present(&group.lines);
-        for change in group.changes(&versions.base) {
-            pieces.extend(versions.carry(&change)?);
+    for region in &regions {
+        let our_text = text_of(&edited, &ours, &region.ours);
+        match region.resolution {
+            Resolution::Ours => {
+                let span = theirs.start(region.theirs.start)..theirs.start(region.theirs.end);
+                pieces.push((span, our_text.to_owned()));
+            }
+            Resolution::Conflict => {
+                return Err(Refusal::Conflict {
+                    line: u32::try_from(region.theirs.start + 1).unwrap_or(u32::MAX),
+                    theirs: cut(text_of(text, &theirs, &region.theirs), MAX_FEEDBACK_BYTES).to_owned(),
+                    ours: cut(our_text, MAX_FEEDBACK_BYTES).to_owned(),
+                });
+            }
+            Resolution::Unchanged | Resolution::Theirs | Resolution::Both => {}
         }
     }
     if pieces.is_empty() {
         return Err(Refusal::NoChange);
     }
     let line = line_at(text, pieces.first().map_or(0, |(span, _)| span.start));
-    let since = match changed_since {
+    let since = match changed_since(&old, &regions, shown) {
         0 => "the lines around it have changed since".to_owned(),
         1 => "1 of those lines has changed since".to_owned(),
         more => format!("{more} of those lines have changed since"),
@@ -54,168 +63,16 @@ fn carry(text: &str, base: &str, shown: &Placed) -> Result<Placed, Refusal> {
     Ok(Placed { strategy: Strategy::Merge, line, note: Some(note), pieces })
 }
 
-/// A text's lines, each with its line break, and where they begin.
-struct Lines<'a> {
-    lines: Vec<&'a str>,
-    starts: Vec<usize>,
+/// Returns consecutive lines of a version.
+fn text_of<'a>(version: &'a str, lines: &Lines<'_>, range: &Range<usize>) -> &'a str {
+    version.get(lines.start(range.start)..lines.start(range.end)).unwrap_or_default()
 }
 
-impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Self {
-        let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        let mut starts = Vec::with_capacity(lines.len() + 1);
-        starts.push(0);
-        for line in &lines {
-            starts.push(starts.last().copied().unwrap_or(0) + line.len());
-        }
-        Self { lines, starts }
-    }
-
-    fn len(&self) -> usize {
-        self.lines.len()
-    }
-
-    /// Where a line begins; the end of the text for the one after the last.
-    fn start(&self, line: usize) -> usize {
-        self.starts.get(line).or(self.starts.last()).copied().unwrap_or(0)
-    }
-
-    /// The lines that hold some bytes; none where there are none between two lines.
-    fn holding(&self, span: &Range<usize>) -> Range<usize> {
-        let first =
-            self.starts.partition_point(|start| *start <= span.start).saturating_sub(1).min(self.len());
-        let end = self.starts.partition_point(|start| *start < span.end).min(self.len());
-        let inside = span.start > self.start(first);
-        first..end.max(if inside { first + 1 } else { first }).min(self.len())
-    }
-
-    fn text(&self, lines: Range<usize>) -> String {
-        self.lines.get(lines).unwrap_or_default().concat()
-    }
-}
-
-/// Lines of the base, and the text that comes in their place.
-struct Change {
-    lines: Range<usize>,
-    new: String,
-}
-
-/// Pieces of the edit that share lines, with all of those lines.
-struct Group {
-    lines: Range<usize>,
-    new: String,
-}
-
-/// The pieces as whole lines, those in one line together.
-fn groups(base: &Lines<'_>, text: &str, pieces: &[(Range<usize>, String)]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    // The bytes of the base up to which the last group's new text is written.
-    let mut done = 0;
-    let close = |groups: &mut Vec<Group>, done: usize| {
-        if let Some(last) = groups.last_mut() {
-            last.new.push_str(text.get(done..base.start(last.lines.end)).unwrap_or_default());
-        }
-    };
-    for (span, piece) in pieces {
-        let lines = base.holding(span);
-        match groups.last_mut().filter(|last| lines.start < last.lines.end) {
-            Some(last) => last.lines.end = last.lines.end.max(lines.end),
-            None => {
-                close(&mut groups, done);
-                done = base.start(lines.start);
-                groups.push(Group { lines, new: String::new() });
-            }
-        }
-        if let Some(last) = groups.last_mut() {
-            last.new.push_str(text.get(done..span.start).unwrap_or_default());
-            last.new.push_str(piece);
-            done = span.end;
-        }
-    }
-    close(&mut groups, done);
-    groups
-}
-
-impl Group {
-    /// Which of the lines really change.
-    fn changes(&self, base: &Lines<'_>) -> Vec<Change> {
-        let old = base.lines.get(self.lines.clone()).unwrap_or_default();
-        let new: Vec<&str> = self.new.split_inclusive('\n').collect();
-        capture_diff_slices(Algorithm::Myers, old, &new)
-            .iter()
-            .filter(|op| !matches!(op, DiffOp::Equal { .. }))
-            .map(|op| Change {
-                lines: op.old_range().start + self.lines.start..op.old_range().end + self.lines.start,
-                new: new.get(op.new_range()).unwrap_or_default().concat(),
-            })
-            .collect()
-    }
-}
-
-/// The version that the model was shown and the present one, aligned by lines.
-struct Versions<'a> {
-    base: Lines<'a>,
-    text: Lines<'a>,
-    /// The lines that both have, in order: which of the base is which of the text.
-    common: Vec<(usize, usize)>,
-}
-
-impl<'a> Versions<'a> {
-    fn new(base: &'a str, text: &'a str) -> Self {
-        let (base, text) = (Lines::new(base), Lines::new(text));
-        let same = |(one, other): &(&&str, &&str)| one == other;
-        let head = base.lines.iter().zip(&text.lines).take_while(same).count();
-        let ends = base.lines.iter().skip(head).rev().zip(text.lines.iter().skip(head).rev());
-        let tail = ends.take_while(same).count();
-        let (base_tail, text_tail) = (base.len() - tail, text.len() - tail);
-        let mut common: Vec<(usize, usize)> = (0..head).map(|line| (line, line)).collect();
-        if base_tail + text_tail - 2 * head <= MAX_ALIGNED {
-            let old = base.lines.get(head..base_tail).unwrap_or_default();
-            let new = text.lines.get(head..text_tail).unwrap_or_default();
-            for op in capture_diff_slices(Algorithm::Myers, old, new) {
-                if let DiffOp::Equal { old_index, new_index, len } = op {
-                    common.extend((head + old_index..).zip(head + new_index..).take(len));
-                }
-            }
-        }
-        common.extend((base_tail..base.len()).zip(text_tail..));
-        Self { base, text, common }
-    }
-
-    /// How many of some lines of the base are in the text.
-    fn present(&self, lines: &Range<usize>) -> usize {
-        let before = |line: usize| self.common.partition_point(|(base, _)| *base < line);
-        before(lines.end) - before(lines.start)
-    }
-
-    /// A change in the present file's bytes; nothing where it has been made there already.
-    fn carry(&self, change: &Change) -> Result<Option<(Range<usize>, String)>, Refusal> {
-        let (start, end) = (change.lines.start, change.lines.end);
-        // The nearest lines on both sides that are still there, and what stands between them in both versions.
-        let before = self.common.partition_point(|(base, _)| *base < start).checked_sub(1);
-        let before = before.and_then(|at| self.common.get(at));
-        let after = self.common.get(self.common.partition_point(|(base, _)| *base < end));
-        let (base_from, text_from) = before.map_or((0, 0), |(base, text)| (base + 1, text + 1));
-        let (base_to, text_to) = after.copied().unwrap_or((self.base.len(), self.text.len()));
-        let untouched = base_from == start
-            && base_to == end
-            && text_to - text_from == end - start
-            && self.present(&change.lines) == change.lines.len();
-        if untouched {
-            return Ok(Some((self.text.start(text_from)..self.text.start(text_to), change.new.clone())));
-        }
-        let ours =
-            [self.base.text(base_from..start), change.new.clone(), self.base.text(end..base_to)].concat();
-        let theirs = self.text.text(text_from..text_to);
-        if ours == theirs {
-            return Ok(None);
-        }
-        Err(Refusal::Conflict {
-            line: u32::try_from(text_from + 1).unwrap_or(u32::MAX),
-            theirs: cut(&theirs, MAX_FEEDBACK_BYTES).to_owned(),
-            ours: cut(&ours, MAX_FEEDBACK_BYTES).to_owned(),
-        })
-    }
+/// Counts the lines of the base that the edit replaces and that somebody else changed.
+fn changed_since(base: &Lines<'_>, regions: &[Region], shown: &Placed) -> usize {
+    let replaced: BTreeSet<usize> = shown.pieces.iter().flat_map(|(span, _)| base.lines_of(span)).collect();
+    let changed = regions.iter().filter(|region| matches!(region.resolution, Resolution::Theirs | Resolution::Both));
+    changed.map(|region| replaced.range(region.base.clone()).count()).sum()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use journeyman_text_diff::{DiffOp, diff};
 
 use crate::lines::{Line, lines_of, split_indent};
 use crate::outcome::{Attempt, Refusal, Spot, Strategy, cut};
@@ -295,7 +295,7 @@ fn by_region(attempts: &mut Vec<Attempt>, hunk: &Hunk<'_>, wanted: &[&str], line
 fn touched(hunk: &Hunk<'_>, wanted: &[&str]) -> HashSet<usize> {
     // As many lines as the search text is compared by, and some for what the edit adds.
     let new: Vec<&str> = hunk.replace.lines().take(wanted.len() * 2).collect();
-    let ops = capture_diff_slices(Algorithm::Myers, wanted, &new);
+    let ops = diff(wanted, &new);
     ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })).flat_map(DiffOp::old_range).collect()
 }
 

@@ -1,8 +1,7 @@
 //! Comparing two texts line by line.
 
-use similar::DiffOp;
+use journeyman_text_diff::{DiffOp, diff_within};
 
-use crate::lines::align;
 use crate::patch::lines::{FileLines, Level};
 
 /// Beyond this many changed lines on both sides together lines are not aligned, because that takes time with their
@@ -49,7 +48,7 @@ fn pieces(text: &str) -> Vec<&str> {
 /// The changes from one text to the other, each with so many lines around it.
 pub(super) fn hunks<'a>(before: &'a str, after: &'a str, context: usize) -> Vec<Hunk<'a>> {
     let (old, new) = (pieces(before), pieces(after));
-    let ops = align(&old, &new, MAX_ALIGNED);
+    let ops = diff_within(&old, &new, MAX_ALIGNED);
     let mut hunks: Vec<Hunk<'a>> = Vec::new();
     let mut reached = 0;
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {

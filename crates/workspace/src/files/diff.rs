@@ -1,10 +1,7 @@
 //! Unified diffs as git writes and reads them.
 
-use std::fmt::Write as _;
-use std::time::Duration;
-
 use journeyman_protocol::{FileChangeKind, RelPath};
-use similar::{ChangeTag, TextDiff};
+use journeyman_text_diff::unified_hunks;
 
 use crate::files::content::FileContent;
 use crate::limits::DIFF_FILE_BYTES;
@@ -14,8 +11,6 @@ use crate::snapshot::entry::Kind;
 
 /// Lines around each change, as git shows them.
 const CONTEXT_LINES: usize = 3;
-/// After so long the diff of one file need not be the smallest any more.
-const PATIENCE: Duration = Duration::from_millis(500);
 /// Mode of a file of which nothing else is known.
 const PLAIN_MODE: u32 = 0o100_644;
 
@@ -149,11 +144,12 @@ fn body(path: &RelPath, old: Option<Side<'_>>, new: Option<Side<'_>>, diff: &mut
         diff.opaque = true;
         return format!("Binary files {from} and {to} differ\n");
     };
-    let hunks = hunks(&old, &new, diff);
+    let hunks = unified_hunks(&old, &new, CONTEXT_LINES);
+    (diff.added, diff.removed) = (hunks.counts.added, hunks.counts.removed);
     // A name with a blank ends at a tab, or a reader couldn't tell it from a date.
     let end = if path.as_bytes().contains(&b' ') { "\t" } else { "" };
     let end = |name: &str| if name == "/dev/null" { "" } else { end };
-    format!("--- {from}{}\n+++ {to}{}\n{hunks}", end(&from), end(&to))
+    format!("--- {from}{}\n+++ {to}{}\n{}", end(&from), end(&to), hunks.text)
 }
 
 fn shown_bytes(side: Option<Side<'_>>) -> Option<&[u8]> {
@@ -171,41 +167,6 @@ fn readable(bytes: &[u8]) -> Option<String> {
         Ok(text) => Some(text.to_owned()),
         Err(_) => content.text().map(str::to_owned),
     }
-}
-
-fn hunks(old: &str, new: &str, diff: &mut FileDiff) -> String {
-    let old: Vec<&str> = old.split_inclusive('\n').collect();
-    let new: Vec<&str> = new.split_inclusive('\n').collect();
-    let lines = TextDiff::configure().timeout(PATIENCE).diff_slices(&old, &new);
-    let mut text = String::new();
-    for group in lines.grouped_ops(CONTEXT_LINES) {
-        if group.is_empty() {
-            continue;
-        }
-        // Writing to a string can't fail.
-        let _written = writeln!(text, "{}", similar::udiff::UnifiedHunkHeader::new(&group));
-        for operation in &group {
-            for change in lines.iter_changes(operation) {
-                let sign = match change.tag() {
-                    ChangeTag::Equal => ' ',
-                    ChangeTag::Insert => {
-                        diff.added += 1;
-                        '+'
-                    }
-                    ChangeTag::Delete => {
-                        diff.removed += 1;
-                        '-'
-                    }
-                };
-                text.push(sign);
-                text.push_str(change.value());
-                if !change.value().ends_with('\n') {
-                    text.push_str("\n\\ No newline at end of file\n");
-                }
-            }
-        }
-    }
-    text
 }
 
 /// The name with its prefix, in C's notation where git would need it: control characters, quotes, backslashes,

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use journeyman_protocol::{FileChangeKind, RelPath};
+use journeyman_text_diff::count_changed_lines;
 
 use crate::error::WorkspaceError;
 use crate::files::diff::Diff;
 use crate::files::diff::git_mode;
 use crate::files::diff::{FileDiff, Side, file_diff, quoted};
 use crate::landing::changes::{CopyChange, CopyChanges};
-use crate::landing::lines::{Numbering, edits};
-use crate::limits::{DIFF_FILE_BYTES, MERGE_STEPS};
+use crate::limits::DIFF_FILE_BYTES;
 use crate::snapshot::entry::FileState;
 use crate::workspace::Workspace;
 
@@ -61,9 +61,9 @@ impl Workspace {
             }
             let (before, after) = self.sides(change)?;
             if let (Some(before), Some(after)) = (countable(before.as_ref()), countable(after.as_ref())) {
-                let (added, removed) = counted(before, after);
-                stat.added += added;
-                stat.removed += removed;
+                let counts = count_changed_lines(before, after);
+                stat.added += counts.added;
+                stat.removed += counts.removed;
             }
         }
         Ok(stat)
@@ -131,18 +131,5 @@ fn countable(content: Option<&Content>) -> Option<&[u8]> {
     match content {
         None => Some(&[]),
         Some(content) => content.bytes.as_deref().filter(|bytes| !bytes.contains(&0)),
-    }
-}
-
-/// Lines added and removed.
-fn counted(before: &[u8], after: &[u8]) -> (usize, usize) {
-    let mut numbers = Numbering::default();
-    let (old, new) = (numbers.lines(before), numbers.lines(after));
-    match edits(&old, &new, MERGE_STEPS) {
-        Some(edits) => edits
-            .iter()
-            .fold((0, 0), |(added, removed), edit| (added + edit.new.len(), removed + edit.old.len())),
-        // Nearly all of it is different, or at another place.
-        None => (new.count(), old.count()),
     }
 }

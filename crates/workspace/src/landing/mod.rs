@@ -12,8 +12,6 @@ pub(crate) mod diff;
 pub(crate) mod land;
 pub(crate) mod large_files;
 pub(crate) mod line_file;
-pub(crate) mod lines;
-pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod refusals;
 pub(crate) mod stored;

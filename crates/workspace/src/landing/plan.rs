@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
 use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_text_diff::merge::Labels;
 use rustix::fs::Dir;
 use rustix::io::Errno;
 
@@ -19,7 +20,6 @@ use crate::files::stat::Seen;
 use crate::journal::record::DirRecord;
 use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, OnConflict};
 use crate::landing::large_files::Large;
-use crate::landing::merge::Labels;
 use crate::landing::verdict::{Conflict, Contents, Here, Judge, Sides, Verdict, is_beyond_undo};
 use crate::limits::MAX_DEPTH;
 use crate::rules::is_git;

@@ -6,11 +6,10 @@
 use std::path::PathBuf;
 
 use journeyman_protocol::{ContentHash, RelPath};
+use journeyman_text_diff::merge::{Labels, MAX_MERGE_BYTES, Merge, merge_texts};
 
 use crate::error::WorkspaceError;
 use crate::files::stat::Seen;
-use crate::landing::merge::{Labels, Merge, merge};
-use crate::limits::MERGE_BYTES;
 use crate::snapshot::entry::{FileState, Kind};
 use crate::transaction::operation::{After, Operation, Source};
 use crate::transaction::staging::executable_mode;
@@ -323,7 +322,7 @@ impl<C: Contents> Judge<'_, C> {
             }
         }
         let largest = [base, Some(now), Some(copy)].into_iter().flatten().map(|state| state.size).max();
-        if largest.is_some_and(|size| size > MERGE_BYTES as u64) {
+        if largest.is_some_and(|size| size > MAX_MERGE_BYTES as u64) {
             return Ok(apart(
                 "it was changed here and in the copy, and is too large to be merged line by line",
             ));
@@ -337,7 +336,7 @@ impl<C: Contents> Judge<'_, C> {
             return Ok(apart("it was changed here and in the copy, and what both started from isn't kept"));
         };
         let ours = self.contents.here(path, now)?;
-        Ok(match merge(&base, &ours, &theirs) {
+        Ok(match merge_texts(&base, &ours, &theirs) {
             // The user has the copy's changes already.
             Merge::Clean(bytes) if bytes == ours => Combined::To { content: Content::Here, mode },
             Merge::Clean(bytes) => Combined::To { content: Content::Bytes(bytes), mode },
