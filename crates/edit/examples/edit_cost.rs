@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use journeyman_edit::{
-    Allow, EditOp, Format, Hunk, LineKind, OpContext, PatchHunk, PatchLine, Reader, Replace, Source,
+    Allow, EditOp, Format, Hunk, LineKind, OpContext, PatchHunk, PatchLine, Replace, Source,
     apply_ops, place, read,
 };
 use journeyman_protocol::RelPath;
@@ -34,8 +34,6 @@ const TOO_SHORT: f64 = 0.05;
 const READING: f64 = 200.0;
 /// Bytes of that reply.
 const REPLY: usize = 5_000_000;
-/// Bytes of its parts where it comes in parts.
-const PART: usize = 64;
 /// Milliseconds of 1,000 parts of lines in [`LARGE`] lines: each is looked for in the whole file, to know that it is the
 /// only one, at some gigabytes a second.
 const SCANS: f64 = 1_000.0;
@@ -350,8 +348,8 @@ fn replies() -> Vec<(Format, &'static str, String)> {
 
 fn reading(missed: &mut Vec<String>) {
     println!(
-        "\n| MB/s: median (most) | {} MB of | as named | told from the reply | in parts of {PART} bytes | asked |\n\
-         |---|---|---|---|---|---|",
+        "\n| MB/s: median (most) | {} MB of | as named | told from the reply | asked |\n\
+         |---|---|---|---|---|",
         REPLY / 1_000_000
     );
     let path = RelPath::parse("src/a.rs").unwrap();
@@ -369,28 +367,13 @@ fn reading(missed: &mut Vec<String>) {
             (reply.len() as f64 / median / 1e3, reply.len() as f64 / least / 1e3)
         };
         let ((median, most), (told, told_most)) = (speed(Some(format)), speed(None));
-        let (parts, least) = time(9, || streamed(&reply, Some(format)));
-        let (parts, parts_most) = (reply.len() as f64 / parts / 1e3, reply.len() as f64 / least / 1e3);
         println!(
-            "| {format} | {what} | {median:.0} ({most:.0}) | {told:.0} ({told_most:.0}) | {parts:.0} ({parts_most:.0}) | {READING} |"
+            "| {format} | {what} | {median:.0} ({most:.0}) | {told:.0} ({told_most:.0}) | {READING} |"
         );
         if median < READING {
             missed.push(format!("reading {format}, {what}: {median:.0} MB/s, asked {READING}"));
         }
     }
-}
-
-/// Reads a reply that comes in parts.
-fn streamed(reply: &str, format: Option<Format>) {
-    let files: BTreeMap<RelPath, String> = BTreeMap::new();
-    let mut reader = Reader::new(format, None, &files);
-    let mut rest = reply;
-    while !rest.is_empty() {
-        let (part, more) = rest.split_at(rest.floor_char_boundary(PART.min(rest.len())));
-        drop(reader.push(part));
-        rest = more;
-    }
-    drop(reader.finish(false));
 }
 
 /// Texts of one thing over and over, between a beginning and an end: marks that never close, fences in fences, headers.
@@ -453,7 +436,7 @@ const REPEATED: [(&str, &str, &str); 52] = [
     ("", "\u{e9}\u{301}\u{201c}\n", ""),
 ];
 
-/// Texts that are made to cost much take time with their size alone, whole and in parts.
+/// Texts that are made to cost much take time with their size alone.
 fn hostile(missed: &mut Vec<String>) {
     let files: BTreeMap<RelPath, String> = BTreeMap::new();
     let formats: Vec<Option<Format>> = Format::ALL.into_iter().map(Some).chain([None]).collect();
@@ -466,19 +449,13 @@ fn hostile(missed: &mut Vec<String>) {
                 let source = Source { reply, path: None, finished: true, files: &files };
                 time(3, || drop(read(&source, *format))).1
             };
-            let parts = |reply: &str| time(3, || streamed(reply, *format)).1;
             let named = format.map_or("no format", Format::name);
-            for (how, took, less) in
-                [("read", whole(&large), whole(&small)), ("in parts", parts(&large), parts(&small))]
-            {
-                let what = format!(
-                    "{before:?} {part:?} {after:?} as {named}, {how}: {took:.1} ms, a quarter {less:.1}"
-                );
-                if took > HOSTILE_MS || (took > HOSTILE_TELLING && took > HOSTILE_GROWTH * less) {
-                    missed.push(what.clone());
-                }
-                slowest.push((took, what));
+            let (took, less) = (whole(&large), whole(&small));
+            let what = format!("{before:?} {part:?} {after:?} as {named}: {took:.1} ms, a quarter {less:.1}");
+            if took > HOSTILE_MS || (took > HOSTILE_TELLING && took > HOSTILE_GROWTH * less) {
+                missed.push(what.clone());
             }
+            slowest.push((took, what));
         }
     }
     slowest.sort_by(|one, other| other.0.total_cmp(&one.0));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use journeyman_edit::{Format, Reader, Source, detect, parse_blocks, read, replace};
+use journeyman_edit::{Format, Source, detect, parse_blocks, read, replace};
 use journeyman_protocol::RelPath;
 
 fn best(mut run: impl FnMut()) -> Duration {
@@ -135,7 +135,6 @@ fn parse() {
             "  detect     {:6.0} MB/s",
             megabytes / best(|| assert!(detect(&text).is_some())).as_secs_f64()
         );
-        println!("  streamed   {:6.0} MB/s", megabytes / best(|| streamed(&text, format)).as_secs_f64());
     }
     for (name, part) in [
         ("openers", "<<<<<<< SEARCH\n"),
@@ -170,15 +169,6 @@ fn parse() {
 fn taken(text: &str, format: Option<Format>) -> journeyman_edit::Reading {
     let files: BTreeMap<RelPath, String> = BTreeMap::new();
     read(&Source { reply: text, path: None, finished: true, files: &files }, format)
-}
-
-fn streamed(text: &str, format: Format) {
-    let files: BTreeMap<RelPath, String> = BTreeMap::new();
-    let mut reader = Reader::new(Some(format), None, &files);
-    for chunk in text.as_bytes().chunks(64) {
-        drop(reader.push(std::str::from_utf8(chunk).unwrap_or_default()));
-    }
-    drop(reader.finish(false));
 }
 
 trait ErrorText {

@@ -49,7 +49,6 @@ pub use change::{
 pub use check::Finding;
 pub use files::{FileProblem, Files};
 pub use formats::blocks::{BlockProblem, Blocks, Item, ProblemKind, TextCall, parse_blocks};
-pub use formats::stream::{Reader, StreamEvent};
 pub use formats::{Format, Reading, Source, detect, read};
 pub use outcome::{
     Applied, Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Spot,

@@ -2,7 +2,7 @@
 
 mod arguments;
 mod blocks;
-mod streaming;
+mod cut_off;
 mod whole;
 
 use std::collections::BTreeMap;
