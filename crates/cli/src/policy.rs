@@ -8,7 +8,7 @@ use journeyman_host::policy_check::{
 };
 use journeyman_host::state::project_root;
 use journeyman_host::{ADMIN_CONFIG, ADMIN_POLICY, HostError};
-use journeyman_policy::{Explained, known_tool};
+use journeyman_policy::{Explained, check_tool_name};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, SandboxNeeds, SandboxTier, Verdict};
 use journeyman_sandbox::clean;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub(crate) async fn policy(environment: &Environment, command: PolicyCommand) ->
 
 fn loaded(environment: &Environment, directory: Option<&Path>) -> Result<(PathBuf, LoadedPolicy), HostError> {
     let root = project_root(environment, directory)?;
-    let loaded = load_policy(environment, &root, Some(Path::new(ADMIN_POLICY)))?;
+    let loaded = load_policy(environment, &root, Some(Path::new(ADMIN_POLICY)), &[])?;
     Ok((root, loaded))
 }
 
@@ -44,7 +44,7 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
         ));
     }
     if let Some(tool) = &args.tool {
-        known_tool(tool).map_err(|unknown| HostError::usage(format_args!("--tool: {unknown}")))?;
+        check_tool_name(tool, &|_| false).map_err(|unknown| HostError::usage(format_args!("--tool: {unknown}")))?;
     }
     let (root, loaded) = loaded(environment, args.directory.as_deref())?;
     let given = args.mode.as_deref().map(str::parse::<Mode>).transpose().map_err(HostError::usage)?;

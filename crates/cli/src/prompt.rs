@@ -177,7 +177,7 @@ mod tests {
             summary: String::new(),
             input: Value::Null,
             verdict: Verdict { decision, level, reason, destroys, rules },
-            rules: rule.map(|rule| Rules::parse(rule, Layer::Session, "").unwrap()),
+            rules: rule.map(|rule| Rules::parse_with_tools(rule, Layer::Session, "", &|_| true).unwrap()),
         }
     }
 

@@ -190,7 +190,7 @@ impl<'a> Tree<'a> {
     }
 
     fn closed_cost(&self, index: usize) -> u64 {
-        // « (12 files)» and the line break are four tokens.
+        // ` (12 files)` and the line break are four tokens.
         self.get(index).map_or(0, |directory| Estimate.count(&shown(directory.path)).0 + 4)
     }
 

@@ -237,7 +237,7 @@ pub enum Refusal {
         /// What differed.
         difference: String,
     },
-    /// The replacement would stand in for code with a remark such as «rest unchanged».
+    /// The replacement would stand in for code with a remark such as `rest unchanged`.
     Placeholder {
         /// The remark.
         remark: String,
@@ -297,7 +297,7 @@ pub enum Refusal {
     },
     /// A bound was passed.
     TooLarge {
-        /// «file», «search text» or «replacement».
+        /// `file`, `search text` or `replacement`.
         what: &'static str,
         /// Its size in bytes.
         bytes: usize,

@@ -40,7 +40,7 @@ pub enum RenderError {
 }
 
 /// Writes changes down, so that reading and applying the text comes to the same bytes. Files that don't change are left
-/// out. (Remarks such as «rest unchanged» in the new text are written as they stand; applying them needs
+/// out. (Remarks such as `rest unchanged` in the new text are written as they stand; applying them needs
 /// [`Allow::placeholders`].)
 ///
 /// # Errors

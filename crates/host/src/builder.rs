@@ -222,7 +222,11 @@ impl SessionBuilder {
         };
         let policy = match self.policy {
             Some(policy) => policy,
-            None => load_policy(&environment, &root, Some(Path::new(ADMIN_POLICY)))?.policy,
+            None => {
+                let specs = self.tools.as_ref().map(|make| make().specs()).unwrap_or_default();
+                let registered: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+                load_policy(&environment, &root, Some(Path::new(ADMIN_POLICY)), &registered)?.policy
+            }
         };
         let hooks = self
             .hooks

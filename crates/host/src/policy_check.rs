@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use journeyman_policy::{Call, Explained, MAIN_AGENT, Policy, known_tool};
+use journeyman_policy::{Call, Explained, MAIN_AGENT, Policy, check_tool_name};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, RelPath, SandboxNeeds, Verdict};
 use journeyman_tools::Registry;
 use journeyman_workspace::ListOptions;
@@ -177,7 +177,7 @@ impl PolicyCase {
         let hosts = self.host.iter().cloned().collect();
         let on = effects_on(&tool, self.path.as_slice())?;
         let effects = Effects { command: self.command.clone(), hosts, ..on };
-        known_tool(&tool).map_err(|unknown| HostError::usage(format_args!("a case: {unknown}")))?;
+        check_tool_name(&tool, &|_| false).map_err(|unknown| HostError::usage(format_args!("a case: {unknown}")))?;
         Ok(PolicyQuery { tool, agent: self.agent.clone(), effects })
     }
 
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn rules_know_every_tool_by_name() {
         for spec in super::Registry::builtin().specs() {
-            assert_eq!(journeyman_policy::known_tool(&spec.name), Ok(()));
+            assert_eq!(journeyman_policy::check_tool_name(&spec.name, &|_| false), Ok(()));
         }
     }
 

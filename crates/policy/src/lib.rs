@@ -49,4 +49,4 @@ pub use judge::{Call, Explained, Policy, RULE_LOSS, is_by_rule};
 pub use protect::{GUARDS, is_guarded, is_obeyed_on_entering};
 pub use rules::{Example, Layer, MAIN_AGENT, MAX_POLICY_BYTES, MAX_RULES, Rule, RuleError, RuleId, Rules};
 pub use secrets::is_secret_name;
-pub use tools::{TOOLS, UnknownTool, known_tool};
+pub use tools::{BUILTIN_TOOLS, BuiltinTool, UnknownTool, builtin_tool, check_tool_name, suggest_tool};

@@ -10,7 +10,7 @@ use journeyman_workspace::{EncodeError, WorkspaceError};
 #[non_exhaustive]
 pub enum ToolError {
     /// There is no such tool.
-    #[error("there is no tool «{name}»{}", did_you_mean(nearest.as_deref()))]
+    #[error("there is no tool `{name}`{}", did_you_mean(nearest.as_deref()))]
     Unknown {
         /// The name as the model wrote it, cut if it was long.
         name: String,
@@ -36,7 +36,7 @@ pub enum ToolError {
         reason: String,
     },
     /// There is no such file or directory.
-    #[error("«{path}» doesn't exist{}", did_you_mean(nearest.as_deref()))]
+    #[error("`{path}` doesn't exist{}", did_you_mean(nearest.as_deref()))]
     NotFound {
         /// The path.
         path: RelPath,
@@ -47,7 +47,7 @@ pub enum ToolError {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     /// A replacement found no place, or more than one.
-    #[error("«{path}»{}: {refusal}", nth(*edit))]
+    #[error("`{path}`{}: {refusal}", nth(*edit))]
     Edit {
         /// The file.
         path: RelPath,
@@ -57,7 +57,7 @@ pub enum ToolError {
         refusal: Box<Refusal>,
     },
     /// The new text can't be written in the file's encoding.
-    #[error("«{path}» was not changed: {source}")]
+    #[error("`{path}` was not changed: {source}")]
     Encode {
         /// The file.
         path: RelPath,
@@ -66,7 +66,7 @@ pub enum ToolError {
     },
     /// A whole file would be replaced that this session has not read.
     #[error(
-        "«{path}» exists and you have not read it, so it was not replaced. Read it first with read_file, or \
+        "`{path}` exists and you have not read it, so it was not replaced. Read it first with read_file, or \
          change parts of it with edit_file"
     )]
     NotSeen {
@@ -87,7 +87,7 @@ pub enum ToolError {
     },
     /// A file would be made that this session saw and that somebody took away since.
     #[error(
-        "somebody else has removed «{path}» since you read it, so it was not written. Send the call again if it is \
+        "somebody else has removed `{path}` since you read it, so it was not written. Send the call again if it is \
          to be there again"
     )]
     GoneSince {
@@ -96,7 +96,7 @@ pub enum ToolError {
     },
     /// The new text has the mask of a secret, which would take the secret's place.
     #[error(
-        "«{path}» was not changed: the new text has {mask}, which stands for a secret that you can't see; use \
+        "`{path}` was not changed: the new text has {mask}, which stands for a secret that you can't see; use \
          edit_file around it, and leave the line with the secret alone",
         mask = journeyman_policy::secrets::MASK
     )]
@@ -106,7 +106,7 @@ pub enum ToolError {
     },
     /// The file is not text.
     #[error(
-        "«{path}» is binary ({size} bytes), so it can't be shown or edited as text; a command can look into it"
+        "`{path}` is binary ({size} bytes), so it can't be shown or edited as text; a command can look into it"
     )]
     Binary {
         /// The file.
@@ -115,7 +115,7 @@ pub enum ToolError {
         size: u64,
     },
     /// An image can't be shown.
-    #[error("«{path}» can't be shown as an image: {reason}")]
+    #[error("`{path}` can't be shown as an image: {reason}")]
     Image {
         /// The file.
         path: RelPath,
@@ -123,7 +123,7 @@ pub enum ToolError {
         reason: String,
     },
     /// A command's output is no longer held, or never was.
-    #[error("no output of a call «{call}» is held{held}; run the command again")]
+    #[error("no output of a call `{call}` is held{held}; run the command again")]
     NoOutput {
         /// The call named.
         call: String,
@@ -141,7 +141,7 @@ pub enum ToolError {
         running: String,
     },
     /// No command in the background has this name.
-    #[error("there is no background command «{id}»{known}; they end with the session")]
+    #[error("there is no background command `{id}`{known}; they end with the session")]
     NoCommand {
         /// The name as given, cut if it was long.
         id: String,
@@ -169,12 +169,12 @@ pub enum ToolError {
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map_or(String::new(), |nearest| format!("; did you mean «{nearest}»?"))
+    nearest.map_or(String::new(), |nearest| format!("; did you mean `{nearest}`?"))
 }
 
 fn changed_since(path: &RelPath, by_us: bool, difference: Option<&str>, whole: bool) -> String {
     let by = if by_us { "a command of yours has changed" } else { "somebody else has changed" };
-    let text = format!("{by} «{path}» since you read it, so your change was not made. ");
+    let text = format!("{by} `{path}` since you read it, so your change was not made. ");
     match difference {
         Some(difference) if whole => {
             format!("{text}This is what changed; send the call again if it is still right:\n{difference}")

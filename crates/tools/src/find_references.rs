@@ -124,7 +124,7 @@ fn find(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
     }
     let empty = (defined.is_empty() && total == 0).then(|| {
         format!(
-            "«{}» is neither defined nor used here. get_symbols finds names that are near it.\n",
+            "`{}` is neither defined nor used here. get_symbols finds names that are near it.\n",
             shown(name, SUMMARY_BYTES)
         )
     });
@@ -146,7 +146,7 @@ impl Tool for FindReferences {
 
     fn summary(&self, input: &Value) -> String {
         let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "find references".to_owned() };
-        format!("find references of «{}»", shown(&arguments.symbol, SUMMARY_BYTES))
+        format!("find references of `{}`", shown(&arguments.symbol, SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {

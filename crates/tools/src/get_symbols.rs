@@ -90,7 +90,7 @@ fn named(context: &ToolContext, under: Option<&RelPath>, name: &str) -> Result<T
     }
     let empty = (any == 0).then(|| {
         format!(
-            "Nothing is defined with a name like «{}». search_text finds any text.\n",
+            "Nothing is defined with a name like `{}`. search_text finds any text.\n",
             shown(name, SUMMARY_BYTES)
         )
     });
@@ -160,7 +160,7 @@ impl Tool for GetSymbols {
     fn summary(&self, input: &Value) -> String {
         match self.shape.read::<Arguments>(input) {
             Ok(Arguments { name: Some(name), .. }) => {
-                format!("look up «{}»", shown(&name, SUMMARY_BYTES))
+                format!("look up `{}`", shown(&name, SUMMARY_BYTES))
             }
             Ok(Arguments { path: Some(path), .. }) => {
                 format!("outline {}", shown(&path, SUMMARY_BYTES))

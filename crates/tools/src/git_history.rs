@@ -185,7 +185,7 @@ impl GitBlame {
         let committed = git.show("HEAD", &path, FILE_BYTES).await.map_err(told)?;
         let Some(committed) = committed else {
             return Err(ToolError::Git(format!(
-                "the last commit doesn't have «{path}»; list_files shows what there is"
+                "the last commit doesn't have `{path}`; list_files shows what there is"
             )));
         };
         let text = String::from_utf8_lossy(&committed).into_owned();
@@ -254,7 +254,7 @@ impl Tool for GitHistory {
     fn summary(&self, input: &Value) -> String {
         match self.shape.read::<HistoryArguments>(input) {
             Ok(HistoryArguments { query: Some(query), .. }) => {
-                format!("look for commits of «{}»", shown(&query, SUMMARY_BYTES))
+                format!("look for commits of `{}`", shown(&query, SUMMARY_BYTES))
             }
             Ok(HistoryArguments { path: Some(path), .. }) => {
                 format!("look at the commits of {}", shown(&path, SUMMARY_BYTES))

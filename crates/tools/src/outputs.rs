@@ -54,7 +54,7 @@ mod tests {
         }
         assert!(outputs.get("c").is_ok() && outputs.get("b").is_ok());
         let error = outputs.get("a").unwrap_err().to_string();
-        assert_eq!(error, "no output of a call «a» is held (only of b, c); run the command again");
+        assert_eq!(error, "no output of a call `a` is held (only of b, c); run the command again");
     }
 
     #[test]

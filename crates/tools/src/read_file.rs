@@ -54,7 +54,7 @@ impl ReadFile {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: Arguments = self.shape.read(&input)?;
-        // 0 is what models write for «from the beginning» and «no limit».
+        // 0 is what models write for `from the beginning` and `no limit`.
         let lines = Lines {
             offset: arguments.offset.unwrap_or(1).max(1),
             limit: arguments.limit.filter(|limit| *limit > 0),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use journeyman_policy::suggest_tool;
 use journeyman_protocol::ToolSpec;
 
 use crate::command_output::{CommandOutput, StopCommand};
@@ -19,39 +20,8 @@ use crate::search_text::SearchText;
 use crate::write_file::WriteFile;
 use crate::{Tool, ToolError};
 
-/// Names closer than this are taken for a slip of the other.
-const LIKELY: f64 = 0.75;
 /// A longer name is noise, and is cut in the error.
 const NAME_BYTES: usize = 80;
-/// What other agents call the same tools; only for suggestions.
-const SYNONYMS: [(&str, &str); 25] = [
-    ("bash", "run_command"),
-    ("shell", "run_command"),
-    ("execute", "run_command"),
-    ("terminal", "run_command"),
-    ("exec_command", "run_command"),
-    ("bashoutput", "command_output"),
-    ("bash_output", "command_output"),
-    ("killshell", "stop_command"),
-    ("kill", "stop_command"),
-    ("grep", "search_text"),
-    ("codebase_search", "search_code"),
-    ("semantic_search", "search_code"),
-    ("outline", "get_symbols"),
-    ("references", "find_references"),
-    ("git_log", "git_history"),
-    ("blame", "git_blame"),
-    ("rg", "search_text"),
-    ("glob", "list_files"),
-    ("ls", "list_files"),
-    ("find", "list_files"),
-    ("cat", "read_file"),
-    ("view", "read_file"),
-    ("str_replace", "edit_file"),
-    ("apply_patch", "edit_file"),
-    ("create_file", "write_file"),
-];
-
 /// The tools of a session, in the order that the model is told of them.  The default has none.
 #[derive(Default)]
 pub struct Registry {
@@ -116,14 +86,7 @@ impl Registry {
     }
 
     fn nearest(&self, name: &str) -> Option<String> {
-        let name = clip(name, NAME_BYTES).to_ascii_lowercase();
-        let names = || self.tools.iter().map(|(name, _)| name.as_str());
-        let synonym = SYNONYMS.iter().find(|(synonym, _)| *synonym == name).map(|(_, meant)| *meant);
-        if let Some(meant) = synonym.filter(|meant| names().any(|name| name == *meant)) {
-            return Some(meant.to_owned());
-        }
-        let alike = names().map(|other| (strsim::jaro_winkler(&name, other), other));
-        let best = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
-        (best.0 >= LIKELY).then(|| best.1.to_owned())
+        let names = self.tools.iter().map(|(name, _)| name.as_str());
+        suggest_tool(clip(name, NAME_BYTES), names).map(str::to_owned)
     }
 }

@@ -221,7 +221,7 @@ impl Tool for SearchCode {
 
     fn summary(&self, input: &Value) -> String {
         let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "search the code".to_owned() };
-        format!("search the code for «{}»", shown(&arguments.query, SUMMARY_BYTES))
+        format!("search the code for `{}`", shown(&arguments.query, SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {

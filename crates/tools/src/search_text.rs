@@ -356,8 +356,8 @@ impl Tool for SearchText {
         let Ok(arguments) = self.shape.read::<Arguments>(input) else { return "search".to_owned() };
         let pattern = shown(&arguments.pattern, SUMMARY_BYTES);
         match arguments.path.or(arguments.glob) {
-            Some(place) => format!("search «{pattern}» in {}", shown(&place, SUMMARY_BYTES)),
-            None => format!("search «{pattern}»"),
+            Some(place) => format!("search `{pattern}` in {}", shown(&place, SUMMARY_BYTES)),
+            None => format!("search `{pattern}`"),
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Check {
     pub why: String,
     /// How long it may take.
     pub timeout: Duration,
-    /// Why it can't run here, if that is known beforehand: it becomes evidence of «not run».
+    /// Why it can't run here, if that is known beforehand: it becomes evidence of `not run`.
     pub blocked: Option<String>,
 }
 
@@ -128,7 +128,7 @@ pub fn verdict(evidence: &[Evidence]) -> Verdict {
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The tree could not be compared before and after a check, so what it changes could not be undone.
-    #[error("the project's files can't be tracked around «{command}»: {source}")]
+    #[error("the project's files can't be tracked around `{command}`: {source}")]
     Workspace {
         /// The check's command.
         command: String,
@@ -140,7 +140,7 @@ pub enum VerifyError {
     Stopped(String),
 }
 
-/// The outcome «not run».
+/// The outcome `not run`.
 pub(crate) fn not_run(reason: impl Into<String>) -> CheckOutcome {
     CheckOutcome::NotRun { reason: reason.into() }
 }

@@ -2,85 +2,47 @@
 
 use std::path::Path;
 
+use journeyman_policy::builtin_tool;
 use journeyman_protocol::Effects;
 use serde_json::{Map, Value, json};
 
 use super::event::Dialect;
 
-/// A tool under both names.
-struct Tool {
-    ours: &'static str,
-    theirs: &'static str,
-    /// Further names that a matcher may use.
-    also: &'static [&'static str],
-    /// Arguments: ours, theirs, and what models write by mistake and the tools understand.
-    fields: &'static [(&'static str, &'static str, &'static [&'static str])],
-}
+/// An argument: our name, Claude Code's, and wrong names that models write and the tools understand.
+type Argument = (&'static str, &'static str, &'static [&'static str]);
 
 const PATH_SLIPS: &[&str] = &["filepath", "filename", "file", "dir"];
 
-const TOOLS: &[Tool] = &[
-    Tool {
-        ours: "run_command",
-        theirs: "Bash",
-        also: &["Shell"],
-        fields: &[
-            ("command", "command", &["cmd"]),
-            ("background", "run_in_background", &[]),
-            ("directory", "cwd", &[]),
-        ],
-    },
-    Tool { ours: "read_file", theirs: "Read", also: &[], fields: &[("path", "file_path", PATH_SLIPS)] },
-    Tool {
-        ours: "write_file",
-        theirs: "Write",
-        also: &[],
-        fields: &[("path", "file_path", PATH_SLIPS), ("content", "content", &["contents", "file_text"])],
-    },
-    Tool {
-        ours: "edit_file",
-        theirs: "Edit",
-        also: &["MultiEdit"],
-        fields: &[
+/// The arguments that have two names, by tool. The tools' own names are in [`journeyman_policy::BUILTIN_TOOLS`].
+const ARGUMENTS: &[(&str, &[Argument])] = &[
+    (
+        "run_command",
+        &[("command", "command", &["cmd"]), ("background", "run_in_background", &[]), ("directory", "cwd", &[])],
+    ),
+    ("read_file", &[("path", "file_path", PATH_SLIPS)]),
+    ("write_file", &[("path", "file_path", PATH_SLIPS), ("content", "content", &["contents", "file_text"])]),
+    (
+        "edit_file",
+        &[
             ("path", "file_path", PATH_SLIPS),
             ("search", "old_string", &["old_str", "old_text"]),
             ("replace", "new_string", &["new_str", "new_text"]),
         ],
-    },
-    Tool { ours: "list_files", theirs: "Glob", also: &["LS"], fields: &[("glob", "pattern", &[])] },
-    Tool {
-        ours: "search_text",
-        theirs: "Grep",
-        also: &[],
-        fields: &[("ignore_case", "-i", &[]), ("context", "-C", &[]), ("limit", "head_limit", &[])],
-    },
-    Tool {
-        ours: "command_output",
-        theirs: "BashOutput",
-        also: &["TaskOutput"],
-        fields: &[("id", "bash_id", &[])],
-    },
-    Tool {
-        ours: "stop_command",
-        theirs: "KillShell",
-        also: &["KillBash", "TaskStop"],
-        fields: &[("id", "shell_id", &[])],
-    },
-    Tool { ours: "todo_write", theirs: "TodoWrite", also: &[], fields: &[] },
-    Tool { ours: "todo_read", theirs: "TodoRead", also: &[], fields: &[] },
+    ),
+    ("list_files", &[("glob", "pattern", &[])]),
+    ("search_text", &[("ignore_case", "-i", &[]), ("context", "-C", &[]), ("limit", "head_limit", &[])]),
+    ("command_output", &[("id", "bash_id", &[])]),
+    ("stop_command", &[("id", "shell_id", &[])]),
 ];
 
-fn tool(ours: &str) -> Option<&'static Tool> {
-    TOOLS.iter().find(|tool| tool.ours == ours)
+fn arguments_of(tool: &str) -> Option<&'static [Argument]> {
+    ARGUMENTS.iter().find(|(name, _)| *name == tool).map(|(_, arguments)| *arguments)
 }
 
 /// Every name that a matcher may call a tool by.
 pub(super) fn all_names(ours: &str) -> Vec<&str> {
     let mut names = vec![ours];
-    if let Some(tool) = tool(ours) {
-        names.push(tool.theirs);
-        names.extend(tool.also);
-    }
+    names.extend(builtin_tool(ours).iter().flat_map(|tool| tool.claude_code));
     names
 }
 
@@ -88,17 +50,16 @@ pub(super) fn all_names(ours: &str) -> Vec<&str> {
 pub(super) fn name_in(dialect: Dialect, ours: &str) -> &str {
     match dialect {
         Dialect::Own => ours,
-        Dialect::ClaudeCode => tool(ours).map_or(ours, |tool| tool.theirs),
+        Dialect::ClaudeCode => builtin_tool(ours).and_then(|tool| tool.claude_code.first().copied()).unwrap_or(ours),
     }
 }
 
 /// A call's arguments as a hook reads them. What the model wrote under another name, and the tool understands,
 /// stands under the right one: a guard that looks at `command` or `file_path` must not be led past.
 pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Effects, root: &Path) -> Value {
-    let (Some(tool), Value::Object(given)) = (tool(ours), input) else { return input.clone() };
+    let (Some(arguments), Value::Object(given)) = (arguments_of(ours), input) else { return input.clone() };
     let mut fields = renamed(given, |name| {
-        let row = tool
-            .fields
+        let row = arguments
             .iter()
             .find(|(own, other, slips)| *own == name || *other == name || slips.contains(&name));
         row.map(|(own, other, _)| if dialect == Dialect::Own { *own } else { *other })
@@ -133,10 +94,10 @@ pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Ef
 
 /// A hook's amended arguments, back in our own names.
 pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path) -> Value {
-    let (Dialect::ClaudeCode, Some(tool)) = (dialect, tool(ours)) else { return input };
+    let (Dialect::ClaudeCode, Some(arguments)) = (dialect, arguments_of(ours)) else { return input };
     let Value::Object(given) = input else { return input };
     let mut fields =
-        renamed(&given, |name| tool.fields.iter().find(|(_, other, _)| *other == name).map(|(own, ..)| *own));
+        renamed(&given, |name| arguments.iter().find(|(_, other, _)| *other == name).map(|(own, ..)| *own));
     if let Some(path) = fields.get("path").and_then(Value::as_str)
         && let Ok(below) = Path::new(path).strip_prefix(root)
     {

@@ -163,9 +163,9 @@ fn arguments_that_are_no_json_reach_the_model_as_an_error_and_never_run() {
 fn calls_that_make_no_sense_are_told_what_would() {
     // The tool, its arguments, and what the model is told.
     let cases = [
-        ("bash", json!({"command": "ls"}), "did you mean «run_command»?"),
-        ("raed_file", json!({"path": "greet.sh"}), "did you mean «read_file»?"),
-        ("launch_rocket", json!({}), "there is no tool «launch_rocket»"),
+        ("bash", json!({"command": "ls"}), "did you mean `run_command`?"),
+        ("raed_file", json!({"path": "greet.sh"}), "did you mean `read_file`?"),
+        ("launch_rocket", json!({}), "there is no tool `launch_rocket`"),
         ("read_file", json!({}), "path"),
         ("read_file", json!({"path": "greet"}), "greet.sh"),
         ("read_file", json!({"path": "../../etc/passwd"}), "beneath the project"),

@@ -155,7 +155,7 @@ fn check_judges_a_command_in_every_mode() {
         .expect(2)
         .says(&["no command to judge", "jm policy check 'git push"]);
     let ran = house.jm(&["policy", "check", "--tool", "write_fil", "--path", "a"]).run().expect(2);
-    ran.says(&["there is no tool «write_fil»", "did you mean «write_file»?"]);
+    ran.says(&["there is no tool `write_fil`", "did you mean `write_file`?"]);
     house.jm(&["policy", "check", "--help"]).run().expect(0).prints(&["Exit codes", "Examples:"]);
 }
 

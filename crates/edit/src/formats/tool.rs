@@ -298,7 +298,7 @@ impl Tool<'_, '_> {
         match command {
             Some("view" | "read" | "undo_edit" | "undo") => {
                 let word = command.unwrap_or_default();
-                self.malformed(path, format!("«{word}» is no edit: use the tool for it"));
+                self.malformed(path, format!("`{word}` is no edit: use the tool for it"));
                 return Err(());
             }
             Some("insert") => return self.insert(object, path),

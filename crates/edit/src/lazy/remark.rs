@@ -178,7 +178,7 @@ fn is_removal(said: &str) -> bool {
     let Some(first) = words.next() else { return false };
     let rest: Vec<&str> = words.collect();
     let ends = rest.last().is_none_or(|last| GONE.contains(last) || matches!(*last, "here"));
-    // «removed the validation code», not «remove the lock before the code runs»
+    // `removed the validation code`, not `remove the lock before the code runs`
     (REMOVED.contains(&first) && (first != "remove") && ends && rest.len() <= 5)
         || (GONE.contains(&first)
             && rest.last().is_some_and(|last| matches!(*last, "removed" | "deleted"))

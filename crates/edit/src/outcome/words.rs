@@ -71,7 +71,7 @@ impl Refusal {
             ),
             Self::Placeholder { remark } => write!(
                 out,
-                "The replacement has a remark in place of code («{}»), which would delete that code. {fate} Send the \
+                "The replacement has a remark in place of code (`{}`), which would delete that code. {fate} Send the \
                  whole new text, or a smaller search text with only the lines that change.",
                 cut(remark, 200),
             ),

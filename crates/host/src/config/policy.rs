@@ -42,7 +42,8 @@ const MAX_PARENTS: usize = 64;
 
 /// Reads the rules that hold for the project at `root`: the administrator's, which are in `admin`, the user's, the
 /// project's; and where `root` is a directory of a repository, those of each directory above it in the repository: who
-/// works in a part of it is bound by what the whole says. Their paths are held against paths beneath `root`.
+/// works in a part of it is bound by what the whole says. Their paths are held against paths beneath `root`. Rules may name the built-in tools, those of
+/// MCP servers, and `registered_tools`, which the caller added.
 ///
 /// # Errors
 /// [`ConfigError`] for a file that can't be read, and for one that says something that can't hold, with its line.
@@ -50,6 +51,7 @@ pub fn load_policy(
     environment: &Environment,
     root: &Path,
     admin: Option<&Path>,
+    registered_tools: &[&str],
 ) -> Result<LoadedPolicy, ConfigError> {
     let user = environment.config_dir().map(|dir| dir.join(FILE));
     let mut places = vec![(Layer::Admin, admin.map(Path::to_owned)), (Layer::User, user)];
@@ -68,7 +70,9 @@ pub fn load_policy(
         };
         let mut count = None;
         if let Some(text) = text {
-            let rules = Rules::parse(&text, layer, &path.display().to_string())?;
+            let is_registered = |name: &str| registered_tools.contains(&name);
+            let file = path.display().to_string();
+            let rules = Rules::parse_with_tools(&text, layer, &file, &is_registered)?;
             count = Some(rules.len());
             loaded.policy = loaded.policy.with_rules(rules);
         }
@@ -102,7 +106,7 @@ pub fn keep_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, Conf
     let path = std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone());
     let mut text = read_file(&path)?.unwrap_or_default();
     let shown = Source::User(place.clone()).to_string();
-    let there = Rules::parse(&text, Layer::User, &shown)?;
+    let there = Rules::parse_with_tools(&text, Layer::User, &shown, &|_| true)?;
     let known = |rule: &Rule| there.iter().any(|(_, old)| old == rule);
     let new: Vec<String> =
         rules.iter().map(|(_, rule)| rule).filter(|rule| !known(rule)).map(Rule::to_toml).collect();
@@ -114,7 +118,7 @@ pub fn keep_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, Conf
     }
     let when: String = when.chars().filter(|c| !c.is_control()).collect();
     text.push_str(&format!("# Allowed \"forever\" on {when}.\n{}", new.join("\n")));
-    Rules::parse(&text, Layer::User, &shown)?;
+    Rules::parse_with_tools(&text, Layer::User, &shown, &|_| true)?;
     replace(&path, &text).map_err(unwritable)?;
     Ok(place)
 }

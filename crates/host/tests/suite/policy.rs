@@ -33,7 +33,7 @@ impl Machine {
     fn load(&self) -> Result<LoadedPolicy, ConfigError> {
         let vars = BTreeMap::from([("XDG_CONFIG_HOME".into(), self.at("config").into_os_string())]);
         let environment = Environment { vars, home: None, cwd: self.at("project") };
-        load_policy(&environment, &self.at("project"), Some(&self.at("admin/policy.toml")))
+        load_policy(&environment, &self.at("project"), Some(&self.at("admin/policy.toml")), &[])
     }
 
     fn decides(&self, path: &str) -> Decision {

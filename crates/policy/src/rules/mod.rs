@@ -46,12 +46,26 @@ impl Rules {
     /// Parses the text of a `policy.toml`. Errors and verdicts name it as `file`.
     ///
     /// # Errors
-    /// [`RuleError`] with the line: invalid TOML, an unknown key, a rule of a project that allows,
-    /// an allow rule that would allow everything, or an example that a rule does not match as it
-    /// says.
+    /// [`RuleError`] with the line: invalid TOML, an unknown key or tool, a rule of a project that
+    /// allows, an allow rule that would allow everything, or an example that a rule does not match
+    /// as it says.
     pub fn parse(text: &str, layer: Layer, file: &str) -> Result<Self, RuleError> {
+        Self::parse_with_tools(text, layer, file, &|_| false)
+    }
+
+    /// Reads the text of a `policy.toml` as [`Rules::parse`] does. Rules may also name the tools for which
+    /// `is_registered` returns true, such as those that a library user added.
+    ///
+    /// # Errors
+    /// As [`Rules::parse`].
+    pub fn parse_with_tools(
+        text: &str,
+        layer: Layer,
+        file: &str,
+        is_registered: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, RuleError> {
         let mut compiled = Vec::new();
-        for (line, rule) in parse::rules(text, file)? {
+        for (line, rule) in parse::rules(text, file, is_registered)? {
             let id = RuleId { layer, file: Some(file.to_owned()), line, name: rule.name.clone() };
             compiled.push(Arc::new(ready(rule, id)?));
         }

@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::rule::shown;
 use super::{Example, Rule};
-use crate::tools::{TOOLS, known_pattern};
+use crate::tools::{builtin_names, check_tool_pattern};
 
 /// Maximum size of a file of rules in bytes: [`MAX_RULES`] of them with examples.
 pub const MAX_POLICY_BYTES: usize = 256 * 1024;
@@ -37,8 +37,12 @@ pub(super) fn problem(what: impl Into<String>, help: impl Into<String>) -> Probl
     (what.into(), help.into())
 }
 
-/// Parses the rules of a file, with their first lines.
-pub(super) fn rules(text: &str, file: &str) -> Result<Vec<(usize, Rule)>, RuleError> {
+/// The rules of a file with the lines they begin on.
+pub(super) fn rules(
+    text: &str,
+    file: &str,
+    is_registered: &dyn Fn(&str) -> bool,
+) -> Result<Vec<(usize, Rule)>, RuleError> {
     let error = |line, (problem, help): Problem| RuleError { file: file.to_owned(), line, problem, help };
     if text.len() > MAX_POLICY_BYTES {
         let what = format!("it has {} bytes, and at most {MAX_POLICY_BYTES} are read", text.len());
@@ -74,7 +78,7 @@ pub(super) fn rules(text: &str, file: &str) -> Result<Vec<(usize, Rule)>, RuleEr
                 let what = "an entry of `rule` is not a table";
                 return Err(error(line, problem(what, "Write each rule as a `[[rule]]`")));
             };
-            found.push((line, rule(text, line, fields).map_err(|(line, wrong)| error(line, wrong))?));
+            found.push((line, rule(text, line, fields, is_registered).map_err(|(line, wrong)| error(line, wrong))?));
         }
     }
     Ok(found)
@@ -106,7 +110,12 @@ fn unknown(key: &str, known: &[&str]) -> Problem {
     problem(format!("`{key}` is not a key here"), format!("There are: {}", known.join(", ")))
 }
 
-fn rule(text: &str, line: usize, fields: &DeTable<'_>) -> Result<Rule, (usize, Problem)> {
+fn rule(
+    text: &str,
+    line: usize,
+    fields: &DeTable<'_>,
+    is_registered: &dyn Fn(&str) -> bool,
+) -> Result<Rule, (usize, Problem)> {
     let mut rule = Rule::new(Decision::Deny);
     let mut decided = false;
     for (key, value) in fields {
@@ -122,7 +131,7 @@ fn rule(text: &str, line: usize, fields: &DeTable<'_>) -> Result<Rule, (usize, P
                 rule.decision = decision(value).map_err(wrong)?;
                 decided = true;
             }
-            "tools" => rule.tools = tools(value).map_err(wrong)?,
+            "tools" => rule.tools = tools(value, is_registered).map_err(wrong)?,
             "command" => rule.command = words(value).map_err(wrong)?,
             "flags" => rule.flags = words(value).map_err(wrong)?,
             "without_flags" => rule.without_flags = texts(value).map_err(wrong)?,
@@ -196,19 +205,19 @@ fn texts(value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
     entries(value, text_of)
 }
 
-/// Parses names of tools. A rule for an unknown tool would never match.
-fn tools(value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
+/// Reads names of tools. A rule about a tool that doesn't exist would never apply.
+fn tools(value: &DeValue<'_>, is_registered: &dyn Fn(&str) -> bool) -> Result<Vec<String>, Problem> {
     entries(value, |item| {
         let name = text_of(item)?;
-        // A backslash escapes `*`.
-        match known_pattern(&name.replace('\\', "")) {
+        // A backslash takes the meaning of `*` away.
+        match check_tool_pattern(&name.replace('\\', ""), is_registered) {
             Ok(()) => Ok(name),
             Err(unknown) => {
                 let what = format!("names `{}`, and there is no such tool", unknown.given);
-                let names = || format!("There are {}, and mcp__server__tool", TOOLS.join(", "));
+                let names = || format!("There are {}, and mcp__server__tool", builtin_names());
                 Err(problem(
                     what,
-                    unknown.meant.map_or_else(names, |meant| format!("Did you mean `{meant}`?")),
+                    unknown.suggestion.map_or_else(names, |name| format!("Did you mean `{name}`?")),
                 ))
             }
         }

@@ -382,13 +382,23 @@ fn texts(of: &'static str) -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(of, 0..3)
 }
 
+#[test]
+fn rules_may_name_tools_that_a_library_user_registered() {
+    let text = "[[rule]]\ndecision = \"deny\"\ntools = [\"launch_rocket\"]\n";
+    let unknown = Rules::parse(text, Layer::User, "policy.toml").unwrap_err();
+    assert!(unknown.to_string().contains("names `launch_rocket`, and there is no such tool"), "{unknown}");
+    let is_registered = |name: &str| name == "launch_rocket";
+    let rules = Rules::parse_with_tools(text, Layer::User, "policy.toml", &is_registered).unwrap();
+    assert_eq!(rules.len(), 1);
+}
+
 fn some_rule() -> impl Strategy<Value = Rule> {
     let words = prop::collection::vec(prop::collection::vec("[a-z*\\\\ '\"é-]{1,6}", 1..3), 0..4);
     let decision = prop::sample::select(vec![Decision::Allow, Decision::Ask, Decision::Deny]);
     let modes = prop::collection::vec(prop::sample::select(Mode::ALL.to_vec()), 0..3);
     let name = prop::option::of("[a-z'\"\\\\ é]{1,8}");
     let tool = prop_oneof![
-        prop::sample::select(journeyman_policy::TOOLS).prop_map(str::to_owned),
+        prop::sample::select(journeyman_policy::BUILTIN_TOOLS).prop_map(|tool| tool.name.to_owned()),
         "mcp__[a-z_*]{1,6}",
         "[a-z_]{0,3}[*][a-z_*]{0,3}",
     ];

@@ -238,7 +238,7 @@ fn only_so_many_run_at_once() {
         session.say("stop_command", json!({"id": "b3"})).await;
         assert_eq!(session.start("exit 0").await, "b9 started\n");
         let unknown = session.output("b77").await;
-        assert!(unknown.starts_with("error: there is no background command «b77» (only b1, "), "{unknown}");
+        assert!(unknown.starts_with("error: there is no background command `b77` (only b1, "), "{unknown}");
         session.bench.context.background.close().await;
         // A command that never began takes no place.
         session.bench.context.background = Arc::new(Background::default().after(9));

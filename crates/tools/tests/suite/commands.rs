@@ -30,7 +30,7 @@ fn a_result_says_how_it_ended_and_what_it_printed() {
     let said = bench.say("run_command", json!({"command": "pwd", "directory": "sub"}));
     assert_eq!(said, format!("exit code 0\n{}\n", bench.root.join("sub").display()));
     let said = bench.say("run_command", json!({"command": "pwd", "directory": "sup"}));
-    assert!(said.starts_with("error: «sup» doesn't exist"), "{said}");
+    assert!(said.starts_with("error: `sup` doesn't exist"), "{said}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn long_output_keeps_head_and_tail_and_the_rest_is_reachable() {
     );
     assert!(said.contains(&format!("\n{}\n\n[", offset - 1)), "{note}");
     let said = bench.say("read_file", json!({"path": "output:other"}));
-    assert_eq!(said, "error: no output of a call «other» is held (only of call_1); run the command again");
+    assert_eq!(said, "error: no output of a call `other` is held (only of call_1); run the command again");
 }
 
 #[test]

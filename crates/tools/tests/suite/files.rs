@@ -73,7 +73,7 @@ fn what_can_not_be_read_says_why() {
     std::os::unix::fs::symlink("..", bench.root.join("up")).unwrap();
     let cases: &[(&str, &str)] = &[
         ("src", "is a directory"),
-        ("bin", "«bin» is binary (6 bytes)"),
+        ("bin", "`bin` is binary (6 bytes)"),
         ("sparse", "2147483648 bytes"),
         ("huge.png", "2147483648 bytes"),
         ("not.png", "not PNG, JPEG, GIF or WebP"),
@@ -82,9 +82,9 @@ fn what_can_not_be_read_says_why() {
         ("up/secret", "leads out of the project"),
         ("../secret", "`..` component"),
         ("/etc/passwd", "is absolute"),
-        ("src/mian.rs", "«src/mian.rs» doesn't exist; did you mean «src/main.rs»?"),
-        ("main.rs", "did you mean «src/main.rs»?"),
-        ("zzz", "«zzz» doesn't exist"),
+        ("src/mian.rs", "`src/mian.rs` doesn't exist; did you mean `src/main.rs`?"),
+        ("main.rs", "did you mean `src/main.rs`?"),
+        ("zzz", "`zzz` doesn't exist"),
     ];
     for (path, expected) in cases {
         let said = bench.say("read_file", json!({"path": path}));
@@ -124,7 +124,7 @@ fn files_are_listed() {
         (json!({"limit": 1}), ".gitignore\n[the first 1; there are more: narrow down with path or glob]"),
         (json!({"glob": "*.zig"}), "(no files)"),
         (json!({"path": "a.rs"}), "a.rs\n(this is a file, not a directory)"),
-        (json!({"path": "none"}), "error: «none» doesn't exist"),
+        (json!({"path": "none"}), "error: `none` doesn't exist"),
     ];
     for (input, expected) in cases {
         assert_eq!(bench.say("list_files", input.clone()), expected, "{input}");
@@ -166,7 +166,7 @@ fn text_is_searched() {
             json!({"pattern": "fn", "limit": 1}),
             "a.rs\n1:fn one() {}\n[stopped after 1 matches; narrow down with path, glob or a longer pattern]",
         ),
-        (json!({"pattern": "x", "path": "none"}), "error: «none» doesn't exist"),
+        (json!({"pattern": "x", "path": "none"}), "error: `none` doesn't exist"),
         (
             json!({"pattern": "x", "path": "../.."}),
             "error: path: `../..` has a `..` component; only paths beneath the project's root are allowed",
@@ -249,7 +249,7 @@ fn edits_keep_encoding_and_line_endings() {
     assert_eq!(bench.file("latin"), b"rot\xe4\n");
     assert_eq!(bench.file("wide"), b"\xff\xfe\xac\x20\n\0");
     let said = edit("latin", "rot", "\u{20ac}");
-    assert!(said.starts_with("error: «latin» was not changed"), "{said}");
+    assert!(said.starts_with("error: `latin` was not changed"), "{said}");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn several_edits_are_all_or_none() {
     assert_eq!(said, "Edited a\n1\t1\n2\ttwo\n3\tmore\n4\t3\n5\t4\n…\n7\t6\n8\t7\n9\teight\n10\t9\n");
     let edits = json!([{"search": "two", "replace": "2"}, {"search": "nowhere at all", "replace": "x"}]);
     let said = bench.say("edit_file", json!({"path": "a", "edits": edits}));
-    assert!(said.starts_with("error: «a», edit 2 (none was applied): "), "{said}");
+    assert!(said.starts_with("error: `a`, edit 2 (none was applied): "), "{said}");
     assert_eq!(bench.file("a"), b"1\ntwo\nmore\n3\n4\n5\n6\n7\neight\n9\n");
     let edits: Vec<Value> = (0..101).map(|_| json!({"search": "1", "replace": "2"})).collect();
     assert!(bench.say("edit_file", json!({"path": "a", "edits": edits})).contains("too many"));
@@ -309,7 +309,7 @@ fn whole_files_are_written_only_by_those_who_know_them() {
     std::fs::write(bench.root.join("old"), "somebody else's\n").unwrap();
     assert_eq!(
         write("old", "x"),
-        "error: somebody else has changed «old» since you read it, so your change was not made. This is what \
+        "error: somebody else has changed `old` since you read it, so your change was not made. This is what \
          changed; send the call again if it is still right:\n@@ -1 +1 @@\n-old\n+somebody else's\n"
     );
     assert_eq!(bench.file("old"), b"somebody else's\n");

@@ -44,7 +44,7 @@ fn code_is_ranked_with_its_lines() {
     );
     for (input, expected) in [
         (json!({"query": "  "}), "`query` has no word that can be looked for"),
-        (json!({"query": "x", "path": "none"}), "«none» doesn't exist"),
+        (json!({"query": "x", "path": "none"}), "`none` doesn't exist"),
         (json!({"query": "x", "path": "../x"}), "path: `../x` has a `..` component"),
         (json!({}), "`query` is missing"),
     ] {
@@ -62,11 +62,11 @@ fn symbols_are_told_by_file_and_by_name() {
     let said = bench.say("get_symbols", json!({"name": "Shop.opn_doors"}));
     assert!(said.starts_with("src/shop.rs:8 method Shop.open_doors (to 10; one letter off)"), "{said}");
     let said = bench.say("get_symbols", json!({"name": "main", "path": "docs"}));
-    assert!(said.starts_with("Nothing is defined with a name like «main»"), "{said}");
+    assert!(said.starts_with("Nothing is defined with a name like `main`"), "{said}");
     for (input, expected) in [
         (json!({}), "give `path`, a file, or `name`"),
         (json!({"path": "src"}), "this is a directory"),
-        (json!({"path": "src/shp.rs"}), "did you mean «src/shop.rs»?"),
+        (json!({"path": "src/shp.rs"}), "did you mean `src/shop.rs`?"),
     ] {
         let said = bench.say("get_symbols", input);
         assert!(said.starts_with("error: ") && said.contains(expected), "{said}");
@@ -82,7 +82,7 @@ fn references_come_with_their_lines() {
     assert!(said.starts_with("defined: src/shop.rs:8 method Shop.open_doors\n"), "{said}");
     assert!(said.contains("src/main.rs\n5\tshop.open_doors();  [in main]\n"), "{said}");
     let said = bench.say("find_references", json!({"symbol": "no_such"}));
-    assert!(said.starts_with("«no_such» is neither defined nor used here."), "{said}");
+    assert!(said.starts_with("`no_such` is neither defined nor used here."), "{said}");
     let said = bench.say("find_references", json!({"symbol": "where is it"}));
     assert!(said.starts_with("error: `symbol` must be one name"), "{said}");
 }
@@ -270,7 +270,7 @@ fn commits_and_lines_are_told() {
         ),
         (
             json!({"path": "docs/none.md"}),
-            "error: git can't tell: the last commit doesn't have «docs/none.md»",
+            "error: git can't tell: the last commit doesn't have `docs/none.md`",
         ),
         (
             json!({"path": "docs/retry.md", "first": 3, "last": 2}),

@@ -33,7 +33,7 @@ fn a_stale_edit_is_refused_once_with_what_changed() {
     let said = edit(&bench, "a", "three", "3");
     assert_eq!(
         said,
-        "error: somebody else has changed «a» since you read it, so your change was not made. This is what \
+        "error: somebody else has changed `a` since you read it, so your change was not made. This is what \
          changed; send the call again if it is still right:\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
     );
     assert!(edit(&bench, "a", "three", "3").starts_with("Edited a"));
@@ -87,7 +87,7 @@ fn a_file_that_somebody_removed_is_not_made_again_unasked() {
     bench.say("read_file", json!({"path": "b"}));
     std::fs::remove_file(bench.root.join("a")).unwrap();
     let write = |path: &str| bench.say("write_file", json!({"path": path, "content": "x\n"}));
-    assert!(write("a").starts_with("error: somebody else has removed «a» since you read it"));
+    assert!(write("a").starts_with("error: somebody else has removed `a` since you read it"));
     assert_eq!(write("a"), "Created a (1 lines)");
     bench.say("run_command", json!({"command": "rm b"}));
     assert_eq!(write("b"), "Created b (1 lines)");
@@ -117,7 +117,7 @@ fn what_a_command_of_the_session_changed_is_its_own_and_unseen() {
     // A whole file is only replaced by who knows it; a quoted text has to be there anyway.
     let said = bench.say("write_file", json!({"path": "a", "content": "x"}));
     assert!(
-        said.starts_with("error: a command of yours has changed «a»") && said.contains("\n+two\n"),
+        said.starts_with("error: a command of yours has changed `a`") && said.contains("\n+two\n"),
         "{said}"
     );
     bench.context.seen.restore(expected.clone());

@@ -138,8 +138,8 @@ fn hostile_arguments_are_refused_with_the_reason() {
     let cases = [
         ("read_file", json!({"path": "../x"}), "path: `../x` has a `..` component"),
         ("read_file", json!({"path": "/home/me/p/../x"}), "path: `../x` has a `..` component"),
-        ("read_file", json!({"path": "/etc/passwd"}), "path: «/etc/passwd» is absolute"),
-        ("read_file", json!({"path": "/home/me/pp/x"}), "path: «/home/me/pp/x» is absolute"),
+        ("read_file", json!({"path": "/etc/passwd"}), "path: `/etc/passwd` is absolute"),
+        ("read_file", json!({"path": "/home/me/pp/x"}), "path: `/home/me/pp/x` is absolute"),
         ("read_file", json!({"path": "a\0b"}), "path: the path has a NUL byte"),
         ("read_file", json!({"path": ""}), "path: this is the project's root"),
         ("read_file", json!({"path": "x".repeat(5000)}), "path: the path has 5000 bytes"),
@@ -160,7 +160,7 @@ fn hostile_arguments_are_refused_with_the_reason() {
         ("write_file", json!({"path": "a"}), "`content` is missing"),
         ("run_command", json!({"command": " "}), "`command` is empty"),
         ("run_command", json!({"command": "a\0"}), "`command` has a NUL character"),
-        ("run_command", json!({"command": "a", "directory": "/"}), "directory: «/» is absolute"),
+        ("run_command", json!({"command": "a", "directory": "/"}), "directory: `/` is absolute"),
         ("run_command", json!({"command": "x".repeat(100_000)}), "`command` has 100000 bytes"),
     ];
     for (tool, input, expected) in cases {
@@ -177,7 +177,7 @@ fn summaries_are_one_safe_line_whatever_the_arguments() {
         ("read_file", json!({"path": "a", "offset": 9}), "read a from line 9"),
         ("read_file", json!(7), "read a file"),
         ("list_files", json!({"glob": "*.rs"}), "list *.rs in ."),
-        ("search_text", json!({"pattern": "a\x1b[31m"}), "search «a\\u{1b}[31m»"),
+        ("search_text", json!({"pattern": "a\x1b[31m"}), "search `a\\u{1b}[31m`"),
         ("edit_file", json!({"path": "a\nb", "search": "", "replace": ""}), "edit a\\nb"),
         ("write_file", json!({}), "write a file"),
         ("run_command", json!({"command": "echo 1\necho 2"}), "run echo 1\\necho 2"),

@@ -16,7 +16,7 @@ pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
     let Some(makefile) = FILES.iter().find_map(|name| place.read(name)) else { return Vec::new() };
     let (check, test) = (prerequisites(&makefile, "check"), prerequisites(&makefile, "test"));
     let make = |target: &str, kind| {
-        place.check(kind, NAME, format!("make {target}"), format!("the Makefile has a target «{target}»"))
+        place.check(kind, NAME, format!("make {target}"), format!("the Makefile has a target `{target}`"))
     };
     let runs = |prerequisites: &[String], target: &str| prerequisites.iter().any(|name| name == target);
     let checks = match (check, test) {

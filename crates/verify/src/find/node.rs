@@ -75,7 +75,7 @@ pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
             kind,
             ecosystem,
             runner.run(name),
-            format!("package.json has a script «{name}»"),
+            format!("package.json has a script `{name}`"),
         ));
     };
     let has = |name: &str| manifest.scripts.get(name).is_some_and(Value::is_string);

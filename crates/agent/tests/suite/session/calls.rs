@@ -109,11 +109,11 @@ async fn every_call_has_one_result_in_its_place() {
     let mut malformed = call("malformed", "read_file", json!("{\"path\": \"a.t"));
     malformed.malformed = Some("EOF while parsing a string".to_owned());
     let wrong = [
-        (call("unknown", "read_fil", json!({})), "there is no tool «read_fil»; did you mean «read_file»?"),
+        (call("unknown", "read_fil", json!({})), "there is no tool `read_fil`; did you mean `read_file`?"),
         (malformed, "not run: the arguments are not valid JSON (EOF while parsing a string)."),
         (call("missing", "read_file", json!({})), "path"),
         (call("scalar", "read_file", json!(7)), "read_file takes"),
-        (call("absent", "read_file", json!({ "path": "b.txt" })), "«b.txt» doesn't exist"),
+        (call("absent", "read_file", json!({ "path": "b.txt" })), "`b.txt` doesn't exist"),
         (call("outside", "read_file", json!({ "path": "../secret" })), "`..`"),
         (call("absolute", "write_file", json!({ "path": "/etc/x", "content": "" })), "/etc/x"),
         (call("git", "write_file", json!({ "path": ".git/hooks/x", "content": "" })), "denied: .git/hooks/x"),

@@ -116,7 +116,7 @@ async fn case_23_without_todos_a_change_is_refused() {
     session.handle.finished().await.unwrap();
     let requests = told.requests();
     assert!(requests[0].tools.iter().all(|tool| !tool.name.starts_with("todo_")));
-    assert!(result(&requests[1], "c1").starts_with("there is no tool «todo_write»"));
+    assert!(result(&requests[1], "c1").starts_with("there is no tool `todo_write`"));
 }
 
 async fn case_24_every_two_steps_fires_at_two_and_four() {

@@ -64,7 +64,7 @@ async fn case_17_a_denial_beats_everything_and_a_question_is_asked_in_auto() {
     let heard = &told.requests()[1];
     assert!(result(heard, "git").starts_with("denied: .git/config"), "{}", result(heard, "git"));
     assert_eq!(result(heard, "denied"), "denied by a hook: not this tool");
-    assert!(result(heard, "absent").starts_with("there is no tool «no_such_tool»"));
+    assert!(result(heard, "absent").starts_with("there is no tool `no_such_tool`"));
     let ran = ["git", "denied", "asked", "absent", "push"]
         .map(|call| bench.log.states(call).contains(&CallState::Executing));
     assert_eq!(ran, [false; 5]);
