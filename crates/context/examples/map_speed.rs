@@ -1,4 +1,4 @@
-//! How long the map of 5,000 paths takes: `cargo run --release --example map_speed`.
+//! Measures the time for a map of 5,000 paths: `cargo run --release --example map_speed`.
 
 use std::time::Instant;
 

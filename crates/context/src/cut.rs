@@ -6,7 +6,7 @@ use crate::Estimate;
 
 /// Nothing is cut to less: a smaller piece of a file tells nothing (row A6).
 pub const LEAST: Tokens = Tokens(500);
-/// How much of the room the head gets, in hundredths: declarations stand at the top.
+/// The head's share of the room, in hundredths: declarations stand at the top.
 const HEAD_SHARE: u64 = 60;
 /// No line of a shortened text is longer, in bytes: it is data, or minified.
 const MAX_LINE_BYTES: usize = 1_000;
@@ -18,16 +18,18 @@ const MAX_LOOKED_AT: usize = 4 << 20;
 pub struct Cut {
     /// The text, or what is left of it with a line in place of what isn't.
     pub text: String,
-    /// Whether anything was left out.
+    /// True if anything was left out.
     pub shortened: bool,
 }
 
-/// Fits `text` into `budget` tokens, or [`LEAST`] if that is more. Where it doesn't fit, its head and tail stay; with
-/// `around`, a 1-based line, some of the head and the surroundings of that line stay.
+/// Fits `text` into `budget` tokens, or [`LEAST`] if that is more. Where it doesn't fit, its head
+/// and tail stay; with `around`, a 1-based line, some of the head and the surroundings of that line
+/// stay.
 #[must_use]
 pub fn cut(text: &str, budget: Tokens, around: Option<u32>) -> Cut {
     let budget = budget.max(LEAST);
-    // No text has fewer tokens than a twentieth of its bytes, but for long rulers, which may be cut all the same.
+    // No text has fewer tokens than a twentieth of its bytes, but for long rulers, which may be cut
+    // all the same.
     let surely_too_long = text.len() as u64 / 20 > budget.0;
     if !surely_too_long && Estimate.count(text) <= budget {
         return Cut { text: text.to_owned(), shortened: false };
@@ -81,7 +83,7 @@ fn ends(text: &str) -> std::borrow::Cow<'_, str> {
     format!("{head}\n{tail}").into()
 }
 
-/// How many of the lines fit.
+/// Returns the number of lines that fit.
 fn fitting<'a>(lines: impl Iterator<Item = &'a &'a str>, budget: Tokens) -> usize {
     let mut spent = Tokens(0);
     let mut count = 0;

@@ -1,14 +1,14 @@
-//! How many tokens a text costs, as near as can be told without a model's own vocabulary.
+//! Estimates of a text's tokens, as close as possible without a model's own vocabulary.
 
 use journeyman_protocol::{TokenCounter, Tokens};
 
 /// An estimate of what a text costs, for budgets; the provider's usage says what it did cost.
 ///
-/// The text is cut into words, numbers, runs of punctuation and blanks as the tokenizers of current models cut it
-/// before they look anything up, and each piece is charged what such a piece costs on average by its kind and
-/// length. Measured on 254 files (Rust, C, Python, Markdown, TOML and others) against the `o200k_base` vocabulary:
-/// the mean error is 5 %, and 95 % of the files are within 11 %. Vocabularies of other models differ from it by
-/// more than that.
+/// The text is cut into words, numbers, runs of punctuation and blanks as the tokenizers of current
+/// models cut it before they look anything up, and each piece is charged what such a piece costs on
+/// average by its kind and length. Measured on 254 files (Rust, C, Python, Markdown, TOML and
+/// others) against the `o200k_base` vocabulary: the mean error is 5 %, and 95 % of the files are
+/// within 11 %. Vocabularies of other models differ from it by more than that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Estimate;
 
@@ -24,7 +24,8 @@ impl TokenCounter for Estimate {
 
 /// Costs are counted in thousandths of a token.
 const SCALE: u64 = 1_000;
-/// A word in lower case of one letter, and each further letter: `the` is one token, twelve letters are 1.55.
+/// A word in lower case of one letter, and each further letter: `the` is one token, twelve letters
+/// are 1.55.
 const WORD: u64 = 1_000;
 const LETTER: u64 = 50;
 /// Each further letter of a word in capitals, which vocabularies know less of.
@@ -96,7 +97,8 @@ impl Meter {
     fn letter(&mut self, small: bool) {
         match self.piece {
             Piece::Word { small: seen, length } if small || !seen => {
-                // A capital's price is known only when the next letter is: `Word` costs less than `WORD`.
+                // A capital's price is known only when the next letter is: `Word` costs less than
+                // `WORD`.
                 self.cost += if !small || (!seen && length > 1) { CAPITAL } else { LETTER };
                 self.piece = Piece::Word { small, length: length + 1 };
             }

@@ -1,4 +1,4 @@
-//! What the model is told when checks fail (row A18).
+//! The feedback to the model when checks fail.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::Estimate;
 use crate::cut::cut;
 use crate::fence::fenced;
 
-/// What the whole message may cost, in tokens: it stays in the transcript for the rest of the session.
+/// Maximum tokens of the whole message: it stays in the transcript for the rest of the session.
 pub const FEEDBACK_BUDGET: Tokens = Tokens(2_500);
 /// Diagnostics shown a check; the first are the worst, and the rest often follow from them.
 const MAX_DIAGNOSTICS: usize = 12;
@@ -18,23 +18,23 @@ const MAX_MESSAGE_BYTES: usize = 400;
 const MAX_WORDS_BYTES: usize = 300;
 /// Checks that are shown one by one.
 const MAX_CHECKS: usize = 6;
-/// What the summary of edits may cost.
+/// Maximum tokens of the summary of edits.
 const EDITS_BUDGET: Tokens = Tokens(500);
-/// What the fixed words cost, about.
+/// Approximate tokens of the fixed words.
 const FRAME: Tokens = Tokens(350);
 
-/// What a failed verification says.
+/// The results of a failed verification.
 #[derive(Debug, Clone, Copy)]
 pub struct Feedback<'a> {
     /// Every check of this round, also those that passed or didn't run.
     pub evidence: &'a [Evidence],
     /// The checks of the round before, to see what an attempt changed.
     pub previous: Option<&'a [Evidence]>,
-    /// Which attempt this was, 1-based.
+    /// The number of the attempt, 1-based.
     pub attempt: u32,
     /// Of how many.
     pub of: u32,
-    /// What was edited so far, a line an edit.
+    /// The edits so far, one line each.
     pub edits_summary: &'a str,
 }
 
@@ -45,8 +45,8 @@ pub fn feedback(evidence: &[Evidence], attempt: u32, of: u32, edits_summary: &st
 }
 
 impl Feedback<'_> {
-    /// The message, within about [`FEEDBACK_BUDGET`]: which checks failed, with diagnostics first and an excerpt of the
-    /// output, what was edited, and how to go on.
+    /// The message, within about [`FEEDBACK_BUDGET`]: which checks failed, with diagnostics first
+    /// and an excerpt of the output, what was edited, and how to go on.
     #[must_use]
     pub fn message(&self) -> String {
         let mut failed: Vec<&Evidence> =
@@ -94,7 +94,7 @@ impl Feedback<'_> {
         out
     }
 
-    /// Whether the same checks failed with the same findings as in the round before.
+    /// Returns true if the same checks failed with the same findings as in the round before.
     fn repeats(&self) -> bool {
         let findings = |evidence: &[Evidence]| -> Vec<String> {
             let failed = evidence.iter().filter(|check| check.outcome.has_failed());
@@ -115,7 +115,8 @@ const ADVICE: &str = "
 When you stop, the checks run again.
 ";
 
-/// What makes two failures the same: the command and what was found, without the parts that change from run to run.
+/// Returns the identity of a failure: the command and the findings without the parts that change
+/// from run to run.
 fn fingerprint(check: &Evidence) -> String {
     let mut out = check.command.clone();
     for found in &check.diagnostics {
@@ -166,8 +167,8 @@ fn failure(out: &mut String, check: &Evidence, share: Tokens) {
     }
 }
 
-/// Head and tail of an output. What explains a failure stands at the end of most tools' output, so that a small room
-/// goes to the tail alone.
+/// Head and tail of an output. What explains a failure stands at the end of most tools' output, so
+/// that a small room goes to the tail alone.
 fn excerpt(output: &str, room: Tokens) -> String {
     if room >= crate::cut::LEAST {
         return cut(output, room, None).text;

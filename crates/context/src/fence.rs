@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-/// Text of others between an opening and a closing tag that it can't contain: where it has the tag's name after a
-/// `<` or `</`, the name gets a number. `attributes` are ours; their values are made harmless.
+/// Text of others between an opening and a closing tag that it can't contain: where it has the
+/// tag's name after a `<` or `</`, the name gets a number. `attributes` are ours; their values are
+/// made harmless.
 #[must_use]
 pub fn fenced(tag: &str, attributes: &[(&str, &str)], content: &str) -> String {
     let name = match highest_used(content, tag) {
@@ -29,8 +30,9 @@ pub fn fenced(tag: &str, attributes: &[(&str, &str)], content: &str) -> String {
     out
 }
 
-/// The highest number that a tag of that name has in the text, in any case of letters and with blanks in it: 0 for the
-/// bare name, `None` where there is no such tag. A number of more than nine digits can't be met, so that it is none.
+/// The highest number that a tag of that name has in the text, in any case of letters and with
+/// blanks in it: 0 for the bare name, `None` where there is no such tag. A number of more than nine
+/// digits can't be met, so that it is none.
 fn highest_used(content: &str, tag: &str) -> Option<u32> {
     let numbers = content.match_indices('<').filter_map(|(at, _)| {
         let rest = content.get(at + 1..)?.trim_start();

@@ -15,37 +15,39 @@ use crate::{Estimate, instructions, prompt};
 
 /// All instruction files together, in tokens: more is a manual, which the model can read in parts.
 const INSTRUCTIONS: Tokens = Tokens(8_000);
-/// One file that the task names, in tokens; a larger one keeps its head and tail, or the line that is named.
+/// One file that the task names, in tokens; a larger one keeps its head and tail, or the line that
+/// is named.
 const ONE_FILE: Tokens = Tokens(4_000);
-/// Of the map's budget, in hundredths: what files define that an index finds for the task. What they don't need is for paths.
+/// Of the map's budget, in hundredths: what files define that an index finds for the task. What
+/// they don't need is for paths.
 const OUTLINES: u64 = 60;
 /// All files that the task names, in tokens.
 const ALL_FILES: Tokens = Tokens(12_000);
 /// A larger file is only pointed at, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
-/// How many of the files that the task names are put in.
+/// Maximum number of files named by the task that are included.
 const MAX_FILES: usize = 12;
-/// How many checks are named.
+/// Maximum number of checks that are named.
 const MAX_CHECKS: usize = 12;
 
-/// What the first request is made of.
+/// The parts of the first request.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
-    /// What the user wants.
+    /// The user's task.
     pub task: &'a str,
     /// The project.
     pub workspace: &'a Workspace,
     /// Its files, sorted.
     pub listing: &'a Listing,
-    /// What an index finds for the task, where there is one already.
+    /// The index's results for the task, if an index exists already.
     pub found: Option<&'a Found>,
     /// The commands of the checks that run when the model stops.
     pub checks: &'a [String],
-    /// What is allowed without asking.
+    /// The permission mode.
     pub mode: Mode,
     /// The user's own instructions for every project.
     pub user_instructions: Option<&'a str>,
-    /// What the project's own configuration says; never taken for the user's words.
+    /// Instructions from the project's own configuration; never presented as the user's words.
     pub project_instructions: Option<&'a str>,
     /// The model has no tool calling: it is told how to write edits and calls as text.
     pub text_protocol: bool,
@@ -55,16 +57,16 @@ pub struct Inputs<'a> {
     pub today: &'a str,
     /// The system, such as `linux`.
     pub platform: &'a str,
-    /// What system prompt and first message may cost together, without the tools' schemas.
+    /// Maximum tokens of system prompt and first message together, without the tools' schemas.
     pub budget: Tokens,
 }
 
-/// What an index finds for a task.
+/// The results of an index for a task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Found {
     /// Files with how much is for them, 0 to 1; those that the listing doesn't have aren't shown.
     pub files: Vec<(RelPath, f64)>,
-    /// What the best of them define, the first ones first.
+    /// Outlines of the best files, best first.
     pub outlines: Vec<Outlined>,
 }
 
@@ -73,16 +75,16 @@ pub struct Found {
 pub struct SystemText {
     /// The text.
     pub text: String,
-    /// Whether a provider should keep everything up to here for later requests.
+    /// True if a provider should keep everything up to here for later requests.
     pub cache: bool,
 }
 
-/// What was put into a request.
+/// Contents of a packed request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PackReport {
     /// An estimate of what system prompt and message cost.
     pub tokens: Tokens,
-    /// How many paths the map was drawn from.
+    /// The number of paths from which the map was drawn.
     pub files_listed: u64,
     /// The instruction files that were put in.
     pub instructions: Vec<RelPath>,
@@ -97,7 +99,7 @@ pub struct Packed {
     pub system: Vec<SystemText>,
     /// The first user message.
     pub message: String,
-    /// What is in it.
+    /// Its contents.
     pub report: PackReport,
 }
 
@@ -117,15 +119,15 @@ pub enum ContextError {
          file of the project and name that"
     )]
     TaskTooLong {
-        /// What the task costs, about.
+        /// Approximate tokens of the task.
         tokens: Tokens,
-        /// What the whole may cost.
+        /// Maximum tokens of the whole.
         budget: Tokens,
     },
 }
 
-/// Packs the first request. The task goes in whole; instructions, map and files get shares of what is left, and what
-/// doesn't fit keeps head and tail. The same inputs give the same bytes.
+/// Packs the first request. The task goes in whole; instructions, map and files get shares of what
+/// is left, and what doesn't fit keeps head and tail. The same inputs give the same bytes.
 ///
 /// # Errors
 /// [`ContextError::EmptyTask`], [`ContextError::TaskTooLong`].
@@ -155,8 +157,9 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     Ok(Packed { system, message, report })
 }
 
-/// The system prompt alone, for a session whose mode or protocol has changed: what never changes, then what the mode
-/// and the protocol add. `in_text` has the tools of a model that is told to write its calls as text.
+/// The system prompt alone, for a session whose mode or protocol has changed: what never changes,
+/// then what the mode and the protocol add. `in_text` has the tools of a model that is told to
+/// write its calls as text.
 #[must_use]
 pub fn system_prompt(mode: Mode, in_text: Option<&[ToolSpec]>) -> Vec<SystemText> {
     let mut session = prompt::mode(mode).to_owned();

@@ -6,7 +6,7 @@ use journeyman_workspace::{Body, Listing, Workspace};
 use crate::Estimate;
 use crate::cut::{LEAST, cut};
 
-/// Where the products in use keep such instructions, the common name first.
+/// File names of such instructions in common products, the shared name first.
 const NAMES: [&str; 7] = [
     "AGENTS.md",
     "CLAUDE.md",
@@ -18,7 +18,7 @@ const NAMES: [&str; 7] = [
 ];
 /// A larger file is no text for a model, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
-/// How many instruction files in sub-directories are pointed at.
+/// Maximum number of instruction files in sub-directories that are mentioned.
 const MAX_NESTED: usize = 20;
 
 /// One file of instructions, within the budget.
@@ -27,8 +27,9 @@ pub(crate) struct Instruction {
     pub(crate) text: String,
 }
 
-/// Reads the instruction files at the root, each content once, all together within `budget`. What can't be read or
-/// isn't text is left out: instructions are an offer, and a broken one must not keep a task from running.
+/// Reads the instruction files at the root, each content once, all together within `budget`. What
+/// can't be read or isn't text is left out: instructions are an offer, and a broken one must not
+/// keep a task from running.
 pub(crate) fn read(workspace: &Workspace, budget: Tokens) -> Vec<Instruction> {
     let mut seen: Vec<ContentHash> = Vec::new();
     let mut found = Vec::new();

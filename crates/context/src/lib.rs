@@ -1,9 +1,10 @@
-//! What the model is told: prompts, the repository map, packing within the budget, feedback.
+//! Texts for the model: prompts, the repository map, packing within the budget, feedback.
 //!
-//! [`first`] puts together a session's first request: the system prompt in parts of which the first is the same for
-//! every task (providers keep it), and the first message with the task, the project's own instructions, a map of the
-//! repository and the files that the task names, each within its share of the budget. [`feedback`] words what failed
-//! checks say. [`repository_map`] and [`cut()`] are what they are made of, and [`Estimate`] tells what a text costs.
+//! [`first`] puts together a session's first request: the system prompt in parts of which the first
+//! is the same for every task (providers keep it), and the first message with the task, the
+//! project's own instructions, a map of the repository and the files that the task names, each
+//! within its share of the budget. [`feedback`] words what failed checks say. [`repository_map`]
+//! and [`cut()`] are what they are made of, and [`Estimate`] tells what a text costs.
 //!
 //! ```
 //! use journeyman_context::{Estimate, repository_map};
@@ -17,10 +18,10 @@
 //! assert!(Estimate.count(&map) < Tokens(20));
 //! ```
 //!
-//! Text of files, and output of commands, is set apart by tags that it can't contain, so that it can't pass for ours.
-//! Packing is a function of its arguments and of the files it reads through the workspace; it reads no clock, writes
-//! nothing, and starts nothing. What an index finds comes in as
-//! [`Found`]; it doesn't yet know how to compact a long session.
+//! Text of files, and output of commands, is set apart by tags that it can't contain, so that it
+//! can't pass for ours. Packing is a function of its arguments and of the files it reads through
+//! the workspace; it reads no clock, writes nothing, and starts nothing. What an index finds comes
+//! in as [`Found`]; it doesn't yet know how to compact a long session.
 
 mod cut;
 mod estimate;

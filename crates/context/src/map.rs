@@ -9,35 +9,37 @@ use journeyman_workspace::Listing;
 use crate::Estimate;
 use crate::words::Words;
 
-/// What the map may cost where the caller has no opinion, in tokens: about 150 directories or 500 names.
+/// Default maximum tokens of the map: about 150 directories or 500 names.
 pub const DEFAULT_BUDGET: Tokens = Tokens(1_500);
 /// A directory shows at most this many of its files; the rest is a number.
 const MAX_NAMES: usize = 60;
-/// What the file counts that an index found best; a word of the task in its name counts one.
+/// Score of the file that an index ranked first; a word of the task in a file's name scores one.
 const FOUND: f64 = 3.0;
 /// A longer name is shortened, in bytes: names of content hashes tell nothing.
 const MAX_NAME_BYTES: usize = 80;
 
-/// A tree of the listing's paths, a line a directory, for a model that knows nothing of the repository yet.
+/// A tree of the listing's paths, a line a directory, for a model that knows nothing of the
+/// repository yet.
 ///
-/// What fits `budget` is shown, the top level first; directories that don't fit stay a line with the number of files
-/// beneath. The same listing and budget give the same text. Takes time about linear in the listing.
+/// What fits `budget` is shown, the top level first; directories that don't fit stay a line with
+/// the number of files beneath. The same listing and budget give the same text. Takes time about
+/// linear in the listing.
 #[must_use]
 pub fn repository_map(listing: &Listing, budget: Tokens) -> String {
     map_for(listing, budget, &Near::default())
 }
 
-/// What is shown before the rest.
+/// Criteria of files that are shown before the rest.
 #[derive(Default)]
 pub(crate) struct Near<'a> {
-    /// What has these words in its name.
+    /// Files with these words in their names.
     pub(crate) words: Words,
     /// Files by their paths, with how much is for them: 0 to 1.
     pub(crate) files: HashMap<&'a [u8], f64>,
 }
 
 impl Near<'_> {
-    /// How near a file is. The best one that was found counts as much as three words.
+    /// Returns a file's score. The best one that was found counts as much as three words.
     fn file(&self, path: &[u8], name: &[u8]) -> u32 {
         let found = self.files.get(path).map_or(0, |share| (share.clamp(0.0, 1.0) * FOUND).ceil() as u32);
         self.words.score(name) + found
@@ -58,7 +60,8 @@ pub(crate) fn map_for(listing: &Listing, budget: Tokens, near: &Near<'_>) -> Str
     tree.render(listing.truncated)
 }
 
-/// A directory. Its files are indexes into [`Tree::files`], its sub-directories are linked by index.
+/// A directory. Its files are indexes into [`Tree::files`], its sub-directories are linked by
+/// index.
 #[derive(Default)]
 struct Directory<'a> {
     /// From the root, with a `/` at its end; empty for the root.
@@ -68,16 +71,16 @@ struct Directory<'a> {
     files: Vec<File<'a>>,
     /// Files at any depth beneath.
     total: usize,
-    /// How near it or anything beneath is to the task.
+    /// The highest score of the directory and everything beneath.
     score: u32,
     open: Option<Open>,
 }
 
-/// What an open directory shows.
+/// The shown entries of an open directory.
 struct Open {
-    /// How many of its files.
+    /// The number of its files.
     names: usize,
-    /// Which of its directories, in their order.
+    /// Indices of its directories, in their order.
     children: Vec<usize>,
 }
 
@@ -91,7 +94,8 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// Reads paths in the order of their bytes, in which all that is beneath a directory stands together.
+    /// Reads paths in the order of their bytes, in which all that is beneath a directory stands
+    /// together.
     fn of(paths: &[&'a RelPath], near: &Near<'_>) -> Self {
         let mut tree = Self { directories: vec![Directory::default()] };
         let mut current = 0;
@@ -170,8 +174,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The sub-directories that fit in two thirds of the room, nearest to the task first, in their order, and what
-    /// their lines cost. The rest is for names, and for opening one of them.
+    /// The sub-directories that fit in two thirds of the room, nearest to the task first, in their
+    /// order, and what their lines cost. The rest is for names, and for opening one of them.
     fn children_within(&self, directory: &Directory<'a>, left: u64) -> (Vec<usize>, u64) {
         let room = left * 2 / 3;
         let mut by_score = directory.children.clone();
@@ -210,7 +214,8 @@ impl<'a> Tree<'a> {
     }
 
     fn lines(&self, index: usize, out: &mut String) {
-        // Depth is bounded by the length of a path; a stack of our own keeps hostile trees off the thread's.
+        // Depth is bounded by the length of a path; a stack of our own keeps hostile trees off the
+        // thread's.
         let mut stack = vec![index];
         while let Some(index) = stack.pop() {
             let Some(directory) = self.get(index) else { continue };

@@ -29,8 +29,8 @@ struct Name<'a> {
     exact: Option<&'a RelPath>,
 }
 
-/// The listed files that the task names, in the task's order: by their path, by the end of it, or by their name where
-/// only one file has it.
+/// The listed files that the task names, in the task's order: by their path, by the end of it, or
+/// by their name where only one file has it.
 pub(crate) fn mentions(task: &str, listing: &Listing) -> Vec<Mention> {
     let mut names = names(task);
     if names.is_empty() {

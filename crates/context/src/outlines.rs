@@ -1,7 +1,8 @@
-//! A map of what files define: the most important files with their most important signatures, within a budget.
+//! A map of what files define: the most important files with their most important signatures,
+//! within a budget.
 //!
-//! [`repository_map`](crate::repository_map) needs nothing but paths, so it is there before anything is indexed; this one
-//! is for whoever has an index to rank by.
+//! [`repository_map`](crate::repository_map) needs nothing but paths, so it is there before
+//! anything is indexed; this one is for whoever has an index to rank by.
 
 use std::fmt::Write as _;
 
@@ -21,7 +22,7 @@ const MISSES: usize = 30;
 pub struct Outlined {
     /// Its path.
     pub path: String,
-    /// What it defines, in the order of the text.
+    /// Its definitions, in the order of the text.
     pub signatures: Vec<Signature>,
 }
 
@@ -30,15 +31,17 @@ pub struct Outlined {
 pub struct Signature {
     /// Its beginning, on one line.
     pub text: String,
-    /// How deep it lies in others.
+    /// The depth of nesting.
     pub depth: usize,
-    /// How much it tells, compared with the file's others: when room is short, the least goes first.
+    /// The value of the signature compared with the file's others: when room is short, the least
+    /// goes first.
     pub worth: f64,
 }
 
-/// The map of some files, the most important first, and how many of them it shows. Each has what fits of its signatures,
-/// and fewer if the next ones are to have a place too: a file takes an eighth of what is left at most, the first one half. The same files and
-/// budget give the same text.
+/// The map of some files, the most important first, and how many of them it shows. Each has what
+/// fits of its signatures, and fewer if the next ones are to have a place too: a file takes an
+/// eighth of what is left at most, the first one half. The same files and budget give the same
+/// text.
 #[must_use]
 pub fn outline_map(files: &[Outlined], budget: Tokens) -> (String, usize) {
     let (mut map, mut shown, mut missed) = (String::new(), 0, 0);
@@ -81,7 +84,7 @@ fn fitting(file: &Outlined, room: u64) -> Option<(String, u64)> {
         if many == 0 {
             return None;
         }
-        // What is too long by half goes at once, then one after the other.
+        // The excess is dropped by an estimate first, then one by one.
         many = many.saturating_sub(1).min((many as u64 * room / cost.max(1)) as usize + 1);
     }
 }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use journeyman_protocol::{Mode, ToolSpec};
 use serde_json::Value;
 
-/// The same for every task, project and mode, so that providers can keep it: how to work, and what never to do.
+/// The same for every task, project and mode, so that providers can keep it: how to work, and what
+/// never to do.
 pub(crate) const WORK: &str = "\
 You are Journeyman, a coding agent in the user's repository. You are done when the change is made and verified, not \
 when it is described.
@@ -40,7 +41,7 @@ When you are finished, stop calling tools and sum up in a few lines: what was wr
 why, what you verified, what remains. The project's checks then run by themselves; if one fails, you get the result \
 and go on.";
 
-/// What the mode allows, as the model should know it.
+/// Returns the description of a mode for the model.
 pub(crate) fn mode(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => {
@@ -65,7 +66,7 @@ pub(crate) fn mode(mode: Mode) -> &'static str {
 /// The tools that `<edit>` blocks stand for.
 const EDITING: [&str; 3] = ["edit_file", "write_file", "apply_edit"];
 
-/// How a model without tool calling edits files and asks for tools.
+/// Returns the instructions for a model without tool calling.
 pub(crate) fn text_protocol(tools: &[ToolSpec], edits: bool) -> String {
     let mut out =
         String::from("# Tools as text\nYou have no tool calling: write blocks into your answer instead.\n");

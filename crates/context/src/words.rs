@@ -32,7 +32,7 @@ impl Words {
         Self { sorted }
     }
 
-    /// How many of a name's words the task has.
+    /// Returns the number of a name's words that the task has.
     pub(crate) fn score(&self, name: &[u8]) -> u32 {
         let mut score = 0;
         if !self.sorted.is_empty() {
@@ -55,8 +55,9 @@ fn add(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0000_0100_0000_01b3)
 }
 
-/// Calls back with the hash and length of each word: letters and digits, a new word also at a capital after a
-/// small letter. A plural `s` counts as part of no word, so that `parsers` meets `parser`.
+/// Calls back with the hash and length of each word: letters and digits, a new word also at a
+/// capital after a small letter. A plural `s` counts as part of no word, so that `parsers` meets
+/// `parser`.
 fn each_word(text: &[u8], mut found: impl FnMut(u64, usize)) {
     let (mut hash, mut length, mut before) = (START, 0, 0_u8);
     let mut without_last = START;

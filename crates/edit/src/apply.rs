@@ -13,22 +13,23 @@ use crate::formats::{Format, Reading, Source, read};
 use crate::outcome::{Fate, Strategy};
 use crate::place::Allow;
 
-/// How a reply is to be applied.
+/// Options for applying a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// The format; `None` to tell it from the reply.
     pub format: Option<Format>,
-    /// The file that is meant where the reply names none, or names one that isn't there while this one is.
+    /// The file that is meant where the reply names none, or names one that isn't there while this
+    /// one is.
     pub path: Option<RelPath>,
     /// Keep what can be done where not everything can.
     pub partial: bool,
     /// The reply was cut off: a block that isn't closed is never taken.
     pub cut_off: bool,
-    /// What is allowed that is refused otherwise.
+    /// Differences that are refused unless allowed here.
     pub allow: Allow,
 }
 
-/// What happens to a file.
+/// The kind of change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -42,22 +43,22 @@ pub enum ChangeKind {
     Delete,
 }
 
-/// What becomes of one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileChange {
     /// The path it has now, or will be created at.
     pub path: RelPath,
     /// The path it will have, where that changes.
     pub to: Option<RelPath>,
-    /// What happens.
+    /// The kind of change.
     pub kind: ChangeKind,
     /// The content before, where there was one.
     pub before: Option<String>,
     /// The content after; `None` where the file goes.
     pub after: Option<String>,
-    /// How each step was placed.
+    /// Placement of each step.
     pub notes: Vec<OpNote>,
-    /// Where the new content doesn't parse, while the old one did.
+    /// The first syntax error of the new content, if the old content had none.
     pub broken: Option<Finding>,
 }
 
@@ -83,24 +84,24 @@ pub struct Unchanged {
 pub struct Failure {
     /// The file, if one is named.
     pub path: Option<RelPath>,
-    /// What went wrong as one word, as [`Refusal::kind`](crate::Refusal::kind) gives it.
+    /// The failure as one word, as [`Refusal::kind`](crate::Refusal::kind) gives it.
     pub kind: &'static str,
-    /// What went wrong and what to send instead, for the model.
+    /// The failure and the remedy, in words for the model.
     pub message: String,
     /// The first line (1-based) and the text of the region that is most like the search text.
     pub nearest: Option<(u32, String)>,
 }
 
-/// What a reply comes to.
+/// The result of planning a reply.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plan {
     /// The format it was read in; `None` where it has no edit.
     pub format: Option<Format>,
-    /// What would be done, in the order in which it can be: creations, changes, renames, deletions.
+    /// The changes, in the order in which it can be: creations, changes, renames, deletions.
     pub changes: Vec<FileChange>,
     /// The files that are as they are wanted.
     pub unchanged: Vec<Unchanged>,
-    /// What can't be done.
+    /// The edits that can't be made.
     pub failed: Vec<Failure>,
     /// The text around the edits.
     pub prose: String,
@@ -114,7 +115,7 @@ impl Plan {
         if self.failed.is_empty() || self.partial { &self.changes } else { &[] }
     }
 
-    /// Whether what can be done is kept where not everything can.
+    /// Returns true if what can be done is kept where not everything can.
     pub(crate) fn is_partial(&self) -> bool {
         self.partial
     }
@@ -162,7 +163,8 @@ pub fn plan_edits(edits: &[Edit], options: &Options, files: &dyn Files) -> Plan 
     plan
 }
 
-/// The edit for the file that it means: the caller's, where the one that it names isn't there and would have to be.
+/// The edit for the file that it means: the caller's, where the one that it names isn't there and
+/// would have to be.
 fn meant(edit: &Edit, options: &Options, files: &dyn Files) -> Edit {
     let creates = edit.ops.iter().all(|op| matches!(op, EditOp::Rewrite { .. } | EditOp::Create { .. }));
     // Nothing of another file's content says that this one is to go.
@@ -178,7 +180,7 @@ fn meant(edit: &Edit, options: &Options, files: &dyn Files) -> Edit {
 fn plan_file(file: &FileOps, options: &Options, files: &dyn Files, plan: &mut Plan) {
     let text = match files.text(&file.path) {
         Ok(text) => text,
-        // What isn't text can go and be renamed.
+        // Files that aren't text can be deleted and renamed.
         Err(FileProblem::Binary) if file.ops.iter().all(|op| matches!(op, EditOp::Delete)) => Some("".into()),
         Err(problem) => {
             let message = format!("{}: {problem}. Nothing was changed.", file.path);

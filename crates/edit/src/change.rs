@@ -26,8 +26,8 @@ pub struct Replace {
     /// Every place, not the only one.
     #[serde(default)]
     pub all: bool,
-    /// The 1-based line where the search text is said to begin. With an empty search text: the line before which
-    /// the replacement is put.
+    /// The 1-based line where the search text is said to begin. With an empty search text: the line
+    /// before which the replacement is put.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near: Option<u32>,
     /// Search and replacement are lines of a text format, without the last one's line break.
@@ -35,7 +35,7 @@ pub struct Replace {
     pub whole_lines: bool,
 }
 
-/// What a line of a patch is.
+/// The role of a line in a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineKind {
@@ -52,7 +52,7 @@ pub enum LineKind {
 /// A line of a patch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatchLine {
-    /// What it is.
+    /// Its kind.
     pub kind: LineKind,
     /// Its text without the prefix and without a line break.
     pub text: String,
@@ -64,17 +64,19 @@ pub struct PatchLine {
 pub struct PatchHunk {
     /// Its lines, in order.
     pub lines: Vec<PatchLine>,
-    /// Lines that stand before it, in order (`@@ class A`, or the text after the second `@@` of a diff).
+    /// Lines that stand before it, in order (`@@ class A`, or the text after the second `@@` of a
+    /// diff).
     pub anchors: Vec<String>,
-    /// Where it is said to begin in the old file, 1-based.
+    /// The line at which the patch says the hunk begins in the old file, 1-based.
     pub near: Option<u32>,
     /// It is said to end where the file ends.
     pub at_end: bool,
-    /// Whether the old and the new side's last line has a line break, where a `\\ No newline` says so.
+    /// True if the old and the new side's last line has a line break, where a `\\ No newline` says
+    /// so.
     pub final_break: Option<(bool, bool)>,
 }
 
-/// What is done to a symbol.
+/// An action on a symbol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum SymbolAction {
@@ -105,10 +107,10 @@ pub enum SymbolAction {
 /// An edit that names what it is for by its place in the syntax tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolEdit {
-    /// The symbol's path in the file, parts divided by `.`, `::`, `#` or `/`: `Parser::next`, `Shop.add`. The last parts
-    /// are enough where they are unique.
+    /// The symbol's path in the file, parts divided by `.`, `::`, `#` or `/`: `Parser::next`,
+    /// `Shop.add`. The last parts are enough where they are unique.
     pub symbol: String,
-    /// What to do.
+    /// The action.
     pub action: SymbolAction,
 }
 
@@ -146,7 +148,7 @@ pub enum EditOp {
     },
 }
 
-/// What one block asks of one file.
+/// The edits that one block requests for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// The file.
@@ -166,8 +168,8 @@ pub struct FileOps {
     pub ops: Vec<EditOp>,
 }
 
-/// Gathers edits by file, in the order in which files are first named. An edit that names a file by the path
-/// that an earlier edit gave it goes to that file.
+/// Gathers edits by file, in the order in which files are first named. An edit that names a file by
+/// the path that an earlier edit gave it goes to that file.
 #[must_use]
 pub fn to_ops(edits: &[Edit]) -> Vec<FileOps> {
     let mut files: Vec<(FileOps, RelPath)> = Vec::new();
@@ -190,22 +192,22 @@ pub fn to_ops(edits: &[Edit]) -> Vec<FileOps> {
     files.into_iter().map(|(file, _)| file).collect()
 }
 
-/// How one step was placed.
+/// The placement of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpNote {
-    /// Which step, 0-based.
+    /// The index of the step, 0-based.
     pub op: usize,
-    /// How it was placed; `None` for steps that are not placed.
+    /// The strategy that placed the step; `None` for steps that are not placed.
     pub strategy: Option<Strategy>,
     /// The 1-based line in the text where it was placed.
     pub line: u32,
-    /// How many places were replaced; 0 where nothing had to be done.
+    /// The number of replaced places; 0 if there was nothing to do.
     pub count: u32,
-    /// What differed, or what was adapted.
+    /// A note on differences and adaptations.
     pub note: Option<String>,
 }
 
-/// What one file comes to.
+/// The result of a file's steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The new content; `None` when the file is to be removed, or never was.
@@ -218,12 +220,12 @@ pub struct Outcome {
     pub changed: Vec<Range<usize>>,
     /// The steps that could not be done. Who wants all or nothing writes nothing if there is one.
     pub failed: Vec<OpError>,
-    /// Where the new content doesn't parse, while the old one did.
+    /// The first syntax error of the new content, if the old content had none.
     pub broken: Option<Finding>,
 }
 
 impl Outcome {
-    /// Whether no step changes anything, because the file is as they want it.
+    /// Returns true if no step changes anything, because the file is as they want it.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         self.failed.is_empty() && self.notes.iter().all(|note| note.count == 0)
@@ -236,7 +238,7 @@ pub enum OpError {
     /// It found no place.
     #[error("edit {} of {of}: {refusal}", op + 1)]
     Refused {
-        /// Which step, 0-based.
+        /// The index of the step, 0-based.
         op: usize,
         /// Of how many.
         of: usize,
@@ -250,7 +252,7 @@ pub enum OpError {
         op + 1
     )]
     Missing {
-        /// Which step, 0-based.
+        /// The index of the step, 0-based.
         op: usize,
         /// Of how many.
         of: usize,
@@ -262,7 +264,7 @@ pub enum OpError {
         op + 1
     )]
     Exists {
-        /// Which step, 0-based.
+        /// The index of the step, 0-based.
         op: usize,
         /// Of how many.
         of: usize,
@@ -274,24 +276,25 @@ pub enum OpError {
     Nothing,
 }
 
-/// What is known of a file beside its text.
+/// Facts about a file beside its text.
 #[derive(Clone, Copy)]
 pub struct OpContext<'a> {
     /// Its path: which language it is in shows there.
     pub path: &'a RelPath,
     /// The version that the model was shown, if it isn't the present one.
     pub shown: Option<&'a str>,
-    /// What the caller allows.
+    /// Differences that the caller allows.
     pub allow: Allow,
 }
 
 /// Applies the steps to one file.
 ///
-/// Placed steps that follow each other are all looked for in the text as it was before the first of them, because
-/// that is the text the model saw; one that isn't there is looked for in what the ones before it left. `text` is the
-/// file's content, `None` where it doesn't exist. Conventions of the text formats are followed: deleting whole lines
-/// takes their line break too, a new file gets a final line break, and a rewrite keeps the file's own line endings
-/// and final line break; each is said in the step's note.
+/// Placed steps that follow each other are all looked for in the text as it was before the first of
+/// them, because that is the text the model saw; one that isn't there is looked for in what the
+/// ones before it left. `text` is the file's content, `None` where it doesn't exist. Conventions of
+/// the text formats are followed: deleting whole lines takes their line break too, a new file gets
+/// a final line break, and a rewrite keeps the file's own line endings and final line break; each
+/// is said in the step's note.
 #[must_use]
 pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) -> Outcome {
     let mut work = Work {
@@ -337,7 +340,7 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
     Outcome { content, rename, notes, changed, failed, broken }
 }
 
-/// Whether a step is placed in a text.
+/// Returns true if a step is placed in a text.
 fn is_placed(op: &EditOp) -> bool {
     matches!(op, EditOp::Replace(_) | EditOp::Patch(_) | EditOp::Symbol(_))
 }
@@ -428,7 +431,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether a patch was to remove all of the file's lines and left some.
+    /// Returns true if a patch was to remove all of the file's lines and left some.
     fn keeps_lines(&self, at: usize) -> bool {
         let patched = self.notes.last().is_some_and(|note| note.op + 1 == at && note.strategy.is_some());
         patched && self.content.as_ref().is_some_and(|text| !text.trim().is_empty())
@@ -563,7 +566,8 @@ fn start_of(placed: &Placed) -> usize {
     placed.pieces.first().map_or(0, |(span, _)| span.start)
 }
 
-/// The content a whole-file rewrite leaves: the file's line endings and final line break survive it.
+/// The content a whole-file rewrite leaves: the file's line endings and final line break survive
+/// it.
 fn rewritten(old: Option<&str>, new: &str) -> (String, Option<String>) {
     let mut notes = Vec::new();
     let crlf = old.is_some_and(|old| old.contains("\r\n") && !old.replace("\r\n", "").contains('\n'));

@@ -1,4 +1,4 @@
-//! What an edit does to a file's syntax.
+//! The check that an edit doesn't break a file's syntax.
 
 use journeyman_protocol::RelPath;
 use journeyman_syntax::Node;
@@ -13,18 +13,19 @@ const MAX_FAULTS: usize = 200;
 /// Bytes of a line that are quoted.
 const MAX_QUOTED: usize = 80;
 
-/// Where a text doesn't parse.
+/// A syntax error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The 1-based line.
     pub line: u32,
-    /// What is wrong, in a few words.
+    /// The error, in a few words.
     pub message: String,
 }
 
-/// Where the new text doesn't parse, if the old one did; where the old one didn't, what of the edit doesn't.
+/// Returns the first syntax error of the new text that the edit caused.
 ///
-/// Only the changed part is parsed anew. Languages whose files are often templates of others say nothing.
+/// Only the changed part is parsed anew. Languages whose files are often templates of others say
+/// nothing.
 pub(crate) fn broken_by(path: &RelPath, old: &str, new: &str) -> Option<Finding> {
     let language = Language::detect(&path.to_string(), old)?;
     if language == Language::Html {
@@ -35,7 +36,8 @@ pub(crate) fn broken_by(path: &RelPath, old: &str, new: &str) -> Option<Finding>
     if !quick.has_error() {
         return None;
     }
-    // What was taken over from the old tree may have misled the parser: a fault is one only if a fresh look sees it too.
+    // Nodes reused from the old tree may have misled the parser: a fault is one only if a fresh
+    // look sees it too.
     let after = parse(language, new).ok().filter(Tree::has_error)?;
     let change = Change::of(old, new);
     let faults = faults(&after);
@@ -121,7 +123,8 @@ fn say(fault: Node<'_>, text: &str) -> Finding {
 /// A bracket of a text: where it is and which.
 type Bracket = (usize, u8);
 
-/// The brackets that are open at a place, as the tree sees them: those in strings and comments are none.
+/// The brackets that are open at a place, as the tree sees them: those in strings and comments are
+/// none.
 fn open_at(tree: &Tree, text: &str, end: usize) -> Vec<Bracket> {
     let mut open: Vec<Bracket> = Vec::new();
     let mut cursor = tree.root().walk();
@@ -166,9 +169,11 @@ fn closing(opener: u8) -> char {
     }
 }
 
-/// A bracket that the edit dropped, or has too many: where the brackets open after the changed part aren't those that were.
+/// A bracket that the edit dropped, or has too many: where the brackets open after the changed part
+/// aren't those that were.
 fn bracket(before: &Tree, after: &Tree, old: &str, new: &str, change: &Change) -> Option<Finding> {
-    // To the end of the line: the same bytes at the end of both may hide which of two brackets it was.
+    // To the end of the line: the same bytes at the end of both may hide which of two brackets it
+    // was.
     let tail = new.get(change.new_end..)?.find('\n').map_or(new.len() - change.new_end, |at| at);
     let was = open_at(before, old, change.old_end + tail);
     let is = open_at(after, new, change.new_end + tail);

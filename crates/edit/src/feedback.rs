@@ -1,4 +1,4 @@
-//! What a model is told of edits that could not be made, and of those that could.
+//! Feedback for the model about edits that failed and edits that succeeded.
 
 use std::collections::BTreeSet;
 
@@ -12,28 +12,28 @@ use crate::lines::line_at;
 use crate::outcome::words::{fenced, lines_of};
 use crate::outcome::{Fate, MAX_FEEDBACK_BYTES, Refusal, cut};
 
-/// How many other files are looked into for a text that isn't where the model said.
+/// Maximum number of other files searched for a text that isn't in the named file.
 const MAX_OTHERS: usize = 48;
-/// How many bytes of them are, all together: a millisecond or two.
+/// Maximum bytes searched in those files together: one to two milliseconds.
 const MAX_OTHERS_BYTES: usize = 8 << 20;
-/// How many of them are named.
+/// Maximum number of those files that a message names.
 const MAX_NAMED: usize = 4;
 /// A shorter search text, in characters that aren't blank, may be in any file by chance.
 const TELLING: usize = 10;
-/// How many paths are compared with one that isn't there; listing them is the caller's.
+/// Maximum number of paths compared with a missing path. The caller lists them.
 const MAX_PATHS: usize = 2_000;
 /// A path less like the one that was named than this isn't worth naming (Jaro and Winkler).
 const LIKE: f64 = 0.8;
-/// How much of a path is shown, in bytes.
+/// Maximum bytes of a path in a message.
 const PATH_BYTES: usize = 160;
 /// The file's lines around a place that are shown where the refusal names only its number.
 const AROUND: u32 = 2;
-/// How much of those lines is shown, in bytes.
+/// Maximum bytes of those lines in a message.
 const LINES_BYTES: usize = 500;
-/// How often a piece of a search text is looked at in another file.
+/// Maximum number of occurrences of a piece of the search text examined in another file.
 const MAX_TRIED: usize = 64;
 
-/// What could not be done to a file, in words for the model, within [`MAX_FEEDBACK_BYTES`].
+/// Returns the message about a file's failed edit, within [`MAX_FEEDBACK_BYTES`].
 pub(crate) fn failure(
     file: &FileOps,
     text: Option<&str>,
@@ -122,7 +122,8 @@ fn searched(file: &FileOps, op: usize) -> Option<String> {
     }
 }
 
-/// How far a path is from another: by file name first, then by kind of file, then by the directories they share.
+/// Returns the distance of two paths: by file name first, then by kind of file, then by the
+/// directories they share.
 fn distance(path: &RelPath, other: &RelPath) -> (bool, bool, usize) {
     let shared = path.components().zip(other.components()).take_while(|(one, other)| one == other).count();
     let steps = path.components().count() + other.components().count() - 2 * shared;
@@ -165,7 +166,8 @@ fn elsewhere(file: &FileOps, op: usize, files: &dyn Files) -> String {
     }
 }
 
-/// The line where some lines stand, blanks at their ends and blank lines aside, if the `longest` of them is at `at`.
+/// The line where some lines stand, blanks at their ends and blank lines aside, if the `longest` of
+/// them is at `at`.
 fn has_lines(text: &str, at: usize, lines: &[&str], longest: &str) -> Option<u32> {
     let nth = lines.iter().position(|line| line == &longest)?;
     let start = text.get(..at)?.rfind('\n').map_or(0, |at| at + 1);
@@ -207,8 +209,9 @@ fn alike(path: &RelPath, files: &dyn Files) -> Vec<String> {
 }
 
 impl Plan {
-    /// What could not be done and what becomes of the rest, in words for the model; empty where nothing failed. At most
-    /// [`MAX_FEEDBACK_BYTES`] for all of it: where several edits failed, the later ones are told in one line each.
+    /// Returns the message about failed edits and the fate of the others; empty where nothing
+    /// failed. At most [`MAX_FEEDBACK_BYTES`] for all of it: where several edits failed, the later
+    /// ones are told in one line each.
     #[must_use]
     pub fn feedback(&self) -> String {
         let Some((first, others)) = self.failed.split_first() else { return String::new() };
@@ -239,7 +242,7 @@ impl Plan {
         out
     }
 
-    /// What becomes of the edits that could be made.
+    /// Returns a sentence about the edits that could be made.
     fn rest(&self) -> String {
         let mut fine = String::new();
         let mut left = 0;

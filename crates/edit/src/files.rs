@@ -1,12 +1,12 @@
-//! What the engine may look at of the files that a reply names.
+//! Access to the files that a reply names.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use journeyman_protocol::RelPath;
 
-/// The files that edits are for. The caller implements it over its work tree, a snapshot or a map; asking the
-/// same twice should be cheap and give the same.
+/// The files that edits are for. The caller implements it over its work tree, a snapshot or a map;
+/// asking the same twice should be cheap and give the same.
 pub trait Files {
     /// A file's text; `None` where there is no such file.
     ///
@@ -14,14 +14,14 @@ pub trait Files {
     /// [`FileProblem`] where there is something that can't be edited as text.
     fn text(&self, path: &RelPath) -> Result<Option<Cow<'_, str>>, FileProblem>;
 
-    /// The version of the file that the model was last shown, where it isn't the present one: a base for a
-    /// three-way merge.
+    /// The version of the file that the model was last shown, where it isn't the present one: a
+    /// base for a three-way merge.
     fn shown(&self, _path: &RelPath) -> Option<Cow<'_, str>> {
         None
     }
 
-    /// Files in which a text may be that isn't where the model said. The few dozen that are nearest by name, kind and
-    /// place to the file that was named are looked into.
+    /// Files in which a text may be that isn't where the model said. The few dozen that are nearest
+    /// by name, kind and place to the file that was named are looked into.
     fn others(&self) -> Vec<RelPath> {
         Vec::new()
     }
@@ -57,7 +57,7 @@ impl Files for BTreeMap<RelPath, String> {
     }
 }
 
-/// Whether there is such a file, as far as can be told.
+/// Returns true if there is such a file, as far as can be told.
 pub(crate) fn exists(files: &dyn Files, path: &RelPath) -> bool {
     !matches!(files.text(path), Ok(None))
 }

@@ -24,7 +24,7 @@ use crate::files::Files;
 use blocks::{BlockProblem, MAX_REPLY_BYTES, ProblemKind, parse_blocks};
 pub use detect::detect;
 
-/// How edits are written down.
+/// A notation of edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -82,14 +82,16 @@ impl FromStr for Format {
     }
 }
 
-/// What helps to read a reply.
+/// A reply with the context for reading it.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     /// The reply, whole or as far as it came.
     pub reply: &'a str,
-    /// The file that is meant where the reply names none, or names one that isn't there while this one is.
+    /// The file that is meant where the reply names none, or names one that isn't there while this
+    /// one is.
     pub path: Option<&'a RelPath>,
-    /// The stream ended as the model meant it to. Where it didn't, a block that isn't closed is never taken.
+    /// The stream ended as the model meant it to. Where it didn't, a block that isn't closed is
+    /// never taken.
     pub finished: bool,
     /// The files: which of the ways to write a path is meant shows in which of them there is.
     pub files: &'a dyn Files,
@@ -98,11 +100,11 @@ pub struct Source<'a> {
 /// A reply taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// What it was read as; `None` where it has no edit of any format.
+    /// The format that was read; `None` if the reply has no edit in any format.
     pub format: Option<Format>,
     /// The edits, in the reply's order. Only whole ones.
     pub edits: Vec<Edit>,
-    /// What began as an edit and can't be used.
+    /// Unusable beginnings of edits.
     pub problems: Vec<BlockProblem>,
     /// The text around the edits.
     pub prose: String,
@@ -110,8 +112,9 @@ pub struct Reading {
 
 /// Reads a reply in a format, or in the one that it seems to be written in.
 ///
-/// What the text is beats what it is called: a reply that has nothing of the named format and is plainly in another is
-/// read as that. Where no format is named, edits in a second one are not read, and that is told as a problem.
+/// What the text is beats what it is called: a reply that has nothing of the named format and is
+/// plainly in another is read as that. Where no format is named, edits in a second one are not
+/// read, and that is told as a problem.
 #[must_use]
 pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
     if source.reply.len() > MAX_REPLY_BYTES {
@@ -180,7 +183,7 @@ fn refuse_second(reading: &mut Reading, chosen: Format) {
 pub(crate) struct Row<'a> {
     /// 1-based.
     pub(crate) number: u32,
-    /// Where it begins.
+    /// The byte offset of its start.
     pub(crate) start: usize,
     /// Its text with what ends it.
     pub(crate) text: &'a str,

@@ -1,10 +1,11 @@
 //! Whole files with remarks in place of what stays, merged by the syntax tree.
 //!
-//! A model that rewrites a file leaves out what it doesn't change: `// ... existing code ...`. Both texts are parsed, and
-//! from the outside in each thing of the new text is paired with the old thing that it is ([`align`]): by
-//! kind and name, else by likeness. What is shown replaces its old version, a remark stands for the old things between
-//! the neighbours that it has, and the rest of the file isn't touched. Where more than one reading is possible, the
-//! rewrite is refused with the reason. Without a grammar, lines that occur once are the anchors ([`lines`]).
+//! A model that rewrites a file leaves out what it doesn't change: `// ... existing code ...`. Both
+//! texts are parsed, and from the outside in each thing of the new text is paired with the old
+//! thing that it is ([`align`]): by kind and name, else by likeness. What is shown replaces its old
+//! version, a remark stands for the old things between the neighbours that it has, and the rest of
+//! the file isn't touched. Where more than one reading is possible, the rewrite is refused with the
+//! reason. Without a grammar, lines that occur once are the anchors ([`lines`]).
 
 mod align;
 mod items;
@@ -30,7 +31,7 @@ use crate::place::Allow;
 
 /// Of a file's lines, the hundredths that may go without being shown.
 const MAX_VANISHING_PERCENT: usize = 30;
-/// So many may go from any file.
+/// Maximum number of lines that may vanish from any file.
 const FEW_LINES: usize = 3;
 /// Classes and the like that a fragment is tried in.
 const MAX_HOLDERS: usize = 12;
@@ -120,8 +121,8 @@ fn written(text: &str, pieces: &[(Range<usize>, String)]) -> String {
     placed.text(text)
 }
 
-/// A fragment from the inside of a class or the like, without that around it: put in its place in the file, it is
-/// read as what it is.
+/// A fragment from the inside of a class or the like, without that around it: put in its place in
+/// the file, it is read as what it is.
 fn in_holder(old: &Tree, text: &str, content: &str, language: Language) -> Option<Result<Merged, Refusal>> {
     let symbols = outline(old, text);
     let mut holders: Vec<(usize, usize)> = Vec::new();

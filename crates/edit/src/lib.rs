@@ -1,13 +1,14 @@
 //! Edit formats to located hunks to new text, or the reason why not.
 //!
-//! A model says what to change by quoting the text as it remembers it. [`replace`] finds the one place
-//! that is meant, strictest reading first ([`Strategy`]), and gives the new text, or a [`Refusal`] whose
-//! words tell the model what to send instead. A match that isn't byte for byte always says what differed,
-//! and bytes outside the matched span are never touched: line endings, indentation and the final line
-//! break stay the file's own.
+//! A model says what to change by quoting the text as it remembers it. [`replace`] finds the one
+//! place that is meant, strictest reading first ([`Strategy`]), and gives the new text, or a
+//! [`Refusal`] whose words tell the model what to send instead. A match that isn't byte for byte
+//! always says what differed, and bytes outside the matched span are never touched: line endings,
+//! indentation and the final line break stay the file's own.
 //!
-//! [`parse_blocks`] reads the `<edit>` and `<call>` blocks that a model without tool calling writes into
-//! its prose; [`to_ops`] gathers them by file and [`apply_ops`] applies them to one file's text.
+//! [`parse_blocks`] reads the `<edit>` and `<call>` blocks that a model without tool calling writes
+//! into its prose; [`to_ops`] gathers them by file and [`apply_ops`] applies them to one file's
+//! text.
 //!
 //! ```
 //! use journeyman_edit::{Strategy, replace};
@@ -21,11 +22,11 @@
 //! assert!(refusal.to_string().contains("lines 1 and 3"));
 //! ```
 //!
-//! [`plan`] does it for a whole reply in any [`Format`] and all the files that it names ([`Files`]), all of it or
-//! nothing; [`read`] only takes a reply apart.
+//! [`plan`] does it for a whole reply in any [`Format`] and all the files that it names
+//! ([`Files`]), all of it or nothing; [`read`] only takes a reply apart.
 //!
-//! Everything here is a pure function of its arguments, takes time about linear in them, and never panics.
-//! It reads no file and resolves no path: that is the caller's, through the workspace.
+//! Everything here is a pure function of its arguments, takes time about linear in them, and never
+//! panics. It reads no file and resolves no path: that is the caller's, through the workspace.
 
 mod apply;
 mod change;

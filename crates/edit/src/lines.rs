@@ -19,7 +19,7 @@ impl Line {
         self.start as usize..self.end as usize
     }
 
-    /// Where the next line begins.
+    /// Returns the offset of the next line.
     pub(crate) fn next(self) -> usize {
         self.next as usize
     }
@@ -47,8 +47,8 @@ pub(crate) fn without_break(line: &str) -> &str {
     }
 }
 
-/// A text cut at its line feeds, each piece with the line break that ends it. The last piece has none, and is
-/// empty where the text ends with a line break: joined, the pieces are the text.
+/// A text cut at its line feeds, each piece with the line break that ends it. The last piece has
+/// none, and is empty where the text ends with a line break: joined, the pieces are the text.
 pub(crate) fn segments(text: &str) -> Vec<(&str, &str)> {
     let mut pieces = Vec::new();
     for piece in text.split_inclusive('\n') {

@@ -1,4 +1,4 @@
-//! What placing a hunk comes to: the new text with how it was placed, or why not.
+//! Results of placing a hunk: the new text with the matching strategy, or a refusal.
 
 pub(crate) mod words;
 
@@ -11,10 +11,11 @@ pub const MAX_FILE_BYTES: usize = 8 << 20;
 pub const MAX_SEARCH_BYTES: usize = 1 << 20;
 /// No refusal's text is longer, in bytes: about 600 tokens, enough to repair a hunk from.
 pub const MAX_FEEDBACK_BYTES: usize = 2_400;
-/// How many line numbers an ambiguous match names.
+/// Maximum number of line numbers that a message about an ambiguous match names.
 const MAX_LINES_NAMED: usize = 12;
 
-/// How a hunk was placed. Ordered from the strictest to the loosest; the first that finds a place decides.
+/// A matching strategy. Ordered from the strictest to the loosest; the first that finds a place
+/// decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -37,7 +38,8 @@ pub enum Strategy {
     LineNumbers,
     /// Blank lines within the search text were more or fewer than the file's.
     BlankLines,
-    /// The search text's line breaks stand elsewhere than the file's; token for token it is the same.
+    /// The search text's line breaks stand elsewhere than the file's; token for token it is the
+    /// same.
     LineBreaks,
     /// The search text was escaped once too often (`\\n`, `\\"`, `&lt;`).
     Escapes,
@@ -56,7 +58,8 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// Whether the place is a well-founded guess: what is written there must hold up to a closer look.
+    /// Returns true if the place is a well-founded guess: what is written there must hold up to a
+    /// closer look.
     #[must_use]
     pub fn is_loose(self) -> bool {
         matches!(
@@ -93,13 +96,13 @@ impl fmt::Display for Strategy {
 /// A hunk that found its place, not yet written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
-    /// How it was placed.
+    /// The strategy that placed the hunk.
     pub strategy: Strategy,
     /// The 1-based line where the first (or only) place begins.
     pub line: u32,
-    /// What differed between the search text and the file; `None` when nothing did.
+    /// Differences between the search text and the file; `None` if they are equal.
     pub note: Option<String>,
-    /// What is put in place of which bytes of the text, in order and without overlap.
+    /// Byte ranges of the text with their replacements, in order and without overlap.
     pub pieces: Vec<(Range<usize>, String)>,
 }
 
@@ -138,15 +141,16 @@ impl Placed {
 pub struct Applied {
     /// The whole new text.
     pub text: String,
-    /// How it was placed.
+    /// The strategy that placed the hunk.
     pub strategy: Strategy,
     /// The 1-based line where the first (or only) place begins.
     pub line: u32,
-    /// How many places were replaced: 1 unless all were asked for.
+    /// The number of replaced places: 1 unless all were requested.
     pub count: u32,
-    /// What differed between the search text and the file; `None` when nothing did.
+    /// Differences between the search text and the file; `None` if they are equal.
     pub note: Option<String>,
-    /// The byte ranges of the old text that were replaced, in order. Bytes outside are as they were.
+    /// The byte ranges of the old text that were replaced, in order. Bytes outside are as they
+    /// were.
     pub spans: Vec<Range<usize>>,
 }
 
@@ -157,7 +161,7 @@ pub struct Candidate {
     pub line: u32,
     /// Its text, cut to [`MAX_FEEDBACK_BYTES`].
     pub text: String,
-    /// How like the search text it is, from 0 to 1.
+    /// The similarity to the search text, from 0 to 1.
     pub similarity: f32,
     /// The region with its differences from the search text made visible, line by line.
     pub excerpt: String,
@@ -168,7 +172,7 @@ pub struct Candidate {
 pub struct Attempt {
     /// The steps, strictest first.
     pub steps: Vec<Strategy>,
-    /// What kept them from it, in a few words.
+    /// The reason why the strategy failed, in a few words.
     pub why: String,
 }
 
@@ -181,11 +185,12 @@ pub struct Spot {
     pub last: u32,
     /// The line that it is inside of, by indentation: number and text without blanks at its ends.
     pub within: Option<(u32, String)>,
-    /// The nearest line that no other of the places has there: with the lines up to it the search text is unique.
+    /// The nearest line that no other of the places has there: with the lines up to it the search
+    /// text is unique.
     pub telling: Option<(u32, String)>,
 }
 
-/// What a refusal means for what is written.
+/// The consequence of a refusal for the other edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Nothing is, for this edit or any beside it.
@@ -212,7 +217,8 @@ pub enum Refusal {
     NotFound {
         /// The nearest region, if any is near enough to be worth showing.
         closest: Option<Candidate>,
-        /// The replacement is in the file already, exactly once: the edit was most likely made before.
+        /// The replacement is in the file already, exactly once: the edit was most likely made
+        /// before.
         already_applied: bool,
         /// Why the steps that come near didn't find it.
         attempts: Vec<Attempt>,
@@ -221,7 +227,7 @@ pub enum Refusal {
     Ambiguous {
         /// The 1-based lines where it begins.
         lines: Vec<u32>,
-        /// How those places were found.
+        /// The strategy that found those places.
         strategy: Strategy,
         /// The first of them, closer looked at.
         spots: Vec<Spot>,
@@ -234,7 +240,7 @@ pub enum Refusal {
     GuardedMismatch {
         /// The 1-based line of the file.
         line: u32,
-        /// What differed.
+        /// The difference.
         difference: String,
     },
     /// The replacement would stand in for code with a remark such as `rest unchanged`.
@@ -244,7 +250,7 @@ pub enum Refusal {
     },
     /// Another edit of the same reply changes the same lines.
     Overlap {
-        /// Which one, 1-based.
+        /// The index of the other step, 1-based.
         with: usize,
         /// The 1-based line where they meet.
         line: u32,
@@ -258,41 +264,41 @@ pub enum Refusal {
     SpanTooLarge {
         /// Its first line, 1-based.
         line: u32,
-        /// How many lines it has.
+        /// Its number of lines.
         lines: usize,
-        /// How many the search text has.
+        /// The number of lines of the search text.
         searched: usize,
     },
     /// The lines that the edit changes have changed since the model was shown them.
     Conflict {
         /// The 1-based line of the present file where that begins.
         line: u32,
-        /// What is there now.
+        /// The present lines.
         theirs: String,
-        /// What the edit would have made of what was there.
+        /// The lines that the edit would have written.
         ours: String,
     },
     /// The file would not parse any more, and the place was found loosely.
     BrokenSyntax {
         /// The 1-based line of the new text.
         line: u32,
-        /// What is wrong there.
+        /// The syntax error.
         message: String,
-        /// How the place was found.
+        /// The strategy that found the place.
         strategy: Strategy,
     },
     /// No symbol of that name is in the file, or more than one.
     Symbol {
         /// The symbol as it was named.
         symbol: String,
-        /// What there is instead: paths with their lines.
+        /// Similar symbols: paths with their lines.
         candidates: Vec<(String, u32)>,
         /// More than one fits.
         ambiguous: bool,
     },
     /// The edit can't be read as its format wants it.
     Malformed {
-        /// What is wrong and what to send.
+        /// The error and the remedy.
         message: String,
     },
     /// A bound was passed.
@@ -312,7 +318,7 @@ impl Refusal {
         Self::NotFound { closest: None, already_applied: true, attempts: Vec::new() }
     }
 
-    /// Whether the wished-for text is there already, so that nothing has to be done.
+    /// Returns true if the wished-for text is there already, so that nothing has to be done.
     #[must_use]
     pub fn already_applied(&self) -> bool {
         matches!(self, Self::NotFound { already_applied: true, .. })

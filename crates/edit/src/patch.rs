@@ -1,10 +1,11 @@
 //! Placing a hunk of a patch.
 //!
-//! A hunk says line by line what stays, goes and comes, and that is kept to: only lines that go or come are touched,
-//! whatever a comparison of the two sides would make of them. The old side is looked for as it stands first, byte for
-//! byte, then with line endings and trailing blanks overlooked, each time also as it reads if the model left the prefix
-//! of context lines out. Only if it is nowhere, the ladder that places all texts ([`crate::place`]) takes over, and at
-//! last context at the hunk's edges that the file hasn't got is left out.
+//! A hunk says line by line what stays, goes and comes, and that is kept to: only lines that go or
+//! come are touched, whatever a comparison of the two sides would make of them. The old side is
+//! looked for as it stands first, byte for byte, then with line endings and trailing blanks
+//! overlooked, each time also as it reads if the model left the prefix of context lines out. Only
+//! if it is nowhere, the ladder that places all texts ([`crate::place`]) takes over, and at last
+//! context at the hunk's edges that the file hasn't got is left out.
 
 mod choose;
 mod damage;
@@ -22,9 +23,10 @@ use lines::{FileLines, Level};
 use script::Script;
 use typography::Writing;
 
-/// How many lines of context at each edge of a hunk may be missing from the file: GNU patch gives up as many.
+/// Maximum number of context lines at each edge of a hunk that may be missing from the file: GNU
+/// patch gives up as many.
 const MAX_PEELED: usize = 2;
-/// How many letters and digits make lines telling: less is found everywhere.
+/// Minimum number of letters and digits that make lines distinctive: fewer occur everywhere.
 const TELLING: usize = 10;
 
 /// Finds where a hunk goes. `after` is where the hunk before it ended.
@@ -65,7 +67,7 @@ pub(crate) fn created(hunk: &PatchHunk) -> Option<String> {
     crate::formats::hunks::content(hunk, "\n").ok()
 }
 
-/// How the hunk's lines can be meant, the likeliest first.
+/// Returns the possible interpretations of a hunk's lines, the likeliest first.
 fn readings(lines: &[PatchLine]) -> Vec<Vec<PatchLine>> {
     let trimmed = without_blank_edges(lines);
     let mut all = vec![lines.to_vec()];
@@ -97,8 +99,8 @@ fn without_blank_edges(lines: &[PatchLine]) -> &[PatchLine] {
     lines.get(first..last).unwrap_or_default()
 }
 
-/// The lines with a forgotten `+` put back: such as stand without a prefix between two that are added. `None` where
-/// there is none.
+/// The lines with a forgotten `+` put back: such as stand without a prefix between two that are
+/// added. `None` where there is none.
 fn with_additions(lines: &[PatchLine]) -> Option<Vec<PatchLine>> {
     let mut out = lines.to_vec();
     let mut any = false;
@@ -118,8 +120,9 @@ fn with_additions(lines: &[PatchLine]) -> Option<Vec<PatchLine>> {
     any.then_some(out)
 }
 
-/// The hunk with real tabs where its new lines begin with two or more escaped ones, as nothing but a text that was
-/// escaped once too often does; a single `\t` may be the beginning of a word (`\textbf`).
+/// The hunk with real tabs where its new lines begin with two or more escaped ones, as nothing but
+/// a text that was escaped once too often does; a single `\t` may be the beginning of a word
+/// (`\textbf`).
 fn with_tabs(text: &str, hunk: &PatchHunk) -> Option<PatchHunk> {
     const TWO: &str = "\\t\\t";
     let escaped = |line: &PatchLine| line.kind == LineKind::Add && line.text.starts_with(TWO);
@@ -135,7 +138,7 @@ fn with_tabs(text: &str, hunk: &PatchHunk) -> Option<PatchHunk> {
     Some(hunk)
 }
 
-/// Whether lines have enough in them not to be found by accident.
+/// Returns true if lines have enough in them not to be found by accident.
 fn telling<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
     lines.flat_map(str::chars).filter(|c| c.is_alphanumeric()).take(TELLING).count() >= TELLING
 }
@@ -207,8 +210,8 @@ impl Place<'_, '_> {
         }))
     }
 
-    /// Whether the new side is at this place already: an insertion at an edge of its hunk leaves the old side whole, so
-    /// that sending it twice would insert it twice.
+    /// Returns true if the new side is at this place already: an insertion at an edge of its hunk
+    /// leaves the old side whole, so that sending it twice would insert it twice.
     fn is_there(&self, file: &FileLines<'_>, script: &Script<'_>, start: usize, level: Level) -> bool {
         let new = script.new_lines();
         let (head, tail) = script.added_edges();
@@ -242,7 +245,8 @@ impl Place<'_, '_> {
         Ok(Placed { strategy: level.strategy(), line, note, pieces })
     }
 
-    /// The hunk with new lines in the characters that the file has where the old lines have typographic ones.
+    /// The hunk with new lines in the characters that the file has where the old lines have
+    /// typographic ones.
     fn in_the_files_characters(
         &self,
         file: &FileLines<'_>,
@@ -259,7 +263,8 @@ impl Place<'_, '_> {
         })
     }
 
-    /// A hunk that only adds and has no context: after its anchor, where its header says, or at the end.
+    /// A hunk that only adds and has no context: after its anchor, where its header says, or at the
+    /// end.
     fn insertion(&self, script: &Script<'_>) -> Result<Placed, Refusal> {
         let file = self.file.rows();
         let count = file.len();
@@ -301,7 +306,8 @@ impl Place<'_, '_> {
         Ok(placed)
     }
 
-    /// The ladder that all texts go through, then the hunk without context that the file hasn't got.
+    /// The ladder that all texts go through, then the hunk without context that the file hasn't
+    /// got.
     fn loosely(&self, readings: &[Vec<PatchLine>]) -> Result<Placed, Refusal> {
         let mut best: Option<Placed> = None;
         let mut refusal: Option<Refusal> = None;
@@ -329,7 +335,8 @@ impl Place<'_, '_> {
                         return Err(why);
                     }
                 }
-                // A likelier reading found the place: a less likely one says nothing against what is wrong there.
+                // A likelier reading found the place: a less likely one says nothing against what
+                // is wrong there.
                 Err(why @ Refusal::GuardedMismatch { .. }) => {
                     refusal = refusal.or(Some(why));
                     break;
@@ -343,7 +350,7 @@ impl Place<'_, '_> {
         if refusal.as_ref().is_some_and(Refusal::already_applied) {
             return refusal.map_or(Err(Refusal::NoChange), Err);
         }
-        // What every token of it was found by says more than what is found of a part.
+        // A match of all tokens is stronger evidence than a match of a part.
         if let Some(placed) = best.take_if(|placed| placed.strategy < Strategy::Elision) {
             return Ok(placed);
         }
@@ -381,7 +388,8 @@ impl Place<'_, '_> {
                 ..Hunk::new(&search, &replace)
             },
         )?;
-        // A patch's line is one line: an escaped line break in it is text, whatever else is escaped.
+        // A patch's line is one line: an escaped line break in it is text, whatever else is
+        // escaped.
         let breaks = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
         let found = placed.pieces.first().and_then(|(span, _)| self.text.get(span.clone()));
         if placed.strategy == Strategy::Escapes && found.is_some_and(|found| breaks(found) > breaks(&search))
@@ -393,8 +401,8 @@ impl Place<'_, '_> {
         Ok(placed)
     }
 
-    /// A new line whose indentation the old lines say nothing of, because theirs contradict each other, in the reading
-    /// that was placed or in a likelier one of the same lines.
+    /// A new line whose indentation the old lines say nothing of, because theirs contradict each
+    /// other, in the reading that was placed or in a likelier one of the same lines.
     fn of_unknown_depth<'b>(
         &self,
         readings: &'b [Vec<PatchLine>],
@@ -427,8 +435,8 @@ impl Place<'_, '_> {
         }))
     }
 
-    /// Leaves out as few lines of context at the edges as let the rest be found, if the rest is telling and has
-    /// context next to each insertion.
+    /// Leaves out as few lines of context at the edges as let the rest be found, if the rest is
+    /// telling and has context next to each insertion.
     fn peeled(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
         let file = self.file.rows();
         for total in 1..=2 * MAX_PEELED {
@@ -469,7 +477,8 @@ fn one_blank_off() -> Refusal {
     Refusal::Malformed { message: message.to_owned() }
 }
 
-/// Whether one of the lines that were left out around a place is the file's after all, but for how it is written.
+/// Returns true if one of the lines that were left out around a place is the file's after all, but
+/// for how it is written.
 fn is_damaged(file: &FileLines<'_>, place: &Range<usize>, lost: &[PatchLine], lines: &[PatchLine]) -> bool {
     let around = 2 * MAX_PEELED;
     let near = (place.start.saturating_sub(around)..place.start).chain(place.end..place.end + around);
@@ -486,8 +495,8 @@ fn without<'a>(placed: Placed, lost: impl Iterator<Item = &'a PatchLine>) -> Pla
     Placed { strategy: placed.strategy.max(Strategy::Similarity), note: Some(note), ..placed }
 }
 
-/// How many lines of context may be left out at each edge. One next to an insertion stays, unless the insertion has
-/// context, or a removed line, on its other side too.
+/// Returns the number of context lines that may be left out at each edge. One next to an insertion
+/// stays, unless the insertion has context, or a removed line, on its other side too.
 fn peelable(lines: &[PatchLine]) -> (usize, usize) {
     let is_context = |line: &&PatchLine| matches!(line.kind, LineKind::Context | LineKind::Bare);
     let edge = |mut lines: Box<dyn Iterator<Item = &PatchLine> + '_>| {

@@ -39,30 +39,32 @@ pub struct Hunk<'a> {
     pub replace: &'a str,
     /// Replace every place instead of the only one.
     pub all: bool,
-    /// The 1-based line where the search text is believed to begin. It only chooses between equal matches,
-    /// and only when one is clearly nearer; it never makes or vetoes a match.
+    /// The 1-based line where the search text is believed to begin. It only chooses between equal
+    /// matches, and only when one is clearly nearer; it never makes or vetoes a match.
     pub near: Option<u32>,
-    /// Search and replacement are lines of a text format, given without the last one's line break: an empty
-    /// replacement of whole lines then takes their line break too, and a blank line at an edge of the search
-    /// text is a blank line and not the end of the line next to it.
+    /// Search and replacement are lines of a text format, given without the last one's line break:
+    /// an empty replacement of whole lines then takes their line break too, and a blank line at an
+    /// edge of the search text is a blank line and not the end of the line next to it.
     pub whole_lines: bool,
-    /// Lines that stand before the place, in this order, each after the one before. They choose between matches.
+    /// Lines that stand before the place, in this order, each after the one before. They choose
+    /// between matches.
     pub anchors: &'a [String],
-    /// Where the hunk before this one ended in the text, in bytes: among equal matches the first at or after it is
-    /// meant, if the format's hunks come in order.
+    /// The end of the preceding hunk in the text, in bytes: among equal matches the first at or
+    /// after it is meant, if the format's hunks come in order.
     pub after: Option<usize>,
     /// The match is said to end where the file ends.
     pub at_end: bool,
     /// The version of the file that the model was shown, if it isn't the present one.
     pub base: Option<&'a str>,
-    /// What the caller allows to differ.
+    /// Differences that the caller allows.
     pub allow: Allow,
 }
 
-/// What a caller may allow by name that is refused otherwise, because it may have a meaning.
+/// Differences that may have a meaning and are refused unless the caller allows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Allow {
-    /// A changed line's identifiers, numbers, operators or strings may differ between search text and file.
+    /// A changed line's identifiers, numbers, operators or strings may differ between search text
+    /// and file.
     pub differences: bool,
     /// Remarks may stand in for code in the new text.
     pub placeholders: bool,
@@ -91,10 +93,12 @@ impl<'a> Hunk<'a> {
     }
 }
 
-/// Replaces the only place where `search` occurs in `text` (or, with `all`, every place) by `replacement`,
-/// which is taken literally, but for its line endings in a text whose own are all of one kind.
+/// Replaces the only place where `search` occurs in `text` (or, with `all`, every place) by
+/// `replacement`, which is taken literally, but for its line endings in a text whose own are all of
+/// one kind.
 ///
-/// The strictest [`Strategy`] that finds a place decides. If it finds more than one, no looser one is tried.
+/// The strictest [`Strategy`] that finds a place decides. If it finds more than one, no looser one
+/// is tried.
 ///
 /// # Errors
 /// [`Refusal`] when no place, or more than one, can be meant, when the place differs from the search text in
@@ -159,10 +163,11 @@ fn loosely(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusa
     undo::find(ground, hunk).or_else(|| elision::find(ground, hunk)).or_else(|| likeness::find(ground, hunk))
 }
 
-/// A text that hunks are placed in, with what is looked up in it: made once for all of them, and only if it is needed.
+/// A text that hunks are placed in, with what is looked up in it: made once for all of them, and
+/// only if it is needed.
 pub(crate) struct Indexed<'a> {
     text: &'a str,
-    /// How many hunks are to be placed in it.
+    /// The number of hunks to place in the text.
     hunks: usize,
     rows: OnceCell<FileLines<'a>>,
     ground: OnceCell<Ground<'a>>,
@@ -202,7 +207,7 @@ struct Ground<'a> {
     lines: Vec<Line>,
     /// Of each line, [`bare_key`].
     keys: Vec<u64>,
-    /// What the nearest text is told by.
+    /// Profiles of the lines, for finding the nearest text.
     likeness: OnceCell<closest::Profile<'a>>,
     /// The text without line endings' difference, and without that of typography.
     read: [OnceCell<Mapped<'a>>; 2],
@@ -263,7 +268,8 @@ impl<'a> Ground<'a> {
 struct Place {
     /// Its bytes.
     span: Range<usize>,
-    /// Which of its lines stands for which of the search text's; `None` where each stands for its own.
+    /// The line of the match that corresponds to each line of the search text; `None` where each
+    /// stands for its own.
     pairs: Option<Vec<Option<usize>>>,
 }
 

@@ -1,7 +1,7 @@
 //! Writing changes down, in any of the formats that are read.
 //!
-//! What is written is read back and placed before it is given out: a rendering that would not come to the same bytes
-//! is a [`RenderError`], never a wrong patch.
+//! What is written is read back and placed before it is given out: a rendering that would not come
+//! to the same bytes is a [`RenderError`], never a wrong patch.
 
 mod diff;
 mod patches;
@@ -26,7 +26,7 @@ pub enum RenderError {
         path: RelPath,
         /// The format.
         format: Format,
-        /// What it can't say.
+        /// The inexpressible part.
         what: &'static str,
     },
     /// A name can't be written in the format.
@@ -39,9 +39,9 @@ pub enum RenderError {
     },
 }
 
-/// Writes changes down, so that reading and applying the text comes to the same bytes. Files that don't change are left
-/// out. (Remarks such as `rest unchanged` in the new text are written as they stand; applying them needs
-/// [`Allow::placeholders`].)
+/// Writes changes down, so that reading and applying the text comes to the same bytes. Files that
+/// don't change are left out. (Remarks such as `rest unchanged` in the new text are written as they
+/// stand; applying them needs [`Allow::placeholders`].)
 ///
 /// # Errors
 /// [`RenderError`] where a format has no word for a change: all but `edit`, `udiff` and `patch` for deletions and
@@ -94,7 +94,7 @@ struct Named<'a> {
     change: &'a FileChange,
 }
 
-/// Whether a text comes to the change.
+/// Returns true if a text comes to the change.
 fn reads_back(change: &FileChange, format: Format, text: &str) -> bool {
     let wrapped;
     let text = match format {

@@ -19,8 +19,9 @@ const NEAR: f64 = 0.6;
 
 /// Finds the symbol and what becomes of it.
 ///
-/// A replacement that begins without a doc comment leaves the symbol's own where it is, and so its attributes where it has none:
-/// models show the code that changes. To take a doc comment away, replace it as text.
+/// A replacement that begins without a doc comment leaves the symbol's own where it is, and so its
+/// attributes where it has none: models show the code that changes. To take a doc comment away,
+/// replace it as text.
 pub(crate) fn find(path: &RelPath, text: &str, wish: &SymbolEdit) -> Result<Placed, Refusal> {
     if text.len() > MAX_FILE_BYTES {
         return Err(Refusal::TooLarge { what: "file", bytes: text.len(), limit: MAX_FILE_BYTES });
@@ -81,7 +82,8 @@ impl<'t> File<'t> {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// The symbol that a path means: the only one whose path ends with its parts, or of several the only one with exactly its path.
+    /// The symbol that a path means: the only one whose path ends with its parts, or of several the
+    /// only one with exactly its path.
     fn meant(&self, wished: &str) -> Result<&'t Symbol, Refusal> {
         let wished = wished.trim().trim_end_matches("()");
         let parts: Vec<&str> = wished.split(['.', '/', '#', ':']).filter(|part| !part.is_empty()).collect();
@@ -92,7 +94,7 @@ impl<'t> File<'t> {
             !parts.is_empty() && own.ends_with(&parts)
         };
         let whole = |symbol: &&&Symbol| symbol.parents.len() + 1 == parts.len();
-        // What is implemented for a type isn't the type.
+        // An implementation for a type isn't the type.
         let mut found: Vec<&Symbol> = self
             .symbols
             .iter()
@@ -141,7 +143,8 @@ impl<'t> File<'t> {
         near.into_iter().take(MAX_NEAR).map(|(_, symbol)| symbol).collect()
     }
 
-    /// A text in the indentation of a place and the file's line endings; its own outermost indentation is taken away.
+    /// A text in the indentation of a place and the file's line endings; its own outermost
+    /// indentation is taken away.
     fn at_home(&self, content: &str, indent: &str) -> String {
         let line_break = break_of(self.text);
         let lines: Vec<&str> = content.lines().collect();
@@ -196,7 +199,7 @@ impl<'t> File<'t> {
     fn replace(&self, symbol: &Symbol, content: &str) -> Result<(Pieces, Option<String>), Refusal> {
         self.fits(content)?;
         let new = self.at_home(content, self.indent(symbol).unwrap_or_default());
-        // What begins with a comment or an attribute of its own replaces those there are.
+        // A new text with a comment or attribute of its own replaces the present ones.
         let opens = new.trim_start();
         let has_lead = ["//", "/*", "#", "--", "<!--", "@", "[", ";", "\"\"\""]
             .iter()
@@ -231,7 +234,7 @@ impl<'t> File<'t> {
         }
     }
 
-    /// Whether the symbol and the ones beside it have blank lines between them.
+    /// Returns true if the symbol and the ones beside it have blank lines between them.
     fn spaced(&self, symbol: &Symbol) -> bool {
         let siblings: Vec<&Symbol> =
             self.symbols.iter().filter(|other| other.inside == symbol.inside).collect();
@@ -261,7 +264,7 @@ impl<'t> File<'t> {
         gaps.iter().filter(|breaks| **breaks > 1).count() * 2 >= gaps.len()
     }
 
-    /// How many line breaks there are between the symbol and the ones beside it.
+    /// Returns the number of line breaks between the symbol and its neighbours.
     fn breaks(&self, symbol: &Symbol) -> usize {
         if !self.spaced(symbol) {
             return 1;
@@ -311,7 +314,7 @@ impl<'t> File<'t> {
         Ok((vec![(end..end, between + &new)], None))
     }
 
-    /// Whether a symbol is one of a list with commas.
+    /// Returns true if a symbol is one of a list with commas.
     fn listed(&self, symbol: &Symbol) -> bool {
         let Some(node) =
             self.tree.root().descendant_for_byte_range(symbol.definition.start, symbol.definition.end)
@@ -452,7 +455,8 @@ impl<'t> File<'t> {
     }
 }
 
-/// Whether a name is given to something where it stands: a parameter, a local variable, a field.
+/// Returns true if a name is given to something where it stands: a parameter, a local variable, a
+/// field.
 fn binds(node: Node<'_>) -> bool {
     let mut inner = node;
     let mut at = node.parent();

@@ -1,4 +1,5 @@
-//! A model's arguments against a tool's schema: what is harmless is taken as meant, what isn't is said.
+//! A model's arguments against a tool's schema: what is harmless is taken as meant, what isn't is
+//! said.
 
 use serde_json::{Map, Number, Value};
 
@@ -9,7 +10,7 @@ use crate::schema::{properties, required};
 const MAX_PROBLEMS: usize = 5;
 /// Names closer than this are taken for a slip of the other.
 const LIKELY: f64 = 0.7;
-/// What other agents call the same things, whose models' habits they share.
+/// Names of the same arguments in other agents, whose habits models share.
 const SYNONYMS: [(&str, &str); 17] = [
     ("file_path", "path"),
     ("filepath", "path"),

@@ -12,7 +12,8 @@ use crate::ToolError;
 use crate::excerpt::clip;
 use crate::unread::Unread;
 
-/// Commands that run at once: a server, a watcher, a few builds; on two cores more get in each other's way.
+/// Commands that run at once: a server, a watcher, a few builds; on two cores more get in each
+/// other's way.
 pub const MOST_IN_BACKGROUND: usize = 8;
 /// Commands that have ended and whose last output can still be read.
 const MOST_ENDED: usize = 32;
@@ -22,11 +23,11 @@ const TAIL_BYTES: usize = 2_000;
 /// A longer name is noise, and is cut in the error.
 const ID_BYTES: usize = 80;
 
-/// What takes the notice of an exit.
+/// The callback for an exit.
 type Notice = Arc<dyn Fn(BackgroundExit) + Send + Sync>;
 
-/// A session's commands in the background. Dropping it kills them all with their children; what they changed is
-/// journaled then by tasks of their own, which [`Background::close`] waits for.
+/// A session's commands in the background. Dropping it kills them all with their children; what
+/// they changed is journaled then by tasks of their own, which [`Background::close`] waits for.
 pub struct Background {
     notice: Notice,
     closed: CancellationToken,
@@ -34,7 +35,7 @@ pub struct Background {
     violations: Violations,
 }
 
-/// What commands did that they may not, and nobody has taken yet.
+/// Violations by commands that nobody has taken yet.
 type Violations = Arc<Mutex<Vec<GuardViolation>>>;
 
 /// The end of a command that nobody stopped.
@@ -46,13 +47,13 @@ pub struct BackgroundExit {
     pub call: CallId,
     /// The command.
     pub command: String,
-    /// How it ended.
+    /// The end of the command.
     pub outcome: Outcome,
     /// The end of its output that wasn't read yet, cleaned.
     pub tail: String,
     /// The files that it changed.
     pub changes: Vec<FileChange>,
-    /// What else the model has to know: what it may not have done, or why its changes aren't journaled.
+    /// Further facts for the model: forbidden changes, or the reason why changes aren't journaled.
     pub problem: Option<String>,
 }
 
@@ -65,13 +66,13 @@ pub struct BackgroundCommand {
     pub call: CallId,
     /// The command.
     pub command: String,
-    /// Whether it still runs.
+    /// True if it still runs.
     pub running: bool,
 }
 
 #[derive(Default)]
 struct Jobs {
-    /// How many there were.
+    /// The number of commands so far.
     count: u64,
     jobs: Vec<Arc<Job>>,
 }
@@ -94,11 +95,11 @@ pub(crate) struct Job {
 struct State {
     unread: Unread,
     end: Option<End>,
-    /// Whether somebody asked for the end, and so needs no notice of it.
+    /// True if somebody asked for the end, and so needs no notice of it.
     stopped: bool,
 }
 
-/// How a command ended, and what it did.
+/// The end of a command, with its changes.
 #[derive(Debug, Clone)]
 pub(crate) struct End {
     pub(crate) outcome: Outcome,
@@ -107,7 +108,7 @@ pub(crate) struct End {
     pub(crate) violations: Vec<GuardViolation>,
 }
 
-/// What is new of a command.
+/// New output and state of a command.
 pub(crate) struct News {
     pub(crate) output: String,
     pub(crate) end: Option<End>,
@@ -127,7 +128,8 @@ impl Default for Background {
 }
 
 impl Background {
-    /// Nothing runs yet. `notice` is told of each exit, but for those that somebody asked for; it must not block.
+    /// Nothing runs yet. `notice` is told of each exit, but for those that somebody asked for; it
+    /// must not block.
     pub fn new(notice: impl Fn(BackgroundExit) + Send + Sync + 'static) -> Self {
         Self {
             notice: Arc::new(notice),
@@ -144,7 +146,8 @@ impl Background {
         self
     }
 
-    /// Takes the guarded files and repositories that commands made, changed or deleted which have ended since.
+    /// Takes the guarded files and repositories that commands made, changed or deleted which have
+    /// ended since.
     #[must_use]
     pub fn take_violations(&self) -> Vec<GuardViolation> {
         std::mem::take(&mut *self.violations.lock().unwrap_or_else(PoisonError::into_inner))
@@ -163,8 +166,8 @@ impl Background {
         list.collect()
     }
 
-    /// Kills all commands with their children, waits until what they changed is journaled, and takes no more.
-    /// Nobody gets a notice.
+    /// Kills all commands with their children, waits until what they changed is journaled, and
+    /// takes no more. Nobody gets a notice.
     pub async fn close(&self) {
         self.closed.cancel();
         let jobs = self.lock().jobs.clone();

@@ -16,8 +16,8 @@ use crate::run_command::{ending, push_changes};
 use crate::shape::Shape;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// As long as a call may wait for news: well below any limit of a call, and long enough that waiting for a build
-/// takes few calls.
+/// As long as a call may wait for news: well below any limit of a call, and long enough that
+/// waiting for a build takes few calls.
 const MOST_SECONDS: u64 = 60;
 /// A name is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 40;
@@ -81,7 +81,8 @@ impl StopCommand {
         let News { output, end } = job.take();
         let mut result = told(&job.id, &output, end.as_ref());
         if let Some(end) = end.filter(|_| ran) {
-            // Being killed is what was asked for. Nobody else tells of the changes, as there is no notice.
+            // Being killed is what was asked for. Nobody else tells of the changes, as there is no
+            // notice.
             result.is_error = end.problem.is_some();
             result.changes = end.changes;
         }
@@ -89,7 +90,7 @@ impl StopCommand {
     }
 }
 
-/// What there is to say of a command.
+/// Returns the output about a command.
 fn told(id: &str, output: &str, end: Option<&End>) -> ToolOutput {
     let mut text = match end {
         None => format!("{id} runs"),

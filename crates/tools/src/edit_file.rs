@@ -161,7 +161,7 @@ fn refusal(path: RelPath, error: &OpError, several: bool) -> ToolError {
     }
 }
 
-/// What was done, with whatever differed from what the model wrote, and where it landed.
+/// Returns the report on the edits, with differences from the model's text and the resulting lines.
 fn report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> String {
     let mut notes = Vec::new();
     for OpNote { op, strategy, line, count, note } in &outcome.notes {

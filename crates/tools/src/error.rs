@@ -22,7 +22,7 @@ pub enum ToolError {
     Arguments {
         /// The tool.
         tool: &'static str,
-        /// What was wrong, each with the place and what is right.
+        /// The problems, each with the argument and the remedy.
         problems: String,
         /// The arguments and their types.
         signature: String,
@@ -51,7 +51,7 @@ pub enum ToolError {
     Edit {
         /// The file.
         path: RelPath,
-        /// Which of several edits, from 1; `None` when there was one.
+        /// The number of the edit among several, from 1; `None` if there was only one.
         edit: Option<usize>,
         /// Why, and what to send instead.
         refusal: Box<Refusal>,
@@ -61,7 +61,7 @@ pub enum ToolError {
     Encode {
         /// The file.
         path: RelPath,
-        /// What the encoding lacks.
+        /// The cause.
         source: EncodeError,
     },
     /// A whole file would be replaced that this session has not read.
@@ -78,11 +78,11 @@ pub enum ToolError {
     ChangedSince {
         /// The file.
         path: RelPath,
-        /// Whether a command of the session changed it.
+        /// True if a command of the session changed it.
         by_us: bool,
-        /// What changed, as hunks of a diff, if that is known.
+        /// The changes as hunks of a diff, if known.
         difference: Option<String>,
-        /// Whether the difference is all that changed.
+        /// True if the difference is all that changed.
         whole: bool,
     },
     /// A file would be made that this session saw and that somebody took away since.

@@ -13,11 +13,12 @@ pub(crate) struct Window {
     pub(crate) text: String,
     /// The last line that is in it; 0 when none is.
     pub(crate) last: u64,
-    /// How many lines the whole text has.
+    /// The number of lines of the whole text.
     pub(crate) total: u64,
 }
 
-/// Lines `offset`, `offset + 1`, … of `text`, at most `lines` and about `bytes`; at least one if there is one.
+/// Lines `offset`, `offset + 1`, … of `text`, at most `lines` and about `bytes`; at least one if
+/// there is one.
 pub(crate) fn window(text: &str, offset: u64, lines: u64, bytes: usize) -> Window {
     let mut window = Window { text: String::new(), last: 0, total: 0 };
     let end = offset.saturating_add(lines);
@@ -78,9 +79,10 @@ fn is_invisible(character: char) -> bool {
     matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Where a long text is cut: what lies in the range is left out.
+/// Returns the range of a long text that is left out.
 ///
-/// `None` when `text` has at most `bytes` bytes. Cuts fall between lines unless lines are very long.
+/// `None` when `text` has at most `bytes` bytes. Cuts fall between lines unless lines are very
+/// long.
 pub(crate) fn middle(text: &str, bytes: usize) -> Option<Range<usize>> {
     if text.len() <= bytes {
         return None;
@@ -95,8 +97,8 @@ pub(crate) fn middle(text: &str, bytes: usize) -> Option<Range<usize>> {
     Some(head..tail)
 }
 
-/// Groups of lines of `text` around byte `ranges`, with `context` lines before and after, numbered; at most
-/// `lines` in all.
+/// Groups of lines of `text` around byte `ranges`, with `context` lines before and after, numbered;
+/// at most `lines` in all.
 pub(crate) fn around(text: &str, ranges: &[Range<usize>], context: usize, lines: usize) -> String {
     let starts: Vec<usize> =
         std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();

@@ -41,7 +41,7 @@ pub(crate) struct FindReferences {
     shape: Shape,
 }
 
-/// What is looked for.
+/// The search.
 struct Wanted {
     scope: String,
     name: String,

@@ -27,7 +27,7 @@ const FILES: usize = 100;
 const TESTS: usize = 30;
 /// Packages that are shown.
 const PACKAGES: usize = 50;
-/// How to ask for less.
+/// Advice for a smaller answer.
 const NARROW: &str = "ask for a smaller depth";
 /// A path is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 100;
@@ -44,7 +44,7 @@ struct Arguments {
     line: Option<u32>,
 }
 
-/// What a call asks for.
+/// The request of a call.
 struct Wanted {
     path: RelPath,
     reverse: bool,
@@ -135,7 +135,7 @@ fn tell(context: &ToolContext, wanted: &Wanted) -> Result<ToolOutput, ToolError>
     Ok(ToolOutput::text(answer.conclude(None, NARROW)))
 }
 
-/// Whether a rule lets a file be shown; one that mayn't be is counted.
+/// Returns true if a rule lets a file be shown; one that mayn't be is counted.
 fn may_show(answer: &mut Answer<'_>, path: &str) -> bool {
     RelPath::parse(path.as_bytes()).is_ok_and(|path| answer.may_show(&path))
 }

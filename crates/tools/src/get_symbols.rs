@@ -23,7 +23,7 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 const DEFINITIONS: usize = 30;
 /// A longer name is no name.
 const NAME_BYTES: usize = 400;
-/// What is named is cut to this many bytes in a summary.
+/// Maximum bytes of a name in a summary.
 const SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
@@ -123,7 +123,7 @@ fn outline(context: &ToolContext, path: RelPath) -> Result<ToolOutput, ToolError
         let line = format!("{}-{last} {}{} {told}", symbol.name_line, "  ".repeat(depth), symbol.kind.name());
         all.push((symbol.local, line));
     });
-    // What lies in functions is left out where it would crowd out the rest.
+    // Symbols inside functions are left out where they would crowd out the rest.
     let bytes: usize = all.iter().map(|(_, line)| line.len() + 1).sum();
     if bytes > context.limits.result_bytes / 4 {
         all.retain(|(local, _)| !local);

@@ -35,7 +35,7 @@ const DEFAULT_LINES: u32 = 100;
 const MOST_LINES: u32 = 1_000;
 /// A larger file's lines aren't asked for.
 const FILE_BYTES: usize = 4 * 1024 * 1024;
-/// What is asked for is cut to this many bytes in a summary.
+/// Maximum bytes of a query in a summary.
 const SUMMARY_BYTES: usize = 100;
 /// A commit's first line is cut here: the rest is asked for by its id.
 const SUBJECT_BYTES: usize = 160;
@@ -146,7 +146,8 @@ fn commits(
     answer.conclude(empty, "give a path or a lower limit")
 }
 
-/// Keeps the commits whose messages have some of the words, those with the most of them first, newer ones before older ones.
+/// Keeps the commits whose messages have some of the words, those with the most of them first,
+/// newer ones before older ones.
 fn weigh(chosen: &mut Vec<(f32, &Commit)>, query: &str) {
     let mut tokenizer = Tokenizer::new();
     let query = Query::new(query, &mut tokenizer);

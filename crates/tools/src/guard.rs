@@ -1,11 +1,11 @@
-//! What a command may not leave behind, in words for the model.
+//! Messages for the model about forbidden changes by a command.
 
 use journeyman_workspace::Aftermath;
 
 /// Paths named in a refusal.
 const MOST_NAMED: usize = 20;
 
-/// What to say of what a command may not have done; `None` when there is nothing to say.
+/// Returns the message about forbidden changes by a command; `None` if there were none.
 pub(crate) fn refusal(aftermath: &Aftermath) -> Option<String> {
     let mut text = String::new();
     for violation in aftermath.violations.iter().take(MOST_NAMED) {

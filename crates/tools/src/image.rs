@@ -13,7 +13,7 @@ use crate::ToolError;
 /// The file names that are taken for images, and only those: a text file may begin with any bytes.
 const EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
-/// Whether `path` is named as an image.
+/// Returns true if `path` is named as an image.
 pub(crate) fn is_image(path: &RelPath) -> bool {
     path.extension().is_some_and(|found| EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(found)))
 }
@@ -28,7 +28,8 @@ pub(crate) fn read(workspace: &Workspace, path: &RelPath, most: u64) -> Result<I
     Ok(ImageData { media_type: media_type.to_owned(), data: STANDARD.encode(bytes) })
 }
 
-/// The file's bytes. The kernel keeps the path beneath the root; a pipe is neither waited for nor read.
+/// The file's bytes. The kernel keeps the path beneath the root; a pipe is neither waited for nor
+/// read.
 fn bytes(workspace: &Workspace, path: &RelPath, most: u64) -> Result<Vec<u8>, ToolError> {
     let failed = |reason: String| ToolError::Image { path: path.clone(), reason };
     let root = open_root(&workspace.reach()).map_err(|error| failed(error.to_string()))?;

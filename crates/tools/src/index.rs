@@ -1,9 +1,10 @@
 //! A session's way to the index.
 //!
-//! [`SharedIndex`] is cheap to make: the index is opened when it is first asked, and brought up to date by a thread of
-//! its own. [`SharedIndex::ask`] gives what there is: it waits a little for that thread, never for all of a long build,
-//! and sees to it that what the session itself has changed is in. A session that works in a copy has an index of the
-//! copy's files, which begins as the project's.
+//! [`SharedIndex`] is cheap to make: the index is opened when it is first asked, and brought up to
+//! date by a thread of its own. [`SharedIndex::ask`] gives what there is: it waits a little for
+//! that thread, never for all of a long build, and sees to it that what the session itself has
+//! changed is in. A session that works in a copy has an index of the copy's files, which begins as
+//! the project's.
 
 mod leisure;
 mod likeness;
@@ -33,25 +34,28 @@ use links::Links;
 
 /// Threads that read files: the session's commands want the machine too.
 const MOST_THREADS: usize = 4;
-/// How long a question waits for an index that there is already: a look at 80,000 files takes less.
+/// Maximum time that a query waits for an existing index: a scan of 80,000 files takes less.
 const WAIT: Duration = Duration::from_millis(500);
-/// How long a question waits for one that is being made: a tree of some megabytes is done by then.
+/// Maximum time that a query waits for the first index: a tree of some megabytes takes less.
 const WAIT_FOR_FIRST: Duration = Duration::from_secs(4);
-/// How long a question waits where the session itself changed more than is looked at one by one.
+/// Maximum time that a query waits after the session changed more files than are refreshed one by
+/// one.
 const WAIT_FOR_OWN: Duration = Duration::from_secs(20);
-/// How long a refresh may take to put away what it has when it is told to stop.
+/// Maximum time for a cancelled refresh to save its work.
 const STOPPING: Duration = Duration::from_secs(10);
-/// How long another process's writing is waited for before an answer says what it lacks.
+/// Maximum time to wait for another process's write before an answer names the missing files.
 const WAIT_FOR_OTHERS: Duration = Duration::from_secs(2);
-/// How often is looked whether a call was interrupted.
+/// Interval of checks for an interrupted call.
 const LOOK: Duration = Duration::from_millis(20);
 /// Others' changes are looked for at most so often.
 const LEAST_REST: Duration = Duration::from_secs(1);
 /// And all looks together take at most a part of the time: one in so many.
 const REST: u32 = 20;
-/// Files of the session's own that are brought up to date one by one; for more the whole tree is looked at.
+/// Files of the session's own that are brought up to date one by one; for more the whole tree is
+/// looked at.
 const MOST_OWN: usize = 500;
-/// How long commits are waited for; a history that isn't known yet takes longer, and is there for a later question.
+/// Maximum time to wait for commits. A history that isn't read yet takes longer, and is available
+/// to a later query.
 const WAIT_FOR_COMMITS: Duration = Duration::from_secs(2);
 /// Files that an answer names which it lacks.
 const MOST_NAMED: usize = 5;
@@ -69,14 +73,14 @@ impl std::fmt::Debug for SharedIndex {
     }
 }
 
-/// What a question is answered from.
+/// A snapshot of the index for one query.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// The index, for its history and for reading files.
     pub project: Arc<Project>,
-    /// What it has.
+    /// The snapshot.
     pub snapshot: Arc<Snapshot>,
-    /// What an answer may lack, in words for the model: lines, or nothing.
+    /// Lines for the model about files that the answer may lack; empty if none.
     pub note: String,
     /// Files that the session has changed and that are in the index as they were before.
     pub lacks: Vec<RelPath>,
@@ -89,7 +93,7 @@ struct Core {
     seed: Option<PathBuf>,
     redactor: Arc<Redactor>,
     git: Option<Git>,
-    /// Whether it is brought up to date ahead of any question, until that has begun.
+    /// True if it is brought up to date ahead of any question, until that has begun.
     ahead: AtomicBool,
     /// Held while a question is made ready: two at once would each wait for the other's changes.
     turn: Mutex<()>,
@@ -98,7 +102,7 @@ struct Core {
     history: Mutex<Option<Arc<History>>>,
     links: Arc<Links>,
     likeness: Option<Likeness>,
-    /// How long nobody may have asked before it is put in order.
+    /// The idle time after which the index is compacted.
     leisure: Duration,
 }
 
@@ -110,7 +114,7 @@ struct State {
     progress: Option<Progress>,
     /// When the last look at all files ended, and how long it took.
     looked: Option<(Instant, Duration)>,
-    /// What the session has changed since it was last brought up to date.
+    /// Files that the session has changed since the last refresh.
     own: BTreeSet<RelPath>,
     /// Anything may have changed.
     doubt: bool,
@@ -140,16 +144,17 @@ impl Drop for SharedIndex {
 }
 
 impl SharedIndex {
-    /// The index of a tree, kept with what else is known of it; nothing is opened yet. What `redactor` knows for secrets
-    /// is neither kept nor shown; `git` is the project's, for its history.
+    /// The index of a tree, kept with what else is known of it; nothing is opened yet. What
+    /// `redactor` knows for secrets is neither kept nor shown; `git` is the project's, for its
+    /// history.
     #[must_use]
     pub fn new(workspace: Arc<Workspace>, redactor: Arc<Redactor>, git: Option<Git>) -> Self {
         let directory = workspace.state_dir().join("index");
         Self { core: Arc::new(Core::new(workspace, directory, None, redactor, git, false)) }
     }
 
-    /// The same, in which a search finds by vectors too, where the user named a model for them. It is asked for when
-    /// somebody searches first.
+    /// The same, in which a search finds by vectors too, where the user named a model for them. It
+    /// is asked for when somebody searches first.
     #[must_use]
     pub fn with_vectors(mut self, find: Arc<FindVectorer>) -> Self {
         let directory = self.core.directory.clone();
@@ -159,7 +164,8 @@ impl SharedIndex {
         self
     }
 
-    /// The same, put in order after so long a time in which nobody asked; five seconds if it isn't said.
+    /// The same, put in order after so long a time in which nobody asked; five seconds if it isn't
+    /// said.
     #[must_use]
     pub fn at_leisure_after(mut self, leisure: Duration) -> Self {
         if let Some(core) = Arc::get_mut(&mut self.core) {
@@ -168,8 +174,8 @@ impl SharedIndex {
         self
     }
 
-    /// The same, made or brought up to date while the model is asked for the first time ([`SharedIndex::ahead`]), so that
-    /// its first question finds it.
+    /// The same, made or brought up to date while the model is asked for the first time
+    /// ([`SharedIndex::ahead`]), so that its first question finds it.
     #[must_use]
     pub fn eager(self) -> Self {
         self.core.ahead.store(true, Ordering::Relaxed);
@@ -188,8 +194,8 @@ impl SharedIndex {
         Self { core: Arc::new(core) }
     }
 
-    /// What was there when it was used last, if anything was: it is neither made nor brought up to date, and nothing is waited
-    /// for but opening it. For whoever can't wait.
+    /// Returns the last snapshot, if there is one, without building or refreshing it. For callers
+    /// that can't wait.
     #[must_use]
     pub fn at_hand(&self) -> Option<(Arc<Project>, Arc<Snapshot>)> {
         let core = &self.core;
@@ -201,23 +207,24 @@ impl SharedIndex {
         (snapshot.totals().files > 0).then_some((project, snapshot))
     }
 
-    /// Files at most two steps in the dependency graph from some others, by their numbers in what was asked for, with their
-    /// steps. The graph is made and followed beside: where it is of an earlier state of the files, it is told from that, and
-    /// where there is none in time, nothing is near.
+    /// Files at most two steps in the dependency graph from some others, by their numbers in what
+    /// was asked for, with their steps. The graph is made and followed beside: where it is of an
+    /// earlier state of the files, it is told from that, and where there is none in time, nothing
+    /// is near.
     #[must_use]
     pub fn near(&self, asked: &Asked, files: &[RelPath]) -> Vec<(u32, u32)> {
         self.core.links.near(&asked.project, &asked.snapshot, files)
     }
 
-    /// What is like a query by vectors, with what that counts, and a note where that can't be known this time. Waits for
-    /// the model as long as the user's configuration says.
+    /// Returns the results similar to a query by vectors with their weight, and a note if they are
+    /// unavailable this time. Waits for the model as long as the user's configuration says.
     #[must_use]
     pub fn similar(&self, asked: &Asked, query: &str) -> (Option<(Similar, f32)>, Option<String>) {
         let likeness = self.core.likeness.as_ref();
         likeness.map_or((None, None), |one| one.similar(&asked.snapshot, query, &self.core.redactor))
     }
 
-    /// What is kept out of the index and of results.
+    /// Returns the redactor that keeps secrets out of the index and of results.
     #[must_use]
     pub fn redactor(&self) -> &Arc<Redactor> {
         &self.core.redactor
@@ -240,7 +247,7 @@ impl SharedIndex {
     pub fn changed<'a>(&self, paths: impl IntoIterator<Item = &'a RelPath>) {
         let mut state = self.core.lock();
         for path in paths {
-            // What it says about others is seen by looking at all.
+            // A changed ignore file affects other files, so the whole tree is scanned.
             state.doubt |= IGNORE_FILES.contains(&path.file_name());
             state.own.insert(path.clone());
         }
@@ -255,8 +262,8 @@ impl SharedIndex {
         self.core.lock().doubt = true;
     }
 
-    /// What there is to answer from. Blocks: a little where the index is being brought up to date, longer where it is
-    /// being made; what an answer may lack then is told by [`Asked::note`].
+    /// Returns a snapshot to answer from. Blocks shortly while the index is refreshed, longer while
+    /// it is built; files that an answer may lack are named by [`Asked::note`].
     ///
     /// # Errors
     /// [`ToolError::Index`] where there is none and none can be made; [`ToolError::Cancelled`].
@@ -300,7 +307,8 @@ impl SharedIndex {
         Ok(Asked { project: core.reached(&project), snapshot, note, lacks })
     }
 
-    /// What the commits before the newest one tell; `None` where there are none, or where they aren't known in time.
+    /// Returns the project's history; `None` if there are no commits, or if they can't be read in
+    /// time.
     pub async fn history(&self) -> Option<Arc<History>> {
         let core = Arc::clone(&self.core);
         let git = core.git.clone()?;
@@ -367,7 +375,8 @@ impl Core {
         Ok(project)
     }
 
-    /// The same with the files as they are reached now: a copy that is mounted anew is reached by another path.
+    /// The same with the files as they are reached now: a copy that is mounted anew is reached by
+    /// another path.
     fn reached(&self, project: &Arc<Project>) -> Arc<Project> {
         Arc::new(project.reached_at(&self.workspace.reach(), threads().get()))
     }
@@ -423,7 +432,8 @@ impl Core {
         Ok(())
     }
 
-    /// Halts a long refresh where there is something that can't wait: what it has is shown, and others may write.
+    /// Halts a long refresh where there is something that can't wait: what it has is shown, and
+    /// others may write.
     fn halt_if_needed(&self, project: &Project, cancel: &CancellationToken) -> Result<bool, ToolError> {
         {
             let state = self.lock();
@@ -512,14 +522,14 @@ impl Drop for Run<'_> {
 }
 
 impl State {
-    /// Whether all files should be looked at again.
+    /// Returns true if all files should be looked at again.
     fn is_due(&self) -> bool {
         let rested =
             |(at, took): (Instant, Duration)| at.elapsed() > LEAST_REST.max(took.saturating_mul(REST));
         self.doubt || self.looked.is_none_or(rested)
     }
 
-    /// What an answer may lack.
+    /// Returns the note on files that an answer may lack.
     fn note(&self, snapshot: &Snapshot, lacks: &[RelPath]) -> String {
         let mut notes = Vec::new();
         if snapshot.is_partial() {

@@ -7,7 +7,8 @@ use journeyman_protocol::RelPath;
 use crate::ToolContext;
 use crate::excerpt::clip;
 
-/// Bytes of an answer from the index: some 3,000 tokens, of which a ranked answer's best results need a third.
+/// Bytes of an answer from the index: some 3,000 tokens, of which a ranked answer's best results
+/// need a third.
 const ANSWER_BYTES: usize = 12_000;
 /// A larger file isn't opened for a line of it.
 const FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -56,7 +57,7 @@ impl<'a> Answer<'a> {
         self.full
     }
 
-    /// Whether a file may be shown; one that mayn't is counted.
+    /// Returns true if a file may be shown; one that mayn't is counted.
     pub(crate) fn may_show(&mut self, path: &RelPath) -> bool {
         let may = (self.context.may_show)(path);
         self.withheld += usize::from(!may);
@@ -97,7 +98,7 @@ pub(crate) fn nth_line(text: &str, number: u32) -> &str {
     text.lines().nth(number.saturating_sub(1) as usize).unwrap_or_default()
 }
 
-/// Whether a path is beneath a directory, or it; anything is beneath none.
+/// Returns true if a path is beneath a directory, or it; anything is beneath none.
 pub(crate) fn is_beneath(path: &[u8], directory: Option<&RelPath>) -> bool {
     directory.is_none_or(|directory| {
         let rest = path.strip_prefix(directory.as_bytes());

@@ -1,17 +1,17 @@
 //! The tools a model may call, their schemas, effects and bounded results.
 //!
-//! A [`Tool`] says what it is ([`Tool::spec`]), what a call of it would do ([`Tool::effects`], which `policy`
-//! judges), and does it ([`Tool::call`]) in a [`ToolContext`]: the workspace for files, the sandbox for
-//! commands, and what the session has [`Seen`] so far. The [`Registry`] holds the tools by name; the built-in
-//! ones are `read_file`, `list_files`, `search_text`, those that ask the [`SharedIndex`] (`search_code`, `get_symbols`,
-//! `find_references`, `get_dependencies`, `git_history`, `git_blame`), `edit_file`, `write_file`, `run_command`, and for
-//! commands
-//! in the [`Background`] `command_output` and `stop_command`.
+//! A [`Tool`] says what it is ([`Tool::spec`]), what a call of it would do ([`Tool::effects`],
+//! which `policy` judges), and does it ([`Tool::call`]) in a [`ToolContext`]: the workspace for
+//! files, the sandbox for commands, and what the session has [`Seen`] so far. The [`Registry`]
+//! holds the tools by name; the built-in ones are `read_file`, `list_files`, `search_text`, those
+//! that ask the [`SharedIndex`] (`search_code`, `get_symbols`, `find_references`,
+//! `get_dependencies`, `git_history`, `git_blame`), `edit_file`, `write_file`, `run_command`, and
+//! for commands in the [`Background`] `command_output` and `stop_command`.
 //!
-//! Schemas come from the Rust types that arguments are read into. Arguments are checked against them with
-//! errors that say what was wrong and what is right; harmless slips (`"5"` for 5, a null for an absent
-//! option, an absolute path inside the project) are taken as meant. Every result is bounded, and says how to
-//! get the rest.
+//! Schemas come from the Rust types that arguments are read into. Arguments are checked against
+//! them with errors that say what was wrong and what is right; harmless slips (`"5"` for 5, a null
+//! for an absent option, an absolute path inside the project) are taken as meant. Every result is
+//! bounded, and says how to get the rest.
 //!
 //! ```
 //! use journeyman_tools::{Registry, ToolError};
@@ -27,8 +27,8 @@
 //! assert_eq!(nearest.as_deref(), Some("read_file"));
 //! ```
 //!
-//! What it does not do: judge permissions (`policy`), order calls or retry them (`agent`), hide secrets in
-//! results (`agent`, before they are written down), or speak to other tool servers.
+//! What it does not do: judge permissions (`policy`), order calls or retry them (`agent`), hide
+//! secrets in results (`agent`, before they are written down), or speak to other tool servers.
 
 mod arguments;
 mod background;

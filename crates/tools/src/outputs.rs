@@ -7,7 +7,7 @@ use journeyman_protocol::CallId;
 
 use crate::ToolError;
 
-/// What is held in all: two outputs of the largest size. The agent itself has 40 MiB.
+/// Maximum bytes held in all: two outputs of the largest size. The agent itself has 40 MiB.
 const HELD_BYTES: usize = 8 * 1024 * 1024;
 
 /// The outputs that were too long for their results, newest last; the oldest give way.

@@ -18,7 +18,7 @@ use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// What stands before a call's id to read its output instead of a file.
+/// Prefix of a call's id that reads the call's output instead of a file.
 pub(crate) const OUTPUT: &str = "output:";
 /// A path is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 120;
@@ -38,7 +38,7 @@ pub(crate) struct ReadFile {
     shape: Shape,
 }
 
-/// Which lines.
+/// The requested lines.
 #[derive(Clone, Copy)]
 struct Lines {
     offset: u64,

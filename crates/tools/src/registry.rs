@@ -35,8 +35,9 @@ impl Registry {
         Self::with_root(None)
     }
 
-    /// The built-in tools for the project at `root`, as [`Workspace::root`](journeyman_workspace::Workspace::root)
-    /// gives it: absolute paths beneath it are accepted, because models write them.
+    /// The built-in tools for the project at `root`, as
+    /// [`Workspace::root`](journeyman_workspace::Workspace::root) gives it: absolute paths beneath
+    /// it are accepted, because models write them.
     #[must_use]
     pub fn rooted(root: &Path) -> Self {
         Self::with_root(Some(root))
@@ -68,7 +69,7 @@ impl Registry {
         self.tools.push((name, tool));
     }
 
-    /// What the model is told: the same, in the same order, every time.
+    /// Returns the tools' descriptions for the model, always in the same order.
     #[must_use]
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|(_, tool)| tool.spec()).collect()

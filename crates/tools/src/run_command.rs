@@ -29,7 +29,8 @@ use crate::tool::{in_background, names_told};
 use crate::{CALL_TIME, Seen, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 use journeyman_policy::GUARDS;
 
-/// A longer command is a program; it belongs into a file. The system refuses single arguments over 128 KiB.
+/// A longer command is a program; it belongs into a file. The system refuses single arguments over
+/// 128 KiB.
 const COMMAND_BYTES: usize = 64 * 1024;
 /// Live output shown of one command; the result has what counts.
 const LIVE_BYTES: usize = 256 * 1024;
@@ -39,7 +40,8 @@ const MOST_NAMED: usize = 20;
 const MOST_HOSTS: usize = 16;
 /// Hosts named in a summary, and denials told of in a result; who meets more has seen enough.
 const MOST_TOLD: usize = 8;
-/// Words of a command that are looked up in the tree, by each way to take it apart; ordinary ones have a dozen.
+/// Words of a command that are looked up in the tree, by each way to take it apart; ordinary ones
+/// have a dozen.
 const MOST_WORDS: usize = 256;
 /// Directories that a command goes to in which its words are looked up; ordinary ones go to one.
 const MOST_DIRECTORIES: usize = 4;
@@ -93,7 +95,7 @@ impl Wish {
         named_words(&self.command, &analyse(&self.judged(), &[])).iter().any(|word| is_settings_file(word))
     }
 
-    /// Whether the command is known to read only. Then the sandbox lets it do no more.
+    /// Returns true if the command is known to read only. Then the sandbox lets it do no more.
     fn only_reads(&self) -> bool {
         analyse(&self.judged(), &[]).level == Level::ReadOnly
     }
@@ -192,9 +194,10 @@ impl RunCommand {
     }
 }
 
-/// Whether a command may destroy what undoing can't bring back: policy says so, or it names something that no
-/// checkpoint covers, such as an ignored file. Programs that are, and what lies in directories that tools make
-/// again, may be named by any build; not by a command that is allowed because it changes what undo covers.
+/// Returns true if a command may destroy what undoing can't bring back: policy says so, or it names
+/// something that no checkpoint covers, such as an ignored file. Programs that are, and what lies
+/// in directories that tools make again, may be named by any build; not by a command that is
+/// allowed because it changes what undo covers.
 fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
     let analysis = analyse(&wish.judged(), &[]);
     if !matches!(analysis.level, Level::Edit | Level::Shell) {
@@ -202,7 +205,7 @@ fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
     }
     let edits = analysis.level == Level::Edit;
     let destroys = edits || analysis.destroys.is_some();
-    // What a pattern stands for isn't named, nor is what a patch or a prefix does.
+    // Patterns, patches and prefixes don't name the files that they affect.
     let says = |part: &Part, words: &[&str]| {
         part.words.iter().map(|word| word.text.as_str()).take(words.len()).eq(words.iter().copied())
     };
@@ -220,8 +223,8 @@ fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
         })
 }
 
-/// Whether a command may write to files that have other names outside of the project, and should: in a layer they are
-/// copied first. Others find what package managers linked read-only.
+/// Returns true if a command may write to files that have other names outside of the project, and
+/// should: in a layer they are copied first. Others find what package managers linked read-only.
 fn writes_links(workspace: &Workspace, wish: &Wish) -> bool {
     if wish.only_reads() {
         return false;
@@ -230,7 +233,8 @@ fn writes_links(workspace: &Workspace, wish: &Wish) -> bool {
     !links.files.is_empty() || (!links.dependencies.is_empty() && installs(wish))
 }
 
-/// Whether a command fetches packages, or names a package manager and what changes its packages.
+/// Returns true if a command fetches packages, or names a package manager and what changes its
+/// packages.
 fn installs(wish: &Wish) -> bool {
     const MANAGERS: [&str; 12] =
         ["npm", "pnpm", "yarn", "bun", "corepack", "uv", "pip", "pip3", "poetry", "pdm", "pipenv", "conda"];
@@ -264,7 +268,8 @@ fn installs(wish: &Wish) -> bool {
         || ["node_modules", "venv"].iter().any(|name| wish.command.contains(name))
 }
 
-/// What may be paths in a command, where it begins and in the directories that it goes to.
+/// Returns the possible paths in a command, relative to its first directory and to those it changes
+/// to.
 fn named_paths(wish: &Wish, analysis: &CommandAnalysis) -> impl Iterator<Item = RelPath> {
     let goes = analysis.parts.iter().filter_map(|part| match part.words.as_slice() {
         [program, .., to] if program.text == "cd" => Some(to.text.clone()),
@@ -286,8 +291,9 @@ fn beneath(directory: Option<&RelPath>, word: &str) -> Option<RelPath> {
     }
 }
 
-/// The words of a command, and what stands between signs in them: what shells and other languages put around a name
-/// (`open(\".env\")`, `${x:-.env}`, `a=[.env]`). Taken apart roughly: a word too many costs a layer.
+/// The words of a command, and what stands between signs in them: what shells and other languages
+/// put around a name (`open(\".env\")`, `${x:-.env}`, `a=[.env]`). Taken apart roughly: a word too
+/// many costs a layer.
 fn named_words(command: &str, analysis: &CommandAnalysis) -> BTreeSet<String> {
     let shell = |c: char| c.is_whitespace() || "'\"`;&|()<>={},".contains(c);
     let sign = |c: char| !(c.is_alphanumeric() || "_-./~+@% ".contains(c));
@@ -300,7 +306,7 @@ fn named_words(command: &str, analysis: &CommandAnalysis) -> BTreeSet<String> {
     known.chain(rough).chain(fine).map(str::to_owned).collect()
 }
 
-/// What is known from before a command, to tell and journal afterwards what it did.
+/// The state before a command, for reporting and journaling its changes.
 struct Books {
     workspace: Arc<Workspace>,
     session: SessionId,
@@ -311,16 +317,16 @@ struct Books {
     guard: Option<Guarded>,
 }
 
-/// What a command changed, or why that could not be recorded, and what it did that it may not.
+/// The changes of a command, or the reason why they could not be recorded, and forbidden changes.
 type Closed = (Result<Vec<FileChange>, WorkspaceError>, Aftermath);
 
 impl Books {
-    /// Takes away what the command may not leave behind, puts back what it may not change, and journals all else.
-    /// `kept` says that the sandbox kept it from changing protected paths.
+    /// Takes away what the command may not leave behind, puts back what it may not change, and
+    /// journals all else. `kept` says that the sandbox kept it from changing protected paths.
     async fn close(self, kept: bool) -> Result<Closed, ToolError> {
         in_background(move || {
             let Self { workspace, session, call, seen, before, guard } = self;
-            // What differs now isn't the doing of a command that could write nothing.
+            // A command that could write nothing caused none of the differences.
             if guard.is_none() && before.witness().is_none() {
                 return Ok((Ok(Vec::new()), Aftermath::default()));
             }
@@ -453,7 +459,7 @@ fn request(context: &ToolContext, wish: &Wish, wall: Duration) -> Request {
     if !wish.network.hosts.is_empty() {
         request.network = Network::Filtered(Arc::new(wish.network.clone()));
     }
-    // What toolchains say of being offline goes by the network.
+    // Toolchains are set offline according to the network.
     request = request.with_toolchains(&context.toolchains);
     if let Some(directory) = &wish.directory {
         request.cwd = root.join(directory.as_path());
@@ -465,7 +471,8 @@ fn request(context: &ToolContext, wish: &Wish, wall: Duration) -> Request {
     request
 }
 
-/// Runs the command, showing its output as it comes, unless it may have secrets that only whole lines tell.
+/// Runs the command, showing its output as it comes, unless it may have secrets that only whole
+/// lines tell.
 async fn confined(context: &ToolContext, request: Request, settings: bool) -> Result<Completed, ToolError> {
     let mut running = context.sandbox.spawn(request, context.cancel.clone()).await?;
     let mut room = LIVE_BYTES;
@@ -479,7 +486,7 @@ async fn confined(context: &ToolContext, request: Request, settings: bool) -> Re
     Ok(running.wait().await?)
 }
 
-/// How a command ended, in words.
+/// Returns the end of a command, in words.
 pub(crate) fn ending(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Exited(code) => format!("exit code {code}"),
@@ -493,8 +500,8 @@ pub(crate) fn ending(outcome: &Outcome) -> String {
     }
 }
 
-/// The result's text: how it ended, its output, what it changed. No times, so that a recorded session plays
-/// back the same.
+/// The result's text: how it ended, its output, what it changed. No times, so that a recorded
+/// session plays back the same.
 fn report(context: &ToolContext, completed: Completed, seconds: u64, changes: &[FileChange]) -> String {
     let mut report = match &completed.outcome {
         Outcome::TimedOut => format!(
@@ -518,7 +525,7 @@ fn report(context: &ToolContext, completed: Completed, seconds: u64, changes: &[
     report
 }
 
-/// What an undo can't bring back of what a command changed or deleted.
+/// Returns a sentence on changed or deleted files that an undo can't restore.
 fn lost(changes: &[FileChange], unkept: &[RelPath]) -> Option<String> {
     let is_lost =
         |change: &&FileChange| change.kind != FileChangeKind::Added && unkept.contains(&change.path);
@@ -529,7 +536,7 @@ fn lost(changes: &[FileChange], unkept: &[RelPath]) -> Option<String> {
     (!lost.is_empty()).then(|| format!("[undo can't bring back {} of them: {named}{more}]\n", lost.len()))
 }
 
-/// What the sandbox kept a command from, a line each with what may be done about it.
+/// Returns one line for each denial by the sandbox, with the remedy.
 fn denied(completed: &Completed) -> String {
     let mut lines: Vec<String> = Vec::new();
     let refused = completed.connections.iter().filter_map(|it| {

@@ -37,7 +37,8 @@ const AT_LENGTH: usize = 3;
 const LINES: (usize, usize) = (10, 4);
 /// Reasons that are given of a file.
 const REASONS: usize = 3;
-/// Files that the session looked at last, whose neighbours count a little: it works on some at a time.
+/// Files that the session looked at last, whose neighbours count a little: it works on some at a
+/// time.
 const RECENT: usize = 5;
 /// A query is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 80;
@@ -81,7 +82,7 @@ impl SearchCode {
     }
 }
 
-/// What a call asks for.
+/// The request of a call.
 struct Wanted {
     text: String,
     query: Query,
@@ -168,7 +169,7 @@ fn show(answer: &mut Answer<'_>, path: &RelPath, passage: &Passage, most: usize,
     }
 }
 
-/// What lines are chosen by.
+/// The terms by which lines are chosen.
 struct Terms {
     weights: HashMap<String, f32>,
     tokenizer: Tokenizer,
@@ -180,7 +181,8 @@ impl Terms {
         Self { weights, tokenizer: Tokenizer::new() }
     }
 
-    /// The lines of a passage that have the most of the query, in their order; the first ones where none has any.
+    /// The lines of a passage that have the most of the query, in their order; the first ones where
+    /// none has any.
     fn best<'t>(&mut self, text: &'t str, passage: &Passage, most: usize) -> Vec<(u32, &'t str)> {
         let first = passage.first_line.max(1);
         let lines = (first..).zip(text.lines().skip(first as usize - 1)).take(passage.lines as usize);

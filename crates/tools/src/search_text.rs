@@ -29,7 +29,8 @@ const DEFAULT_MATCHES: u64 = 100;
 const MOST_MATCHES: u64 = 2_000;
 /// More context than this is reading the file.
 const MOST_CONTEXT: u64 = 20;
-/// A compiled pattern and its automaton may take this much: far beyond honest patterns, far below a bomb.
+/// A compiled pattern and its automaton may take this much: far beyond honest patterns, far below a
+/// bomb.
 const PATTERN_BYTES: usize = 2 * 1024 * 1024;
 /// A longer pattern is data.
 const MOST_PATTERN_BYTES: usize = 10_000;
@@ -64,10 +65,10 @@ pub(crate) struct SearchText {
 /// A search with everything decided.
 struct Search {
     matcher: RegexMatcher,
-    /// What is looked up in the index: the pattern, or the text that it is taken for.
+    /// The text that is looked up in the index: the pattern, or its literal reading.
     looked_up: String,
     ignore_case: bool,
-    /// What to say before the matches.
+    /// A note before the matches.
     note: Option<String>,
     multi_line: bool,
     under: Option<RelPath>,
@@ -183,7 +184,8 @@ impl Search {
                     too_large += 1;
                     continue;
                 }
-                // Deleted since it was listed, unreadable, a pipe, a link out: nothing to search in.
+                // Deleted since it was listed, unreadable, a pipe, a link out: nothing to search
+                // in.
                 Err(_) => continue,
             };
             let Some(text) = content.text() else { continue };
@@ -197,8 +199,9 @@ impl Search {
         Ok(ToolOutput::text(found.conclude(files, too_large, withheld, more_files)))
     }
 
-    /// Files of which the index knows that the pattern matches nowhere in them: they needn't be read. What the index
-    /// doesn't know is read, so that a search without one, or with one that is being made, finds the same.
+    /// Files of which the index knows that the pattern matches nowhere in them: they needn't be
+    /// read. What the index doesn't know is read, so that a search without one, or with one that is
+    /// being made, finds the same.
     fn ruled_out(&self, context: &ToolContext, files: usize) -> Result<HashSet<Vec<u8>>, ToolError> {
         if files < WORTH_IT {
             return Ok(HashSet::new());
@@ -247,7 +250,7 @@ struct Found<'m> {
     matcher: &'m RegexMatcher,
     /// The file's name, until its first match is written.
     heading: Option<String>,
-    /// Whether the next line doesn't follow the one before.
+    /// True if the next line doesn't follow the one before.
     apart: bool,
     matches: usize,
     most_matches: usize,

@@ -1,4 +1,4 @@
-//! What the session has seen of the project's files.
+//! The files that the model has seen.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ToolContext, ToolError};
 
-/// Texts that are kept to tell what changed in a file: some thirty source files. What is beyond is looked for
-/// among the workspace's kept contents.
+/// Texts that are kept to tell what changed in a file: some thirty source files. What is beyond is
+/// looked for among the workspace's kept contents.
 const TEXT_BYTES: usize = 512 * 1024;
 /// A longer text is never kept here, or it would push out all others.
 const ONE_TEXT_BYTES: usize = 128 * 1024;
@@ -19,15 +19,16 @@ const MOST_FILES: usize = 4_096;
 /// Bytes of a difference that is shown. What is longer is sooner read anew.
 const DIFF_BYTES: usize = 2_000;
 
-/// What the session knows of each file: the content that the model saw last, so that a file is never replaced by
-/// a model that doesn't know what is in it; and the content that was there last, so that what the session itself
-/// changed isn't taken for somebody else's doing. Bounded: the least recently used files are forgotten.
+/// The session's knowledge of each file: the content that the model saw last, so that a file is
+/// never replaced by a model that doesn't know what is in it; and the content that was there last,
+/// so that what the session itself changed isn't taken for somebody else's doing. Bounded: the
+/// least recently used files are forgotten.
 #[derive(Debug, Default)]
 pub struct Seen {
     books: Mutex<Books>,
 }
 
-/// What is known of one file. This is what a log needs to [restore](Seen::restore) it.
+/// The knowledge of one file. This is what a log needs to [restore](Seen::restore) it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenFile {
     /// The file, as the model named it.
@@ -36,12 +37,12 @@ pub struct SeenFile {
     pub seen: ContentHash,
     /// The hash of the content that was last known to be there; absent when the file was gone.
     pub known: Option<ContentHash>,
-    /// Whether `known` came to be outside of the session, and was [noticed](Seen::noticed).
+    /// True if `known` came to be outside of the session, and was [noticed](Seen::noticed).
     #[serde(default)]
     pub outside: bool,
 }
 
-/// How a file stands to what was seen of it.
+/// The relation of a file's content to the content that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
     /// It was never read.
@@ -54,12 +55,12 @@ pub enum Sight {
     Current,
 }
 
-/// What changed in a file since the model saw it.
+/// The changes of a file since the model saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Difference {
     /// The hunks of a unified diff.
     pub(crate) text: String,
-    /// Whether that is all of it.
+    /// True if that is all of it.
     pub(crate) whole: bool,
 }
 
@@ -94,13 +95,14 @@ impl Seen {
         self.books().put(path, hash, text);
     }
 
-    /// Remembers that the session itself left `path` like this, or took it away, without the model seeing it. Of a
-    /// file that wasn't seen nothing is remembered.
+    /// Remembers that the session itself left `path` like this, or took it away, without the model
+    /// seeing it. Of a file that wasn't seen nothing is remembered.
     pub fn left(&self, path: &RelPath, hash: Option<ContentHash>) {
         self.books().know(path, hash, false);
     }
 
-    /// Remembers that the model was told of somebody else's change, which left `path` like this or gone.
+    /// Remembers that the model was told of somebody else's change, which left `path` like this or
+    /// gone.
     pub fn noticed(&self, path: &RelPath, hash: Option<ContentHash>) {
         self.books().know(path, hash, true);
     }
@@ -122,7 +124,7 @@ impl Seen {
         }
     }
 
-    /// How `path`, whose content has this hash now, stands to what was seen.
+    /// Compares the present content of `path`, given by its hash, with the seen content.
     #[must_use]
     pub fn sight(&self, path: &RelPath, hash: &ContentHash) -> Sight {
         let mut books = self.books();
@@ -142,8 +144,8 @@ impl Seen {
         }
     }
 
-    /// Whether `path` was there when it was last heard of, which is to be asked when it isn't. From then on its
-    /// being gone is known.
+    /// Returns true if `path` was there when it was last heard of, which is to be asked when it
+    /// isn't. From then on its being gone is known.
     pub(crate) fn misses(&self, path: &RelPath) -> bool {
         let mut books = self.books();
         let was_there = books.files.get(path).is_some_and(|file| file.known.is_some());
@@ -172,7 +174,8 @@ impl Seen {
         files.into_iter().take(most).map(|(_, path)| path.clone()).collect()
     }
 
-    /// Remembers what a log has: of each file its newest entry comes last. It isn't a change to be logged again.
+    /// Remembers what a log has: of each file its newest entry comes last. It isn't a change to be
+    /// logged again.
     pub fn restore(&self, entries: impl IntoIterator<Item = SeenFile>) {
         let mut books = self.books();
         for SeenFile { path, seen, known, outside } in entries {
@@ -182,7 +185,7 @@ impl Seen {
         }
     }
 
-    /// What changed since this was last asked, sorted by path: what to log.
+    /// Returns the changed entries since the last call, sorted by path, for the log.
     #[must_use]
     pub fn take_changes(&self) -> Vec<SeenFile> {
         let mut books = self.books();
@@ -192,7 +195,8 @@ impl Seen {
         entries
     }
 
-    /// What changed in `path` since the model saw it; `None` when what it saw is known no more.
+    /// Returns the changes in `path` since the model saw it; `None` if the seen text isn't kept any
+    /// more.
     pub(crate) fn difference(
         &self,
         workspace: &Workspace,
@@ -216,7 +220,7 @@ impl Seen {
         Some(shortened(hunks))
     }
 
-    /// What is remembered is put in whole, so that it is valid after a panic too.
+    /// Entries are inserted whole, so the data is valid after a panic too.
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -276,8 +280,9 @@ impl Known {
     }
 }
 
-/// Refuses to edit `path`, whose content is `now`, where somebody else changed it since the model saw it. What a
-/// command of the session changed is no surprise, and a text that an edit quotes has to be there anyway.
+/// Refuses to edit `path`, whose content is `now`, where somebody else changed it since the model
+/// saw it. What a command of the session changed is no surprise, and a text that an edit quotes has
+/// to be there anyway.
 ///
 /// # Errors
 /// [`ToolError::ChangedSince`], with what changed. Where that is all of it the model knows the file again, and the
@@ -289,8 +294,8 @@ pub fn refuse_stale(context: &ToolContext, path: &RelPath, now: &FileContent) ->
     }
 }
 
-/// The refusal of a change to a file that isn't what the model saw. Where that shows all of the difference, the
-/// model knows the file again.
+/// The refusal of a change to a file that isn't what the model saw. Where that shows all of the
+/// difference, the model knows the file again.
 pub(crate) fn stale(context: &ToolContext, path: RelPath, now: &FileContent) -> ToolError {
     let by_us = context.seen.sight(&path, &now.hash) == Sight::ChangedByUs;
     let difference = context.seen.difference(&context.workspace, &path, now);

@@ -1,4 +1,4 @@
-//! What the built-in tools have in common: a name, a schema, and how arguments and paths are read.
+//! Parts that the built-in tools share: a name, a schema, and how arguments and paths are read.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::ToolError;
 use crate::arguments::fit;
 use crate::schema::{schema_of, signature};
 
-/// So many paths are looked through for the one that was meant.
+/// Maximum number of paths searched for a suggestion.
 const MAX_CANDIDATES: usize = 20_000;
 /// Paths less like the one asked for are not worth suggesting.
 const LIKELY: f64 = 0.85;
@@ -30,7 +30,7 @@ const GLOB_BYTES: usize = 1_000;
 /// Every pair of braces multiplies what a glob is compiled to.
 const GLOB_BRACES: usize = 32;
 
-/// How many of something a call gets: what it asks for, or as many as usual, and at most `most`.
+/// Returns the count for a call: the requested one, else `usual`, and at most `most`.
 pub(crate) fn how_many(asked: Option<u64>, usual: u64, most: u64) -> usize {
     usize::try_from(asked.filter(|asked| *asked > 0).unwrap_or(usual).min(most)).unwrap_or(usize::MAX)
 }
@@ -59,7 +59,7 @@ impl Shape {
         serde_json::from_value(fitted).map_err(|error| self.refuse(error.to_string()))
     }
 
-    /// What a call does that only reads what is beneath a directory.
+    /// Returns the effects of a call that only reads beneath a directory.
     pub(crate) fn reads_beneath(&self, path: Option<&str>) -> Result<Effects, ToolError> {
         Ok(Effects { reads: self.directory("path", path)?.into_iter().collect(), ..Effects::default() })
     }

@@ -1,4 +1,4 @@
-//! What a tool is, what it gets and what it gives.
+//! The `Tool` trait, its context and its output.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Background, Outputs, Seen, SharedIndex, ToolError};
 
-/// How long a call may take unless its tool says otherwise: the slowest built-in ones read a large tree once.
+/// Default maximum duration of a call: the slowest built-in ones read a large tree once.
 pub const CALL_TIME: Duration = Duration::from_secs(120);
 
 /// Something a model may call.
@@ -22,7 +22,7 @@ pub trait Tool: Send + Sync {
     /// Name, description and schema, as the model is told them. The same every time.
     fn spec(&self) -> ToolSpec;
 
-    /// What a call with `input` would do, exactly: `policy` judges this.
+    /// Returns the exact effects of a call with `input`, which `policy` judges.
     ///
     /// # Errors
     /// [`ToolError`] when the arguments don't fit; the call then can't be made.
@@ -31,17 +31,18 @@ pub trait Tool: Send + Sync {
     /// One line for people: what a call with `input` does. Never fails, whatever `input` is.
     fn summary(&self, input: &Value) -> String;
 
-    /// Whether no call of it changes anything, so that calls may run together.
+    /// Returns true if no call of it changes anything, so that calls may run together.
     fn is_read_only(&self) -> bool;
 
-    /// Whether a call with `input` is better tried out in a layer over the tree, to be landed or dropped afterwards:
-    /// it may destroy what undoing can't bring back. Asked for calls that may run at all.
+    /// Returns true if a call with `input` is better tried out in a layer over the tree, to be
+    /// landed or dropped afterwards: it may destroy what undoing can't bring back. Asked for calls
+    /// that may run at all.
     fn tries_out(&self, _workspace: &Workspace, _input: &Value) -> bool {
         false
     }
 
-    /// How long a call may take before it is ended from outside; `None` for as long as it wants. A tool that ends
-    /// its work itself, as `run_command` does, has a longer one than that.
+    /// Returns the maximum duration of a call before it is cancelled; `None` for no limit. A tool
+    /// that ends its work itself, as `run_command` does, has a longer one than that.
     fn limit(&self) -> Option<Duration> {
         Some(CALL_TIME)
     }
@@ -60,12 +61,12 @@ pub trait Tool: Send + Sync {
 /// Takes an event: its kind and its data.
 pub type Emit = Arc<dyn Fn(&str, Value) + Send + Sync>;
 
-/// What a call works with.
+/// The environment of a call.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The project's files.
     pub workspace: Arc<Workspace>,
-    /// What confines commands.
+    /// The sandbox of commands.
     pub sandbox: Arc<Sandbox>,
     /// The host's compilers and interpreters.
     pub toolchains: Arc<Toolchains>,
@@ -81,17 +82,18 @@ pub struct ToolContext {
     pub emit: Emit,
     /// Bounds.
     pub limits: ToolLimits,
-    /// What the session has read and written.
+    /// The files that the session has read and written.
     pub seen: Arc<Seen>,
-    /// What is known of the whole code base.
+    /// The index of the whole code base.
     pub index: Arc<SharedIndex>,
-    /// Whether a file may be shown that no call named: what a rule keeps from being read isn't found either.
+    /// True if a file may be shown that no call named: what a rule keeps from being read isn't
+    /// found either.
     pub may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
     /// Long outputs of the session's commands.
     pub outputs: Arc<Outputs>,
     /// The session's commands in the background.
     pub background: Arc<Background>,
-    /// What must be enforced for a command to run.
+    /// Confinement without which no command runs.
     pub needs: SandboxNeeds,
 }
 
@@ -112,20 +114,22 @@ pub struct ToolLimits {
     pub command_seconds: u64,
     /// Seconds a call may ask for.
     pub command_most_seconds: u64,
-    /// Bytes of a command's output that stay reachable, half from its beginning and half from its end.
+    /// Bytes of a command's output that stay reachable, half from its beginning and half from its
+    /// end.
     pub output_bytes: usize,
 }
 
 impl Default for ToolLimits {
     fn default() -> Self {
         Self {
-            // Some 8,000 tokens: a long test log's head and tail fit, and ten results fit any model.
+            // Some 8,000 tokens: a long test log's head and tail fit, and ten results fit any
+            // model.
             result_bytes: 30_000,
             // Some 18,000 tokens: most source files whole.
             read_bytes: 64 * 1024,
             // As many lines as people have in a file they still call a file.
             read_lines: 2_000,
-            // What the edit engine takes; larger files are generated.
+            // The edit engine's limit; larger files are generated.
             file_bytes: 8 * 1024 * 1024,
             // The least of the providers' own limits.
             image_bytes: 5 * 1024 * 1024,
@@ -139,16 +143,17 @@ impl Default for ToolLimits {
     }
 }
 
-/// What a call gives.
+/// The output of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
     /// The result for the model.
     pub parts: Vec<ResultPart>,
     /// The files that the call changed.
     pub changes: Vec<FileChange>,
-    /// Whether the model should take it as a failure, such as a command's exit code that isn't 0.
+    /// True if the model should take it as a failure, such as a command's exit code that isn't 0.
     pub is_error: bool,
-    /// Guarded files and repositories that the call made, changed or deleted. The result names them too.
+    /// Guarded files and repositories that the call made, changed or deleted. The result names them
+    /// too.
     pub violations: Vec<GuardViolation>,
 }
 
@@ -164,7 +169,8 @@ impl ToolOutput {
         }
     }
 
-    /// The same with the files that were changed, and a word on names among them that other systems can't have.
+    /// The same with the files that were changed, and a word on names among them that other systems
+    /// can't have.
     #[must_use]
     pub fn changing(mut self, workspace: &Workspace, changes: Vec<FileChange>) -> Self {
         let told = names_told(workspace, &changes);
@@ -179,7 +185,7 @@ impl ToolOutput {
     }
 }
 
-/// What is to be said of added names that make trouble on other systems; a line each, empty where there is none.
+/// Returns one line for each added name that causes trouble on other systems.
 pub(crate) fn names_told(workspace: &Workspace, changes: &[FileChange]) -> String {
     let troubles = workspace.name_troubles(changes);
     troubles.iter().map(|(path, trouble)| format!("[note: {path}: {trouble}]\n")).collect()

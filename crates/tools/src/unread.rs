@@ -7,7 +7,7 @@ use journeyman_sandbox::clean;
 /// Bytes kept of each end. Both together fit a result.
 const END_BYTES: usize = 14 * 1024;
 
-/// What came since the last reading.
+/// Output since the last reading.
 #[derive(Debug, Default)]
 pub(crate) struct Unread {
     head: Vec<u8>,
@@ -23,7 +23,7 @@ impl Unread {
     pub(crate) fn push(&mut self, at: u64, bytes: &[u8]) {
         let missed = at.saturating_sub(self.total);
         if missed > 0 {
-            // What was missed lies between both ends.
+            // The dropped bytes lie between both ends.
             self.dropped += missed + self.tail.len() as u64;
             self.tail.clear();
         }
@@ -42,13 +42,13 @@ impl Unread {
         self.dropped += excess as u64;
     }
 
-    /// Whether there is nothing to read.
+    /// Returns true if there is nothing to read.
     pub(crate) fn is_empty(&self) -> bool {
         self.head.is_empty() && self.tail.is_empty() && self.dropped == 0
     }
 
-    /// Takes what there is, cleaned; what was dropped is said. Of a command that goes on, a character that isn't
-    /// complete yet stays.
+    /// Takes what there is, cleaned; what was dropped is said. Of a command that goes on, a
+    /// character that isn't complete yet stays.
     pub(crate) fn take(&mut self, goes_on: bool) -> String {
         let mut head = std::mem::take(&mut self.head);
         let mut tail: Vec<u8> = std::mem::take(&mut self.tail).into();
@@ -68,7 +68,8 @@ impl Unread {
         text
     }
 
-    /// The last `bytes` bytes of it at most, cleaned, from a line's beginning where there is one. They stay unread.
+    /// The last `bytes` bytes of it at most, cleaned, from a line's beginning where there is one.
+    /// They stay unread.
     pub(crate) fn tail(&self, bytes: usize) -> String {
         let all: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
         let start = all.len().saturating_sub(bytes);
@@ -81,7 +82,7 @@ impl Unread {
     }
 }
 
-/// How many bytes at the end begin a character of UTF-8 whose rest isn't there.
+/// Returns the number of trailing bytes of an incomplete UTF-8 character.
 fn incomplete(bytes: &[u8]) -> usize {
     let begin = bytes.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80);
     let Some(back) = begin.map(|back| back + 1) else { return 0 };

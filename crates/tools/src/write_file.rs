@@ -93,7 +93,8 @@ fn write(context: &ToolContext, path: RelPath, text: String) -> Result<ToolOutpu
     Ok(ToolOutput::text(did).changing(&context.workspace, applied.changes))
 }
 
-/// The new text as bytes, in the old file's encoding and line endings, and what of that is worth saying.
+/// The new text as bytes, in the old file's encoding and line endings, and what of that is worth
+/// saying.
 fn bytes_like(
     old: Option<&FileContent>,
     text: String,

@@ -5,8 +5,9 @@ use std::time::Duration;
 use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, RelPath};
 use journeyman_workspace::WorkspaceError;
 
-/// How long a check of each kind may take. Types and lint are what a person waits for; builds and tests of
-/// large projects from a cold cache take minutes; a hung test must not hold a session for an hour.
+/// Maximum duration of a check of each kind. Types and lint are what a person waits for; builds and
+/// tests of large projects from a cold cache take minutes; a hung test must not hold a session for
+/// an hour.
 const TYPES_LIMIT: Duration = Duration::from_secs(300);
 const LINT_LIMIT: Duration = Duration::from_secs(300);
 const BUILD_LIMIT: Duration = Duration::from_secs(600);
@@ -17,17 +18,17 @@ const CUSTOM_LIMIT: Duration = Duration::from_secs(900);
 /// One command that checks the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What it looks at.
+    /// The kind of check.
     pub kind: CheckKind,
     /// The command, for `sh -c`, as a person would type it.
     pub command: String,
-    /// Where it runs, relative to the root; `None` is the root.
+    /// The directory in which the check runs, relative to the root; `None` is the root.
     pub directory: Option<RelPath>,
-    /// Which ecosystem it belongs to, such as `cargo`; `custom` for what the user named.
+    /// The ecosystem, such as `cargo`; `custom` for what the user named.
     pub ecosystem: &'static str,
     /// Why it was chosen, in a few words a person understands.
     pub why: String,
-    /// How long it may take.
+    /// The maximum duration.
     pub timeout: Duration,
     /// Why it can't run here, if that is known beforehand: it becomes evidence of `not run`.
     pub blocked: Option<String>,
@@ -68,7 +69,7 @@ impl Check {
     }
 }
 
-/// How long a check of `kind` may take.
+/// Returns the maximum duration of a check of `kind`.
 fn time_limit(kind: CheckKind) -> Duration {
     match kind {
         CheckKind::Types => TYPES_LIMIT,
@@ -91,7 +92,7 @@ pub fn custom(commands: &[String]) -> Vec<Check> {
         .collect()
 }
 
-/// What the evidence together says.
+/// The combined result of all evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Nothing failed, and what was meant to prove the change did run and pass.
@@ -104,9 +105,9 @@ pub enum Verdict {
 
 /// Folds evidence into one word.
 ///
-/// `Passed` takes more than the absence of failures: something passed, every check that the user named
-/// passed, and where the project has tests at least one test command passed. Types alone don't prove a
-/// change whose tests could not run.
+/// `Passed` takes more than the absence of failures: something passed, every check that the user
+/// named passed, and where the project has tests at least one test command passed. Types alone
+/// don't prove a change whose tests could not run.
 #[must_use]
 pub fn verdict(evidence: &[Evidence]) -> Verdict {
     if evidence.iter().any(|one| one.outcome.has_failed()) {
@@ -127,12 +128,13 @@ pub fn verdict(evidence: &[Evidence]) -> Verdict {
 /// Why checks could not be run at all. What concerns one check only is evidence, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// The tree could not be compared before and after a check, so what it changes could not be undone.
+    /// The tree could not be compared before and after a check, so what it changes could not be
+    /// undone.
     #[error("the project's files can't be tracked around `{command}`: {source}")]
     Workspace {
         /// The check's command.
         command: String,
-        /// What failed.
+        /// The cause.
         source: WorkspaceError,
     },
     /// Background work was torn down, as happens when the program is ending.

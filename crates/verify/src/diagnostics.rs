@@ -1,7 +1,7 @@
-//! What compilers, linters and test runners print, read as [`Diagnostic`]s.
+//! Readers of the output of compilers, linters and test runners as [`Diagnostic`]s.
 //!
-//! Every reader is a small state machine over lines; a line goes to each in turn until one claims it. They
-//! run on any output, because a custom check or a `make` target may be any tool.
+//! Every reader is a small state machine over lines; a line goes to each in turn until one claims
+//! it. They run on any output, because a custom check or a `make` target may be any tool.
 
 mod findings;
 mod generic;
@@ -17,7 +17,8 @@ use journeyman_protocol::{Diagnostic, RelPath};
 
 use findings::Findings;
 
-/// More than this many findings say nothing new to a reader, and would crowd out the rest of a request.
+/// More than this many findings say nothing new to a reader, and would crowd out the rest of a
+/// request.
 pub const MAX_DIAGNOSTICS: usize = 50;
 /// No format puts what matters further right; longer lines are minified code or data.
 const MAX_LINE_BYTES: usize = 2_000;
@@ -34,9 +35,9 @@ trait Reader {
     fn finish(&mut self, findings: &mut Findings<'_>);
 }
 
-/// Reads `output`, worst findings first, at most [`MAX_DIAGNOSTICS`]; when there are more, the last one
-/// says how many. `locate` turns a printed path into one of the project's files. Takes time linear in
-/// the output, and never panics.
+/// Reads `output`, worst findings first, at most [`MAX_DIAGNOSTICS`]; when there are more, the last
+/// one says how many. `locate` turns a printed path into one of the project's files. Takes time
+/// linear in the output, and never panics.
 #[must_use]
 pub fn parse(output: &str, locate: &Locate<'_>) -> Vec<Diagnostic> {
     let mut findings = Findings::new(locate);
@@ -61,9 +62,9 @@ pub fn parse(output: &str, locate: &Locate<'_>) -> Vec<Diagnostic> {
     findings.into_worst_first()
 }
 
-/// Turns a path that a tool printed while running in `directory` of the project at `root` into a path
-/// beneath the root: by its text alone, without asking the file system. Absolute paths lose the root's
-/// prefix; `file://` is dropped; `None` for what lies elsewhere.
+/// Turns a path that a tool printed while running in `directory` of the project at `root` into a
+/// path beneath the root: by its text alone, without asking the file system. Absolute paths lose
+/// the root's prefix; `file://` is dropped; `None` for what lies elsewhere.
 #[must_use]
 pub fn beneath(root: &Path, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
     let printed = printed.strip_prefix("file://").unwrap_or(printed);
@@ -77,7 +78,8 @@ pub fn beneath(root: &Path, directory: Option<&RelPath>, printed: &str) -> Optio
     resolve_parents(&format!("{}/{printed}", directory.as_str()?))
 }
 
-/// Takes `..` components away with the component before them, as tools in a sub-directory print them.
+/// Takes `..` components away with the component before them, as tools in a sub-directory print
+/// them.
 fn resolve_parents(printed: &str) -> Option<RelPath> {
     let mut kept: Vec<&str> = Vec::new();
     for component in printed.split('/') {

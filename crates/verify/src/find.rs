@@ -1,7 +1,7 @@
-//! Which checks a project has of its own.
+//! Discovery of a project's own checks.
 //!
-//! Every ecosystem is a pure function over a [`Project`]: what files there are, what they hold, which
-//! programs can be started. Nothing is executed to find out.
+//! Every ecosystem is a pure function over a [`Project`]: what files there are, what they hold,
+//! which programs can be started. Nothing is executed to find out.
 
 mod cargo;
 mod go;
@@ -16,8 +16,8 @@ use journeyman_workspace::{Listing, StatKind, Workspace};
 
 use crate::Check;
 
-/// A change that spans more projects of one repository than this is checked in the first ones; each costs
-/// minutes. The others are listed as not run.
+/// A change that spans more projects of one repository than this is checked in the first ones; each
+/// costs minutes. The others are listed as not run.
 const MAX_PROJECTS: usize = 4;
 /// A manifest larger than this is data, not a manifest.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
@@ -49,18 +49,18 @@ const FOREIGN: [&[u8]; 8] = [
     b".venv",
 ];
 
-/// What the finders may ask.
+/// Queries of the finders.
 trait Project {
-    /// Whether there is a file at `path`, relative to the root.
+    /// Returns true if there is a file at `path`, relative to the root.
     fn has_file(&self, path: &RelPath) -> bool;
 
-    /// Whether there is a directory at `path`.
+    /// Returns true if there is a directory at `path`.
     fn has_directory(&self, path: &RelPath) -> bool;
 
     /// The text of the file at `path`, if it is there, is text, and isn't too large.
     fn read(&self, path: &RelPath) -> Option<String>;
 
-    /// Whether a program of this name can be started.
+    /// Returns true if a program of this name can be started.
     fn has_program(&self, name: &str) -> bool;
 
     /// The project's files, sorted.
@@ -134,16 +134,16 @@ fn beneath<'p>(paths: &'p [RelPath], directory: Option<&RelPath>) -> impl Iterat
     paths.iter().filter_map(move |path| path.as_bytes().strip_prefix(prefix.as_slice()))
 }
 
-/// Finds the checks of the project at the workspace's root; where the root has none, those of the nearest
-/// projects beneath it. `tools` says whether a program can be found.
+/// Finds the checks of the project at the workspace's root; where the root has none, those of the
+/// nearest projects beneath it. `tools` says whether a program can be found.
 #[must_use]
 pub fn find(workspace: &Workspace, listing: &Listing, tools: &dyn Fn(&str) -> bool) -> Vec<Check> {
     find_for(workspace, listing, &[], tools)
 }
 
-/// Finds the checks that matter after `changed` files changed: those of the root first, then those of the
-/// nearest project above each changed file. Checks that are known not to be able to run are in the list
-/// with [`Check::blocked`] set, so that evidence says so. Ordered as they run.
+/// Finds the checks that matter after `changed` files changed: those of the root first, then those
+/// of the nearest project above each changed file. Checks that are known not to be able to run are
+/// in the list with [`Check::blocked`] set, so that evidence says so. Ordered as they run.
 #[must_use]
 pub fn find_for(
     workspace: &Workspace,
@@ -182,7 +182,8 @@ fn in_directory(place: &Place<'_>) -> Vec<Check> {
     checks.extend(go::find(place));
     let tested = checks.iter().any(|check| check.kind == CheckKind::Test && check.blocked.is_none());
     if !tested {
-        // A Makefile beside another build system mostly calls it; where nothing else tests, it is the way.
+        // A Makefile beside another build system mostly calls it; where nothing else tests, it is
+        // the way.
         checks.extend(make::find(place));
     }
     checks
@@ -241,7 +242,7 @@ struct OnDisk<'a> {
 
 impl OnDisk<'_> {
     fn is(&self, path: &RelPath, kind: StatKind) -> bool {
-        // What can't be looked at is not there for a finder; nothing is decided by its absence alone.
+        // Unreadable files count as absent; nothing is decided by absence alone.
         matches!(self.workspace.stat(path), Ok(Some(stat)) if stat.kind == kind)
     }
 }

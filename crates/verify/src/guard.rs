@@ -1,4 +1,4 @@
-//! What a check may not leave behind, in words for whoever reads what checks found.
+//! Messages about forbidden changes by a check.
 
 use journeyman_protocol::{Diagnostic, RelPath, Severity};
 use journeyman_workspace::Aftermath;

@@ -1,13 +1,14 @@
 //! The project's own checks: found, run in the sandbox, read as diagnostics and evidence.
 //!
-//! [`find`] looks at a project and says which [`Check`]s are its own: Cargo, npm and its kin, Python, Go,
-//! Make. [`custom`] takes what the user named instead. [`run`] runs them in order, inside the sandbox and
-//! between two snapshots of the tree, and gives one `Evidence` for each: passed, failed, or not run and why.
-//! [`verdict`] folds the evidence into one word. [`diagnostics::parse`] reads what compilers, linters and
-//! test runners print.
+//! [`find`] looks at a project and says which [`Check`]s are its own: Cargo, npm and its kin,
+//! Python, Go, Make. [`custom`] takes what the user named instead. [`run`] runs them in order,
+//! inside the sandbox and between two snapshots of the tree, and gives one `Evidence` for each:
+//! passed, failed, or not run and why. [`verdict`] folds the evidence into one word.
+//! [`diagnostics::parse`] reads what compilers, linters and test runners print.
 //!
-//! A missing program, a refused sandbox or uninstalled dependencies never count as a failure, and never as
-//! a success. A check that stops an earlier kind from passing keeps the later kinds from running.
+//! A missing program, a refused sandbox or uninstalled dependencies never count as a failure, and
+//! never as a success. A check that stops an earlier kind from passing keeps the later kinds from
+//! running.
 //!
 //! ```
 //! use journeyman_protocol::{CheckKind, Severity};
@@ -23,8 +24,8 @@
 //! assert_eq!(verdict(&[]), Verdict::NothingRan);
 //! ```
 //!
-//! What it does not do: decide what is fed back to the model (`context` words it), compare with a baseline,
-//! install dependencies, or judge permissions.
+//! What it does not do: decide what is fed back to the model (`context` words it), compare with a
+//! baseline, install dependencies, or judge permissions.
 
 mod check;
 pub mod diagnostics;

@@ -1,4 +1,4 @@
-//! What the end of a command means for a check.
+//! Interpretation of a command's end for a check.
 
 use std::time::Duration;
 
@@ -8,10 +8,11 @@ use journeyman_sandbox::Outcome;
 use crate::Check;
 use crate::check::not_run;
 
-/// What POSIX shells exit with when a command can't be found, and when it can't be executed.
+/// Exit codes of POSIX shells for a command that can't be found, and for one that can't be
+/// executed.
 const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
-/// What pytest, and unittest since Python 3.12, exit with when there was no test to run.
+/// Exit code of pytest, and of unittest since Python 3.12, for a run without tests.
 const NO_TESTS: i32 = 5;
 /// A quoted line of output is cut to this many bytes.
 const MAX_QUOTE_BYTES: usize = 200;

@@ -23,13 +23,15 @@ use crate::outcome::judge;
 use crate::{Check, VerifyError};
 use journeyman_policy::GUARDS;
 
-/// Head and tail of a check's output that evidence keeps: some 4,000 tokens, more than feedback quotes.
+/// Head and tail of a check's output that evidence keeps: some 4,000 tokens, more than feedback
+/// quotes.
 const EVIDENCE_BYTES: usize = 16 * 1024;
-/// Output that is read for diagnostics: a build that prints more has its first and last errors in it.
+/// Output that is read for diagnostics: a build that prints more has its first and last errors in
+/// it.
 const CAPTURED_BYTES: usize = 1024 * 1024;
 /// Live output shown of one check; who wants more has the evidence.
 const LIVE_BYTES: usize = 256 * 1024;
-/// So many different printed paths are looked up; diagnostics name far fewer.
+/// Maximum number of different printed paths that are looked up; diagnostics name far fewer.
 const MAX_LOOKUPS: usize = 1_000;
 
 /// Bounds of a verification.
@@ -49,29 +51,29 @@ impl Default for RunLimits {
     }
 }
 
-/// Where and how checks run.
+/// The environment in which checks run.
 #[derive(Clone)]
 pub struct RunContext {
     /// The project.
     pub workspace: Arc<Workspace>,
-    /// What confines the commands.
+    /// The sandbox of the commands.
     pub sandbox: Arc<Sandbox>,
     /// The host's compilers and interpreters.
     pub toolchains: Arc<Toolchains>,
     /// Bounds.
     pub limits: RunLimits,
-    /// What must be enforced for a check to run.
+    /// Confinement without which no check runs.
     pub needs: SandboxNeeds,
     /// The session that files changed by a check are journaled for.
     pub session: SessionId,
 }
 
-/// What an observer sees of a verification.
+/// Progress of a verification.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
     /// A check begins.
     Started {
-        /// Which one, from 0.
+        /// The index of the check, from 0.
         index: usize,
         /// Of how many.
         of: usize,
@@ -80,40 +82,40 @@ pub enum Progress {
     },
     /// It printed something; cleaned, and bounded in all.
     Output {
-        /// Which one.
+        /// The index of the check.
         index: usize,
-        /// What it printed.
+        /// The output.
         text: String,
     },
     /// It changed files that aren't ignored. They are journaled, so that undoing takes them back.
     Changed {
-        /// Which one.
+        /// The index of the check.
         index: usize,
         /// The files.
         changes: Vec<FileChange>,
     },
     /// It made, changed or deleted guarded files or repositories.
     GuardViolated {
-        /// Which one.
+        /// The index of the check.
         index: usize,
         /// The check.
         check: Check,
-        /// What was moved away or put back.
+        /// Files that were moved away or restored.
         violations: Vec<GuardViolation>,
     },
     /// It has ended, or was not run.
     Finished {
-        /// Which one.
+        /// The index of the check.
         index: usize,
-        /// What came of it.
+        /// The result.
         evidence: Evidence,
     },
 }
 
 /// Runs `checks` in the order given and gives one evidence for each, in the same order.
 ///
-/// Once a check of a kind has failed, checks of later kinds are not run. Once `cancel` is cancelled, nothing
-/// more is run. What can't be run is evidence with the reason.
+/// Once a check of a kind has failed, checks of later kinds are not run. Once `cancel` is
+/// cancelled, nothing more is run. What can't be run is evidence with the reason.
 ///
 /// # Errors
 /// [`VerifyError`] when files can't be tracked around a check.
@@ -164,13 +166,14 @@ fn evidence(check: &Check, outcome: CheckOutcome, enforcement: Enforcement) -> E
     }
 }
 
-/// The evidence of a check that wasn't let run, and why; `enforcement` is what it would have run under.
+/// The evidence of a check that wasn't let run, and why; `enforcement` is what it would have run
+/// under.
 #[must_use]
 pub fn refused(check: &Check, reason: impl Into<String>, enforcement: Option<&Enforcement>) -> Evidence {
     evidence(check, not_run(reason), enforcement.cloned().unwrap_or_else(Enforcement::none))
 }
 
-/// What is enforced while nothing runs.
+/// Returns the enforcement to report if nothing runs.
 fn unused() -> Enforcement {
     Enforcement { gaps: vec!["nothing ran".to_owned()], ..Enforcement::none() }
 }
@@ -318,8 +321,8 @@ async fn read(text: String, check: &Check, context: &RunContext) -> Result<Vec<D
     .await
 }
 
-/// The existing file that a tool means by `printed`: relative to where it ran, or to the root, or, as Go's
-/// tests print it, by a name that only one file has.
+/// The existing file that a tool means by `printed`: relative to where it ran, or to the root, or,
+/// as Go's tests print it, by a name that only one file has.
 fn locate(workspace: &Workspace, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
     let is_file =
         |path: &RelPath| matches!(workspace.stat(path), Ok(Some(stat)) if stat.kind == StatKind::File);

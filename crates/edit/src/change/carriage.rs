@@ -1,12 +1,14 @@
 //! Files whose lines all end with a carriage return alone.
 //!
-//! Such a return reads as a line break when the text isn't found otherwise. It is one byte as a line feed is, so what
-//! is found there lies at the same bytes of the file. Where some lines end otherwise, nobody can say how a new one does.
+//! Such a return reads as a line break when the text isn't found otherwise. It is one byte as a
+//! line feed is, so what is found there lies at the same bytes of the file. Where some lines end
+//! otherwise, nobody can say how a new one does.
 
 use crate::outcome::{Placed, Refusal};
 use crate::place::Indexed;
 
-/// What `find` finds where carriage returns are line breaks; `None` where they aren't the file's only ones.
+/// Returns the result of `find` with carriage returns as line breaks; `None` if the file has other
+/// line breaks.
 pub(super) fn find(text: &str, find: impl Fn(&Indexed<'_>) -> Result<Placed, Refusal>) -> Option<Placed> {
     if text.contains('\n') || !text.contains('\r') {
         return None;

@@ -1,4 +1,4 @@
-//! What the steps of one run have replaced so far, and where a place of the text before them has come to lie.
+//! Replacements of a run of steps, and the mapping of earlier offsets to the present text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,14 +8,15 @@ use crate::outcome::Placed;
 
 /// The texts of a run of steps.
 ///
-/// What is found in the text before the run is kept in its coordinates and written at once: writing each step would take
-/// the number of steps times the size of the file. A step that is only found in what others put there begins a new text.
+/// What is found in the text before the run is kept in its coordinates and written at once: writing
+/// each step would take the number of steps times the size of the file. A step that is only found
+/// in what others put there begins a new text.
 pub(super) struct Run<'a> {
-    /// What was replaced in the texts before the last one, the first text's first.
+    /// Replacements in the texts before the last, in order.
     done: Vec<Layer>,
     /// The last text.
     last: Cow<'a, str>,
-    /// What is to be replaced in it.
+    /// Pending replacements in the last text.
     open: Layer,
     /// The last text with that in it, once it was asked for.
     written: Option<String>,
@@ -25,7 +26,7 @@ pub(super) struct Run<'a> {
 #[derive(Default)]
 struct Layer {
     puts: Vec<Put>,
-    /// How many lines they add, less what they take.
+    /// The net number of added lines.
     lines: i64,
 }
 
@@ -35,11 +36,12 @@ struct Put {
     op: usize,
     /// The bytes that it replaces.
     span: Range<usize>,
-    /// What comes there.
+    /// The replacement text.
     piece: String,
-    /// How many lines it adds, less what it takes.
+    /// The net number of added lines.
     lines: i64,
-    /// How many bytes it and those before it add, less what they take; told when the layer is done.
+    /// The net number of bytes added by this and the preceding replacements; set when the layer is
+    /// done.
     growth: isize,
 }
 
@@ -48,7 +50,7 @@ impl<'a> Run<'a> {
         Self { done: Vec::new(), last: Cow::Borrowed(text), open: Layer::default(), written: None }
     }
 
-    /// Whether nothing was replaced yet.
+    /// Returns true if nothing was replaced yet.
     pub(super) fn is_untouched(&self) -> bool {
         self.done.is_empty() && self.open.puts.is_empty()
     }
@@ -62,7 +64,8 @@ impl<'a> Run<'a> {
         written.get_or_insert_with(|| open.write(last))
     }
 
-    /// The text as all steps leave it, and the bytes of it that they put there; `None` where they replace nothing.
+    /// The text as all steps leave it, and the bytes of it that they put there; `None` where they
+    /// replace nothing.
     pub(super) fn finish(mut self) -> Option<(String, Vec<Range<usize>>)> {
         if self.is_untouched() {
             return None;
@@ -83,8 +86,8 @@ impl<'a> Run<'a> {
         Some((self.last.into_owned(), ranges))
     }
 
-    /// What was found in the text before the run, in the coordinates of the last one; or the step that changed the same
-    /// bytes.
+    /// Returns a placement in the text before the run, in the coordinates of the last text; or the
+    /// step that changed the same bytes.
     pub(super) fn carried(&self, placed: &Placed) -> Result<Placed, usize> {
         let mut here = placed.clone();
         for (span, _) in &mut here.pieces {
@@ -97,8 +100,8 @@ impl<'a> Run<'a> {
         Ok(here)
     }
 
-    /// The 1-based line, in the text as the steps so far leave it, of a place of the last one; `first` tells it for the
-    /// text before the run.
+    /// The 1-based line, in the text as the steps so far leave it, of a place of the last one;
+    /// `first` tells it for the text before the run.
     pub(super) fn line(&self, place: usize, first: impl Fn(usize) -> u32) -> u32 {
         let line = if self.done.is_empty() { first(place) } else { line_at(&self.last, place) };
         let puts = &self.open.puts;
@@ -120,7 +123,8 @@ impl<'a> Run<'a> {
             self.open.puts.push(Put { op, span, piece, lines, growth: 0 });
         }
         if !in_order {
-            // Two ordered lists: that is quickly sorted. Among insertions at one place the later one comes after.
+            // Two ordered lists: that is quickly sorted. Among insertions at one place the later
+            // one comes after.
             self.open.puts.sort_by_key(|put| (put.span.start, put.span.end));
         }
         self.written = None;
@@ -145,8 +149,8 @@ impl<'a> Run<'a> {
 }
 
 impl Layer {
-    /// How many bytes are added before a place, less what is taken; or the first step that replaces a part of it. Where
-    /// something was put in at its very beginning, it lies behind that.
+    /// Returns the net number of bytes added before a place; or the first step that replaces a part
+    /// of it. Where something was put in at its very beginning, it lies behind that.
     fn before(&self, span: &Range<usize>) -> Result<isize, usize> {
         let from = self.puts.partition_point(|put| put.span.end <= span.start);
         let rest = self.puts.get(from..).unwrap_or_default();
@@ -156,7 +160,8 @@ impl Layer {
         }
     }
 
-    /// Where a range of the text before has come to lie; with all of what replaces a part of it.
+    /// Returns the present position of a range of the earlier text; with all of what replaces a
+    /// part of it.
     fn moved(&self, range: &Range<usize>) -> Range<usize> {
         let from = self.puts.partition_point(|put| put.span.end <= range.start);
         let grown = |count: usize| {
@@ -205,7 +210,7 @@ mod tests {
     }
 
     impl Plain {
-        /// Where something lies now; and where in the newest text that steps were found in.
+        /// Returns a placement in the present text, and its ranges in the newest searched text.
         fn carried(&self, placed: &Placed) -> Result<(Placed, Vec<Range<usize>>), usize> {
             let (mut here, mut found) = (placed.clone(), Vec::new());
             for (span, _) in &mut here.pieces {
@@ -286,7 +291,7 @@ mod tests {
                 prop_assert_eq!(text, plain.text);
                 return Ok(());
             };
-            // What isn't within the ranges was there before: only steps write capitals.
+            // Text outside of the ranges was there before: only steps write capitals.
             for (at, _) in written.char_indices().filter(|(_, character)| character.is_ascii_uppercase()) {
                 prop_assert!(ranges.iter().any(|range| range.contains(&at)), "{} in {:?}", at, ranges);
             }

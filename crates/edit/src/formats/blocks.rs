@@ -17,7 +17,8 @@ pub struct TextCall {
     pub input_json: String,
     /// The whole block as it stood in the reply.
     pub raw: String,
-    /// Why the arguments are not a JSON object, if they aren't. Such a call must be answered, not run.
+    /// Why the arguments are not a JSON object, if they aren't. Such a call must be answered, not
+    /// run.
     pub malformed: Option<String>,
 }
 
@@ -30,7 +31,7 @@ pub enum Item {
     Call(usize),
 }
 
-/// What kind of fault a block has.
+/// The kind of a problem in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProblemKind {
@@ -53,7 +54,7 @@ pub struct BlockProblem {
     pub line: u32,
     /// The file or tool it names, if that could be read.
     pub subject: Option<String>,
-    /// What is wrong and what to do.
+    /// The problem and the remedy.
     pub message: String,
 }
 
@@ -87,10 +88,12 @@ pub(crate) const MAX_REPLY_BYTES: usize = 16 << 20;
 /// More blocks than this in one reply are a loop, not work.
 pub(crate) const MAX_BLOCKS: usize = 500;
 
-/// Reads the blocks of a reply. Never fails: what can't be read is a problem, what isn't a block is prose.
+/// Reads the blocks of a reply. Never fails: what can't be read is a problem, what isn't a block is
+/// prose.
 ///
-/// A block counts only when it is whole, so that a reply cut off anywhere yields only edits that were finished.
-/// (Content that itself has a line of closing tags can end a block too early: such content has to be fenced.)
+/// A block counts only when it is whole, so that a reply cut off anywhere yields only edits that
+/// were finished. (Content that itself has a line of closing tags can end a block too early: such
+/// content has to be fenced.)
 #[must_use]
 pub fn parse_blocks(reply: &str) -> Blocks {
     let mut blocks = Blocks::default();
@@ -139,7 +142,7 @@ pub fn parse_blocks(reply: &str) -> Blocks {
     blocks
 }
 
-/// Where blocks may begin. Each of the two words is looked for once.
+/// Iterator over possible beginnings of blocks. Each of the two words is searched once.
 struct Starts<'a> {
     reply: &'a [u8],
     words: [memchr::memmem::Finder<'static>; 2],
@@ -165,7 +168,7 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// What was read where a block begins.
+/// The result of reading at the beginning of a block.
 pub(crate) enum Read {
     /// A whole edit and where it ends.
     Edit(Edit, usize),
@@ -180,7 +183,7 @@ pub(crate) struct Fault {
     pub(crate) kind: ProblemKind,
     pub(crate) subject: Option<String>,
     pub(crate) message: String,
-    /// Where reading goes on; `None` when the rest of the reply belongs to the block.
+    /// The offset at which reading continues; `None` if the rest of the reply belongs to the block.
     pub(crate) end: Option<usize>,
 }
 
@@ -201,7 +204,7 @@ impl Fault {
     }
 }
 
-/// How much of a path or a tool's name a problem repeats, in bytes.
+/// Maximum bytes of a path or a tool's name in a problem.
 const MAX_SUBJECT: usize = 200;
 
 /// The block that begins at a `<`, or `None` where it is prose.
@@ -225,7 +228,8 @@ fn block_at(reply: &str, at: usize) -> Option<Read> {
     }
 }
 
-/// Reads a call from its opening tag. JSON is read as JSON, so that a closing tag in one of its strings is text.
+/// Reads a call from its opening tag. JSON is read as JSON, so that a closing tag in one of its
+/// strings is text.
 fn read_call(reply: &str, at: usize, tag: &Tag, tool: String) -> Read {
     let done = |input: &str, malformed: Option<String>, end: usize| {
         let input = if input.is_empty() { "{}" } else { input };

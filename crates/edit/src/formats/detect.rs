@@ -1,4 +1,4 @@
-//! Which format a reply is written in.
+//! Detection of a reply's format.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::place::guard;
 
 /// The format a reply is written in, from its own marks; `None` where it has none.
 ///
-/// The first line that only one format has decides. Named blocks of whole files are looked into last, and what stands in
-/// them is their content.
+/// The first line that only one format has decides. Named blocks of whole files are looked into
+/// last, and what stands in them is their content.
 #[must_use]
 pub fn detect(reply: &str) -> Option<Format> {
     if tool(reply) {
@@ -93,7 +93,7 @@ pub fn detect(reply: &str) -> Option<Format> {
     }
 }
 
-/// Whether the tag on this line begins a block and isn't a word about one.
+/// Returns true if the tag on this line begins a block and isn't a word about one.
 fn begins_edit(reply: &str, start: usize, text: &str) -> bool {
     text.match_indices("<edit").any(|(at, _)| {
         tags::opening(reply, start + at, "edit").is_some_and(|tag| {
@@ -126,7 +126,8 @@ pub(crate) fn strong(line: &str, next: &str) -> Option<Format> {
     }
 }
 
-/// What a line that begins with `@@` belongs to: numbers or dots make it a diff's, words a patch's.
+/// Returns the format of a line that begins with `@@`: numbers or dots make it a diff's, words a
+/// patch's.
 fn hunk(line: &str) -> Format {
     let inner = line.trim_start_matches('@').trim_start();
     if inner.starts_with('-') || inner.starts_with("...") || inner.starts_with('+') {
@@ -136,13 +137,13 @@ fn hunk(line: &str) -> Format {
     }
 }
 
-/// Whether the reply is the arguments of a tool and nothing else.
+/// Returns true if the reply is the arguments of a tool and nothing else.
 fn tool(reply: &str) -> bool {
     let text = reply.trim_start();
     text.starts_with(['{', '[']) && keys(text)
 }
 
-/// Whether a text has a key that the arguments of edit tools have.
+/// Returns true if a text has a key that the arguments of edit tools have.
 pub(crate) fn keys(text: &str) -> bool {
     let names = [
         "\"old_string\"",

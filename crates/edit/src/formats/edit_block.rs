@@ -121,7 +121,8 @@ impl<'a> Body<'a> {
         Ok((content(inner), raw.end))
     }
 
-    /// Where a fenced content ends: (the fence's position, the position after the closing tag).
+    /// Returns the end of a fenced content: (the fence's position, the position after the closing
+    /// tag).
     fn fenced(&self, name: &str, from: usize, fence: &str) -> Option<Range<usize>> {
         let rest = self.reply.get(from..)?;
         rest.match_indices(fence).find_map(|(offset, _)| {
@@ -130,8 +131,8 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// The closing tag of an unfenced content: the first after which the block can go on. A closing tag that is
-    /// followed by anything else is content.
+    /// The closing tag of an unfenced content: the first after which the block can go on. A closing
+    /// tag that is followed by anything else is content.
     fn unfenced(&self, name: &'static str, from: usize) -> Option<Range<usize>> {
         let follows = |after: &[&str], at: usize| {
             let at = skip_blanks(self.reply, at);
@@ -158,8 +159,8 @@ impl<'a> Body<'a> {
         second_best
     }
 
-    /// The block seems to end with this closing tag. If, before any other block begins, text goes on and is closed
-    /// once more, the first closing tags were content.
+    /// The block seems to end with this closing tag. If, before any other block begins, text goes
+    /// on and is closed once more, the first closing tags were content.
     fn stretched(&self, first: Range<usize>) -> Range<usize> {
         let end_of =
             |found: &Range<usize>| tags::closing(self.reply, skip_blanks(self.reply, found.end), "edit");
@@ -235,7 +236,7 @@ impl<'a> Body<'a> {
         self.file.map(|file| file.escape_debug().to_string())
     }
 
-    /// Where reading goes on after a block that can't be used, from inside it.
+    /// Returns the offset at which reading continues after an unusable block.
     fn block_end(&self, from: usize) -> Option<usize> {
         let before = self.reply.get(..from).unwrap_or_default().trim_end();
         // `from` may be the very end of the block.
@@ -258,7 +259,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Where the next block begins, or the end of the reply.
+/// Returns the offset of the next block, or the end of the reply.
 fn next_block(reply: &str, from: usize) -> usize {
     let mut at = from;
     while let Some(found) = reply.get(at..).and_then(|rest| rest.find('<')).map(|offset| at + offset) {

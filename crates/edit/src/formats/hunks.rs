@@ -1,4 +1,4 @@
-//! What unified diffs and V4A patches have in common: lines, hunk headers, the names of files.
+//! Parts that unified diffs and V4A patches share: lines, hunk headers, the names of files.
 
 use journeyman_protocol::RelPath;
 
@@ -11,7 +11,8 @@ use crate::formats::blocks::{BlockProblem, ProblemKind};
 pub(crate) const MAX_REPLY_BYTES: usize = 16 << 20;
 /// More hunks than this in one reply are a loop, not work.
 pub(crate) const MAX_HUNKS: usize = 20_000;
-/// The prefixes that git puts before names: the sides, and with `diff.mnemonicPrefix` what they are.
+/// The prefixes that git puts before names: the sides, and with `diff.mnemonicPrefix` what they
+/// are.
 const SIDES: [&str; 6] = ["a/", "b/", "i/", "w/", "c/", "o/"];
 
 /// A text's lines without their line feeds; a carriage return before one stays.
@@ -33,12 +34,12 @@ pub(crate) fn bare(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// What a line that begins with `@@` says.
+/// The content of a line that begins with `@@`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Head {
     /// The 1-based line of the old file before which, or at which, the hunk begins.
     pub(crate) near: Option<u32>,
-    /// How many lines the old and the new side are said to have.
+    /// The stated numbers of lines of the old and the new side.
     pub(crate) counts: Option<(u32, u32)>,
     /// A line that stands before the hunk.
     pub(crate) anchor: Option<String>,
@@ -50,7 +51,7 @@ pub(crate) fn head(line: &str) -> Option<Head> {
     let mut head = Head::default();
     let text = match ranges(rest) {
         Some((old, new, heading)) => {
-            // Where the old side has no lines, its number is that of the line before.
+            // If the old side has no lines, its number is that of the line before.
             head.near = Some(if old.1 == 0 { old.0.saturating_add(1) } else { old.0.max(1) });
             head.counts = Some((old.1, new.1));
             heading
@@ -116,12 +117,13 @@ pub(crate) fn no_newline(hunk: &mut PatchHunk) {
     hunk.final_break = Some((old, new));
 }
 
-/// Whether a hunk says that anything changes.
+/// Returns true if a hunk says that anything changes.
 pub(crate) fn changes(hunk: &PatchHunk) -> bool {
     hunk.lines.iter().any(|line| matches!(line.kind, LineKind::Add | LineKind::Remove))
 }
 
-/// The content of a new file, from a hunk that only adds; the nth line (0-based) that doesn't where it isn't one.
+/// The content of a new file, from a hunk that only adds; the nth line (0-based) that doesn't where
+/// it isn't one.
 pub(crate) fn content(hunk: &PatchHunk, line_break: &str) -> Result<String, usize> {
     let last = hunk.lines.iter().rposition(|line| line.kind == LineKind::Add).map_or(0, |at| at + 1);
     let mut out = String::with_capacity(hunk.lines.iter().map(|line| line.text.len() + 1).sum());
@@ -153,7 +155,8 @@ pub(crate) fn problem(
     BlockProblem { kind, line, subject: subject.map(|name| name.escape_debug().to_string()), message }
 }
 
-/// The file that is meant by one of the names, the likeliest name first. With `sided`, the names may have git's prefixes.
+/// The file that is meant by one of the names, the likeliest name first. With `sided`, the names
+/// may have git's prefixes.
 ///
 /// # Errors
 /// Why none of them can be a path.

@@ -1,6 +1,6 @@
 //! The lines that divide SEARCH/REPLACE blocks.
 
-/// What a line is to a block.
+/// The role of a line in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark<'a> {
     /// `<<<<<<< SEARCH`, `------- SEARCH`; what follows the word.
@@ -28,13 +28,13 @@ pub(crate) enum Mark<'a> {
 /// A line that is a mark, or looks like one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Marked<'a> {
-    /// What it is.
+    /// Its kind.
     pub(crate) mark: Mark<'a>,
     /// The character that it is made of.
     pub(crate) sign: u8,
-    /// How many of them.
+    /// The number of signs.
     pub(crate) length: usize,
-    /// How many blanks stand before them.
+    /// The number of blanks before the signs.
     pub(crate) indent: usize,
 }
 

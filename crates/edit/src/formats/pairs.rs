@@ -1,7 +1,7 @@
 //! Pairs of `<old_text line="5">…</old_text>` and `<new_text>…</new_text>`.
 //!
-//! Models close them with each other's tags, with those of the call around them, or with the `</edits>` of the whole.
-//! Such a tag ends a text only where the pair goes on behind it.
+//! Models close them with each other's tags, with those of the call around them, or with the
+//! `</edits>` of the whole. Such a tag ends a text only where the pair goes on behind it.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use crate::lines::line_at;
 
 /// The opening of a pair, as far as it is always written alike.
 pub(crate) const OLD: &str = "<old_text";
-/// What may end a text.
+/// Closing tags that may end a text.
 const ENDS: [&str; 5] = ["</old_text>", "</new_text>", "</edits>", "</parameter>", "</invoke>"];
 
-/// Where the first pair begins, on a line of its own.
+/// Returns the offset of the first pair, on a line of its own.
 pub(crate) fn begin(text: &str) -> Option<usize> {
     let finder = memchr::memmem::Finder::new(OLD);
     let mut at = 0;
@@ -122,8 +122,8 @@ fn pair(source: &Source<'_>, from: usize) -> Option<(Range<usize>, Range<usize>,
     Some((from..old, tag.end..new, end))
 }
 
-/// Where the new text ends and where its closing tags do. Its own tag ends it; another's only where it has none before
-/// the next pair, or before the reply's normal end.
+/// Returns the ends of the new text and of its closing tags. Its own tag ends it; another's only
+/// where it has none before the next pair, or before the reply's normal end.
 fn new_ends(source: &Source<'_>, from: usize) -> Option<(usize, usize)> {
     let rest = source.reply.get(from..)?;
     let next = memchr::memmem::find(rest.as_bytes(), OLD.as_bytes());
@@ -142,7 +142,8 @@ fn new_ends(source: &Source<'_>, from: usize) -> Option<(usize, usize)> {
     ends(reply, from, |_| true)
 }
 
-/// Where a text ends and where its closing tags do: at the first after which things go on as they should.
+/// Returns the ends of a text and of its closing tags: at the first after which things go on as
+/// they should.
 fn ends(reply: &str, from: usize, goes_on: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
     let mut at = from;
     loop {

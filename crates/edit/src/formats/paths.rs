@@ -1,4 +1,4 @@
-//! Which file a reply means: names on lines of their own, on fences, in prose.
+//! The file that a reply means: names on lines of their own, on fences, in prose.
 
 use journeyman_protocol::RelPath;
 
@@ -8,18 +8,19 @@ use crate::formats::blocks::{BlockProblem, ProblemKind};
 
 /// A line longer than this names no file.
 const MAX_NAME_LINE: usize = 400;
-/// How many lines above a block may name its file: a name, a fence, blank lines, and a fence around the name.
+/// Maximum number of lines above a block that may name its file: a name, a fence, blank lines, and
+/// a fence around the name.
 const MAX_LINES_ABOVE: usize = 8;
 /// Only so many words of a line of prose are looked up.
 const MAX_WORDS: usize = 40;
 /// A longer word is not compared with files' names.
 const MAX_WORD: usize = 200;
-/// How like a file's name a wrong one has to be to be proposed (aider's bound).
+/// Minimum similarity of a file name that is suggested (aider's bound).
 const LIKE: f64 = 0.8;
 
 /// Fences that some replies use in place of backticks.
 const TAG_FENCES: [&str; 5] = ["<source>", "<code>", "<pre>", "<codeblock>", "<sourcecode>"];
-/// What looks like a file's name on a fence and is a language's.
+/// Names of languages that look like file names.
 const DOTTED_LANGUAGES: [&str; 3] = ["asp.net", "vb.net", "node.js"];
 
 /// The path that a text names.
@@ -56,8 +57,8 @@ pub(crate) fn resolve(given: &str, source: &Source<'_>) -> Result<RelPath, Strin
     parsed.map_err(|error| error.to_string())
 }
 
-/// A path for a file that is written whole: the caller's where the named one isn't there and has the same name
-/// with other directories before it.
+/// A path for a file that is written whole: the caller's where the named one isn't there and has
+/// the same name with other directories before it.
 pub(crate) fn resolve_whole(given: &str, source: &Source<'_>) -> Result<RelPath, String> {
     let path = resolve(given, source)?;
     match source.path {
@@ -74,7 +75,7 @@ pub(crate) fn problem(line: u32, given: &str, message: String) -> BlockProblem {
     BlockProblem { kind: ProblemKind::Path, line, subject, message }
 }
 
-/// Whether a line opens or closes a fence; what stands on it after the marks.
+/// Returns true if a line opens or closes a fence; what stands on it after the marks.
 pub(crate) fn fence(line: &str) -> Option<&str> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("```").or_else(|| line.strip_prefix("~~~")) {
@@ -92,7 +93,8 @@ pub(crate) fn fence(line: &str) -> Option<&str> {
     TAG_FENCES.iter().find_map(tag).map(str::trim)
 }
 
-/// The file that a fence's first line names: `rust src/a.rs`, `src/a.rs`, `rust:src/a.rs`, `js title="a.js"`.
+/// The file that a fence's first line names: `rust src/a.rs`, `src/a.rs`, `rust:src/a.rs`, `js
+/// title="a.js"`.
 pub(crate) fn on_fence(info: &str) -> Option<&str> {
     if info.len() > MAX_NAME_LINE {
         return None;
@@ -168,7 +170,7 @@ fn bare(name: &str) -> &str {
         .trim()
 }
 
-/// What a line like `<file name="a.rs">` or `<path>a.rs</path>` names.
+/// Returns the path in a line like `<file name="a.rs">` or `<path>a.rs</path>` names.
 fn in_tag(line: &str) -> Option<&str> {
     let inner = line.strip_prefix('<')?;
     let (tag, rest) = inner.split_once('>')?;
@@ -187,7 +189,7 @@ fn in_tag(line: &str) -> Option<&str> {
     rest.split_once("</").map(|(value, _)| value).filter(|value| !value.is_empty())
 }
 
-/// Whether a text has the form of a path with an ending or a directory.
+/// Returns true if a text has the form of a path with an ending or a directory.
 fn looks_like_path(name: &str) -> bool {
     let plain = !name.is_empty()
         && !name.contains(char::is_whitespace)
@@ -213,13 +215,14 @@ pub(crate) struct Above<'a> {
     pub(crate) name: Option<&'a str>,
     /// A fence opens right above the block.
     pub(crate) fenced: bool,
-    /// Where the lines begin that belong to the block.
+    /// The offset at which the block's lines begin.
     pub(crate) start: usize,
     /// The nearest line of prose.
     pub(crate) prose: Option<&'a str>,
 }
 
-/// Looks at the lines between `from` and `at`, the nearest first, for the name of the file of the block at `at`.
+/// Looks at the lines between `from` and `at`, the nearest first, for the name of the file of the
+/// block at `at`.
 pub(crate) fn above<'a>(source: &Source<'a>, from: usize, at: usize) -> Above<'a> {
     let mut found = Above { start: at, ..Above::default() };
     let mut unsure: Option<(&str, usize)> = None;

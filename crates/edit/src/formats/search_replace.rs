@@ -1,8 +1,9 @@
 //! SEARCH/REPLACE blocks between marks, in the dialects of the known agents.
 //!
-//! A block begins at `<<<<<<< SEARCH` or `------- SEARCH` and ends at the `>>>>>>> REPLACE` or `+++++++ REPLACE` that
-//! belongs to it: blocks and conflicts inside its text have their own. Which of several dividers is the block's is told
-//! by its length, and else by the file. What can't be told is a problem with the line, never a guess.
+//! A block begins at `<<<<<<< SEARCH` or `------- SEARCH` and ends at the `>>>>>>> REPLACE` or
+//! `+++++++ REPLACE` that belongs to it: blocks and conflicts inside its text have their own. Which
+//! of several dividers is the block's is told by its length, and else by the file. What can't be
+//! told is a problem with the line, never a guess.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -53,7 +54,7 @@ fn blocks(source: &Source<'_>) -> Reading {
     scan.finish()
 }
 
-/// How a block was opened.
+/// The kind of a block's opening line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// With a word after the signs.
@@ -94,12 +95,12 @@ struct Open<'a> {
     body: usize,
     length: usize,
     indent: usize,
-    /// What follows the mark on its line: a file's name, or the first line of a merged one.
+    /// The rest of the marker's line: a file's name, or the first line of a merged one.
     tail: &'a str,
     cuts: Vec<Cut<'a>>,
     merged: Vec<Cut<'a>>,
     nested: Vec<Nested>,
-    /// Where the first whole one of them began.
+    /// The line at which the first complete nested block begins.
     had_nested: Option<u32>,
 }
 
@@ -117,13 +118,13 @@ struct Scan<'s, 'a> {
     problems: Vec<BlockProblem>,
     prose: Vec<&'a str>,
     open: Option<Open<'a>>,
-    /// Where the block before ended.
+    /// The end of the preceding block.
     from: usize,
     last: Option<RelPath>,
     blocks: usize,
-    /// How short a mark has opened a block so far.
+    /// The shortest marker that has opened a block so far.
     shortest: usize,
-    /// Where the text inside the fence begins that is open.
+    /// The start of the text inside the open fence.
     fence: Option<usize>,
     conflict: Option<Conflict>,
     /// The next fence closes one that was taken out of the prose.
@@ -229,7 +230,7 @@ impl<'s, 'a> Scan<'s, 'a> {
             |conflict, full, open: &Open<'_>| Nested { length, conflict, full, dividers: open.cuts.len() };
         match mark {
             Mark::Open(_) | Mark::BareOpen if open.kind != Kind::Named => {
-                // What looked like a beginning was none, unless it had gone on like one.
+                // A lone opening marker begins no block unless the block continues.
                 if open.kind == Kind::Bare && !open.cuts.is_empty() {
                     self.malformed(open.line, "the conflict has no >>>> before the next block begins");
                 }
@@ -361,7 +362,7 @@ impl<'s, 'a> Scan<'s, 'a> {
         Err(BlockProblem { kind: ProblemKind::Malformed, line: open.line, subject: None, message })
     }
 
-    /// What a block whose content ends at `end` asks of a file.
+    /// Returns the replacement that a block with its content's end at `end` requests.
     fn replace(&self, open: &Open<'a>, end: usize, path: &RelPath) -> Result<Replace, BlockProblem> {
         let header = header(self.source.reply, open.body);
         let mut body = header.end;
@@ -388,7 +389,7 @@ impl<'s, 'a> Scan<'s, 'a> {
         })
     }
 
-    /// Which divider is the block's own, and where its new lines end.
+    /// Returns the block's own divider, and the end of its new lines.
     fn divider(
         &self,
         open: &Open<'a>,
@@ -419,7 +420,8 @@ impl<'s, 'a> Scan<'s, 'a> {
         };
         let text = |from: usize, to: usize| self.source.reply.get(from..to).unwrap_or_default();
         if cuts.len() <= MAX_DIVIDERS {
-            // What stands above it is in the file, and the row itself doesn't follow there.
+            // The lines above the divider are in the file, and the divider doesn't follow them
+            // there.
             let has = |until: usize| has_lines(self.source, path, without_break(text(body, until)));
             let fitting: Vec<usize> = cuts
                 .iter()
@@ -537,8 +539,9 @@ impl<'s, 'a> Scan<'s, 'a> {
         Reading { format: Some(Format::Blocks), edits: self.edits, problems: self.problems, prose }
     }
 
-    /// A block has no end. It is taken only where the reply ended as the model meant it to and nothing speaks against it:
-    /// a model that closed another block, or opened a fence that it didn't close, was cut off.
+    /// A block has no end. It is taken only where the reply ended as the model meant it to and
+    /// nothing speaks against it: a model that closed another block, or opened a fence that it
+    /// didn't close, was cut off.
     fn unclosed(&mut self, open: &Open<'a>) {
         let reply = self.source.reply;
         let above = paths::above(self.source, self.from, open.start);
@@ -578,7 +581,7 @@ impl<'s, 'a> Scan<'s, 'a> {
 /// More dividers in one block are not tried.
 const MAX_DIVIDERS: usize = 8;
 
-/// What stands between a block's opening and its text.
+/// The lines between a block's opening and its text.
 struct Header {
     near: Option<u32>,
     /// A row of dashes ended it.
@@ -616,7 +619,7 @@ fn unescaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.split('\n').map(plain).collect::<Vec<_>>().join("\n"))
 }
 
-/// Whether a file has these lines, word for word but for their line endings.
+/// Returns true if a file has these lines, word for word but for their line endings.
 fn has_lines(source: &Source<'_>, path: &RelPath, lines: &str) -> bool {
     if lines.trim().is_empty() {
         return false;

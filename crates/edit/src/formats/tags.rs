@@ -5,14 +5,14 @@ use std::ops::Range;
 /// The tags that stand in an `<edit>` block.
 pub(crate) const TAGS: [&str; 6] = ["file", "search", "replace", "delete", "rename", "description"];
 
-/// What an opening tag says.
+/// An opening tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     /// Its attributes, as written.
     pub(crate) attributes: String,
     /// `<name/>`.
     pub(crate) closed: bool,
-    /// Where the tag ends.
+    /// The offset of the tag's end.
     pub(crate) end: usize,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> 
 /// Content without the line break after its opening tag and the one before its closing tag.
 pub(crate) fn content(raw: &str) -> &str {
     let inner = raw.strip_prefix("\r\n").or_else(|| raw.strip_prefix('\n')).unwrap_or(raw);
-    // Where the closing tag is alone on an indented line, its indentation belongs to it.
+    // A closing tag alone on a line owns the line's indentation.
     let line = inner.rfind('\n').map_or(0, |at| at + 1);
     let inner = match inner.get(line..) {
         Some(last) if line > 0 && !last.is_empty() && last.trim_matches([' ', '\t']).is_empty() => {
@@ -74,8 +74,9 @@ pub(crate) fn closing(text: &str, at: usize, name: &str) -> Option<usize> {
     inner.starts_with('>').then(|| at + 2 + name.len() + (rest.len() - inner.len()) + 1)
 }
 
-/// The closing tags of `name` from `at` on that aren't inside a nested block: each as (where it begins, where it
-/// ends). A nested block begins with `<edit>` and one of its tags, and ends with `</edit>`.
+/// The closing tags of `name` from `at` on that aren't inside a nested block: each as (where it
+/// begins, where it ends). A nested block begins with `<edit>` and one of its tags, and ends with
+/// `</edit>`.
 pub(crate) fn closings<'a>(
     text: &'a str,
     at: usize,
@@ -103,7 +104,7 @@ pub(crate) fn closings<'a>(
     })
 }
 
-/// Whether an `<edit>` block, not just the word, begins at `at`.
+/// Returns true if an `<edit>` block, not just the word, begins at `at`.
 pub(crate) fn begins_block(text: &str, at: usize) -> bool {
     opening(text, at, "edit").is_some_and(|tag| {
         let next = skip_blanks(text, tag.end);

@@ -1,4 +1,5 @@
-//! The arguments of an edit tool, as JSON: one edit, or a list of them, in the spellings of the known tools.
+//! The arguments of an edit tool, as JSON: one edit, or a list of them, in the spellings of the
+//! known tools.
 
 use std::borrow::Cow;
 
@@ -51,7 +52,7 @@ const COUNT: [&str; 2] = ["expected_replacements", "expectedReplacements"];
 const NEAR: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
 pub(crate) const WHOLE: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
 const LISTS: [&str; 4] = ["edits", "replacements", "changes", "operations"];
-/// What calls look like that carry the arguments one level deeper.
+/// Keys under which calls carry their arguments one level deeper.
 const NESTED: [&str; 5] = ["arguments", "input", "parameters", "params", "args"];
 /// Arguments wrapped more often than this are not arguments.
 const MAX_WRAPS: usize = 4;
@@ -87,7 +88,8 @@ pub(crate) fn read(source: &Source<'_>) -> Reading {
     tool.reading
 }
 
-/// Where the next JSON begins and ends that is an edit: alone in the text, in a fence, or at the beginning of a line.
+/// Returns the range of the next JSON value that is an edit: alone in the text, in a fence, or at
+/// the beginning of a line.
 fn arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
     let rest = reply.get(from..)?;
     let start = from + (rest.len() - rest.trim_start().len());
@@ -119,7 +121,8 @@ fn looks_like_arguments(text: &str) -> bool {
     inner.starts_with(['"', '{'])
 }
 
-/// Where the first value of a text ends: behind its last bracket, whatever stands in its strings.
+/// Returns the end of a text's first value: behind its last bracket, whatever stands in its
+/// strings.
 fn value_end(text: &str) -> usize {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -140,7 +143,8 @@ fn value_end(text: &str) -> usize {
     text.len()
 }
 
-/// Reads JSON; with commas before closing brackets, which mean nothing else, and raw line breaks in strings.
+/// Reads JSON; with commas before closing brackets, which mean nothing else, and raw line breaks in
+/// strings.
 fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let error = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),

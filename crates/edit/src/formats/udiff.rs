@@ -1,8 +1,9 @@
 //! Unified diffs, as `diff -u` and git write them and as models do.
 //!
-//! What a model gets wrong about a diff is nearly always beside the point: the line numbers, the counts, whether
-//! names have `a/` and `b/`, whether there is a header at all. What it means is in the lines, and these are kept, each
-//! of them: a line that can be none of a hunk's makes the file's edit a problem with the line's number.
+//! What a model gets wrong about a diff is nearly always beside the point: the line numbers, the
+//! counts, whether names have `a/` and `b/`, whether there is a header at all. What it means is in
+//! the lines, and these are kept, each of them: a line that can be none of a hunk's makes the
+//! file's edit a problem with the line's number.
 
 mod names;
 mod section;
@@ -174,8 +175,8 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// The names that a header at this line gives, and how many lines it has. One of the two may be missing before a
-    /// hunk's header.
+    /// The names that a header at this line gives, and how many lines it has. One of the two may be
+    /// missing before a hunk's header.
     fn names_at(&self, at: usize) -> Option<(Option<Name>, Option<Name>, usize)> {
         let line = self.line(at)?;
         let next = self.line(at + 1).unwrap_or_default();
@@ -262,7 +263,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a hunk is over before this line. `left` is how many lines its header still promises.
+    /// Returns true if a hunk is over before this line. `left` is how many lines its header still
+    /// promises.
     fn ends(&self, line: &str, left: Option<(u32, u32)>) -> bool {
         match line.as_bytes().first() {
             Some(b'@') => line.starts_with("@@"),
@@ -282,7 +284,8 @@ impl<'a> Reader<'a> {
                 match left {
                     None => true,
                     Some((0, 0)) => true,
-                    // A removed line that begins with `--` and an added one with `++`, if the header counts them.
+                    // A removed line that begins with `--` and an added one with `++`, if the
+                    // header counts them.
                     Some((1, 1)) => false,
                     Some(_) => hunk_follows,
                 }
@@ -291,7 +294,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether after blank lines the hunk goes on, although its header's counts are used up.
+    /// Returns true if after blank lines the hunk goes on, although its header's counts are used
+    /// up.
     fn goes_on(&self) -> bool {
         let rest = self.lines.get(self.at..).unwrap_or_default();
         let Some(ahead) = rest.iter().position(|line| !bare(line).is_empty()) else { return false };
@@ -302,7 +306,8 @@ impl<'a> Reader<'a> {
         prefixed && self.names_at(at).is_none()
     }
 
-    /// Outside of a fenced block, lines without prefixes after a hunk and a blank line are the reply's text again.
+    /// Outside of a fenced block, lines without prefixes after a hunk and a blank line are the
+    /// reply's text again.
     fn give_back_prose(&mut self, hunk: &mut PatchHunk) {
         let last = hunk.lines.iter().rposition(|line| line.kind != LineKind::Bare).map_or(0, |at| at + 1);
         let tail = hunk.lines.get(last..).unwrap_or_default();

@@ -52,7 +52,7 @@ fn push_prose(prose: &mut String, lines: &[&str], range: std::ops::Range<usize>)
     }
 }
 
-/// What is wrong: the kind, the 0-based line, the words.
+/// A problem: the kind, the 0-based line, the message.
 type Fault = (ProblemKind, usize, String);
 
 struct Reader<'a> {
@@ -95,7 +95,8 @@ impl<'a> Reader<'a> {
                 Some(Marker::Add(name)) => (name, self.add(name, body)),
                 Some(Marker::Delete(name)) => (name, self.delete(name)),
                 Some(Marker::Update(name)) if !updated.insert(name.trim()) => {
-                    // Each section's hunks are in order; of two nobody says which text the second one means.
+                    // Each section's hunks are in order; of two nobody says which text the second
+                    // one means.
                     self.skip_section();
                     let message = "the patch has two sections for this file; put all of its hunks into one";
                     (name, Err((ProblemKind::Malformed, at, message.to_owned())))
@@ -122,7 +123,7 @@ impl<'a> Reader<'a> {
         }
         if !body.closed && !self.source.finished {
             let message = "the reply ends before `*** End Patch`; send the whole patch again".to_owned();
-            // What was read last may lack its end.
+            // The edit read last may lack its end.
             reading.edits.pop();
             reading.problems.push(hunks::problem(ProblemKind::Incomplete, body.from, None, message));
         } else if count == 0 {
@@ -292,8 +293,8 @@ impl<'a> Reader<'a> {
         Ok(ops)
     }
 
-    /// Takes a hunk that is complete, and gives the anchors that it leaves to the next: a hunk without changes only
-    /// says where the next one is.
+    /// Takes a hunk that is complete, and gives the anchors that it leaves to the next: a hunk
+    /// without changes only says where the next one is.
     fn keep(&mut self, ops: &mut Vec<EditOp>, hunk: PatchHunk) -> Result<Vec<String>, Fault> {
         if !hunks::changes(&hunk) {
             let kept = hunk.lines.iter().filter(|line| line.kind != LineKind::Add);

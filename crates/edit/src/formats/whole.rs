@@ -1,7 +1,8 @@
 //! Whole files in fenced blocks, with or without remarks in place of what stays.
 //!
-//! A block is a file only where its fence, the line above it or the prose before it says which; a block of shell
-//! commands or an example among named ones is prose. What can't be told apart is a problem.
+//! A block is a file only where its fence, the line above it or the prose before it says which; a
+//! block of shell commands or an example among named ones is prose. What can't be told apart is a
+//! problem.
 
 use journeyman_protocol::RelPath;
 
@@ -12,7 +13,7 @@ use crate::formats::{Format, Reading, Row, Rows, Source, paths};
 use crate::lines::{line_at, without_break};
 use crate::place::guard;
 
-/// What is written in these languages without a name is run, not kept.
+/// Languages of fences that hold commands to run, not files, unless the fence has a name.
 const SHELLS: [&str; 12] = [
     "bash",
     "sh",
@@ -33,7 +34,8 @@ const MAX_MARKS: usize = 32;
 /// Only so many fences of one text are looked at to tell which is its last.
 const MAX_FENCES: usize = 64;
 
-/// Reads a reply. In a lazy one an unfenced text is the file, and every change of a file that is there is a merge.
+/// Reads a reply. In a lazy one an unfenced text is the file, and every change of a file that is
+/// there is a merge.
 pub(crate) fn read(source: &Source<'_>, lazy: bool) -> Reading {
     let format = if lazy { Format::Lazy } else { Format::Whole };
     let mut reading = Reading { format: Some(format), ..Reading::default() };
@@ -70,7 +72,7 @@ pub(crate) fn read(source: &Source<'_>, lazy: bool) -> Reading {
 #[derive(Debug, Clone, Copy)]
 struct Container<'a> {
     line: u32,
-    /// Where its lines begin, the one with its name included.
+    /// The offset of its first line, including the line with its name.
     start: usize,
     body: (usize, usize),
     end: usize,
@@ -174,7 +176,7 @@ fn is_markdown(name: &str) -> bool {
     })
 }
 
-/// Which of the fences after the one at `at` closes it, as an index.
+/// Returns the index of the fence that closes the fence at `at`.
 fn closing(
     source: &Source<'_>,
     rows: &[(Row<'_>, Fence<'_>)],
@@ -201,7 +203,8 @@ fn closing(
             depth -= 1;
             continue;
         }
-        // A fence on the first line of the text opens one inside it, if there are enough to close both.
+        // A fence on the first line of the text opens one inside it, if there are enough to close
+        // both.
         let opens_at_once = row.start == body && opening.sign != b'<';
         if opens_at_once
             && rows.iter().skip(index + 1).filter(|(_, later)| later.info.is_empty()).nth(1).is_some()
@@ -231,7 +234,7 @@ fn closing(
     }
 }
 
-/// Whether the line above a fence names a file.
+/// Returns true if the line above a fence names a file.
 fn is_named(source: &Source<'_>, rows: &[(Row<'_>, Fence<'_>)], index: usize) -> bool {
     rows.get(index).is_some_and(|(row, _)| {
         let from = rows.get(index.wrapping_sub(1)).map_or(0, |(before, _)| before.start + before.text.len());
@@ -317,7 +320,8 @@ impl<'a> Out<'_, 'a> {
         });
     }
 
-    /// The block that is the file where none is named: the one after prose that speaks of it, or the only one.
+    /// The block that is the file where none is named: the one after prose that speaks of it, or
+    /// the only one.
     fn unnamed(&mut self, containers: &[Container<'a>]) -> Option<(usize, RelPath)> {
         let files: Vec<(usize, &Container<'a>)> =
             containers.iter().enumerate().filter(|(_, block)| !SHELLS.contains(&block.language)).collect();
@@ -350,7 +354,7 @@ impl<'a> Out<'_, 'a> {
     }
 }
 
-/// What the whole content of a file asks for.
+/// Returns the edit that a file's whole content requests.
 fn edit(source: &Source<'_>, path: RelPath, content: &str, lazy: bool) -> Edit {
     let content = content.to_owned();
     let remark = guard::placeholder("", &content).is_some();
@@ -360,7 +364,7 @@ fn edit(source: &Source<'_>, path: RelPath, content: &str, lazy: bool) -> Edit {
     Edit { path, ops: vec![op], description: None }
 }
 
-/// Whether the lines of `old` that aren't blank are all in `new`, in their order.
+/// Returns true if the lines of `old` that aren't blank are all in `new`, in their order.
 fn has_all_lines(new: &str, old: &str) -> bool {
     let mut lines = new.lines().map(str::trim_end);
     old.lines()
@@ -369,7 +373,8 @@ fn has_all_lines(new: &str, old: &str) -> bool {
         .all(|line| lines.any(|other| other == line))
 }
 
-/// A block that was read as a whole file and seems to be a part of one: found where the format wasn't named.
+/// A block that was read as a whole file and seems to be a part of one: found where the format
+/// wasn't named.
 pub(crate) fn doubtful(source: &Source<'_>, edit: &Edit) -> Option<BlockProblem> {
     let [EditOp::Rewrite { content }] = edit.ops.as_slice() else { return None };
     let Ok(Some(old)) = source.files.text(&edit.path) else { return None };

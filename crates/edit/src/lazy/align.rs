@@ -1,11 +1,12 @@
-//! Which thing of the new text is which of the old one.
+//! Alignment of the new text's items with the old text's.
 
 use std::collections::BTreeMap;
 
 use super::items::{Item, Side, has_remark, squeezed, trimmed};
 use super::remark;
 
-/// Things on both sides, multiplied, that are aligned; more of them are generated, or not a text for this.
+/// Things on both sides, multiplied, that are aligned; more of them are generated, or not a text
+/// for this.
 const MAX_CELLS: usize = 1_000_000;
 /// Two statements are versions of one where this part of their words is the same.
 pub(super) const ALIKE: f64 = 0.6;
@@ -14,7 +15,7 @@ pub(super) const UNLIKE: f64 = 0.45;
 /// Words of each that are compared.
 const MAX_WORDS: usize = 400;
 
-/// What a thing is compared by.
+/// The features by which items are compared.
 struct Face {
     kind: u16,
     words: String,
@@ -44,7 +45,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Face {
-    /// How much of their words two things share, from 0 to 1.
+    /// Returns the share of words that two items have in common, from 0 to 1.
     fn likeness(&self, other: &Self) -> f64 {
         let shared: u32 = self
             .bag
@@ -57,7 +58,7 @@ impl Face {
     }
 }
 
-/// How sure it is that two things are one: 0 if they aren't.
+/// Returns the score of a pair of items: 0 if they don't correspond.
 fn score(old: (&Item<'_>, &Face), new: (&Item<'_>, &Face), single: bool) -> u32 {
     let ((old, old_face), (new, new_face)) = (old, new);
     if new.remark.is_some() || old.is_token() != new.is_token() {
@@ -91,7 +92,7 @@ fn score(old: (&Item<'_>, &Face), new: (&Item<'_>, &Face), single: bool) -> u32 
     if alike >= ALIKE { (alike * 40.0) as u32 } else { 0 }
 }
 
-/// Whether a node is a part that its parent has one of: a body, a list of parameters.
+/// Returns true if a node is a part that its parent has one of: a body, a list of parameters.
 fn is_part(item: &Item<'_>) -> bool {
     let kind = item.node.kind();
     [
@@ -110,7 +111,8 @@ fn is_part(item: &Item<'_>) -> bool {
     .any(|part| kind.ends_with(part))
 }
 
-/// The pairs (old, new), both rising. `late` chooses, where several choices are as good, those further on.
+/// The pairs (old, new), both rising. `late` chooses, where several choices are as good, those
+/// further on.
 pub(super) fn align(
     old_side: &Side<'_>,
     old: &[Item<'_>],
@@ -172,7 +174,7 @@ pub(super) fn align(
     Some(pairs)
 }
 
-/// How much alike the most alike of some things are to another one, of its kind.
+/// Returns the highest similarity of some items to another item of the same kind.
 pub(super) fn most_alike(old_side: &Side<'_>, old: &[Item<'_>], new_side: &Side<'_>, new: &Item<'_>) -> f64 {
     let new_face = face(new_side, new);
     old.iter()

@@ -1,5 +1,5 @@
-//! What a node consists of, as people see it: a definition with the comments and attributes before it and the comma
-//! after it is one thing, and a list in a list that has no brackets of its own isn't one.
+//! Items of a node, as people see them: a definition with the comments and attributes before it and
+//! the comma after it is one thing, and a list in a list that has no brackets of its own isn't one.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use journeyman_syntax::parse::Tree;
 
 use super::remark::{self, Remark};
 
-/// What stands for a remark where a comment can't be in a list; no text has it.
+/// Placeholder of a remark where a list can't hold a comment; no text contains the placeholder.
 pub(super) const STAND_IN: &str = "__jm_remark_keep__";
 /// The same for a remark that says that code goes.
 pub(super) const STAND_IN_GONE: &str = "__jm_remark_gone__";
@@ -30,7 +30,7 @@ const OPEN_LISTS: [&str; 8] = [
 /// A text with its tree.
 pub(super) struct Side<'t> {
     pub(super) text: &'t str,
-    /// What is defined where: the name of each symbol by the bytes of its definition.
+    /// The name of each symbol by the bytes of its definition.
     labels: BTreeMap<(usize, usize), (SymbolKind, String)>,
     /// The other text, whose remarks aren't any.
     own_remarks: &'t str,
@@ -58,7 +58,7 @@ impl<'t> Side<'t> {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// Whether a comment (or what stands in for it) is a remark.
+    /// Returns true if a comment (or what stands in for it) is a remark.
     fn remark(&self, node: Node<'_>) -> Option<Remark> {
         let own = self.of(node.byte_range()).trim();
         if own.contains("__jm_remark_") && !own.contains('\n') {
@@ -83,15 +83,16 @@ impl<'t> Side<'t> {
 /// One thing in a node.
 pub(super) struct Item<'t> {
     pub(super) node: Node<'t>,
-    /// Where the comments and attributes before it begin.
+    /// The start of the item with its leading comments and attributes.
     pub(super) start: usize,
-    /// Where it ends with the comma and the comment in its line.
+    /// The end of the item with its comma and the comment in its line.
     pub(super) end: usize,
-    /// Where its comma or semicolon is.
+    /// The range of its comma or semicolon.
     pub(super) separator: Option<Range<usize>>,
     pub(super) remark: Option<Remark>,
     pub(super) label: Option<String>,
-    /// It is a definition that others may refer to, so that its place among its like doesn't matter.
+    /// It is a definition that others may refer to, so that its place among its like doesn't
+    /// matter.
     pub(super) definition: bool,
     pub(super) field: Option<u16>,
 }
@@ -133,7 +134,7 @@ pub(super) fn items<'t>(side: &Side<'t>, node: Node<'t>) -> Vec<Item<'t>> {
     let mut nodes = Vec::new();
     children(node, &mut nodes);
     let mut items: Vec<Item<'t>> = Vec::with_capacity(nodes.len());
-    // Where comments and attributes that wait for what they belong to begin and end.
+    // The range of comments and attributes whose item hasn't come yet.
     let mut lead: Option<Range<usize>> = None;
     for (at, (child, field)) in nodes.iter().copied().enumerate() {
         let range = trimmed(side, child);
@@ -188,7 +189,7 @@ pub(super) fn trimmed(side: &Side<'_>, node: Node<'_>) -> Range<usize> {
     node.start_byte()..node.start_byte() + own.trim_end().len()
 }
 
-/// What a node is called, and whether that is a definition.
+/// Returns a node's name, and true if the node is a definition.
 fn label(side: &Side<'_>, node: Node<'_>) -> (Option<String>, bool) {
     let range = trimmed(side, node);
     let own = side.labels.get(&(range.start, range.end)).or_else(|| {
@@ -221,7 +222,7 @@ pub(super) fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a node has a remark in it.
+/// Returns true if a node has a remark in it.
 pub(super) fn has_remark(side: &Side<'_>, node: Node<'_>) -> bool {
     let mut cursor = node.walk();
     let end = node.end_byte();

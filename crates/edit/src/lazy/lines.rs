@@ -17,13 +17,14 @@ const MAX_COMPARED: usize = 20_000;
 const MAX_UNSHOWN_LINES: usize = 10;
 /// A line is a version of another where their letters are this much alike.
 const ALIKE: f64 = 0.55;
-/// Of a file's lines, the hundredths that a text without remarks has to repeat to be a version of it.
+/// Of a file's lines, the hundredths that a text without remarks has to repeat to be a version of
+/// it.
 const MIN_REPEATED_PERCENT: usize = 60;
 
 /// A text in lines.
 struct Text<'t> {
     lines: Vec<&'t str>,
-    /// Where each begins, and where the one after it does.
+    /// The range of each line with its line break.
     spans: Vec<Range<usize>>,
 }
 
@@ -76,8 +77,8 @@ impl Lines<'_> {
         self.remarks.get(at).copied().flatten()
     }
 
-    /// The pairs of lines (old, new) in a text without remarks: it has to be a version of the whole file, in which lines come or
-    /// go, or change a little.
+    /// The pairs of lines (old, new) in a text without remarks: it has to be a version of the whole
+    /// file, in which lines come or go, or change a little.
     fn versions(&self) -> Result<Vec<(usize, usize)>, Refusal> {
         let plain = |text: &Text<'_>| -> Vec<String> {
             text.lines.iter().map(|line| line.trim_end().to_owned()).collect()
@@ -100,8 +101,8 @@ impl Lines<'_> {
         Ok(pairs)
     }
 
-    /// The pairs of lines (old, new) around remarks: lines that each text has once, what follows them directly, and what closes
-    /// what they open.
+    /// The pairs of lines (old, new) around remarks: lines that each text has once, what follows
+    /// them directly, and what closes what they open.
     fn anchors(&self) -> Result<Vec<(usize, usize)>, Refusal> {
         let mut pairs = self.unique()?;
         loop {
@@ -148,7 +149,7 @@ impl Lines<'_> {
         Ok(pairs)
     }
 
-    /// What follows a pair directly in both texts, or stands directly before it.
+    /// Adds the equal lines directly after and before each pair.
     fn extend(&self, pairs: &mut Vec<(usize, usize)>) {
         let mut found: Vec<(usize, usize)> = Vec::new();
         let bounds = |at: usize| {
@@ -184,7 +185,7 @@ impl Lines<'_> {
         found.append(pairs);
         found.sort_unstable_by_key(|(old, new)| (*new, *old));
         found.dedup();
-        // What contradicts another one is left out.
+        // Contradicting pairs are left out.
         let mut kept: Vec<(usize, usize)> = Vec::with_capacity(found.len());
         for pair in found {
             if kept.last().is_none_or(|last| last.0 < pair.0 && last.1 < pair.1) {
@@ -194,8 +195,8 @@ impl Lines<'_> {
         *pairs = kept;
     }
 
-    /// A line after a remark that is as far in as the pair before it closes what that opened: in the file it is the first line
-    /// that is no further in.
+    /// A line after a remark that is as far in as the pair before it closes what that opened: in
+    /// the file it is the first line that is no further in.
     fn close(&self, pairs: &mut Vec<(usize, usize)>) {
         let mut found = Vec::new();
         for (nth, (old, new)) in pairs.iter().copied().enumerate() {
@@ -224,7 +225,7 @@ impl Lines<'_> {
         self.add(pairs, found);
     }
 
-    /// What comes in place of what between the pairs.
+    /// Returns the replacements between the pairs.
     fn pieces(&self, anchors: &[(usize, usize)], text: &str, content: &str) -> Result<Merged, Refusal> {
         let lines: Vec<(&str, &str)> =
             anchors.iter().map(|(old, new)| (self.new.line(*new), self.old.line(*old))).collect();
@@ -323,7 +324,7 @@ impl Lines<'_> {
         }
         if !full_old.is_empty() {
             let replaced = !full_new.is_empty();
-            // What comes in their place has to look like them: else it may be that they only weren't repeated.
+            // The new lines have to be similar: else the old ones may only not have been repeated.
             let versions = full_new.len() <= full_old.len() + 2
                 && full_new.iter().all(|at| self.likeness(full_old, *at) >= ALIKE);
             let evenly = full_old.len() <= full_new.len() + 2;
@@ -335,7 +336,7 @@ impl Lines<'_> {
         self.put(old, &shown, fit, text, merged)
     }
 
-    /// How much a new line is like the most alike of some old ones.
+    /// Returns the highest similarity of a new line to some old lines.
     fn likeness(&self, old: &[usize], new: usize) -> f64 {
         let line = self.new.line(new).trim();
         old.iter()

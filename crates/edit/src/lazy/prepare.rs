@@ -9,8 +9,8 @@ use super::items::{STAND_IN, STAND_IN_GONE};
 use super::remark::{self, Remark};
 use crate::lines::{split_indent, without_break};
 
-/// The texts to try, the best first. Where a comment is no part of a list (in languages that indent, and in JSON, which
-/// has none), something that is stands in for a remark.
+/// The texts to try, the best first. Where a comment is no part of a list (in languages that
+/// indent, and in JSON, which has none), something that is stands in for a remark.
 pub(super) fn variants<'a>(language: Language, content: &'a str, text: &str) -> Vec<Cow<'a, str>> {
     let code = |line: &str| {
         let line = line.trim();

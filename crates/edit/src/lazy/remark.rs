@@ -1,6 +1,6 @@
 //! Remarks that stand for code.
 
-/// What a remark says of the code in its place.
+/// The meaning of a remark for the code in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remark {
     /// It stays as it is.
@@ -11,10 +11,10 @@ pub(crate) enum Remark {
 
 /// Remarks are short; what is longer is prose.
 const LONGEST: usize = 120;
-/// What opens a comment in the languages people edit.
+/// Openers of comments in common languages.
 const OPENERS: [&str; 14] =
     ["{/*", "<!--", "///", "//", "/**", "/*", "##", "#", "--[[", "--", "(*", ";;", ";", "%"];
-/// What closes one.
+/// Closers of comments.
 const CLOSERS: [&str; 6] = ["*/}", "*/", "-->", "--]]", "]]", "*)"];
 /// With dots at an edge, one of these words makes a remark of a comment.
 const DOTTED: [&str; 26] = [
@@ -83,9 +83,9 @@ const CLOSING: [&str; 12] = [
 ];
 /// Without dots, the whole of it.
 const WHOLE: [&str; 5] = ["same", "unchanged", "no change", "snip", "etc"];
-/// What says that code goes.
+/// Words for removal.
 const REMOVED: [&str; 3] = ["removed", "deleted", "remove"];
-/// What may follow that.
+/// Words that may follow a word for removal.
 const GONE: [&str; 16] = [
     "code",
     "line",
@@ -105,7 +105,7 @@ const GONE: [&str; 16] = [
     "statements",
 ];
 
-/// What a line says, if it is nothing but a remark.
+/// Returns the meaning of a line that is only a remark.
 pub(crate) fn of_line(line: &str) -> Option<Remark> {
     let line = line.trim();
     if line.is_empty() || line.len() > LONGEST {
@@ -134,7 +134,7 @@ pub(crate) fn first(result: &str, text: &str) -> Option<String> {
     result.lines().find(known).map(|line| line.trim().to_owned())
 }
 
-/// What the words of a comment say.
+/// Returns the meaning of a comment's words.
 fn of_words(comment: &str, commented: bool) -> Option<Remark> {
     let comment = comment
         .trim()

@@ -12,10 +12,11 @@ use super::write::Fit;
 use crate::lines::line_at;
 use crate::outcome::Refusal;
 
-/// Lines that may go where the new text doesn't show them and no remark stands for them, at one place.
+/// Lines that may go where the new text doesn't show them and no remark stands for them, at one
+/// place.
 const MAX_UNSHOWN_LINES: usize = 10;
 
-/// What happens to the old text so far.
+/// The replacements in the old text so far.
 #[derive(Default)]
 pub(super) struct Merged {
     pub(super) pieces: Vec<(Range<usize>, String)>,
@@ -25,16 +26,16 @@ pub(super) struct Merged {
     pub(super) unmentioned: Vec<String>,
     /// Things that were recognised.
     pub(super) known: usize,
-    /// What would be said of the merge, beside that it is one.
+    /// Notes on the merge.
     pub(super) notes: Vec<String>,
 }
 
-/// How a merge is done.
+/// A merge of two syntax trees.
 #[derive(Clone, Copy)]
 pub(super) struct Merge<'s, 't> {
     pub(super) old: &'s Side<'t>,
     pub(super) new: &'s Side<'t>,
-    /// Where several readings are as good, the one further on.
+    /// If true, the later of several equal alignments is taken.
     pub(super) late: bool,
     pub(super) file: &'s str,
 }
@@ -130,7 +131,7 @@ impl<'t> Merge<'_, 't> {
         Ok(units)
     }
 
-    /// What of a place between two pairs is kept, and what comes.
+    /// Decides what is kept and added between two pairs.
     fn gap(
         &self,
         lists: &Lists<'t>,
@@ -173,8 +174,8 @@ impl<'t> Merge<'_, 't> {
         self.around_remarks(lists, gap, &shown, units, merged)
     }
 
-    /// A place with remarks that keep: what stands before the first of them comes first, what stands after the last
-    /// comes last.
+    /// A place with remarks that keep: what stands before the first of them comes first, what
+    /// stands after the last comes last.
     fn around_remarks(
         &self,
         lists: &Lists<'t>,
@@ -217,8 +218,8 @@ impl<'t> Merge<'_, 't> {
         Ok(())
     }
 
-    /// Whether old things that the new text neither shows nor has a remark for lie outside of what it is about, and so
-    /// stay. Where that can't be told, nothing is done.
+    /// Returns true if old things that the new text neither shows nor has a remark for lie outside
+    /// of what it is about, and so stay. Where that can't be told, nothing is done.
     fn is_outside(
         &self,
         lists: &Lists<'t>,
@@ -265,7 +266,7 @@ impl<'t> Merge<'_, 't> {
         Err(self.unclear(old, "it is neither shown nor stood for by a remark"))
     }
 
-    /// Whether all that the new list shows is as it was.
+    /// Returns true if all that the new list shows is as it was.
     fn repeats(&self, lists: &Lists<'t>) -> bool {
         lists.new.iter().all(|item| {
             let words = squeezed(self.new.of(trimmed(self.new, item.node)));
@@ -294,7 +295,8 @@ impl<'t> Merge<'_, 't> {
         Ok(())
     }
 
-    /// The comments and attributes before a thing: the new ones, if there are any. Attributes that they leave out stay.
+    /// The comments and attributes before a thing: the new ones, if there are any. Attributes that
+    /// they leave out stay.
     fn lead(&self, old: &Item<'t>, new: &Item<'t>, fit: &Fit, merged: &mut Merged) -> Result<(), Refusal> {
         let range = old.start..old.node.start_byte();
         let (was, is) = (self.old.of(range.clone()), self.new.of(new.start..new.node.start_byte()));
@@ -326,7 +328,7 @@ impl<'t> Merge<'_, 't> {
         Ok(())
     }
 
-    /// How text of the new list is written in the file.
+    /// Returns the style in which text of the new list is written in the file.
     fn fit(&self, lists: &Lists<'t>, pairs: &[(usize, usize)], old: Node<'t>, new: Node<'t>) -> Fit {
         let mut lines: Vec<(&str, &str)> =
             vec![(first_line(self.new, new.start_byte()), first_line(self.old, old.start_byte()))];
@@ -344,7 +346,8 @@ impl<'t> Merge<'_, 't> {
         Fit::new(&lines, self.new.text, self.file)
     }
 
-    /// Writes the list: what lies between two things of the old text that stay beside each other isn't touched.
+    /// Writes the list: what lies between two things of the old text that stay beside each other
+    /// isn't touched.
     fn write(
         &self,
         lists: &Lists<'t>,
@@ -476,7 +479,8 @@ impl<'t> Merge<'_, 't> {
         }
     }
 
-    /// The blanks between two things of which one is new, or between two that had others between them.
+    /// The blanks between two things of which one is new, or between two that had others between
+    /// them.
     fn space(
         &self,
         lists: &Lists<'t>,
@@ -508,7 +512,7 @@ impl<'t> Merge<'_, 't> {
         Ok(fit.line_break().repeat(breaks) + &own)
     }
 
-    /// Whether definitions here are divided by blank lines, and both sides are such.
+    /// Returns true if definitions here are divided by blank lines, and both sides are such.
     fn wants_blank_line(&self, lists: &Lists<'t>, before: Option<Unit>, after: Unit) -> bool {
         let long = |item: &Item<'_>, side: &Side<'_>| {
             item.definition && side.of(item.start..item.end).contains('\n')
@@ -518,7 +522,7 @@ impl<'t> Merge<'_, 't> {
             Unit::New(at) => lists.new.get(at).is_some_and(|item| long(item, self.new)),
         };
         let both = before.is_some_and(is_long) && is_long(after);
-        // Where the new text has them side by side, it says how.
+        // If the new text has both side by side, its spacing is taken.
         both && !before.is_some_and(|before| self.adjacent(Some(before), after))
             && lists.old.windows(2).any(|two| {
                 let [one, other] = two else { return false };

@@ -7,10 +7,11 @@ use crate::lines::{break_of, segments, split_indent};
 use crate::outcome::Refusal;
 use crate::place::indent::{IndentMap, Styles};
 
-/// Lines on both sides that are aligned to keep the file's own bytes of those that stay; of more, only the first and last ones.
+/// Lines on both sides that are aligned to keep the file's own bytes of those that stay; of more,
+/// only the first and last ones.
 const MAX_ALIGNED: usize = 4_000;
 
-/// How text is carried over into the file.
+/// The style in which text is carried over into the file.
 pub(super) struct Fit {
     indents: IndentMap,
     line_break: &'static str,

@@ -1,4 +1,4 @@
-//! What a model is told of a refusal: what is wrong, where, and what to send instead.
+//! Messages about refusals for the model: the problem, its position, and the remedy.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -7,11 +7,12 @@ use crate::outcome::{
     Attempt, Candidate, Fate, MAX_FEEDBACK_BYTES, MAX_LINES_NAMED, Refusal, Spot, Strategy, cut,
 };
 
-/// The file's own lines are repeated to be copied up to this size, in bytes; of more only the numbers are given.
+/// The file's own lines are repeated to be copied up to this size, in bytes; of more only the
+/// numbers are given.
 const COPIED_BYTES: usize = 600;
-/// What the reasons of the steps may take, in bytes.
+/// Maximum bytes of the strategies' reasons.
 const REASON_BYTES: usize = 500;
-/// What either side of a conflict may take, in bytes.
+/// Maximum bytes of either side of a conflict.
 const SIDE_BYTES: usize = 700;
 
 impl fmt::Display for Refusal {
@@ -110,8 +111,8 @@ impl Refusal {
     }
 }
 
-/// The nearest region, what differs there, why no step took it, and the lines to copy. What isn't needed to repair the
-/// edit goes first where there is no room.
+/// The nearest region, what differs there, why no step took it, and the lines to copy. What isn't
+/// needed to repair the edit goes first where there is no room.
 fn not_found(near: &Candidate, attempts: &[Attempt], fate: Fate, limit: usize) -> String {
     let count = near.text.split('\n').count();
     let last = near.line.saturating_add(u32::try_from(count).unwrap_or(u32::MAX).saturating_sub(1));

@@ -1,4 +1,4 @@
-//! Which of several places a hunk means.
+//! Tie-breaking between several places of a patch's hunk.
 
 use crate::lines::lines_of;
 use crate::outcome::{Refusal, Strategy};
@@ -10,7 +10,7 @@ const CLEARLY_NEARER: usize = 2;
 /// In how many places one anchor is looked at.
 const MAX_ANCHORS: usize = 1_000;
 
-/// What a hunk says of its place beside its lines.
+/// The hints of a hunk about its place.
 pub(super) struct Hints<'a> {
     pub(super) file: &'a FileLines<'a>,
     pub(super) anchors: &'a [String],
@@ -21,8 +21,8 @@ pub(super) struct Hints<'a> {
 }
 
 impl Hints<'_> {
-    /// The one place that is meant. Hints choose between places; only anchors that are given one below the other must
-    /// be there.
+    /// The one place that is meant. Hints choose between places; only anchors that are given one
+    /// below the other must be there.
     pub(super) fn choose(
         &self,
         starts: &[usize],
@@ -79,7 +79,8 @@ impl Hints<'_> {
         (line..self.file.len()).all(|line| self.file.line(line).is_some_and(|line| line.trim().is_empty()))
     }
 
-    /// Where lines are an anchor. An anchor is a whole line, blanks aside; where none is, the beginning of one.
+    /// Returns the lines that equal an anchor. An anchor is a whole line, blanks aside; where none
+    /// is, the beginning of one.
     fn places(&self, anchor: &str, from: usize, until: usize) -> Vec<usize> {
         let needle = [anchor];
         let whole: Vec<usize> = (from..until.min(self.file.len()))
@@ -111,7 +112,8 @@ impl Hints<'_> {
         Ok(last)
     }
 
-    /// Keeps the places in what an anchor opens: from it to its next occurrence, as deep as it is indented.
+    /// Keeps the places in what an anchor opens: from it to its next occurrence, as deep as it is
+    /// indented.
     fn by_anchors(&self, wanted: &[&str], starts: &mut Vec<usize>, lines: usize) {
         let (Some(last), outer) = (wanted.last(), wanted.get(..wanted.len() - 1).unwrap_or_default()) else {
             return;
@@ -130,7 +132,7 @@ impl Hints<'_> {
         }
         inside.dedup();
         if inside.len() > 1 {
-            // What follows the anchor at once goes before what is anywhere below it.
+            // A place directly after the anchor precedes places further below.
             let adjacent = |start: &usize| {
                 opened.iter().any(|anchor| {
                     *start > *anchor
@@ -145,7 +147,8 @@ impl Hints<'_> {
         }
     }
 
-    /// The line after what a line opens: the first that is indented no deeper, but for the bracket that closes it.
+    /// The line after what a line opens: the first that is indented no deeper, but for the bracket
+    /// that closes it.
     fn scope_end(&self, line: usize) -> usize {
         let depth = |line: &str| line.len() - line.trim_start().len();
         let Some(own) = self.file.line(line).map(depth) else { return self.file.len() };
@@ -178,7 +181,7 @@ impl Hints<'_> {
     }
 }
 
-/// Whether a line begins with an anchor and goes on with something else than the same word.
+/// Returns true if a line begins with an anchor and goes on with something else than the same word.
 fn begins_with(line: &str, anchor: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     line.strip_prefix(anchor).is_some_and(|rest| {

@@ -1,7 +1,8 @@
-//! Lines of a hunk that are the file's own, written otherwise: escaped, curled, indented differently.
+//! Lines of a hunk that are the file's own, written otherwise: escaped, curled, indented
+//! differently.
 //!
-//! Where a hunk is placed although some of its context isn't the file's, such a line tells that its new lines, which
-//! nothing can be compared with, are written so too.
+//! Where a hunk is placed although some of its context isn't the file's, such a line tells that its
+//! new lines, which nothing can be compared with, are written so too.
 
 use std::collections::HashSet;
 
@@ -9,7 +10,7 @@ use crate::change::{LineKind, PatchLine};
 use crate::lines::split_indent;
 use crate::place::normal::plain;
 
-/// What escapes models write for what they stand for.
+/// Escapes that models write, with their characters.
 const ENTITIES: [(&str, &str); 6] =
     [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
 
@@ -27,8 +28,8 @@ fn unescaped(line: &str) -> impl Iterator<Item = String> + '_ {
     entities().into_iter().chain(backslashes().into_iter().flatten()).filter(move |read| read != line)
 }
 
-/// The first old line that the file has, without the escapes in it, while it hasn't the line itself; only where a new
-/// line has escapes too.
+/// The first old line that the file has, without the escapes in it, while it hasn't the line
+/// itself; only where a new line has escapes too.
 pub(super) fn escaped<'a>(lines: &'a [PatchLine], text: &str) -> Option<&'a str> {
     let has_escapes = |line: &&PatchLine| unescaped(&line.text).next().is_some();
     let (new, old): (Vec<&PatchLine>, Vec<&PatchLine>) =
@@ -43,7 +44,8 @@ pub(super) fn escaped<'a>(lines: &'a [PatchLine], text: &str) -> Option<&'a str>
     old.iter().find(written).map(|line| line.text.as_str())
 }
 
-/// Whether a line that isn't the file's is nevertheless this one of it, written in a way that a new line may share.
+/// Returns true if a line that isn't the file's is nevertheless this one of it, written in a way
+/// that a new line may share.
 pub(super) fn is_written_otherwise(line: &str, own: &str, lines: &[PatchLine]) -> bool {
     let new = || lines.iter().filter(|line| line.kind == LineKind::Add).map(|line| line.text.as_str());
     let (given, there) = (line.trim(), own.trim());

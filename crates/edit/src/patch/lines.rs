@@ -10,10 +10,10 @@ use crate::outcome::Strategy;
 use crate::place::exact::MAX_PLACES;
 use crate::place::normal::plain;
 
-/// How many lines are compared in looking for one hunk; more are compared only in files of one line over and over.
+/// Maximum number of line comparisons for one hunk; reached only in files that repeat one line.
 const MAX_COMPARED: usize = 4_000_000;
 
-/// What is overlooked in comparing two lines.
+/// The differences that a comparison of two lines ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     /// Nothing.
@@ -30,7 +30,7 @@ impl Level {
     /// From the strictest to the loosest.
     pub(crate) const ALL: [Self; 4] = [Self::Exact, Self::Breaks, Self::Trailing, Self::Typography];
 
-    /// Whether two lines are the same, but for what is overlooked.
+    /// Returns true if two lines are the same, but for what is overlooked.
     fn same(self, one: &str, other: &str) -> bool {
         let (one, other) = (self.of(one), self.of(other));
         one == other
@@ -75,7 +75,7 @@ fn hash(line: &str) -> u64 {
 pub(crate) struct FileLines<'a> {
     pub(crate) text: &'a str,
     starts: Vec<usize>,
-    /// How many hunks are compared with it.
+    /// The number of hunks to compare.
     hunks: usize,
     /// For many of them: every line with its [`hash`], in the order of those and then of the lines.
     table: OnceCell<Vec<(u64, u32)>>,
@@ -94,7 +94,7 @@ impl<'a> FileLines<'a> {
         Self { text, starts, hunks, table: OnceCell::new() }
     }
 
-    /// Where a line may be, but for blanks at its end.
+    /// Returns the candidate positions of a line, ignoring trailing blanks.
     fn like(&self, line: &str) -> &[(u64, u32)] {
         let table = self.table.get_or_init(|| {
             let line = |at: usize| hash(self.line(at).unwrap_or_default());
@@ -126,7 +126,7 @@ impl<'a> FileLines<'a> {
         Some(whole.strip_suffix('\n').unwrap_or(whole))
     }
 
-    /// What ends a line: nothing at the end of a text without a final line break.
+    /// Returns the line break of a line; empty at the end of a text without a final line break.
     pub(crate) fn line_break(&self, line: usize) -> &'a str {
         let whole = self.text.get(self.span(line..line + 1)).unwrap_or_default();
         ["\r\n", "\n"].into_iter().find(|line_break| whole.ends_with(line_break)).unwrap_or_default()
@@ -142,12 +142,12 @@ impl<'a> FileLines<'a> {
         self.starts.partition_point(|start| *start <= byte).max(1)
     }
 
-    /// Whether the lines stand here.
+    /// Returns true if the lines stand here.
     pub(crate) fn matches(&self, from: usize, wanted: &[&str], level: Level) -> bool {
         self.agreeing(from, wanted, level) == wanted.len()
     }
 
-    /// How many lines agree from here on.
+    /// Returns the number of equal lines from a position.
     fn agreeing(&self, from: usize, wanted: &[&str], level: Level) -> usize {
         let same = |(nth, wanted): &(usize, &&str)| {
             self.line(from + nth).is_some_and(|line| level.same(line, wanted))

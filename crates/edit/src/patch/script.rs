@@ -1,4 +1,4 @@
-//! What a hunk does line by line.
+//! The line-by-line script of a hunk.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -53,8 +53,8 @@ impl<'a> Script<'a> {
         self.lines.iter().map(carry).collect()
     }
 
-    /// A new line that is indented as no old line is, where two indentations of old lines stand for one of the file's.
-    /// `found` are the file's lines that the old ones stand for, one for one.
+    /// A new line that is indented as no old line is, where two indentations of old lines stand for
+    /// one of the file's. `found` are the file's lines that the old ones stand for, one for one.
     pub(super) fn of_unknown_depth(&self, found: &str) -> Option<&'a str> {
         let filled = self.old.iter().zip(found.lines()).filter(|(old, _)| !old.trim().is_empty());
         let pairs: BTreeSet<(&str, &str)> =
@@ -72,8 +72,9 @@ impl<'a> Script<'a> {
         if uneven { new.into_iter().find(unknown) } else { None }
     }
 
-    /// Whether this reading indents lines of context as no new line is, while the first reading of the same hunk indents them
-    /// all as some are, and no line that goes shows which of the two it is.
+    /// Returns true if this reading indents lines of context as no new line is, while the first
+    /// reading of the same hunk indents them all as some are, and no line that goes shows which of
+    /// the two it is.
     pub(super) fn deepens(&self, first: &Script<'_>) -> bool {
         let indents = |lines: &[&'_ str]| -> BTreeSet<String> {
             let filled = lines.iter().filter(|line| !line.trim().is_empty());
@@ -94,20 +95,21 @@ impl<'a> Script<'a> {
         kept.map(|line| line.text.as_str()).eq(self.old.iter().copied())
     }
 
-    /// Whether it only adds, and at one of its edges.
+    /// Returns true if it only adds, and at one of its edges.
     pub(super) fn only_adds_at_an_edge(&self) -> bool {
         let adds = |line: Option<&PatchLine>| line.is_some_and(|line| line.kind == LineKind::Add);
         self.lines.iter().all(|line| line.kind != LineKind::Remove)
             && (adds(self.lines.first()) || adds(self.lines.last()))
     }
 
-    /// How many lines it adds before its first other line, and after its last.
+    /// Returns the numbers of lines added before its first other line and after its last.
     pub(super) fn added_edges(&self) -> (usize, usize) {
         let adds = |line: &&PatchLine| line.kind == LineKind::Add;
         (self.lines.iter().take_while(adds).count(), self.lines.iter().rev().take_while(adds).count())
     }
 
-    /// What is put in place of which bytes, if the old side begins at this line. Lines that stay aren't touched.
+    /// Returns the replacements of bytes if the old side begins at this line. Lines that stay
+    /// aren't touched.
     pub(super) fn pieces(
         &self,
         file: &FileLines<'_>,
@@ -137,7 +139,7 @@ impl<'a> Script<'a> {
         pieces
     }
 
-    /// What ends new lines that have no other example.
+    /// Returns the line break for new lines without a neighbouring example.
     fn own_break(
         &self,
         file: &FileLines<'_>,
@@ -148,7 +150,8 @@ impl<'a> Script<'a> {
         if level != Level::Exact {
             return None;
         }
-        // The lines are the file's to the byte: where they show how lines end, new ones end as they are given.
+        // The lines are the file's to the byte: where they show how lines end, new ones end as they
+        // are given.
         let shown = final_break.is_some()
             || self.lines.iter().any(|line| line.text.ends_with('\r'))
             || (start..start + self.old.len()).any(|line| file.line_break(line) == "\n");
@@ -192,7 +195,8 @@ impl<'a> Script<'a> {
     }
 }
 
-/// Sees to the end of the file: its final line break stays as it was, unless the patch says otherwise.
+/// Sees to the end of the file: its final line break stays as it was, unless the patch says
+/// otherwise.
 fn finish(
     file: &FileLines<'_>,
     end: usize,

@@ -1,14 +1,16 @@
-//! New lines in the file's characters, where the hunk's old lines show that the model curled the file's.
+//! New lines in the file's characters, where the hunk's old lines show that the model curled the
+//! file's.
 
 use std::collections::BTreeMap;
 
 use crate::patch::lines::{FileLines, Level};
 use crate::place::normal::plain;
 
-/// What the hunk writes for what, told by the lines that the file has.
+/// The hunk's typography compared with the file's, learnt from the lines that the file has.
 #[derive(Debug, Default)]
 pub(super) struct Writing {
-    /// Typographic characters of the hunk, and what the file has in their place; `None` where that isn't one thing.
+    /// Typographic characters of the hunk, and what the file has in their place; `None` where that
+    /// isn't one thing.
     pairs: BTreeMap<char, Option<String>>,
 }
 
@@ -58,7 +60,8 @@ impl Writing {
             match self.pairs.get(&c) {
                 Some(Some(own)) => out.push_str(own),
                 Some(None) => return Err(c),
-                // Who curls one kind of quotes curls the other; the file has none of these.
+                // A writer who curls one kind of quotes curls the other; the file has none of
+                // these.
                 None if self.flattens(c) && !file.contains(c) => out.extend(plain(c)),
                 None => out.push(c),
             }
@@ -66,7 +69,7 @@ impl Writing {
         Ok(out)
     }
 
-    /// Whether the hunk has a character of the same class where the file has the plain one.
+    /// Returns true if the hunk has a character of the same class where the file has the plain one.
     fn flattens(&self, character: char) -> bool {
         let kind = class(character);
         kind.is_some()

@@ -9,7 +9,8 @@ use crate::place::{Hunk, report};
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
 const CLEARLY_NEARER: u32 = 2;
-/// A shorter anchor must be a whole line; a longer one may be the beginning of one, as git cuts them.
+/// A shorter anchor must be a whole line; a longer one may be the beginning of one, as git cuts
+/// them.
 const TELLING_ANCHOR: usize = 6;
 
 /// Keeps all places, or the one that is meant.
@@ -65,7 +66,8 @@ fn nearest(places: &[Range<usize>], lines: &[u32], near: u32) -> Option<Range<us
     }
 }
 
-/// Where the last of a hunk's anchors begins, each sought after the one before it; or the one that isn't there.
+/// Returns the offset of a hunk's last anchor, each searched after the one before it; or the
+/// missing anchor.
 pub(super) fn last_anchor<'a>(text: &str, hunk: &Hunk<'a>) -> Result<usize, &'a str> {
     let lines = lines_of(text);
     let own = |index: usize| lines.get(index).and_then(|line| text.get(line.content())).unwrap_or_default();

@@ -9,17 +9,18 @@ use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, cut};
 use crate::place::report::{attempts, excerpt};
 use crate::place::{Ground, Hunk};
 
-/// Only this many lines of a file are searched for likeness: time and memory stay small in generated files.
+/// Only this many lines of a file are searched for likeness: time and memory stay small in
+/// generated files.
 const MAX_LINES: usize = 200_000;
 /// Only this many lines of the search text vote for a place; the longest tell most.
 const MAX_VOTERS: usize = 8;
 /// A longer search text is compared by its beginning.
 const MAX_WINDOW: usize = 200;
-/// How many lines more than the search text a region may have on either side, where the file has further lines in between.
+/// Maximum number of extra lines of a region on either side, for lines that only the file has.
 const SLACK: usize = 8;
-/// How many places are compared line by line.
+/// Maximum number of regions compared line by line.
 const FINALISTS: usize = 4;
-/// How much of a line is looked at, in bytes.
+/// Maximum bytes of a line that are compared.
 const LINE_BYTES: usize = 400;
 /// Lines are told of by their beginning, in bytes: what is said of one is shorter by far.
 const MAX_LINE_BYTES: usize = 4 << 10;
@@ -29,11 +30,11 @@ const LIKE: f32 = 0.5;
 const WORTH_SHOWING: f32 = 0.35;
 /// A replacement with fewer characters that aren't blank may stand anywhere by chance.
 const TELLING: usize = 8;
-/// Where another region is more like the search text than the lines of the replacement by this much, it is that one that
-/// was meant, and the replacement's text is there for another reason.
+/// Minimum lead in similarity of another region over the replacement's lines. With this lead the
+/// other region was meant, and the replacement's text is in the file for another reason.
 const CLEARLY_LIKER: f32 = 0.1;
 
-/// What a file's likeness to search texts is told by.
+/// Profiles of a file's lines, for measuring similarity to search texts.
 pub(super) struct Profile<'a> {
     /// Its lines, as far as they are looked at.
     lines: Vec<&'a str>,
@@ -88,15 +89,15 @@ fn wanted(search: &str) -> Vec<&str> {
     wanted.into_iter().map(|line| cut(line, MAX_LINE_BYTES)).collect()
 }
 
-/// The 0-based line where the replacement stands, if it stands there exactly once, perhaps indented otherwise, and can't
-/// well have stood there before the edit.
+/// The 0-based line where the replacement stands, if it stands there exactly once, perhaps indented
+/// otherwise, and can't well have stood there before the edit.
 fn applied_at(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -> Option<usize> {
     let replacement = hunk.replace;
     let telling = replacement.chars().filter(|c| !c.is_whitespace()).take(TELLING).count() >= TELLING;
     if !telling || !leaves_no_rest(lines, hunk) {
         return None;
     }
-    // What only takes lines away is in the file before as well as after.
+    // A replacement that only removes lines is in the file before the edit too.
     let old: HashSet<&str> = hunk.search.lines().map(str::trim).collect();
     if replacement.lines().map(str::trim).all(|line| line.is_empty() || old.contains(line)) {
         return None;
@@ -121,7 +122,8 @@ fn applied_at(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -> Opti
         let window = lines.iter().skip(index).take(new.len());
         let same = window.zip(&new).take_while(|(line, new)| line.trim() == **new).count();
         work += same + 1;
-        // A file of equal lines would make this quadratic; what is that repetitive tells nothing anyway.
+        // A file of equal lines would make this quadratic; what is that repetitive tells nothing
+        // anyway.
         if work > MAX_LINES {
             return None;
         }
@@ -135,7 +137,8 @@ fn applied_at(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -> Opti
     found
 }
 
-/// Whether what is found begins and ends where words do: `sum(rows)` isn't in `checksum(rows)`.
+/// Returns true if what is found begins and ends where words do: `sum(rows)` isn't in
+/// `checksum(rows)`.
 fn at_word_edges(text: &str, at: usize, found: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -145,8 +148,9 @@ fn at_word_edges(text: &str, at: usize, found: &str) -> bool {
     !splits(found.chars().next(), before) && !splits(found.chars().next_back(), after)
 }
 
-/// Whether an edit that only deletes can have been made: what is left of the search text can be in the file by chance,
-/// so none of the lines that go may be there, unless lines on both sides of them are left and stand together now.
+/// Returns true if an edit that only deletes can have been made: what is left of the search text
+/// can be in the file by chance, so none of the lines that go may be there, unless lines on both
+/// sides of them are left and stand together now.
 fn leaves_no_rest(lines: &[&str], hunk: &Hunk<'_>) -> bool {
     let (old, new) = (wanted(hunk.search), wanted(hunk.replace));
     let mut rest = old.iter().map(|line| line.trim());
@@ -191,20 +195,21 @@ impl Pieces {
         Self { set, count: set.count_ones() }
     }
 
-    /// How alike two lines are: Dice's coefficient.
+    /// Returns the similarity of two lines: Dice's coefficient.
     fn alike(self, other: Self) -> f32 {
         let both = self.count + other.count;
         if both == 0 { 1.0 } else { 2.0 * (self.set & other.set).count_ones() as f32 / both as f32 }
     }
 
-    /// Whether the two can be alike enough to vote, by their numbers alone.
+    /// Returns true if the two can be alike enough to vote, by their numbers alone.
     fn comparable(self, other: Self) -> bool {
         let (few, many) = (self.count.min(other.count), self.count.max(other.count));
         2.0 * few as f32 >= LIKE * (few + many) as f32
     }
 }
 
-/// How alike two lines are: by their pieces, or by the beginning and end they share, whichever says more.
+/// Returns the similarity of two lines: by their pieces, or by the beginning and end they share,
+/// whichever says more.
 fn line_likeness(one: &str, other: &str) -> f32 {
     let (one, other) = (one.trim(), other.trim());
     if one == other {
@@ -223,7 +228,8 @@ pub(crate) struct Region {
     /// Its first line, 0-based, and the one after its last.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// From the search text's lines to the region's; lines are equal that differ in blanks at their ends.
+    /// From the search text's lines to the region's; lines are equal that differ in blanks at their
+    /// ends.
     pub(crate) ops: Vec<DiffOp>,
     /// From 0 to 1.
     pub(crate) likeness: f32,
@@ -246,8 +252,9 @@ fn compared(wanted: &[&str], lines: &[&str]) -> Vec<DiffOp> {
     diff(&keys(wanted), &keys(lines))
 }
 
-/// The region most like the search text: its longest lines vote for where it would begin, and the places with
-/// most votes are compared line by line. Time is about (lines of the file) × [`MAX_VOTERS`].
+/// The region most like the search text: its longest lines vote for where it would begin, and the
+/// places with most votes are compared line by line. Time is about (lines of the file) ×
+/// [`MAX_VOTERS`].
 fn nearest(lines: &[&str], pieces: &[Pieces], wanted: &[&str]) -> Option<Region> {
     let lines = lines.get(..MAX_LINES).unwrap_or(lines);
     let mut voters: Vec<(usize, &str)> =
@@ -294,7 +301,8 @@ fn finalists(votes: &[f32]) -> Vec<usize> {
     best.into_iter().map(|(_, slot)| slot).collect()
 }
 
-/// The region that begins about at `start`, with as many lines more as let the search text's first and last line be in it.
+/// The region that begins about at `start`, with as many lines more as let the search text's first
+/// and last line be in it.
 fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
     let from = start.saturating_sub(SLACK);
     let to = (start + wanted.len() + SLACK).min(lines.len());
@@ -318,7 +326,7 @@ fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
     Region::of(lines, wanted, start, last.unwrap_or(start + wanted.len()))
 }
 
-/// How alike the wanted lines and the window's are, each weighed by its length.
+/// Returns the similarity of the search text's and the window's lines, each weighed by its length.
 fn likeness(wanted: &[&str], window: &[&str], ops: &[DiffOp]) -> f32 {
     let weight = |line: &str| line.trim().len().min(LINE_BYTES) as f32;
     let (mut sum, mut weights) = (0.0, 0.0);

@@ -1,4 +1,5 @@
-//! An exact match of one line that begins within the line's indentation: how deep the replacement's further lines are.
+//! An exact match of one line that begins within the line's indentation: how deep the replacement's
+//! further lines are.
 
 use std::ops::Range;
 
@@ -6,13 +7,13 @@ use crate::lines::{line_at, split_indent};
 use crate::outcome::Refusal;
 use crate::place::fit::akin;
 
-/// What a line ends with that the next one is deeper than.
+/// Ends of lines after which the next line is indented deeper.
 const OPENERS: [char; 4] = ['{', '(', '[', ':'];
-/// What a line begins with that goes on with the one before it.
+/// Beginnings of lines that continue the line before.
 const CONTINUATIONS: [&str; 7] = [".", "?", "&&", "||", "+", ":", "=>"];
 
-/// The replacement with its further lines as deep as the file has the first; `None` where they are that already, or where
-/// there is nothing to tell.
+/// The replacement with its further lines as deep as the file has the first; `None` where they are
+/// that already, or where there is nothing to tell.
 ///
 /// # Errors
 /// [`Refusal::GuardedMismatch`] where they could be meant either way.
@@ -40,7 +41,7 @@ pub(super) fn in_line_with(
     let shallowest = shallowest.unwrap_or_default();
     let goes_on = head.trim_end().ends_with(OPENERS)
         || CONTINUATIONS.iter().any(|sign| next.trim_start().starts_with(sign));
-    // What the search text shows of its indentation, or a line at the margin, tells what the others are measured from.
+    // The search text's visible indentation, or a line at the margin, is the base for the others.
     let relative =
         !given.is_empty() || shallowest.is_empty() || (goes_on && split_indent(next).0.len() <= own.len());
     let at_margin = given.is_empty() && shallowest.is_empty() && !outer.is_empty();
@@ -66,8 +67,8 @@ pub(super) fn in_line_with(
     Ok(Some(replacement.split('\n').enumerate().map(deeper).collect::<Vec<_>>().join("\n")))
 }
 
-/// Whether the first further line at the margin comes after a blank one: only the first line may have lost its indentation, and
-/// what follows be a block of its own at the margin indeed.
+/// Returns true if the first further line at the margin comes after a blank one: only the first
+/// line may have lost its indentation, and what follows be a block of its own at the margin indeed.
 fn begins_anew(replacement: &str) -> bool {
     let mut after_blank = false;
     for line in replacement.split('\n').skip_while(|line| line.trim().is_empty()).skip(1) {

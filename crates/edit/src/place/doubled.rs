@@ -6,13 +6,15 @@ use crate::lines::line_at;
 use crate::outcome::{Refusal, Strategy};
 use crate::place::Hunk;
 
-/// Lines with fewer characters that aren't blank (closing brackets, `end`) stand next to each other by chance.
+/// Lines with fewer characters that aren't blank (closing brackets, `end`) stand next to each other
+/// by chance.
 const TELLING: usize = 8;
-/// How many lines are compared on either side.
+/// Maximum number of lines compared on either side.
 const MAX_LINES: usize = 200;
 
-/// Refuses a replacement whose last lines are the ones that follow the place, or whose first are those before it, where
-/// the search text doesn't have them: either it was cut off, or the edit was made before.
+/// Refuses a replacement whose last lines are the ones that follow the place, or whose first are
+/// those before it, where the search text doesn't have them: either it was cut off, or the edit was
+/// made before.
 pub(super) fn check(
     text: &str,
     span: &Range<usize>,
@@ -52,7 +54,8 @@ pub(super) fn check(
     Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference })
 }
 
-/// What meets at the end of a place, each list from there on: the last lines of both texts backwards, the file's next.
+/// The lines that meet at the end of a match, each list starting there: the last lines of both
+/// texts backwards, the file's next.
 struct Below<'a> {
     search: Vec<&'a str>,
     replacement: Vec<&'a str>,
@@ -89,8 +92,8 @@ impl<'a> Below<'a> {
         Some(Self { search: back(search), replacement: back(replacement), next })
     }
 
-    /// How many of the replacement's last lines follow the place already. Where the search text ends as the replacement
-    /// does, one line more or less tells nothing.
+    /// Returns the number of the replacement's last lines that already follow the match. Where the
+    /// search text ends as the replacement does, one line more or less tells nothing.
     fn repeated(&self) -> usize {
         let ends_alike = self.replacement.first() == self.search.first();
         let most = self.replacement.len().min(self.next.len());
@@ -103,8 +106,8 @@ impl<'a> Below<'a> {
         (1..=most).rev().find(is_repeated).unwrap_or(0).max(self.run_on())
     }
 
-    /// How often the replacement repeats the line that both texts end with more than the search text does, where so many of
-    /// it follow the place and nothing else comes.
+    /// Returns how many more times than the search text the replacement repeats the common last
+    /// line, where so many of it follow the place and nothing else comes.
     fn run_on(&self) -> usize {
         let Some(last) = self.search.first().filter(|line| !line.is_empty()) else { return 0 };
         let run = |lines: &[&str]| lines.iter().take_while(|line| *line == last).count();
@@ -113,7 +116,7 @@ impl<'a> Below<'a> {
         if only && more <= run(&self.next) { more } else { 0 }
     }
 
-    /// How many of so many of the replacement's last lines aren't blank.
+    /// Returns the number of non-blank lines among the replacement's last `count` lines.
     fn filled(&self, count: usize) -> usize {
         self.replacement.iter().take(count).filter(|line| !line.is_empty()).count()
     }
@@ -130,8 +133,9 @@ fn telling_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     lines.map(str::trim_end).filter(|line| !line.is_empty()).collect()
 }
 
-/// How many of the replacement's outermost lines are the nearest ones beside the place, in order; all three lists begin
-/// at the border between them. None where the search text has the outermost one too.
+/// Returns the number of the replacement's outermost lines that equal the nearest lines beside the
+/// match, in order; all three lists begin at the border between them. None where the search text
+/// has the outermost one too.
 fn repeated(search: &[&str], replacement: &[&str], beside: &[&str]) -> usize {
     if replacement.first() == search.first() {
         return 0;

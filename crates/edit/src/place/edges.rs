@@ -18,8 +18,8 @@ pub(super) fn loosely(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Pla
     checked(ground, &Hunk { search: &search, replace: &replace, ..*hunk })
 }
 
-/// Refuses what would leave a blank line too many or too few: search text and replacement have not as many at an edge, and
-/// the step didn't take them for the file's.
+/// Refuses what would leave a blank line too many or too few: search text and replacement have not
+/// as many at an edge, and the step didn't take them for the file's.
 fn checked(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let found = super::loosely(ground, hunk)?;
     let Ok(placed) = &found else { return Some(found) };
@@ -49,7 +49,7 @@ fn checked(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusa
     Some(Err(Refusal::GuardedMismatch { line: line_at(ground.text, span.start), difference }))
 }
 
-/// How many blank lines a text begins and ends with.
+/// Returns the numbers of blank lines at a text's beginning and end.
 fn blanks(text: &str) -> (usize, usize) {
     let lead = text.len() - text.trim_start().len();
     let breaks = |part: Option<&str>| part.unwrap_or_default().matches('\n').count();

@@ -7,7 +7,8 @@ use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::settle::{Writer, write};
 use crate::place::{Ground, Hunk, Located, Place, choose, exact, guard, ladder, report};
 
-/// More lines than this aren't meant by three dots: what is left out was shown to the model not long ago.
+/// More lines than this aren't meant by three dots: what is left out was shown to the model not
+/// long ago.
 const MAX_GAP: usize = 200;
 /// More parts aren't pieced together.
 const MAX_PARTS: usize = 8;
@@ -15,8 +16,8 @@ const MAX_PARTS: usize = 8;
 /// A part of the search text with what is put there.
 type Part<'a> = (&'a str, &'a str);
 
-/// Finds the parts between the gaps in order, and keeps what the file has in the gaps. `None` where search and
-/// replacement don't leave out as many times, or the parts aren't there.
+/// Finds the parts between the gaps in order, and keeps what the file has in the gaps. `None` where
+/// search and replacement don't leave out as many times, or the parts aren't there.
 pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let parts = parts(hunk)?;
     let text = ground.text;
@@ -69,7 +70,7 @@ fn parts<'a>(hunk: &Hunk<'a>) -> Option<Vec<Part<'a>>> {
     if let Some((search, replace)) = parts.last_mut()
         && let (Some(one), Some(other)) = (search.strip_suffix('\n'), replace.strip_suffix('\n'))
     {
-        // What only one of them ends with is a blank line.
+        // A rest that only one of them has is a blank line.
         (*search, *replace) = (one, other);
     }
     // At the edges nothing is said of where they end.
@@ -86,8 +87,8 @@ fn parts<'a>(hunk: &Hunk<'a>) -> Option<Vec<Part<'a>>> {
     (whole && !parts.is_empty()).then_some(parts)
 }
 
-/// A text cut at its lines that stand for others, without those and the line breaks around them; what ends the text
-/// stays.
+/// A text cut at its lines that stand for others, without those and the line breaks around them;
+/// what ends the text stays.
 fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut from, mut at) = (0, 0);

@@ -13,10 +13,10 @@ use crate::place::{Hunk, Located, Place, choose, depth, doubled, ladder, report}
 
 /// A line with fewer bytes may be at the end of another by chance.
 const LEAST_LINE: usize = 4;
-/// How many places an ambiguous match collects; more would tell nothing more.
+/// Maximum number of places that an ambiguous match collects; more would add no information.
 pub(crate) const MAX_PLACES: usize = 1_000;
 
-/// Where the search text stands byte for byte.
+/// Returns the places that equal the search text byte for byte.
 pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Located<'a>> {
     let keep = |start: &usize| {
         !cuts_break(text, *start, hunk.search)
@@ -45,7 +45,7 @@ pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Located<'a>> {
     Some(Located { strategy: Strategy::Exact, places, hunk: *hunk })
 }
 
-/// What becomes of the places.
+/// Resolves exact matches to the pieces that are written.
 pub(super) fn settle(text: &str, places: &[Place], hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
     let mut spans: Vec<Range<usize>> = places.iter().map(|place| place.span.clone()).collect();
     if !hunk.all && !hunk.allow.differences {
@@ -82,7 +82,8 @@ pub(super) fn settle(text: &str, places: &[Place], hunk: &Hunk<'_>) -> Result<Pl
     write(text, pieces, Strategy::Exact, note)
 }
 
-/// Whether a place begins or ends between the two characters of one line break: what is written there would leave half of it.
+/// Returns true if a place begins or ends between the two characters of one line break: what is
+/// written there would leave half of it.
 fn cuts_break(text: &str, start: usize, search: &str) -> bool {
     let bytes = text.as_bytes();
     let at = |index: Option<usize>| index.and_then(|index| bytes.get(index)).copied();
@@ -90,7 +91,7 @@ fn cuts_break(text: &str, start: usize, search: &str) -> bool {
     opens || (search.ends_with('\r') && at(Some(start + search.len())) == Some(b'\n'))
 }
 
-/// Whether a text has line feeds with and without carriage returns.
+/// Returns true if a text has line feeds with and without carriage returns.
 fn is_mixed(text: &str) -> bool {
     if memchr::memchr(b'\r', text.as_bytes()).is_none() {
         return false;
@@ -99,7 +100,8 @@ fn is_mixed(text: &str) -> bool {
     crlf > 0 && crlf < memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
-/// Whether a place begins or ends inside a number: a digit on both sides, or a decimal point and a digit beyond.
+/// Returns true if a place begins or ends inside a number: a digit on both sides, or a decimal
+/// point and a digit beyond.
 fn splits_number(text: &str, span: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
     let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
@@ -118,8 +120,8 @@ fn splits_number(text: &str, span: &Range<usize>) -> bool {
     starts || ends
 }
 
-/// Whether a search text of several lines seems to have been cut off: it ends inside a word, or the replacement repeats
-/// what follows it in its last line.
+/// Returns true if a search text of several lines seems to have been cut off: it ends inside a
+/// word, or the replacement repeats what follows it in its last line.
 fn cut_off(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
     if let Some(difference) = ends_early(text, span, hunk) {
         return Some(difference);
@@ -147,11 +149,11 @@ fn cut_off(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
         .then(|| ENDS_EARLY.to_owned())
 }
 
-/// What is said of a search text that ends within a line of which the replacement has all.
+/// Message about a search text that ends within a line whose rest the replacement has.
 const ENDS_EARLY: &str = "the search text ends before its line does, and the replacement has the rest of the line, which would be \
                           doubled";
 
-/// Whether a search text ends within a line that is the replacement's last line as a whole.
+/// Returns true if a search text ends within a line that is the replacement's last line as a whole.
 fn ends_early(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String> {
     let (before, after) = (text.get(..span.end)?, text.get(span.end..)?);
     let rest = after.split('\n').next().unwrap_or_default().trim_end();
@@ -167,8 +169,8 @@ fn ends_early(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String
     (several && (whole(head) || whole(from))).then(|| ENDS_EARLY.to_owned())
 }
 
-/// A replacement with the line breaks that all of the text's lines have, and a remark if that changed it. A text
-/// with none, or with both kinds, takes the replacement as it is.
+/// A replacement with the line breaks that all of the text's lines have, and a remark if that
+/// changed it. A text with none, or with both kinds, takes the replacement as it is.
 pub(super) fn in_breaks_of<'a>(text: &str, replacement: &'a str) -> (Cow<'a, str>, Option<&'static str>) {
     if !replacement.contains('\n') {
         return (Cow::Borrowed(replacement), None);
@@ -191,7 +193,8 @@ pub(super) fn in_breaks_of<'a>(text: &str, replacement: &'a str) -> (Cow<'a, str
     }
 }
 
-/// Where `needle` begins in `text`. Two overlapping occurrences are two, so that the only one is the only one.
+/// Returns the offsets of `needle` in `text`. Two overlapping occurrences are two, so that the only
+/// one is the only one.
 pub(super) fn occurrences(text: &str, needle: &str, all: bool, keep: impl Fn(&usize) -> bool) -> Vec<usize> {
     let limit = if all { usize::MAX } else { MAX_PLACES };
     let mut places: Vec<usize> =
@@ -205,7 +208,8 @@ pub(super) fn occurrences(text: &str, needle: &str, all: bool, keep: impl Fn(&us
     places
 }
 
-/// Whether a search text that begins or ends with a blank line, as a text format means it, has one there.
+/// Returns true if a search text that begins or ends with a blank line, as a text format means it,
+/// has one there.
 pub(super) fn at_line_edges(text: &str, start: usize, search: &str) -> bool {
     let before = text.get(..start).unwrap_or_default();
     let after = text.get(start + search.len()..).unwrap_or_default();
@@ -214,15 +218,15 @@ pub(super) fn at_line_edges(text: &str, start: usize, search: &str) -> bool {
     opens && closes
 }
 
-/// Whether a place begins where a line begins and ends where a line ends.
+/// Returns true if a place begins where a line begins and ends where a line ends.
 pub(super) fn is_whole_lines(text: &str, place: &Range<usize>) -> bool {
     let before = text.get(..place.start).unwrap_or_default();
     let after = text.get(place.end..).unwrap_or_default();
     (before.is_empty() || before.ends_with('\n')) && (after.is_empty() || after.starts_with(['\n', '\r']))
 }
 
-/// Widens a place whose whole lines a text format deletes by one line break: the one after it, or the one before
-/// where the file ends without.
+/// Widens a place whose whole lines a text format deletes by one line break: the one after it, or
+/// the one before where the file ends without.
 pub(super) fn take_break(text: &str, span: Range<usize>, hunk: &Hunk<'_>) -> Range<usize> {
     let before = text.get(..span.start).unwrap_or_default();
     let after = text.get(span.end..).unwrap_or_default();

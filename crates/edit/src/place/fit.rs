@@ -1,5 +1,6 @@
-//! Making a replacement fit the place that was found: lines that search and replacement have in common stay
-//! the file's own bytes, changed ones come from the model in the file's indentation and line endings.
+//! Making a replacement fit the place that was found: lines that search and replacement have in
+//! common stay the file's own bytes, changed ones come from the model in the file's indentation and
+//! line endings.
 
 use std::ops::Range;
 
@@ -10,8 +11,8 @@ use crate::place::indent::IndentMap;
 use crate::place::normal::{cluster, composed, plain};
 use crate::place::tokens;
 
-/// Beyond this many changed lines on both sides together the search and replacement are not aligned, because
-/// aligning takes time with their product; the replacement is then taken as it is.
+/// Beyond this many changed lines on both sides together the search and replacement are not
+/// aligned, because aligning takes time with their product; the replacement is then taken as it is.
 const MAX_ALIGNED: usize = 4_000;
 
 /// A search text and its replacement, aligned line by line.
@@ -29,8 +30,8 @@ pub(crate) struct Unfit {
 }
 
 impl<'a> Alignment<'a> {
-    /// Aligns the two. A replacement without the final line break that the search text has gets one, unless it
-    /// is empty: after a loose match nobody means to join lines.
+    /// Aligns the two. A replacement without the final line break that the search text has gets
+    /// one, unless it is empty: after a loose match nobody means to join lines.
     pub(crate) fn new(search: &'a str, replacement: &'a str) -> Self {
         let old: Vec<&str> = segments(search).into_iter().map(|(content, _)| content).collect();
         let mut new: Vec<&str> = segments(replacement).into_iter().map(|(content, _)| content).collect();
@@ -47,7 +48,7 @@ impl<'a> Alignment<'a> {
         &self.old
     }
 
-    /// How many lines the replacement puts in place of how many of the search text's, for each change.
+    /// Returns the changed line ranges of the search text and the replacement.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let changed = self.ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
         changed.map(|op| (op.old_range(), op.new_range()))
@@ -58,8 +59,9 @@ impl<'a> Alignment<'a> {
         &self.new
     }
 
-    /// The text to put in place of `found`. `pairs` says which of its lines stands for which of the search text's;
-    /// lines that stand for none stay where nothing around them changes. `straight`: curled quotes of new lines are plain.
+    /// The text to put in place of `found`. `pairs` says which of its lines stands for which of the
+    /// search text's; lines that stand for none stay where nothing around them changes. `straight`:
+    /// curled quotes of new lines are plain.
     pub(crate) fn fit(
         &self,
         found: &str,
@@ -142,7 +144,8 @@ impl<'a> Alignment<'a> {
         let above = (0..replaced.start).rev().find_map(pair).filter(alike);
         let below = (replaced.end..self.old.len()).find_map(pair).filter(alike);
         let neighbour = if indents.is_contradicted(indent) {
-            // The same indentation stands for two: only a line that is nearly this one, or neighbours that agree, tell.
+            // The same indentation stands for two: only a line that is nearly this one, or
+            // neighbours that agree, tell.
             let akin = self.old.get(at).is_some_and(|old| akin(old.trim(), rest.trim()));
             match (above, below) {
                 _ if akin && stands_for.is_some() => stands_for,
@@ -161,7 +164,7 @@ impl<'a> Alignment<'a> {
     }
 }
 
-/// What a place becomes, line by line.
+/// The new text of a match, line by line.
 struct Written<'a> {
     lines: Vec<(String, &'a str)>,
     file: &'a [(&'a str, &'a str)],
@@ -185,7 +188,8 @@ impl<'a> Written<'a> {
         self.at = self.at.max(partner.map_or(0, |own| own + 1));
     }
 
-    /// The lines with their breaks; a new line takes that of the line before it, or else the file's.
+    /// The lines with their breaks; a new line takes that of the line before it, or else the
+    /// file's.
     fn joined(&self, capacity: usize, line_break: &str) -> String {
         let mut out = String::with_capacity(capacity);
         let mut usual = line_break;
@@ -201,7 +205,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Whether two lines share at least half of the longer one at their ends.
+/// Returns true if two lines share at least half of the longer one at their ends.
 pub(crate) fn akin(one: &str, other: &str) -> bool {
     let head = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
     let rest = |line: &str| line.len() - head;
@@ -210,8 +214,8 @@ pub(crate) fn akin(one: &str, other: &str) -> bool {
     2 * shared >= one.len().max(other.len())
 }
 
-/// The new line with the beginning and the end that it shares with the old one as the file has them, where the
-/// file's line is the old one in other typographic characters.
+/// The new line with the beginning and the end that it shares with the old one as the file has
+/// them, where the file's line is the old one in other typographic characters.
 fn keep_ends(old: &str, new: &str, found: &str) -> String {
     if (found.is_ascii() && old.is_ascii()) || old == found {
         return new.to_owned();
@@ -224,7 +228,7 @@ fn keep_ends(old: &str, new: &str, found: &str) -> String {
     let head = plain_old.iter().zip(&plain_new).take_while(same).count();
     let rest = plain_old.len().min(plain_new.len()) - head;
     let tail = plain_old.iter().rev().zip(plain_new.iter().rev()).take_while(same).take(rest).count();
-    // Where the file's, or the new line's, character stands for several, none of them is taken alone.
+    // A character that stands for several is never split.
     let whole = |units: &[Unit], at: usize| {
         let starts = at.checked_sub(1).and_then(|before| units.get(before)).map(|unit| &unit.1);
         units.get(at).map(|unit| &unit.1).is_none_or(|next| Some(next) != starts)
@@ -244,7 +248,7 @@ fn keep_ends(old: &str, new: &str, found: &str) -> String {
     parts.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Whether a character is a curled quote.
+/// Returns true if a character is a curled quote.
 pub(crate) fn is_curled(character: char) -> bool {
     matches!(character, '\u{2018}'..='\u{201f}')
 }
@@ -255,7 +259,8 @@ pub(crate) fn straightened(line: &str) -> String {
     line.chars().map(read).collect()
 }
 
-/// How many curled quotes of a search text's line are plain ones in the file's, and how many are curled there too.
+/// Counts the curled quotes of a search text's line that are plain in the file, and those that are
+/// curled there too.
 pub(crate) fn curled_as(searched: &str, own: &str) -> (usize, usize) {
     if !searched.contains(is_curled) {
         return (0, 0);
@@ -285,8 +290,8 @@ fn read(line: &str) -> Vec<Unit> {
     units
 }
 
-/// The new line with the file's own end, where old and new line end alike and the file's otherwise: a separator, a
-/// remark, or blanks that only the search text has.
+/// The new line with the file's own end, where old and new line end alike and the file's otherwise:
+/// a separator, a remark, or blanks that only the search text has.
 fn keep_tail(old: &str, given: &str, new: &str, found: &str) -> String {
     let (old, given, found) = (tokens::Ends::of(old), tokens::Ends::of(given), tokens::Ends::of(found));
     if old.tail == found.tail || old.tail != given.tail {

@@ -1,13 +1,13 @@
-//! What a replacement must not do.
+//! Detection of remarks that stand in for code in a replacement.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-/// What opens a comment in the languages people edit.
+/// Openers of comments in common languages.
 const COMMENTS: [&str; 12] = ["//", "#", "--", "/*", "<!--", ";", "%", "{/*", "*", "'", "REM ", "\"\"\""];
-/// What a bare remark begins with.
+/// Openers of remarks outside of comments.
 const OPENERS: [&str; 5] = ["(", "[", "<", "...", "…"];
-/// What stands for code that the writer didn't repeat, next to dots.
+/// Words that, next to dots, stand for omitted code.
 const REMARKS: [&str; 20] = [
     "existing code",
     "existing",
@@ -55,10 +55,10 @@ const WHOLE_REMARKS: [&str; 22] = [
     "same code as before",
     "code omitted for brevity",
 ];
-/// How a remark begins that stands for code without dots, if it ends as one of [`ENDINGS`].
+/// Beginnings of remarks that stand for code without dots, if they end with one of [`ENDINGS`].
 const BEGINNINGS: [&str; 7] =
     ["rest ", "the rest ", "remaining ", "other ", "existing ", "all other ", "everything else "];
-/// How such a remark ends.
+/// Ends of such remarks.
 const ENDINGS: [&str; 11] = [
     " unchanged",
     " unmodified",
@@ -72,7 +72,8 @@ const ENDINGS: [&str; 11] = [
     " go here",
     " stays here",
 ];
-/// How many remarks may stand within lines of the search text: each is looked for in all of it. One more counts as new.
+/// Maximum number of remarks compared with the search text, since each is searched in all of it.
+/// Further remarks count as new.
 const MAX_WITHIN: usize = 64;
 /// Remarks are short; a longer line is code or prose.
 const LONGEST_REMARK: usize = 120;
@@ -80,7 +81,8 @@ const LONGEST_REMARK: usize = 120;
 /// The first line of `replacement` that stands for code instead of being code, such as
 /// `// ... rest unchanged ...`, unless the search text has it too.
 pub(crate) fn placeholder<'a>(search: &str, replacement: &'a str) -> Option<&'a str> {
-    // Most remarks that stay are lines of the search text; only others are looked for within its lines.
+    // Most remarks that stay are lines of the search text; only others are looked for within its
+    // lines.
     let kept: OnceCell<HashSet<&str>> = OnceCell::new();
     let kept = || kept.get_or_init(|| search.lines().map(str::trim).collect());
     let mut within = 0;
@@ -92,7 +94,7 @@ pub(crate) fn placeholder<'a>(search: &str, replacement: &'a str) -> Option<&'a 
     })
 }
 
-/// Whether a remark can begin with a byte.
+/// Returns true if a remark can begin with a byte.
 fn may_begin(byte: u8) -> bool {
     matches!(
         byte,
@@ -143,7 +145,8 @@ fn stands_for_code(line: &str) -> bool {
                 && ENDINGS.iter().any(|ending| lower.ends_with(ending))))
 }
 
-/// Whether a line stands for lines that were left out: dots alone, in a comment or not, or with words that say so.
+/// Returns true if a line stands for lines that were left out: dots alone, in a comment or not, or
+/// with words that say so.
 pub(crate) fn is_gap(line: &str) -> bool {
     let line = line.trim();
     let inner = line.trim_start_matches(['/', '#', '-', '*', '<', '!', '{', ';', '%', '(']);

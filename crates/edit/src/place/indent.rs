@@ -4,17 +4,18 @@ use std::collections::HashSet;
 
 use crate::lines::split_indent;
 
-/// How many lines of a file are looked at to learn how it indents.
+/// Maximum number of a file's lines examined to learn its indentation style.
 const LINES_LOOKED_AT: usize = 2_000;
 /// Wider steps are alignment, not indentation.
 const WIDEST_STEP: usize = 8;
 
 /// More spaces after a tab are a drawing.
 const WIDEST_ALIGNMENT: usize = 63;
-/// How many indentations are learnt: no code nests deeper, and comparing each with each stays cheap.
+/// Maximum number of learnt indentations: no code nests deeper, and comparing each with each stays
+/// cheap.
 const MAX_PAIRS: usize = 64;
 
-/// Which indentation of the search text stands for which of the file, learnt from the lines that matched.
+/// A mapping from the search text's indentations to the file's, learnt from the lines that matched.
 #[derive(Debug, Default)]
 pub(crate) struct IndentMap {
     /// Known pairs (search text, file), each search indentation once.
@@ -26,7 +27,7 @@ pub(crate) struct IndentMap {
     styles: Styles,
 }
 
-/// How the texts at hand indent, apart from the lines that matched.
+/// Indentation styles of the texts, apart from the lines that matched.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Styles {
     /// Spaces a level in the search and replacement texts, where that can be told.
@@ -35,7 +36,7 @@ pub(crate) struct Styles {
     file_step: Option<usize>,
     /// Most of the file's indented lines begin with a tab.
     file_tabs: bool,
-    /// How many spaces follow the tabs that lines of the file are indented by, a bit for each width.
+    /// The numbers of spaces after tabs in the file's indentations, one bit for each width.
     aligned: u64,
 }
 
@@ -53,8 +54,8 @@ impl Styles {
         }
     }
 
-    /// Whether so many spaces of the search text, or the last of them, may be the spaces after a tab that the file aligns lines
-    /// by, and not levels of indentation.
+    /// Returns true if so many spaces of the search text, or the last of them, may be the spaces
+    /// after a tab that the file aligns lines by, and not levels of indentation.
     fn may_align(&self, spaces: usize) -> bool {
         let step = self.given_step.unwrap_or(1);
         (step..=spaces.min(WIDEST_ALIGNMENT)).step_by(step).any(|width| self.aligned & (1 << width) != 0)
@@ -67,8 +68,9 @@ impl Styles {
 }
 
 impl IndentMap {
-    /// Learns from lines of the search text paired with the file's; blank lines teach nothing. `new` are the lines
-    /// that will be carried over: they may be in the file's indentation already.
+    /// Learns from lines of the search text paired with the file's; blank lines teach nothing.
+    /// `new` are the lines that will be carried over: they may be in the file's indentation
+    /// already.
     pub(crate) fn learn<'a>(
         matched: impl Iterator<Item = (&'a str, &'a str)> + Clone,
         new: &[&str],
@@ -98,19 +100,19 @@ impl IndentMap {
         map
     }
 
-    /// Whether nothing has to be carried over.
+    /// Returns true if nothing has to be carried over.
     pub(crate) fn is_identity(&self) -> bool {
         self.identical
     }
 
-    /// Whether an indentation of the search text stood for more than one of the file.
+    /// Returns true if an indentation of the search text stood for more than one of the file.
     pub(crate) fn is_contradicted(&self, indent: &str) -> bool {
         self.contradicted.iter().any(|known| known == indent)
     }
 
-    /// The file's indentation for a line that the replacement indents by `given`, or `None` where that can't be
-    /// told. `neighbour` is the nearest matched line (search text's indentation, file's): where it is indented
-    /// alike, the new line follows it.
+    /// The file's indentation for a line that the replacement indents by `given`, or `None` where
+    /// that can't be told. `neighbour` is the nearest matched line (search text's indentation,
+    /// file's): where it is indented alike, the new line follows it.
     pub(crate) fn carry(&self, given: &str, neighbour: Option<(&str, &str)>) -> Option<String> {
         if self.identical {
             return Some(given.to_owned());
@@ -151,8 +153,8 @@ impl IndentMap {
         to.strip_suffix(shallower.as_str()).map(str::to_owned)
     }
 
-    /// What a new line of nothing but blanks becomes: they are carried over where they are an indentation that matched, kept
-    /// where they are one of the file's, and left away elsewhere.
+    /// Returns the text of a new line that has only blanks: they are carried over where they are an
+    /// indentation that matched, kept where they are one of the file's, and left away elsewhere.
     pub(crate) fn carry_blank(&self, blanks: &str) -> String {
         if blanks.is_empty() {
             return String::new();
@@ -165,7 +167,8 @@ impl IndentMap {
         }
     }
 
-    /// The same indentation where all known pairs differ by the same blanks before them: then the style is the same.
+    /// The same indentation where all known pairs differ by the same blanks before them: then the
+    /// style is the same.
     fn shifted(&self, given: &str) -> Option<String> {
         let [(from, to), _, ..] = self.pairs.as_slice() else { return None };
         if let Some(gone) = from.strip_suffix(to.as_str()) {
@@ -197,7 +200,8 @@ impl IndentMap {
         }
     }
 
-    /// One level in both styles, where two matched lines are one or more apart: the smallest difference.
+    /// One level in both styles, where two matched lines are one or more apart: the smallest
+    /// difference.
     fn level(&self) -> Option<(&str, &str)> {
         let mut best: Option<(&str, &str)> = None;
         for (inner, inner_to) in &self.pairs {
@@ -215,13 +219,15 @@ impl IndentMap {
     }
 }
 
-/// Whether the new lines are indented as the file is, though the search text isn't: their shallowest line is where
-/// the file's is, and the search text's is elsewhere or deepens by another unit than those two.
+/// Returns true if the new lines are indented as the file is, though the search text isn't: their
+/// shallowest line is where the file's is, and the search text's is elsewhere or deepens by another
+/// unit than those two.
 fn is_in_place<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, new: &[&str]) -> bool {
     let indents = |lines: &mut dyn Iterator<Item = &'a str>| -> Vec<&'a str> {
         lines.filter(|line| !line.trim().is_empty()).map(|line| split_indent(line).0).collect()
     };
-    // A line that both texts have in common shows that the replacement is indented as the search text is.
+    // A line that both texts have in common shows that the replacement is indented as the search
+    // text is.
     let shifted: HashSet<&str> = matched
         .clone()
         .filter(|(search, found)| {
@@ -250,7 +256,7 @@ fn is_in_place<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + Clone, ne
         || (own.is_some() && given == own && unit(&old).is_some_and(|old| Some(old) != own))
 }
 
-/// How many spaces follow the tabs of an indentation.
+/// Returns the number of spaces after the tabs of an indentation.
 fn alignment(indent: &str) -> Option<usize> {
     let spaces = indent.trim_start_matches('\t');
     let width = Some(spaces.len()).filter(|width| (1..=WIDEST_ALIGNMENT).contains(width))?;

@@ -33,7 +33,8 @@ pub(super) fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
     Err(Refusal::EmptySearch)
 }
 
-/// Puts whole lines before a line, or at the end; whether the file ends with a line break stays as it was.
+/// Puts whole lines before a line, or at the end; whether the file ends with a line break stays as
+/// it was.
 fn before_line(text: &str, lines: &[Line], index: usize, content: &str) -> Placed {
     let (content, _) = in_breaks_of(text, content);
     let line_break = break_of(text);

@@ -1,5 +1,5 @@
-//! Two last steps by tokens: a search text whose line breaks stand elsewhere than the file's, and one with blanks around a
-//! part of a line.
+//! Two last steps by tokens: a search text whose line breaks stand elsewhere than the file's, and
+//! one with blanks around a part of a line.
 
 use memchr::memmem;
 
@@ -14,7 +14,8 @@ const TELLING: usize = 12;
 /// A shorter part of a line is found by chance.
 const TELLING_PART: usize = 3;
 
-/// The places where the tokens are the same, in whole lines; or, for a part of one line, without the blanks around it.
+/// The places where the tokens are the same, in whole lines; or, for a part of one line, without
+/// the blanks around it.
 pub(super) fn locate<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
     whole_lines(ground, hunk).or_else(|| part_of_line(ground, hunk))
 }
@@ -47,7 +48,8 @@ fn whole_lines<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> 
     (!places.is_empty()).then_some(Located { strategy: Strategy::LineBreaks, places, hunk: *hunk })
 }
 
-/// Whether where a line ends is more than layout: it ends a comment, or it ends with the carriage return of old.
+/// Returns true if where a line ends is more than layout: it ends a comment, or it ends with the
+/// carriage return of old.
 fn ends_mean_something(text: &str) -> bool {
     let bytes = text.as_bytes();
     let lone = memchr::memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1) != Some(&b'\n'));

@@ -1,4 +1,5 @@
-//! The steps that overlook how a text is written down: line endings, blanks, typography, indentation, blank lines.
+//! The steps that overlook how a text is written down: line endings, blanks, typography,
+//! indentation, blank lines.
 
 use crate::lines::segments;
 use crate::outcome::Strategy;
@@ -6,7 +7,8 @@ use crate::place::exact::{MAX_PLACES, at_line_edges, occurrences};
 use crate::place::normal::{Mapped, Reading, bare_key};
 use crate::place::{Ground, Hunk, Located, Place};
 
-/// How many lines are compared in windows that may overlap; reached only in files of one line over and over.
+/// Maximum number of line comparisons in overlapping windows; reached only in files that repeat one
+/// line.
 const MAX_COMPARED: usize = 4_000_000;
 
 /// The places that the strictest of these steps finds.
@@ -36,7 +38,8 @@ pub(super) fn locate<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located
         })
 }
 
-/// Looks for the search text anywhere, also within lines, with line endings (and typography) overlooked.
+/// Looks for the search text anywhere, also within lines, with line endings (and typography)
+/// overlooked.
 pub(super) fn by_text(text: &str, hunk: &Hunk<'_>) -> Vec<Place> {
     read_otherwise(&Mapped::new(text, false), hunk, false)
 }
@@ -63,8 +66,8 @@ fn read_otherwise(file: &Mapped<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<P
     ranges.filter_map(|range| file.original(range)).map(Place::even).collect()
 }
 
-/// Search and replacement without the blank lines that the search text has at its edges, and the replacement without as
-/// many; `None` where the search text has none.
+/// Search and replacement without the blank lines that the search text has at its edges, and the
+/// replacement without as many; `None` where the search text has none.
 fn without_edges<'a>(search: &'a str, replacement: &'a str) -> Option<(&'a str, &'a str)> {
     let (before, after, inner) = edges(search);
     if before + after == 0 {
@@ -85,7 +88,8 @@ fn without_edges<'a>(search: &'a str, replacement: &'a str) -> Option<(&'a str, 
     Some((inner, rest))
 }
 
-/// How many blank lines a text begins and ends with, and what is between them, without a final line break.
+/// Returns the numbers of blank lines at a text's beginning and end, and the text between them
+/// without a final line break.
 fn edges(text: &str) -> (usize, usize, &str) {
     let lead = text.len() - text.trim_start().len();
     let from = text.get(..lead).and_then(|blank| blank.rfind('\n')).map_or(0, |at| at + 1);
@@ -105,8 +109,8 @@ struct Lines<'g, 't, 'a> {
     wanted: Vec<&'a str>,
     /// The file's lines that are looked at; `None` for all of them.
     among: Option<Vec<usize>>,
-    /// Where, among those, the search text begins if blanks and typography are overlooked altogether: no reading finds
-    /// it anywhere else.
+    /// The candidate starts among those lines, with all blanks and typography ignored: no stricter
+    /// comparison can match elsewhere.
     windows: Vec<usize>,
 }
 
@@ -169,7 +173,8 @@ impl<'g, 't, 'a> Lines<'g, 't, 'a> {
         places
     }
 
-    /// Which line stands for which where blank ones don't count: the nth blank line after a line for the nth there.
+    /// Returns the corresponding lines if blank lines are ignored: the nth blank line after a line
+    /// for the nth there.
     fn pairs(&self, first: usize, own: &impl Fn(usize) -> usize, start: usize) -> Option<Vec<Option<usize>>> {
         self.among.as_ref()?;
         let mut pairs = Vec::new();

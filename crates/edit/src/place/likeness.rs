@@ -1,9 +1,10 @@
 //! Finding a search text whose lines are alike, not equal, to those of one place.
 //!
-//! The place is found by aligning lines (Needleman and Wunsch, within a band) whose likeness is Levenshtein's. That alone
-//! would be a guess; what makes it safe is what must hold besides: the first and the last line are the file's, every
-//! line that the edit changes is the file's, no other place is nearly as like, and no word that the file has elsewhere
-//! is missing here. The result is transplanted: only changed lines are written.
+//! The place is found by aligning lines (Needleman and Wunsch, within a band) whose likeness is
+//! Levenshtein's. That alone would be a guess; what makes it safe is what must hold besides: the
+//! first and the last line are the file's, every line that the edit changes is the file's, no other
+//! place is nearly as like, and no word that the file has elsewhere is missing here. The result is
+//! transplanted: only changed lines are written.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -18,10 +19,12 @@ use crate::place::{Ground, Hunk, Located, Place, choose, settle, undo};
 
 /// Fewer lines than this can be like anything.
 pub(super) const MIN_LINES: usize = 3;
-/// Longer search texts aren't aligned: who quotes that much quotes it right, or has another version of the file.
+/// Longer search texts aren't aligned: who quotes that much quotes it right, or has another version
+/// of the file.
 const MAX_LINES: usize = 400;
-/// A place less like the search text than this isn't taken. It is what the alignments of other engines ask of a line or a
-/// place (zed 0.8 of the lines, Roo and gemini 0.9 of the characters); the changed lines must be equal in any case.
+/// A place less like the search text than this isn't taken. It is what the alignments of other
+/// engines ask of a line or a place (zed 0.8 of the lines, Roo and gemini 0.9 of the characters);
+/// the changed lines must be equal in any case.
 pub(super) const ENOUGH: f32 = 0.8;
 /// The next best place must be less like the search text by this.
 const CLEARLY: f32 = 0.1;
@@ -31,24 +34,24 @@ const LIKE: f32 = 0.55;
 const REMARKS: f32 = 0.7;
 /// Two lines that differ in a remark at their end stand for each other at least so well.
 const SAME_CODE: f32 = 0.9;
-/// How many places are aligned.
+/// Maximum number of starts that are aligned.
 const FINALISTS: usize = 8;
 /// A line that a file has more often than this says little about where a text is.
 const RARE: usize = 32;
-/// How many characters count in a line's weight.
+/// Maximum weight of a line, in characters.
 const HEAVIEST: usize = 60;
-/// How much of two lines is compared, in bytes.
+/// Maximum bytes of a line that are compared.
 const LINE_BYTES: usize = 300;
-/// How many pairs of bytes are compared in all: some milliseconds. Where that isn't enough nothing is placed, because a
-/// better place may be among those that weren't compared.
+/// Maximum number of compared pairs of bytes in all: some milliseconds. Where that isn't enough
+/// nothing is placed, because a better place may be among those that weren't compared.
 const WORK: usize = 1 << 19;
-/// What comparing two lines costs at least, in pairs of bytes.
+/// Minimum cost of comparing two lines, in pairs of bytes.
 const LEAST_WORK: usize = 100;
 /// A word that the file has at most this often elsewhere tells one place from another.
 const TELLING_WORD: usize = 5;
-/// How many missing words are looked for elsewhere.
+/// Maximum number of missing words searched elsewhere.
 const MAX_WORDS: usize = 16;
-/// How many words are looked for at the place.
+/// Maximum number of words searched in the region.
 const MAX_WORDS_HERE: usize = 2_000;
 
 /// The one place that is like enough, if nothing speaks against it.
@@ -92,7 +95,7 @@ struct Wanted<'a> {
     lines: Vec<&'a str>,
     keys: Vec<u64>,
     weights: Vec<f32>,
-    /// Whether the edit keeps the line.
+    /// True if the edit keeps the line.
     kept: Vec<bool>,
     /// The first and the last line that aren't blank.
     first: usize,
@@ -136,7 +139,7 @@ impl<'a> Wanted<'a> {
         self.keys.get(index).copied()
     }
 
-    /// How far lines may be shifted against each other.
+    /// Returns the maximum shift of lines against each other.
     fn band(&self) -> usize {
         (self.lines.len() / 10).clamp(2, 20)
     }
@@ -193,7 +196,8 @@ impl<'a> Wanted<'a> {
         let (rows, band) = (self.last - self.first + 1, self.band());
         let width = 2 * band + 1;
         let total: f32 = self.weights.get(self.first..=self.last)?.iter().sum();
-        // Cell (row, column): the best score where `row` wanted lines and `row + column - band` of the file's are used.
+        // Cell (row, column): the best score where `row` wanted lines and `row + column - band` of
+        // the file's are used.
         let mut scores = vec![vec![f32::NEG_INFINITY; width]; rows + 1];
         let mut steps = vec![vec![Step::Start; width]; rows + 1];
         *scores.first_mut()?.get_mut(band)? = 0.0;
@@ -251,7 +255,7 @@ impl<'a> Wanted<'a> {
         Some(Aligned { start, end, score: score / total.max(1.0), pairs })
     }
 
-    /// Which line stands for which, from the end of an alignment back.
+    /// Returns the corresponding lines by tracing an alignment back from its end.
     fn trace(&self, steps: &[Vec<Step>], mut column: usize, band: usize) -> Option<Vec<Option<usize>>> {
         let mut pairs = vec![None; self.lines.len()];
         let mut row = steps.len() - 1;
@@ -272,7 +276,7 @@ impl<'a> Wanted<'a> {
         Some(pairs)
     }
 
-    /// How alike a line of the search text and one of the file's are, from 0 to 1.
+    /// Returns the similarity of a search text's line and a file's line, from 0 to 1.
     fn likeness(&self, ground: &Ground<'_>, wanted: usize, own: usize, work: &mut usize) -> f32 {
         if own >= ground.lines.len() {
             return 0.0;
@@ -300,7 +304,8 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Whether a line is the file's but for a layer of escapes: then the new lines have that layer as well.
+    /// Returns true if a line is the file's but for a layer of escapes: then the new lines have
+    /// that layer as well.
     fn is_escaped(&self, ground: &Ground<'_>, place: &Aligned) -> bool {
         let lines = self.lines.iter().zip(&self.keys).zip(&place.pairs);
         let mut differing = lines.filter_map(|((line, key), at)| {
@@ -310,7 +315,8 @@ impl<'a> Wanted<'a> {
         differing.any(|(line, own)| undo::readings(line).iter().any(|read| bare_key(read) == own))
     }
 
-    /// Whether the search text has a word that is missing at the place and that the file has elsewhere, though seldom.
+    /// Returns true if the search text has a word that is missing at the place and that the file
+    /// has elsewhere, though seldom.
     fn has_word_from_elsewhere(&self, ground: &Ground<'_>, place: &Aligned) -> bool {
         let inside = ground.text.get(ground.span(place.start..place.end, false)).unwrap_or_default();
         let differing = self
@@ -330,7 +336,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// How an alignment came to a cell.
+/// The last step of an alignment at a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Start,
@@ -339,18 +345,19 @@ enum Step {
     Extra,
 }
 
-/// What a line weighs: its characters, up to a bound; blank lines weigh nothing.
+/// Returns a line's weight: its characters, up to a bound; blank lines weigh nothing.
 fn weight(line: &str) -> f32 {
     let len = line.trim().len();
     if len == 0 { 0.0 } else { len.clamp(4, HEAVIEST) as f32 }
 }
 
-/// What a line costs that only the file has: a remark, which people add beside the code, less than code.
+/// Returns the penalty for a line that only the file has: a remark, which people add beside the
+/// code, less than code.
 fn extra(line: &str) -> f32 {
     weight(line) / if Ends::of(line).code.trim().is_empty() { 4.0 } else { 2.0 }
 }
 
-/// How often a word stands in a text by itself, counted up to a limit.
+/// Counts a word's whole occurrences in a text, up to a limit.
 fn count_words(text: &str, word: &str, limit: usize) -> usize {
     let bounded = |at: &usize| {
         let before = text.get(..*at).and_then(|before| before.chars().next_back());
@@ -360,8 +367,8 @@ fn count_words(text: &str, word: &str, limit: usize) -> usize {
     memmem::find_iter(text.as_bytes(), word).take(limit * 50).filter(bounded).take(limit).count()
 }
 
-/// One minus Levenshtein's distance by the longer line's length, in bytes; 0 where it would be too low to matter, or
-/// where the work is used up.
+/// One minus Levenshtein's distance by the longer line's length, in bytes; 0 where it would be too
+/// low to matter, or where the work is used up.
 fn line_likeness(one: &str, other: &str, work: &mut usize) -> f32 {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let (one, other) = (one.get(..LINE_BYTES).unwrap_or(one), other.get(..LINE_BYTES).unwrap_or(other));

@@ -1,8 +1,10 @@
-//! Three-way merge: the search text is of the version that the model was shown, and the file has moved on.
+//! Three-way merge: the search text is of the version that the model was shown, and the file has
+//! moved on.
 //!
-//! The edit is placed in that version by the same ladder. Its changes, line by line, are then carried over to the present
-//! file where nobody else changed those lines or the ones next to them, as `git merge` has it: what two changed side by
-//! side seldom fits together, and the model is there to look.
+//! The edit is placed in that version by the same ladder. Its changes, line by line, are then
+//! carried over to the present file where nobody else changed those lines or the ones next to them,
+//! as `git merge` has it: what two changed side by side seldom fits together, and the model is
+//! there to look.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -14,8 +16,8 @@ use crate::lines::line_at;
 use crate::outcome::{MAX_FEEDBACK_BYTES, Placed, Refusal, Strategy, cut};
 use crate::place::{self, Hunk};
 
-/// Places a hunk whose search text is in `base`, the version that the model was shown, in `text`. `None` where it isn't
-/// there either, or only by a reading that is a guess itself.
+/// Places a hunk whose search text is in `base`, the version that the model was shown, in `text`.
+/// `None` where it isn't there either, or only by a reading that is a guess itself.
 pub(crate) fn find(text: &str, base: &str, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let shown = place::find(base, &Hunk { base: None, after: None, ..*hunk }).ok()?;
     if shown.strategy.is_loose() {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// What a line-by-line comparison overlooks.
+/// The differences that a line-by-line comparison ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// Blanks at the end.
@@ -28,8 +28,8 @@ impl Reading {
     }
 }
 
-/// A hash of a line's characters that aren't blank, in their plain form (FNV-1a, 64 bits). Lines that are the
-/// same under any reading have the same.
+/// A hash of a line's characters that aren't blank, in their plain form (FNV-1a, 64 bits). Lines
+/// that are the same under any reading have the same.
 pub(crate) fn bare_key(line: &str) -> u64 {
     let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let start = 0xcbf2_9ce4_8422_2325;
@@ -58,16 +58,18 @@ pub(crate) fn plain(character: char) -> impl Iterator<Item = char> + Clone {
     std::iter::repeat_n(one, 1 + more)
 }
 
-/// Whether a character's plain form is another.
+/// Returns true if a character's plain form is another.
 fn is_typographic(character: char) -> bool {
     matches!(character, '\u{a0}' | '\u{2000}'..='\u{202f}' | '\u{205f}' | '\u{2212}' | '\u{3000}')
         && !plain(character).eq(std::iter::once(character))
 }
 
-/// Whether a character may combine with the one before it, or has another canonical form: all that can make a text
-/// differ from its composed form. Says yes too often rather than too seldom.
+/// Returns true if a character may combine with the one before it, or has another canonical form:
+/// all that can make a text differ from its composed form. Says yes too often rather than too
+/// seldom.
 fn is_loose(character: char) -> bool {
-    // Latin, Greek, Cyrillic, punctuation, ideographs and syllables that stand for themselves are most of all text.
+    // Latin, Greek, Cyrillic, punctuation, ideographs and syllables that stand for themselves are
+    // most of all text.
     !matches!(character,
         '\0'..='\u{2ff}' | '\u{370}'..='\u{373}' | '\u{375}'..='\u{37d}' | '\u{388}'..='\u{482}' | '\u{48a}'..='\u{590}'
         | '\u{2010}'..='\u{20cf}' | '\u{2190}'..='\u{2328}' | '\u{232b}'..='\u{2adb}' | '\u{2b00}'..='\u{2cee}'
@@ -83,7 +85,7 @@ pub(crate) fn composed(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.nfc().collect())
 }
 
-/// Whether string literals are compared as they are or with their blanks squeezed.
+/// True if string literals are compared as they are or with their blanks squeezed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strings {
     /// Blanks inside them don't count: good enough to find a place.
@@ -92,7 +94,7 @@ pub(crate) enum Strings {
     Strict,
 }
 
-/// What a character means to the question whether blanks before or after it separate two tokens.
+/// A character's class, which decides if blanks beside it separate two tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Word,
@@ -108,8 +110,8 @@ fn kind(character: char) -> Kind {
     }
 }
 
-/// A line with plain characters and without the blanks that don't separate tokens: one space stays between two
-/// words and between two operators, so that `a b` is never `ab`, nor `> =` ever `>=`.
+/// A line with plain characters and without the blanks that don't separate tokens: one space stays
+/// between two words and between two operators, so that `a b` is never `ab`, nor `> =` ever `>=`.
 pub(crate) fn squeeze(line: &str, strings: Strings) -> Cow<'_, str> {
     let line = composed(line.trim());
     let line = line.as_ref();
@@ -144,8 +146,8 @@ pub(crate) fn squeeze(line: &str, strings: Strings) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The string literal that `text` begins with, quotes included; all of `text` where it doesn't close, because
-/// whatever follows an open quote may belong to it.
+/// The string literal that `text` begins with, quotes included; all of `text` where it doesn't
+/// close, because whatever follows an open quote may belong to it.
 fn string_literal(text: &str) -> &str {
     let mut characters = text.char_indices();
     let Some((_, quote)) = characters.next() else { return text };
@@ -162,13 +164,15 @@ fn string_literal(text: &str) -> &str {
     text
 }
 
-/// A text read with line feeds only, and perhaps composed and with plain characters, with a way back to its own bytes.
+/// A text read with line feeds only, and perhaps composed and with plain characters, with a way
+/// back to its own bytes.
 pub(crate) struct Mapped<'a> {
     /// The text as it is read.
     pub(crate) text: Cow<'a, str>,
     source: &'a str,
     typography: bool,
-    /// Where the distance between the two offsets changes: (offset as read, offset in the original).
+    /// The points at which the distance between the two offsets changes: (offset as read, offset in
+    /// the original).
     steps: Vec<(usize, usize)>,
 }
 
@@ -200,7 +204,7 @@ impl<'a> Mapped<'a> {
                 at += stretch.len();
                 continue;
             }
-            // What is plain goes over at once, but for its last character, which may be accented.
+            // A plain run is copied at once but for its last character, which may be accented.
             let simple = rest.bytes().take_while(|byte| byte.is_ascii() && *byte != b'\r').count();
             let simple = if simple == rest.len() { simple } else { simple.saturating_sub(1) };
             if let Some(simple) = rest.get(..simple).filter(|simple| !simple.is_empty()) {
@@ -220,8 +224,8 @@ impl<'a> Mapped<'a> {
         Self { text: Cow::Owned(read), source, typography, steps }
     }
 
-    /// The bytes of the original that were read as `range`; `None` where the range begins or ends within what was
-    /// read as one. A CR LF pair is never cut in two.
+    /// The bytes of the original that were read as `range`; `None` where the range begins or ends
+    /// within what was read as one. A CR LF pair is never cut in two.
     pub(crate) fn original(&self, range: Range<usize>) -> Option<Range<usize>> {
         let own = self.back(range.start)..self.back(range.end);
         if !self.typography {

@@ -1,6 +1,6 @@
 //! Undoing the line numbers of a listing.
 
-/// What stands between a number and its line in the listings models are shown.
+/// Separators between a number and its line in listings for models.
 const SEPARATORS: [char; 5] = ['|', '│', '→', '\t', ':'];
 
 struct Numbered<'a> {
@@ -18,8 +18,9 @@ fn read(line: &str) -> Option<Numbered<'_>> {
     Some(Numbered { number, separator, rest: after.get(separator.len_utf8()..)? })
 }
 
-/// The text without line numbers, and the first number, if every line has one: in a search text they must count
-/// up by one, in a replacement (whose lines come and go) they need not. `None` where that isn't so.
+/// The text without line numbers, and the first number, if every line has one: in a search text
+/// they must count up by one, in a replacement (whose lines come and go) they need not. `None`
+/// where that isn't so.
 fn strip_counting(text: &str, must_count: bool) -> Option<(String, u32)> {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let lines: Vec<Numbered<'_>> = body.split('\n').map(read).collect::<Option<_>>()?;
@@ -31,8 +32,8 @@ fn strip_counting(text: &str, must_count: bool) -> Option<(String, u32)> {
     if lines.iter().any(|line| line.separator != first.separator) || (must_count && !counts) {
         return None;
     }
-    // One line that begins with a number and a colon is more likely a mapping or a time than a listing.
-    // Beside a search text that is a listing it is one as well.
+    // One line that begins with a number and a colon is more likely a mapping or a time than a
+    // listing. Beside a search text that is a listing it is one as well.
     if must_count && more.is_empty() && first.separator == ':' {
         return None;
     }
@@ -51,7 +52,8 @@ fn strip_counting(text: &str, must_count: bool) -> Option<(String, u32)> {
     Some((out, first.number))
 }
 
-/// A search text without its line numbers, and the first of them, if every line has one and they count up.
+/// A search text without its line numbers, and the first of them, if every line has one and they
+/// count up.
 pub(crate) fn strip(text: &str) -> Option<(String, u32)> {
     strip_counting(text, true)
 }
@@ -61,7 +63,7 @@ pub(crate) fn strip_replacement(text: &str) -> Option<String> {
     strip_counting(text, false).map(|(text, _)| text)
 }
 
-/// Whether some lines seem to have numbers: then it can't be told what was meant.
+/// Returns true if some lines seem to have numbers: then it can't be told what was meant.
 pub(crate) fn is_partly(text: &str) -> bool {
     text.lines().filter_map(read).any(|line| line.separator != ':')
 }

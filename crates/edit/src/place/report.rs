@@ -12,26 +12,27 @@ use crate::place::exact::MAX_PLACES;
 use crate::place::normal::{Reading, Strings, squeeze};
 use crate::place::{Hunk, likeness};
 
-/// How much of a line a note shows, in bytes.
+/// Maximum bytes of a line in a note.
 const SHOWN: usize = 120;
-/// How long an excerpt may be, in bytes: the rest of [`crate::MAX_FEEDBACK_BYTES`] is for reasons, lines to copy and advice.
+/// Maximum bytes of an excerpt: the rest of [`crate::MAX_FEEDBACK_BYTES`] is for reasons, lines to
+/// copy and advice.
 const EXCERPT_BYTES: usize = 1_000;
-/// How much of one of its lines an excerpt shows, in bytes.
+/// Maximum bytes of one line of an excerpt.
 const ROW_BYTES: usize = 200;
 /// Equal lines shown next to a difference.
 const AROUND: usize = 2;
-/// How much of what differs within a line is quoted, in bytes.
+/// Maximum quoted bytes of a difference within a line.
 const PIECE_BYTES: usize = 60;
 /// Of so many places it is said what tells them apart.
 const MAX_SPOTS: usize = 8;
-/// How far from a place a line is looked for that tells it apart.
+/// Maximum distance, in lines, of a line that distinguishes a place.
 const MAX_REACH: usize = 6;
 /// Places whose neighbours are longer aren't told apart by them, in bytes.
 const MAX_TELLING: usize = 4 << 10;
-/// How far above a place the line that it is inside of is looked for.
+/// Maximum number of lines searched above a place for the line that encloses it.
 const MAX_ABOVE: usize = 2_000;
 
-/// What a loose match overlooked: how many lines, and the first of them.
+/// Returns a note on a loose match: the number of differing lines, and the first of them.
 pub(crate) fn note(strategy: Strategy, old: &[&str], file: &[(&str, &str)], first_line: u32) -> String {
     let breaks = file.iter().any(|(_, line_break)| *line_break == "\r\n");
     let mut differing = old.iter().zip(file).enumerate().filter(|(_, (old, (own, _)))| old != &own);
@@ -52,7 +53,7 @@ pub(crate) fn note(strategy: Strategy, old: &[&str], file: &[(&str, &str)], firs
     )
 }
 
-/// What differs between two lines that were taken for the same.
+/// Returns the difference between two lines that were matched.
 pub(crate) fn difference(searched: &str, own: &str) -> String {
     format!("the search text has `{}`, the file `{}`", visible(searched), visible(own))
 }
@@ -66,7 +67,7 @@ pub(crate) fn unfit_indentation(line: &str) -> String {
     )
 }
 
-/// What the step without line numbers did.
+/// Returns a note on the removal of line numbers.
 pub(crate) fn numbers_removed(then: Strategy, note: Option<&str>) -> String {
     match note {
         Some(note) if then != Strategy::Exact => {
@@ -88,8 +89,9 @@ pub(crate) fn splits_word(text: &str, span: &Range<usize>) -> Option<String> {
         .then(|| "the match begins or ends inside a longer word of the file".to_owned())
 }
 
-/// A remark where an exact match begins after its line's indentation and the replacement's further lines are indented
-/// less than that line: they stand as they were given, which may not be what was meant.
+/// A remark where an exact match begins after its line's indentation and the replacement's further
+/// lines are indented less than that line: they stand as they were given, which may not be what was
+/// meant.
 pub(crate) fn falls_out(text: &str, span: &Range<usize>, replacement: &str) -> Option<String> {
     let before = text.get(..span.start)?;
     let indent = before.get(before.rfind('\n').map_or(0, |at| at + 1)..)?;
@@ -127,7 +129,8 @@ pub(crate) fn visible(line: &str) -> String {
     out
 }
 
-/// Where the search text and the region first differ, in words, if two lines are the same that `same` says are.
+/// Returns the first difference between search text and region, in words; lines are equal if `same`
+/// says so.
 fn first_difference(
     wanted: &[&str],
     window: &[&str],
@@ -179,7 +182,7 @@ fn differing(mine: &str, own: &str, mine_number: usize, own_number: usize) -> St
     }
 }
 
-/// What two lines have between the beginning and the end that they share, as whole words.
+/// Returns the differing middles of two lines, as whole words.
 fn pieces(one: &str, other: &str) -> (String, String) {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let same = |(x, y): &((usize, char), (usize, char))| x.1 == y.1;
@@ -242,7 +245,7 @@ pub(crate) fn attempts(
     attempts
 }
 
-/// Whether a line of a search text stands for others.
+/// Returns true if a line of a search text stands for others.
 fn stands_for_lines(line: &str) -> bool {
     let words = line.trim().trim_start_matches(['/', '#', '-', '*', '<', '!', ';', '%']).trim();
     words.starts_with("...") || words.starts_with('…')
@@ -313,7 +316,7 @@ fn touched_difference(
     })
 }
 
-/// What can be said where no region is like the search text.
+/// Adds the attempts that can be explained without a similar region.
 fn by_lines(attempts: &mut Vec<Attempt>, wanted: &[&str], lines: &[&str]) {
     let mine: HashSet<&str> = wanted.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
     let there: HashSet<&str> =
@@ -329,7 +332,8 @@ fn by_lines(attempts: &mut Vec<Attempt>, wanted: &[&str], lines: &[&str]) {
     attempts.push(Attempt { steps, why });
 }
 
-/// A region line by line with line numbers: equal lines plain, the search text's with `-`, the file's with `+`.
+/// A region line by line with line numbers: equal lines plain, the search text's with `-`, the
+/// file's with `+`.
 pub(crate) fn excerpt(wanted: &[&str], window: &[&str], first_line: usize, ops: &[DiffOp]) -> String {
     let mut rows: Vec<(bool, String)> = Vec::new();
     // Pairs of lines with the same difference stand together, the search text's first.
@@ -362,7 +366,8 @@ pub(crate) fn excerpt(wanted: &[&str], window: &[&str], first_line: usize, ops: 
     shorten(&rows)
 }
 
-/// Two lines that differ, each from its beginning, or from shortly before the difference where that comes late.
+/// Two lines that differ, each from its beginning, or from shortly before the difference where that
+/// comes late.
 fn both(mine: &str, own: &str) -> (String, String) {
     let same = mine.char_indices().zip(own.chars()).take_while(|((_, x), y)| x == y);
     let head = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
@@ -408,8 +413,8 @@ pub(crate) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy)
     ambiguous_lines(text, &all, &spans.collect::<Vec<_>>(), strategy)
 }
 
-/// The refusal for a search text that is in several places, given by their first and last lines (0-based), with what tells
-/// them apart.
+/// The refusal for a search text that is in several places, given by their first and last lines
+/// (0-based), with what tells them apart.
 pub(crate) fn ambiguous_lines(
     text: &str,
     all: &[Line],
@@ -418,7 +423,8 @@ pub(crate) fn ambiguous_lines(
 ) -> Refusal {
     let own =
         |index: usize| all.get(index).map(|line: &Line| text.get(line.content()).unwrap_or_default().trim());
-    // What stands in a line so far from a place, above it (negative) or below, and at how many of the places.
+    // A line at a distance from a place, above (negative) or below, with the number of places that
+    // have the line.
     let beside = |(first, last): (usize, usize), reach: isize| {
         let index = if reach < 0 { first.checked_add_signed(reach) } else { last.checked_add_signed(reach) };
         index.and_then(|index| Some((index, own(index)?)))

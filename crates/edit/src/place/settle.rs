@@ -9,7 +9,7 @@ use crate::place::fit::{Alignment, akin, curled_as, is_curled, straightened};
 use crate::place::indent::{IndentMap, Styles};
 use crate::place::{Hunk, Located, Place, choose, doubled, exact, report, tokens};
 
-/// What is put in place of which bytes, and what differed there.
+/// A replacement of bytes, with a note on the differences.
 pub(super) struct Piece {
     pub(super) span: Range<usize>,
     pub(super) text: String,
@@ -91,8 +91,9 @@ impl<'a> Writer<'a> {
         Ok(Piece { span, text: fitted, note })
     }
 
-    /// The place with the blank line after it, if the search text ends with one and the replacement doesn't: byte for byte it
-    /// would go, and a looser step means nothing else. Without a blank line in the file nobody means to join lines.
+    /// The place with the blank line after it, if the search text ends with one and the replacement
+    /// doesn't: byte for byte it would go, and a looser step means nothing else. Without a blank
+    /// line in the file nobody means to join lines.
     fn closing_blank(&self, span: &Range<usize>) -> Option<Range<usize>> {
         let (search, replace) = (self.hunk.search, self.hunk.replace);
         let goes = search.ends_with('\n') && !replace.ends_with('\n') && !replace.is_empty();
@@ -102,7 +103,8 @@ impl<'a> Writer<'a> {
         (goes && closed && blank).then(|| span.start..span.end + next.len())
     }
 
-    /// Whether curled quotes of new lines become plain ones: they do if all that the search text has stand for plain ones.
+    /// Returns true if curled quotes of new lines become plain ones: they do if all that the search
+    /// text has stand for plain ones.
     fn straightens<'b>(
         &self,
         matched: impl Iterator<Item = (&'b str, &'b str)>,
@@ -121,7 +123,8 @@ impl<'a> Writer<'a> {
         Ok(plain > 0 && curled == 0)
     }
 
-    /// The replacement for a place whose lines are broken elsewhere: as it is, from the place's indentation on.
+    /// The replacement for a place whose lines are broken elsewhere: as it is, from the place's
+    /// indentation on.
     fn rejoined(&self, place: &Place) -> Result<Piece, Refusal> {
         let found = self.text.get(place.span.clone()).unwrap_or_default();
         let first = line_at(self.text, place.span.start);
@@ -151,7 +154,8 @@ impl<'a> Writer<'a> {
         Ok(Piece { span: place.span.clone(), text, note })
     }
 
-    /// Which of a place's lines stands for which of the search text's, the empty one after a final line break included.
+    /// Returns the match's line for each line of the search text, the empty one after a final line
+    /// break included.
     fn pairs(&self, place: &Place, file: &[(&str, &str)]) -> Vec<Option<usize>> {
         let old = self.alignment.old();
         let Some(pairs) = &place.pairs else { return (0..old.len()).map(Some).collect() };
@@ -161,8 +165,8 @@ impl<'a> Writer<'a> {
         pairs
     }
 
-    /// The first difference that has a meaning: in a line that the edit changes or deletes, or around one that isn't
-    /// the search text's.
+    /// The first difference that has a meaning: in a line that the edit changes or deletes, or
+    /// around one that isn't the search text's.
     fn meaning(&self, pairs: &[Option<usize>], file: &[(&str, &str)]) -> Option<(usize, String)> {
         let loose = self.strategy == Strategy::Similarity;
         let content = |at: usize| file.get(at).map_or("", |(content, _)| *content);
@@ -197,7 +201,8 @@ impl<'a> Writer<'a> {
                     return Some((next.copied().unwrap_or(0), report::difference(searched, "")));
                 }
             }
-            // Blank lines among those that others replace: where they would be among the new ones nobody can tell.
+            // Blank lines among those that others replace: where they would be among the new ones
+            // nobody can tell.
             let gone: Vec<usize> =
                 pairs.get(replaced.clone()).unwrap_or_default().iter().copied().flatten().collect();
             let among = |lines: &[usize]| {
@@ -209,7 +214,8 @@ impl<'a> Writer<'a> {
             {
                 return Some((at, report::difference("", content(at))));
             }
-            // Lines of the file that the search text doesn't have must not lie where something comes or goes.
+            // Lines of the file that the search text doesn't have must not lie where something
+            // comes or goes.
             let around = replaced.start.saturating_sub(1)..(replaced.end + 1).min(pairs.len());
             let inner: Vec<usize> = pairs.get(around).unwrap_or_default().iter().copied().flatten().collect();
             let (Some(first), Some(last)) = (inner.first(), inner.last()) else { continue };
@@ -223,8 +229,8 @@ impl<'a> Writer<'a> {
         None
     }
 
-    /// Whether the old lines above and below a line of the place become new ones that are nearly the same, one for one: then
-    /// what is between them stays there.
+    /// Returns true if the old lines above and below a line of the place become new ones that are
+    /// nearly the same, one for one: then what is between them stays there.
     fn parts_alike(
         &self,
         replaced: &Range<usize>,
@@ -244,7 +250,7 @@ impl<'a> Writer<'a> {
         alike(above) == Some(true) && alike(below) == Some(true)
     }
 
-    /// What differed, in few words.
+    /// Returns a note on the differences, in few words.
     fn note(&self, pairs: &[Option<usize>], file: &[(&str, &str)], first: u32) -> String {
         let old = self.alignment.old();
         let even = pairs.iter().enumerate().all(|(index, at)| *at == Some(index));

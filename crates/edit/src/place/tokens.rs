@@ -1,4 +1,4 @@
-//! What of a line has a meaning, so that a difference in it can't be overlooked where the line changes.
+//! The tokens of a line whose differences have a meaning and can't be ignored in a changed line.
 
 use crate::place::normal::{Strings, squeeze};
 
@@ -43,7 +43,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Where the remark that ends a line begins, if it surely is one.
+/// Returns the offset of a line's trailing comment, if the text certainly is one.
 fn remark_at(line: &str) -> Option<usize> {
     let indent = line.len() - line.trim_start().len();
     let body = line.get(indent..)?;
@@ -73,13 +73,14 @@ fn remark_at(line: &str) -> Option<usize> {
     None
 }
 
-/// Whether two lines mean the same: they differ in blanks outside of strings and in typography at most.
+/// Returns true if two lines mean the same: they differ in blanks outside of strings and in
+/// typography at most.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     one == other || squeeze(one, Strings::Strict) == squeeze(other, Strings::Strict)
 }
 
-/// Whether two lines do the same: a separator at the end, or the words of a remark, may differ too. Numbers in remarks
-/// count.
+/// Returns true if two lines do the same: a separator at the end, or the words of a remark, may
+/// differ too. Numbers in remarks count.
 pub(crate) fn same_but_for_remarks(one: &str, other: &str) -> bool {
     if same(one, other) {
         return true;
@@ -89,7 +90,7 @@ pub(crate) fn same_but_for_remarks(one: &str, other: &str) -> bool {
     same(one.code, other.code) && digits(one.remark()) == digits(other.remark())
 }
 
-/// Whether a character belongs to a word or number.
+/// Returns true if a character belongs to a word or number.
 pub(crate) fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }

@@ -1,7 +1,8 @@
-//! Undoing what a search text picked up on its way: line numbers, a fence, diff prefixes, one layer of escapes.
+//! Undoing what a search text picked up on its way: line numbers, a fence, diff prefixes, one layer
+//! of escapes.
 //!
-//! Each is undone in search and replacement alike, and only where every sign says that it is there. What is left must
-//! then be in the file by one of the stricter steps.
+//! Each is undone in search and replacement alike, and only where every sign says that it is there.
+//! What is left must then be in the file by one of the stricter steps.
 
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::{Ground, Hunk, exact, ladder, numbered, report, settle};
@@ -76,7 +77,7 @@ fn fences(search: &str, replace: &str) -> Option<Undone> {
     Some(Undone { strategy: Strategy::Prefixes, search, replace, near: None, what })
 }
 
-/// What a fence holds, if all of a text is in one.
+/// Returns the content of the fence that encloses a whole text.
 fn unfenced(text: &str) -> Option<&str> {
     let body = text.trim_matches(['\r', '\n']);
     let (opening, rest) = body.split_once('\n')?;
@@ -88,7 +89,8 @@ fn unfenced(text: &str) -> Option<&str> {
         .then(|| inner.strip_suffix('\r').unwrap_or(inner))
 }
 
-/// Without the prefixes of a diff: `-` and blank before the search text's lines, `+` and blank before the replacement's.
+/// Without the prefixes of a diff: `-` and blank before the search text's lines, `+` and blank
+/// before the replacement's.
 fn prefixes(search: &str, replace: &str) -> Option<Undone> {
     let strip = |text: &str, sign: char| -> Option<String> {
         let mut signs = 0;
@@ -111,7 +113,7 @@ fn prefixes(search: &str, replace: &str) -> Option<Undone> {
     Some(Undone { strategy: Strategy::Prefixes, search: stripped, replace, near: None, what })
 }
 
-/// How a text may have been escaped once too often.
+/// A kind of superfluous escaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Escaping {
     /// As a string of JSON: line breaks, tabs, quotes and backslashes.
@@ -143,7 +145,7 @@ fn escapes(search: &str, replace: &str) -> Vec<Undone> {
     undone.collect()
 }
 
-/// What a line says without one layer of escapes, for each kind that it may have.
+/// Returns the line without one layer of escapes, for each possible kind.
 pub(super) fn readings(line: &str) -> Vec<String> {
     let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities];
     let read = kinds.into_iter().filter_map(|kind| match kind.undo(line, QUOTES) {
@@ -153,15 +155,15 @@ pub(super) fn readings(line: &str) -> Vec<String> {
     read.collect()
 }
 
-/// Which quotes a text has: only these can have been escaped with it.
+/// Returns the quotes that a text has: only these can have been escaped with it.
 fn quotes_of(text: &str) -> String {
     QUOTES.chars().filter(|quote| text.contains(*quote)).collect()
 }
 
-/// What is escaped as a quote is, in one language or another.
+/// Characters that some language escapes as quotes.
 const QUOTES: &str = "\"'`$";
 
-/// What a text says of an escaping.
+/// The state of an escaping in a text.
 enum State {
     /// Nothing of it is there.
     Plain,

@@ -4,10 +4,10 @@ use journeyman_text_diff::{DiffOp, diff_within};
 
 use crate::patch::lines::{FileLines, Level};
 
-/// Beyond this many changed lines on both sides together lines are not aligned, because that takes time with their
-/// product: the whole stretch is replaced.
+/// Beyond this many changed lines on both sides together lines are not aligned, because that takes
+/// time with their product: the whole stretch is replaced.
 const MAX_ALIGNED: usize = 8_000;
-/// How much context is tried until a hunk stands in one place only.
+/// Numbers of context lines that are tried until a hunk is unique.
 const CONTEXTS: [usize; 6] = [3, 8, 20, 60, 200, usize::MAX];
 
 /// A line of a hunk: its prefix, and its text with what ends it.

@@ -3,7 +3,7 @@
 use crate::render::Named;
 use crate::render::diff::{Hunk, hunks, unique_hunks};
 
-/// How many lines of context a diff has around a change, as git has it.
+/// Number of context lines around a change, as in git.
 const CONTEXT: usize = 3;
 const NO_NEWLINE: &str = "\\ No newline at end of file\n";
 

@@ -56,7 +56,7 @@ fn element(tag: &str, content: &str) -> String {
     format!("<{tag} fence=\"{fence}\">\n{content}\n{fence}</{tag}>\n")
 }
 
-/// What to search for and what to put there, line by line and without the last line break.
+/// Returns pairs of search text and replacement, in whole lines without the last line break.
 fn pairs(before: &str, after: &str) -> Vec<(String, String)> {
     let short = |text: String| {
         let end =

@@ -1,5 +1,5 @@
-//! Putting the index in order when nobody asks: small segments become larger ones, what is dead goes. So updates stay cheap
-//! and memory falls.
+//! Putting the index in order when nobody asks: small segments become larger ones, what is dead
+//! goes. So updates stay cheap and memory falls.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Core, LOOK, STOPPING, State};
 use crate::ToolError;
 
-/// How long nobody may have asked.
+/// The idle time before the index is compacted.
 pub(super) const LEISURE: Duration = Duration::from_secs(5);
 
 impl Core {
@@ -33,7 +33,7 @@ impl Core {
         let Some(project) = state.opened.clone() else { return };
         state.tidying = true;
         drop(state);
-        // What can't be put in order now can be later.
+        // A failed compaction is tried again later.
         project.index().merge_small_segments().ok();
     }
 

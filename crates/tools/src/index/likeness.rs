@@ -15,10 +15,10 @@ const REST: Duration = Duration::from_secs(60);
 /// Gives the model that the user named, or says why it can't be used; `None` where none is named.
 pub type FindVectorer = dyn Fn() -> Result<Option<Vectorer>, String> + Send + Sync;
 
-/// What finds by vectors, opened when it is first asked: loading a model takes a while.
+/// Search by vectors. The model is loaded at the first query, because loading takes a while.
 pub(super) struct Likeness {
     find: Arc<FindVectorer>,
-    /// Where the project's vectors are kept.
+    /// The directory of the project's vectors.
     directory: PathBuf,
     state: Mutex<State>,
 }
@@ -49,8 +49,8 @@ impl Likeness {
         Self::new(Arc::clone(&self.find), self.directory.clone())
     }
 
-    /// What is like a query, what that counts, and a note where it can't be known. Nothing is sent that the redactor knows
-    /// for a secret.
+    /// Returns the results similar to a query with their weight, and a note if they are
+    /// unavailable. Nothing is sent that the redactor knows for a secret.
     pub(super) fn similar(
         &self,
         snapshot: &Arc<Snapshot>,

@@ -8,7 +8,8 @@ use journeyman_index::graph::Graph;
 use journeyman_index::{Project, Snapshot};
 use journeyman_protocol::RelPath;
 
-/// How long a question waits where no graph is known yet. A project of some thousand files has one by then, or has one kept.
+/// Maximum time that a query waits for the first graph. A project of some thousand files has one by
+/// then, or has one kept.
 const WAIT: Duration = Duration::from_millis(300);
 /// Files near to those that were looked at last, at most.
 const MAX_NEAR: usize = 400;
@@ -27,7 +28,8 @@ struct State {
 }
 
 impl Links {
-    /// The graph of this snapshot, or of an earlier one where that isn't made yet; nothing where none is.
+    /// The graph of this snapshot, or of an earlier one where that isn't made yet; nothing where
+    /// none is.
     fn graph(self: &Arc<Self>, project: &Arc<Project>, snapshot: &Arc<Snapshot>) -> Option<Arc<Graph>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, graph)) = state.known.as_ref().filter(|(known, _)| Arc::ptr_eq(known, snapshot)) {
@@ -54,7 +56,7 @@ impl Links {
         state.known.as_ref().map(|(_, graph)| Arc::clone(graph))
     }
 
-    /// What is near to some files, at most two steps away, by numbers of the snapshot.
+    /// Returns the files at most two steps away from some files, by their numbers in the snapshot.
     pub(super) fn near(
         self: &Arc<Self>,
         project: &Arc<Project>,

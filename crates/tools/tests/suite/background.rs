@@ -73,7 +73,7 @@ fn run(work: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
 }
 
-/// Whether a process is there and no zombie.
+/// Returns true if a process is there and no zombie.
 fn lives(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
         .is_ok_and(|stat| !stat.rsplit(") ").next().unwrap().starts_with('Z'))
@@ -169,7 +169,8 @@ fn what_it_changed_is_journaled_at_its_end_for_its_call() {
             "{journal}"
         );
         let report = workspace.undo(UndoTarget::LastRun).unwrap();
-        // A person may have changed what no edit did; all else goes back to what was before the command.
+        // A person may have changed what no edit did; all else goes back to what was before the
+        // command.
         let kept: Vec<String> = report.conflicts.iter().map(|(path, why)| format!("{path}: {why}")).collect();
         assert_eq!(kept, ["a: changed while a command in the background ran; kept"]);
         let files = ["a", "b", "c"].map(|path| String::from_utf8(session.bench.file(path)).unwrap());
@@ -302,7 +303,7 @@ fn a_session_that_is_dropped_with_its_runtime_leaves_a_call_to_seal() {
     let sealed = workspace
         .seal_call(&checkpoint, &id, &CallId::new("start_1"), journeyman_protocol::UnixMillis(u64::MAX))
         .unwrap();
-    // What it did stays, for a person may have done the same, and is known.
+    // Its changes stay, because a person may have made them, and are recorded.
     assert_eq!((sealed.applied.len(), sealed.restored.len(), sealed.left.len()), (1, 0, 0));
     assert_eq!(session.bench.file("a"), b"2\n");
     assert_eq!(workspace.cut_off_calls(&id).unwrap(), []);

@@ -269,7 +269,7 @@ fn what_programs_outside_obey_is_put_back_by_its_content_when_a_command_changes_
         &[("sub/.envrc", Deleted), ("moved/.envrc", Made)],
     );
     assert_eq!((bench.file("sub/.envrc"), changed.violations[0].put_back), (b"kept".into(), true));
-    // What moves with the directory that it is in stays what it was.
+    // A file that moves with its directory stays unchanged.
     violation(&bench, "mv sub other", &[]);
     violation(&bench, "mv hidden sub", &[]);
     assert_eq!(
@@ -322,7 +322,7 @@ fn a_repository_without_a_git_directory_is_moved_away_wherever_it_is_made() {
                 printf '[core]\\nfsmonitor = evil\\nworktree = ..\\n' > $d/config";
     violation(&bench, &format!("d=vendor/lib; {bare}"), &[("vendor/lib", Made)]);
     violation(&bench, &format!("d=build/deep/x; {bare}"), &[("build/deep/x", Made)]);
-    // Where other files were, they stay.
+    // Other files stay in place.
     violation(&bench, &format!("d=src; {bare}"), &[("src/HEAD", Made), ("src/objects", Made)]);
     violation(&bench, &format!("d=.; {bare}"), &[("HEAD", Made), ("objects", Made), ("refs", Made)]);
     assert_eq!(bench.file("src/a"), b"1");
@@ -378,12 +378,12 @@ fn unpacked_packages_bring_their_editor_settings_and_no_violation() {
     // As when they are fetched again, or changed.
     violation(&bench, "echo y > node_modules/a/.npmrc; rm -r node_modules/a/.vscode", &[]);
     violation(&bench, &format!("rm -rf node_modules; {unpack}"), &[]);
-    // What a shell or git obeys as soon as somebody goes there is a violation also in there.
+    // Files that a shell or git obeys on entering a directory are violations in there too.
     violation(&bench, "echo evil > node_modules/a/.envrc", &[("node_modules/a/.envrc", Made)]);
     let repository =
         "mkdir -p node_modules/a/.git; echo '[core] fsmonitor = evil' > node_modules/a/.git/config";
     violation(&bench, repository, &[("node_modules/a/.git", Made)]);
-    // Where rules ignore no such directory, it is part of the project.
+    // A directory that no rule ignores is part of the project.
     violation(&bench, "mkdir -p target/.vscode", &[("target/.vscode", Made)]);
 }
 

@@ -170,7 +170,7 @@ fn a_planted_repository_is_not_trusted() {
             Call { tool: "run_command", agent: None, mode, effects: &effects, sandbox: Some(&enforced) };
         Policy::default().judge(&call).decision
     };
-    // That is what lets it count as reading: nothing of what lies there is run.
+    // Nothing in that directory is run, so the command counts as reading.
     assert_eq!((judge(Mode::Plan), judge(Mode::Edit)), (Decision::Allow, Decision::Allow));
 }
 

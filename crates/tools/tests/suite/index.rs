@@ -1,4 +1,4 @@
-//! How tools reach the index: never stale about what the session wrote, never waiting for all of a long build.
+//! Tools see the session's own writes in the index, and never wait for all of a long build.
 
 use crate::bench;
 
@@ -57,7 +57,7 @@ fn what_the_session_wrote_is_in_the_next_answer() {
     std::fs::remove_file(bench.root.join("gone.rs")).unwrap();
     index.changed([&path("gone.rs")]);
     assert_eq!(paths(&index.ask(&bench.context.cancel).unwrap().snapshot), ["a.rs"]);
-    // What an ignore file says of others counts as well.
+    // A changed ignore file affects other files.
     std::fs::write(bench.root.join(".gitignore"), "a.rs\n").unwrap();
     index.changed([&path(".gitignore")]);
     assert_eq!(paths(&index.ask(&bench.context.cancel).unwrap().snapshot), [".gitignore"]);

@@ -20,7 +20,8 @@ mod seen;
 mod specs;
 mod vectors;
 
-/// Does the sandbox's work where the sandbox executes this program again, before the test harness reads its arguments.
+/// Does the sandbox's work where the sandbox executes this program again, before the test harness
+/// reads its arguments.
 #[ctor::ctor(unsafe, priority = late)]
 fn run_sandbox_helper() {
     journeyman_sandbox::run_helper_if_asked();

@@ -164,7 +164,8 @@ fn text_is_found_by_the_index_as_by_a_scan() {
         let scan = bench::text(&runtime.block_on(tool.call(&scanned, input.clone())).unwrap());
         assert_eq!(bench.say("search_text", input.clone()), scan, "{input}");
     }
-    // Files that can't have it aren't read: what changed behind the index's back isn't seen for a moment.
+    // Files that can't have it aren't read: what changed behind the index's back isn't seen for a
+    // moment.
     std::fs::remove_dir_all(bench.root.join("unindexed")).unwrap();
     assert!(bench.say("search_text", json!({"pattern": "needle"})).contains("three\n1:needle three("));
 }

@@ -1,4 +1,4 @@
-//! What the session has seen: stale changes are refused with what changed, and its own changes are known as such.
+//! Stale changes are refused with the difference, and the session's own changes are recognised.
 
 use crate::bench;
 

@@ -1,4 +1,4 @@
-//! What the model is told of the tools, and what it costs.
+//! The tools' descriptions for the model, and their cost in tokens.
 
 use journeyman_tools::{Registry, ToolError};
 use proptest::prelude::*;
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 /// Ten tools and the system prompt may cost 2,500 tokens; ten such tools get 1,125 of them.
 const MOST_TOKENS: f64 = 112.5;
-/// JSON of schemas has fewer bytes a token than prose; 3.5 is on the safe side of what tokenizers show.
+/// JSON of schemas has fewer bytes a token than prose; 3.5 is on the safe side of what tokenizers
+/// show.
 const BYTES_A_TOKEN: f64 = 3.5;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the session looked at, and vectors where the user turned them on, count when code is searched.
+//! Files that the session looked at, and vectors if turned on, affect the ranking of code search.
 
 use crate::bench;
 

@@ -1,4 +1,4 @@
-//! What the readers found so far.
+//! The findings of all readers so far.
 
 use std::collections::HashSet;
 
@@ -7,12 +7,13 @@ use journeyman_protocol::{Diagnostic, RelPath, Severity};
 use super::place::{Place, clip};
 use super::{Locate, MAX_DIAGNOSTICS};
 
-/// Enough to hold every error of a bad day behind its warnings, and little enough to hold in memory.
+/// Enough to hold every error of a bad day behind its warnings, and little enough to hold in
+/// memory.
 const MAX_GATHERED: usize = 2_000;
 /// A message longer than this is a dump of values; the output has the rest.
 const MAX_MESSAGE_BYTES: usize = 600;
 
-/// What two findings must share to be the same: place, code and message.
+/// The identity of a finding: place, code and message.
 type Key = (Option<RelPath>, Option<u32>, Option<u32>, String);
 
 /// Gathers diagnostics, each once.
@@ -101,12 +102,12 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Whether a finding carries `code`.
+    /// Returns true if a finding carries `code`.
     pub(super) fn has_code(&self, code: &str) -> bool {
         self.codes.contains(code)
     }
 
-    /// Whether a finding lies in `path` and carries `code`.
+    /// Returns true if a finding lies in `path` and carries `code`.
     pub(super) fn has_code_in(&self, path: Option<&RelPath>, code: &str) -> bool {
         self.codes_in.contains(&(path.cloned(), code.to_owned()))
     }

@@ -270,7 +270,7 @@ fn title(line: &str) -> Option<&str> {
     (!found.is_empty()).then(|| clip(found, MAX_TITLE_BYTES))
 }
 
-/// What eslint and node's reporter put behind the same cross as a failure.
+/// Returns true for summary lines that eslint and node's reporter mark like failures.
 fn is_summary(rest: &str) -> bool {
     rest.ends_with("failing tests:") || (rest.contains(" problem") && number(rest).is_some())
 }

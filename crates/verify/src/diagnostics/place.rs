@@ -45,7 +45,8 @@ pub(super) fn number(text: &str) -> Option<(u32, &str)> {
     Some((number.parse().ok()?, rest))
 }
 
-/// Reads a severity word at the beginning of `text`, with the code in brackets and the colon after it.
+/// Reads a severity word at the beginning of `text`, with the code in brackets and the colon after
+/// it.
 pub(super) fn severity(text: &str) -> Option<(Severity, Option<&str>, &str)> {
     const WORDS: [(&str, Severity); 8] = [
         ("fatal error", Severity::Error),
@@ -70,7 +71,8 @@ pub(super) fn severity(text: &str) -> Option<(Severity, Option<&str>, &str)> {
     is_code(code).then(|| (severity, Some(code), message.trim()))
 }
 
-/// Whether `word` looks like a tool's code for a finding, such as `E0308`, `TS2322` or `F401`.
+/// Returns true if `word` looks like a tool's code for a finding, such as `E0308`, `TS2322` or
+/// `F401`.
 pub(super) fn is_code(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let digits = word.bytes().skip(letters).take_while(u8::is_ascii_digit).count();

@@ -16,7 +16,7 @@ pub(super) struct Python {
     in_traceback: bool,
     /// The innermost frame in the project's own code.
     frame: Option<(String, u32)>,
-    /// How many more lines belong to the newest finding's message.
+    /// The number of further lines that belong to the newest finding's message.
     more: usize,
     /// pytest's `E` lines, waiting for their place.
     explanation: Vec<String>,
@@ -124,7 +124,8 @@ impl Python {
         self.frame = None;
     }
 
-    /// Whose failure follows: `FAIL: test_add (tests.test_m.T.test_add)`, or pytest's underlined name.
+    /// Reads the name of the failing test: `FAIL: test_add (tests.test_m.T.test_add)`, or pytest's
+    /// underlined name.
     fn heading(&mut self, line: &str) -> bool {
         let unittest = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: "));
         if let Some((name, owner)) = unittest.and_then(|rest| rest.split_once(" (")) {

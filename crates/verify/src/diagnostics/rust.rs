@@ -8,7 +8,7 @@ use super::place::{Place, place, severity};
 
 /// An assertion prints three lines; a few more cover messages with values in them.
 const MAX_PANIC_LINES: usize = 6;
-/// What cargo says after the fact; the findings before it say more.
+/// Summaries that cargo prints after the findings.
 const SUMMARIES: [&str; 9] = [
     "could not compile",
     "aborting due to",
@@ -26,7 +26,7 @@ const SUMMARIES: [&str; 9] = [
 pub(super) struct Rust {
     /// A message whose place has not come yet.
     message: Option<Message>,
-    /// Whether the newest finding may still get its caret's label.
+    /// True if the newest finding may still get its caret's label.
     wants_label: bool,
     panic: Option<Panic>,
     /// The test whose captured output this is.
@@ -113,7 +113,8 @@ impl Rust {
         self.wants_label = true;
     }
 
-    /// `  |   ^^^ what is wrong here` under the source line: the most telling part of many messages.
+    /// `  |   ^^^ what is wrong here` under the source line: the most telling part of many
+    /// messages.
     fn label(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if !self.wants_label || !line.trim_start().starts_with('|') {
             return false;
@@ -133,7 +134,8 @@ impl Rust {
         }
     }
 
-    /// `tests::one' (9260) panicked at src/lib.rs:6:20:`, or the one-line form of compilers before 1.73.
+    /// `tests::one' (9260) panicked at src/lib.rs:6:20:`, or the one-line form of compilers before
+    /// 1.73.
     fn panic_begins(&mut self, rest: &str, findings: &mut Findings<'_>) -> bool {
         let Some((name, rest)) = rest.split_once('\'') else { return false };
         let Some((_, rest)) = rest.split_once("panicked at ") else { return false };

@@ -8,8 +8,8 @@ use crate::Check;
 /// The name in evidence.
 const NAME: &str = "cargo";
 
-/// `cargo test` compiles everything that `cargo check` would, so types are not a stage of their own: that
-/// would compile twice. Clippy runs first where the project configures it.
+/// `cargo test` compiles everything that `cargo check` would, so types are not a stage of their
+/// own: that would compile twice. Clippy runs first where the project configures it.
 pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
     let Some(manifest) = place.read("Cargo.toml") else { return Vec::new() };
     let manifest: toml::Table = match manifest.parse() {
@@ -54,7 +54,7 @@ fn lints_configured(place: &Place<'_>, manifest: &toml::Table) -> bool {
         || lints(manifest.get("workspace"))
 }
 
-/// Whether `directory` is checked with a Cargo workspace above it.
+/// Returns true if `directory` is checked with a Cargo workspace above it.
 pub(super) fn is_member(project: &dyn Project, directory: &RelPath) -> bool {
     let Ok(own) = directory.join("Cargo.toml") else { return false };
     let others = super::MANIFESTS.iter().filter(|name| **name != "Cargo.toml");
@@ -79,7 +79,7 @@ pub(super) fn is_member(project: &dyn Project, directory: &RelPath) -> bool {
     }
 }
 
-/// Whether the workspace at `root` names `directory`, or one above it, in its `exclude`.
+/// Returns true if the workspace at `root` names `directory`, or one above it, in its `exclude`.
 fn excludes(workspace: &toml::Value, root: Option<&RelPath>, directory: &RelPath) -> bool {
     let excluded = workspace.get("exclude").and_then(toml::Value::as_array);
     excluded.into_iter().flatten().filter_map(toml::Value::as_str).any(|name| {

@@ -10,8 +10,8 @@ const NAME: &str = "make";
 /// The names make looks for, in its order.
 const FILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
-/// `make check`, which GNU reserves for a project's self-tests, and `make test`; only one of them where it
-/// runs the other.
+/// `make check`, which GNU reserves for a project's self-tests, and `make test`; only one of them
+/// where it runs the other.
 pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
     let Some(makefile) = FILES.iter().find_map(|name| place.read(name)) else { return Vec::new() };
     let (check, test) = (prerequisites(&makefile, "check"), prerequisites(&makefile, "test"));
@@ -33,8 +33,8 @@ pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
     checks.into_iter().map(|check| check.blocked("make is not installed")).collect()
 }
 
-/// What `target` depends on, if the file has a rule for it. Variables, conditionals and included files are
-/// not followed.
+/// Returns the prerequisites of `target`, if the file has a rule for the target. Variables,
+/// conditionals and included files are not followed.
 fn prerequisites(makefile: &str, target: &str) -> Option<Vec<String>> {
     let mut found: Option<Vec<String>> = None;
     for line in makefile.lines().filter(|line| !line.starts_with(['\t', '#', ' '])) {

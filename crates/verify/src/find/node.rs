@@ -9,10 +9,11 @@ use crate::Check;
 
 /// Script names that check types, in order of preference.
 const TYPE_SCRIPTS: [&str; 5] = ["typecheck", "type-check", "check-types", "check:types", "tsc"];
-/// What `npm init` writes in place of a test.
+/// The text that `npm init` writes in place of a test.
 const PLACEHOLDER: &str = "no test specified";
 
-/// What is read of `package.json`; anything else, and anything of another type, is left alone.
+/// The fields of `package.json` that are read. Other fields, and fields of another type, are
+/// ignored.
 #[derive(Default)]
 struct Manifest {
     scripts: Map<String, Value>,
@@ -40,7 +41,7 @@ impl Manager {
         }
     }
 
-    /// How a person runs `script`.
+    /// Returns the command that runs `script`.
     fn run(self, script: &str) -> String {
         match (self, script) {
             (Self::Npm, "test") => "npm test".to_owned(),
@@ -48,7 +49,7 @@ impl Manager {
         }
     }
 
-    /// How a person installs what the project needs.
+    /// Returns the command that installs the dependencies.
     const fn install(self, locked: bool) -> &'static str {
         match (self, locked) {
             (Self::Npm, true) => "npm ci",
@@ -60,7 +61,8 @@ impl Manager {
     }
 }
 
-/// The scripts for types, lint and tests; `tsc` itself where TypeScript is configured without a script.
+/// The scripts for types, lint and tests; `tsc` itself where TypeScript is configured without a
+/// script.
 pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
     let Some(text) = place.read("package.json") else { return Vec::new() };
     let manifest = read(&text);

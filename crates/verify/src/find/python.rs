@@ -7,17 +7,18 @@ use crate::Check;
 
 /// The name in evidence.
 const NAME: &str = "python";
-/// So many test files are looked into to learn which runner they need.
+/// Maximum number of test files that are read to learn which runner they need.
 const MAX_PROBED: usize = 20;
 /// A command line longer than this many files is no longer something a person would type.
 const MAX_SYNTAX_FILES: usize = 100;
 
-/// What makes a directory a Python project.
+/// Files that mark a Python project.
 const MARKERS: [&str; 7] =
     ["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt", "Pipfile"];
 
-/// mypy and ruff where configured, then the tests by pytest, or by unittest where the tests allow it. The
-/// syntax of changed files is looked at first, but only where tests follow: it proves nothing by itself.
+/// mypy and ruff where configured, then the tests by pytest, or by unittest where the tests allow
+/// it. The syntax of changed files is looked at first, but only where tests follow: it proves
+/// nothing by itself.
 pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
     let tests: Vec<&[u8]> = place.files().filter(|path| is_test_file(path)).collect();
     if !place.has_any(&MARKERS) && !tests.iter().any(|path| is_near(path)) {
@@ -40,7 +41,7 @@ pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
     checks
 }
 
-/// What the configuration files say.
+/// Facts from the configuration files.
 #[derive(Default)]
 struct Config {
     pytest: bool,
@@ -160,7 +161,8 @@ fn test(place: &Place<'_>, config: &Config, python: &str, tests: &[&[u8]]) -> Op
     Some(place.check(CheckKind::Test, NAME, command, "tests, by the standard library's runner"))
 }
 
-/// Whether the test files can't be run by unittest: they import pytest, or none knows unittest.
+/// Returns true if the test files can't be run by unittest: they import pytest, or none knows
+/// unittest.
 fn needs_pytest(place: &Place<'_>, tests: &[&[u8]]) -> bool {
     let texts: Vec<String> = tests
         .iter()
@@ -173,7 +175,8 @@ fn needs_pytest(place: &Place<'_>, tests: &[&[u8]]) -> bool {
     texts.iter().any(imports) || !texts.iter().any(|text| text.contains("unittest"))
 }
 
-/// Where unittest has to look: it doesn't enter directories that aren't packages.
+/// Returns the arguments of unittest's discovery, which doesn't enter directories that aren't
+/// packages.
 fn discovery(place: &Place<'_>, tests: &[&[u8]]) -> &'static str {
     let at_top = tests.iter().any(|path| !path.contains(&b'/') && path.starts_with(b"test"));
     let beneath = |directory: &str| tests.iter().any(|path| path.starts_with(directory.as_bytes()));
@@ -192,7 +195,7 @@ fn is_test_file(path: &[u8]) -> bool {
     name.ends_with(b".py") && (name.starts_with(b"test_") || name.ends_with(b"_test.py"))
 }
 
-/// Whether a test file is where a project without a manifest keeps its tests.
+/// Returns true if a test file is where a project without a manifest keeps its tests.
 fn is_near(path: &[u8]) -> bool {
     !path.contains(&b'/') || path.starts_with(b"tests/") || path.starts_with(b"test/")
 }

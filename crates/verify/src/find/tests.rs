@@ -1,4 +1,4 @@
-//! What each kind of project is checked with.
+//! Tests of the checks that each kind of project gets.
 
 use std::collections::{BTreeMap, BTreeSet};
 

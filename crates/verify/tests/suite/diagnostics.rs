@@ -1,4 +1,4 @@
-//! What each tool prints, and what is read from it.
+//! Outputs of each tool, with the diagnostics read from them.
 
 use std::path::Path;
 

@@ -12,7 +12,8 @@ mod confined;
 mod diagnostics;
 mod run;
 
-/// Does the sandbox's work where the sandbox executes this program again, before the test harness reads its arguments.
+/// Does the sandbox's work where the sandbox executes this program again, before the test harness
+/// reads its arguments.
 #[ctor::ctor(unsafe, priority = late)]
 fn run_sandbox_helper() {
     journeyman_sandbox::run_helper_if_asked();

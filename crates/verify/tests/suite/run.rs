@@ -376,7 +376,7 @@ fn what_a_check_makes_that_it_may_not_is_moved_away_with_a_warning() {
                 && found.path.as_ref().is_some_and(|it| it.to_string() == path)
         });
         assert!(warned.is_some(), "{command}: {evidence:#?}");
-        // What was there before is there again.
+        // Files from before are restored.
         assert_eq!(bench.root.join(path).exists(), path == "mod/.git", "{command}");
     }
     assert_eq!(std::fs::read_to_string(bench.root.join("mod/.git")).unwrap(), "gitdir: ../m\n");

@@ -54,7 +54,8 @@ fn without_time(name: &str) -> &str {
     found.and_then(|at| name.get(..at)).unwrap_or(name)
 }
 
-/// A name quoted as C quotes strings, from after the opening quote, and what follows the closing one.
+/// A name quoted as C quotes strings, from after the opening quote, and what follows the closing
+/// one.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -95,7 +96,8 @@ fn unquote(text: &str) -> Option<(String, &str)> {
     Some((String::from_utf8(bytes).ok()?, text.get(at..)?))
 }
 
-/// The two names after `diff --git`. Unquoted names with blanks can be told apart only where both are the same.
+/// The two names after `diff --git`. Unquoted names with blanks can be told apart only where both
+/// are the same.
 pub(super) fn git_pair(text: &str) -> (Option<String>, Option<String>) {
     if let Some(quoted) = text.strip_prefix('"') {
         let Some((old, rest)) = unquote(quoted) else { return (None, None) };

@@ -1,4 +1,4 @@
-//! What a diff says of one file, and the edit that it comes to.
+//! The part of a diff about one file, and the edit that results.
 
 use journeyman_protocol::RelPath;
 
@@ -20,9 +20,10 @@ pub(super) struct Section<'a> {
     pub(super) git: Option<(Option<String>, Option<String>)>,
     /// Each hunk that changes something, with the 0-based line after its header.
     pub(super) hunks: Vec<(usize, PatchHunk)>,
-    /// How many hunks changed nothing.
+    /// The number of hunks without a change.
     pub(super) empty: usize,
-    /// It is known to be complete: its last hunk has what its header promises, or the block around it was closed.
+    /// It is known to be complete: its last hunk has what its header promises, or the block around
+    /// it was closed.
     pub(super) whole: bool,
     /// The diff itself has CRLF line endings.
     pub(super) crlf: bool,
@@ -198,7 +199,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// What of the modes isn't done, where the rest is.
+    /// Returns a message about a mode change that isn't made.
     fn unset_mode(&self) -> Option<String> {
         let changes = !self.hunks.is_empty() || self.renamed.1.is_some() || self.created;
         self.modes.first().filter(|_| changes).map(|mode| format!("the file's mode was not set to {mode}"))

@@ -24,13 +24,15 @@ pub(super) enum Marker<'a> {
 }
 
 impl Marker<'_> {
-    /// Whether what came before it is over: another file, or something that can't belong to one.
+    /// Returns true if what came before it is over: another file, or something that can't belong to
+    /// one.
     pub(super) fn opens(&self) -> bool {
         !matches!(self, Self::Move(_) | Self::EndOfFile)
     }
 }
 
-/// Reads a mark. Outside of hunks blanks before it are overlooked; in a hunk they make it a line of context.
+/// Reads a mark. Outside of hunks blanks before it are overlooked; in a hunk they make it a line of
+/// context.
 pub(super) fn marker(line: &str, in_hunk: bool) -> Option<Marker<'_>> {
     let text = if in_hunk { line.trim_end() } else { line.trim() };
     let words = text.strip_prefix("***")?.trim_start();
@@ -61,7 +63,7 @@ pub(super) fn marker(line: &str, in_hunk: bool) -> Option<Marker<'_>> {
     }
 }
 
-/// Where a patch stands among the reply's lines (0-based, ends excluded).
+/// The range of a patch among the reply's lines (0-based, ends excluded).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Body {
     /// The line of its first mark.
@@ -70,7 +72,7 @@ pub(super) struct Body {
     pub(super) start: usize,
     /// The line after the last one inside.
     pub(super) end: usize,
-    /// Where reading goes on.
+    /// The offset at which reading continues.
     pub(super) next: usize,
     /// `*** End Patch` was there.
     pub(super) closed: bool,
@@ -78,7 +80,8 @@ pub(super) struct Body {
     pub(super) crlf: bool,
 }
 
-/// The next patch at or after a line. `more`: it isn't the first, so that it has to have its opening mark.
+/// The next patch at or after a line. `more`: it isn't the first, so that it has to have its
+/// opening mark.
 pub(super) fn next(lines: &[&str], at: usize, more: bool) -> Option<Body> {
     let rest = lines.get(at..)?;
     let opener = rest.iter().position(|line| begins(line));
@@ -138,7 +141,7 @@ pub(super) fn whole(lines: &[&str]) -> Body {
     Body { from: start, start, end, next: lines.len(), closed: true, crlf }
 }
 
-/// Whether a line opens a patch, perhaps behind the command that would apply it.
+/// Returns true if a line opens a patch, perhaps behind the command that would apply it.
 fn begins(line: &str) -> bool {
     let text = line.trim();
     match text.strip_suffix(BEGIN) {
@@ -148,7 +151,7 @@ fn begins(line: &str) -> bool {
     }
 }
 
-/// Whether a line closes a patch, perhaps with what closes a command after it.
+/// Returns true if a line closes a patch, perhaps with what closes a command after it.
 fn ends(line: &str) -> bool {
     let text = line.trim();
     text.starts_with(END) && text.trim_end_matches(['"', '\'', ')', ';', ' ']) == END
@@ -192,7 +195,7 @@ pub(super) fn unescaped(reply: &str) -> Cow<'_, str> {
             None => out.push('\\'),
         }
     }
-    // What closes the string that it stood in.
+    // Characters that close an enclosing JSON string.
     out.push_str(rest.trim_start_matches(['"', '}', ']', ' ']));
     Cow::Owned(out)
 }

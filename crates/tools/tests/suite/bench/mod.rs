@@ -21,7 +21,7 @@ pub(crate) struct Bench {
     pub(crate) root: PathBuf,
     /// Beside the project.
     pub(crate) outside: PathBuf,
-    /// What calls get.
+    /// The context of calls.
     pub(crate) context: ToolContext,
     /// The tools.
     pub(crate) tools: Registry,
@@ -30,7 +30,8 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A project with these files. Commands run unconfined: what confines them has tests of its own.
+    /// A project with these files. Commands run unconfined: what confines them has tests of its
+    /// own.
     pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
         Self::with_limits(files, Limits::default().max_files)
     }
