@@ -149,8 +149,8 @@ fn unreadable(problem: &BlockProblem) -> Failure {
 #[must_use]
 pub fn plan_edits(edits: &[Edit], options: &Options, files: &dyn Files) -> Plan {
     let mut plan = Plan { partial: options.partial, ..Plan::default() };
-    let meant: Vec<Edit> = edits.iter().map(|edit| meant(edit, options, files)).collect();
-    for file in to_ops(&meant) {
+    let resolved: Vec<Edit> = edits.iter().map(|edit| resolve_path(edit, options, files)).collect();
+    for file in to_ops(&resolved) {
         plan_file(&file, options, files, &mut plan);
     }
     refuse_collisions(&mut plan, files);
@@ -165,7 +165,7 @@ pub fn plan_edits(edits: &[Edit], options: &Options, files: &dyn Files) -> Plan 
 
 /// The edit for the file that it means: the caller's, where the one that it names isn't there and
 /// would have to be.
-fn meant(edit: &Edit, options: &Options, files: &dyn Files) -> Edit {
+fn resolve_path(edit: &Edit, options: &Options, files: &dyn Files) -> Edit {
     let creates = edit.ops.iter().all(|op| matches!(op, EditOp::Rewrite { .. } | EditOp::Create { .. }));
     // Nothing of another file's content says that this one is to go.
     let deletes = edit.ops.iter().any(|op| matches!(op, EditOp::Delete));

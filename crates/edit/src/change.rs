@@ -1,7 +1,7 @@
 //! Edits of one file: their operations, and applying them all or not at all.
 
-mod carriage;
-mod carry;
+mod carriage_returns;
+mod offsets;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Finding};
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::{Allow, Hunk, Indexed, find_in, guard};
+use crate::place::{Allow, Hunk, Indexed, find_in, placeholders};
 use crate::{lazy, patch, symbol};
-use carry::Run;
+use offsets::Run;
 
 /// One search and replace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -391,7 +391,7 @@ impl Work<'_> {
                 self.failed.push(OpError::Missing { op: at, of });
             }
             EditOp::Lazy { content } => match self.content.take() {
-                None => match guard::placeholder("", content) {
+                None => match placeholders::placeholder("", content) {
                     Some(remark) => self.refuse(at, Refusal::Placeholder { remark: remark.to_owned() }),
                     None => self.rewrite(at, content),
                 },
@@ -531,7 +531,7 @@ impl Work<'_> {
         if !matches!(found, Err(Refusal::NotFound { already_applied: false, .. })) {
             return found;
         }
-        let again = carriage::find(file.text(), |file| self.find_by_lines(file, step, after));
+        let again = carriage_returns::find(file.text(), |file| self.find_by_lines(file, step, after));
         again.map_or(found, Ok)
     }
 

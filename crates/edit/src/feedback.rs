@@ -19,11 +19,11 @@ const MAX_OTHERS_BYTES: usize = 8 << 20;
 /// Maximum number of those files that a message names.
 const MAX_NAMED: usize = 4;
 /// A shorter search text, in characters that aren't blank, may be in any file by chance.
-const TELLING: usize = 10;
+const MIN_DISTINCTIVE_CHARS: usize = 10;
 /// Maximum number of paths compared with a missing path. The caller lists them.
 const MAX_PATHS: usize = 2_000;
 /// A path less like the one that was named than this isn't worth naming (Jaro and Winkler).
-const LIKE: f64 = 0.8;
+const MIN_NAME_SIMILARITY: f64 = 0.8;
 /// Maximum bytes of a path in a message.
 const PATH_BYTES: usize = 160;
 /// The file's lines around a place that are shown where the refusal names only its number.
@@ -61,7 +61,7 @@ pub(crate) fn failure(
         }
         OpError::Missing { op, of } => {
             let mut message = format!("{path}: edit {} of {of}: the file does not exist. {fate} ", op + 1);
-            message.push_str(&match alike(&file.path, files).as_slice() {
+            message.push_str(&match similar_paths(&file.path, files).as_slice() {
                 [] => "Check the path; to create the file, give its whole content without a search text.".to_owned(),
                 names => format!(
                     "There is {}: if that is meant, send the edit for it; to create the file, give its whole content \
@@ -134,9 +134,10 @@ fn distance(path: &RelPath, other: &RelPath) -> (bool, bool, usize) {
 fn elsewhere(file: &FileOps, op: usize, files: &dyn Files) -> String {
     let Some(search) = searched(file, op) else { return String::new() };
     let lines: Vec<&str> = search.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let telling = search.chars().filter(|c| !c.is_whitespace()).take(TELLING).count() >= TELLING;
+    let is_distinctive = search.chars().filter(|c| !c.is_whitespace()).take(MIN_DISTINCTIVE_CHARS).count()
+        >= MIN_DISTINCTIVE_CHARS;
     // Looking for the longest line finds the places at which the others are compared.
-    let Some(longest) = lines.iter().max_by_key(|line| line.len()).filter(|_| telling) else {
+    let Some(longest) = lines.iter().max_by_key(|line| line.len()).filter(|_| is_distinctive) else {
         return String::new();
     };
     let finder = memmem::Finder::new(longest.as_bytes());
@@ -186,7 +187,7 @@ fn has_lines(text: &str, at: usize, lines: &[&str], longest: &str) -> Option<u32
 }
 
 /// The paths most like one that isn't there.
-fn alike(path: &RelPath, files: &dyn Files) -> Vec<String> {
+fn similar_paths(path: &RelPath, files: &dyn Files) -> Vec<String> {
     let wanted = path.to_string();
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let wanted = cut(&wanted, PATH_BYTES);
@@ -198,9 +199,9 @@ fn alike(path: &RelPath, files: &dyn Files) -> Vec<String> {
         .map(|other| shown(&other))
         .filter_map(|other| {
             // The name counts most: files are moved more often than they are renamed.
-            let likeness = strsim::jaro_winkler(&name(&other), &wanted_name)
+            let similarity = strsim::jaro_winkler(&name(&other), &wanted_name)
                 .max(strsim::normalized_levenshtein(&other, wanted));
-            (likeness >= LIKE).then_some((likeness, other))
+            (similarity >= MIN_NAME_SIMILARITY).then_some((similarity, other))
         })
         .collect();
     best.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));

@@ -2,7 +2,7 @@
 //!
 //! A model that rewrites a file leaves out what it doesn't change: `// ... existing code ...`. Both
 //! texts are parsed, and from the outside in each thing of the new text is paired with the old
-//! thing that it is ([`align`]): by kind and name, else by likeness. What is shown replaces its old
+//! thing that it is ([`align`]): by kind and name, else by similarity. What is shown replaces its old
 //! version, a remark stands for the old things between the neighbours that it has, and the rest of
 //! the file isn't touched. Where more than one reading is possible, the rewrite is refused with the
 //! reason. Without a grammar, lines that occur once are the anchors ([`lines`]).
@@ -10,8 +10,8 @@
 mod align;
 mod items;
 mod lines;
+mod marker;
 mod prepare;
-mod remark;
 mod tree;
 mod write;
 
@@ -230,7 +230,7 @@ fn finish(text: &str, content: &str, merged: Merged, allow: Allow) -> Result<Pla
     if gone > FEW_LINES && gone * 100 > total * MAX_VANISHING_PERCENT && !allow.spans {
         return Err(Refusal::SpanTooLarge { line, lines: total, searched: total - gone });
     }
-    let remark = remark::first(&written(text, &pieces), text);
+    let remark = marker::first(&written(text, &pieces), text);
     if let Some(remark) = remark.filter(|_| !allow.placeholders) {
         return Err(Refusal::Placeholder { remark });
     }

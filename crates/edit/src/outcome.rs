@@ -187,7 +187,7 @@ pub struct Spot {
     pub within: Option<(u32, String)>,
     /// The nearest line that no other of the places has there: with the lines up to it the search
     /// text is unique.
-    pub telling: Option<(u32, String)>,
+    pub distinctive: Option<(u32, String)>,
 }
 
 /// The consequence of a refusal for the other edits.

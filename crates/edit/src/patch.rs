@@ -4,30 +4,30 @@
 //! come are touched, whatever a comparison of the two sides would make of them. The old side is
 //! looked for as it stands first, byte for byte, then with line endings and trailing blanks
 //! overlooked, each time also as it reads if the model left the prefix of context lines out. Only
-//! if it is nowhere, the ladder that places all texts ([`crate::place`]) takes over, and at last
+//! if it is nowhere, the placement of all texts ([`crate::place`]) takes over, and at last
 //! context at the hunk's edges that the file hasn't got is left out.
 
-mod choose;
 mod damage;
 pub(crate) mod lines;
 mod script;
+mod tie_breaking;
 mod typography;
 
 use std::ops::Range;
 
 use crate::change::{LineKind, OpContext, PatchHunk, PatchLine};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
-use crate::place::{Hunk, Indexed, find_in, guard};
-use choose::Hints;
+use crate::place::{Hunk, Indexed, find_in, placeholders};
 use lines::{FileLines, Level};
 use script::Script;
-use typography::Writing;
+use tie_breaking::Hints;
+use typography::TypographyMap;
 
 /// Maximum number of context lines at each edge of a hunk that may be missing from the file: GNU
 /// patch gives up as many.
 const MAX_PEELED: usize = 2;
 /// Minimum number of letters and digits that make lines distinctive: fewer occur everywhere.
-const TELLING: usize = 10;
+const MIN_DISTINCTIVE_CHARS: usize = 10;
 
 /// Finds where a hunk goes. `after` is where the hunk before it ended.
 pub(crate) fn find(
@@ -48,7 +48,7 @@ pub(crate) fn find(
         let note = placed.note.iter().cloned().chain([note]).collect::<Vec<_>>().join("; ");
         return Ok(Placed { note: Some(note), ..placed });
     }
-    let place = Place { text, file, hunk, after, context };
+    let place = PatchPlace { text, file, hunk, after, context };
     let readings = readings(&hunk.lines);
     let Some(first) = readings.first() else { return Err(Refusal::NoChange) };
     let first_script = Script::new(first);
@@ -139,12 +139,13 @@ fn with_tabs(text: &str, hunk: &PatchHunk) -> Option<PatchHunk> {
 }
 
 /// Returns true if lines have enough in them not to be found by accident.
-fn telling<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
-    lines.flat_map(str::chars).filter(|c| c.is_alphanumeric()).take(TELLING).count() >= TELLING
+fn is_distinctive<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+    lines.flat_map(str::chars).filter(|c| c.is_alphanumeric()).take(MIN_DISTINCTIVE_CHARS).count()
+        >= MIN_DISTINCTIVE_CHARS
 }
 
 /// A hunk and the text that it is to be placed in.
-struct Place<'a, 't> {
+struct PatchPlace<'a, 't> {
     text: &'a str,
     file: &'a Indexed<'t>,
     hunk: &'a PatchHunk,
@@ -152,13 +153,13 @@ struct Place<'a, 't> {
     context: &'a OpContext<'a>,
 }
 
-impl Place<'_, '_> {
+impl PatchPlace<'_, '_> {
     fn placeholder(&self, script: &Script<'_>) -> Result<(), Refusal> {
         if self.context.allow.placeholders {
             return Ok(());
         }
         let (old, new) = (script.old_text(), script.new_text());
-        match guard::placeholder(&old, &new) {
+        match placeholders::placeholder(&old, &new) {
             Some(remark) => Err(Refusal::Placeholder { remark: remark.to_owned() }),
             None => Ok(()),
         }
@@ -216,7 +217,7 @@ impl Place<'_, '_> {
         let new = script.new_lines();
         let (head, tail) = script.added_edges();
         let added = new.iter().take(head).chain(new.iter().rev().take(tail)).copied();
-        telling(added) && start.checked_sub(head).is_some_and(|from| file.matches(from, &new, level))
+        is_distinctive(added) && start.checked_sub(head).is_some_and(|from| file.matches(from, &new, level))
     }
 
     fn write(
@@ -253,7 +254,7 @@ impl Place<'_, '_> {
         script: &Script<'_>,
         start: usize,
     ) -> Result<Vec<PatchLine>, Refusal> {
-        let writing = Writing::learn(file, start, script.old());
+        let writing = TypographyMap::learn(file, start, script.old());
         script.with_new(|text| writing.carry(text, self.text)).map_err(|character| {
             let message = format!(
                 "`{character}` in the hunk's old lines stands for different characters of the file, so that nobody can \
@@ -297,7 +298,7 @@ impl Place<'_, '_> {
         let new = script.new_lines();
         let there = file.matches(at, &new, Level::Trailing)
             || at.checked_sub(new.len()).is_some_and(|from| file.matches(from, &new, Level::Trailing));
-        if there && telling(new.iter().copied()) {
+        if there && is_distinctive(new.iter().copied()) {
             return Err(Refusal::applied_before());
         }
         let mut placed = self.write(file, script, at, level, remark.clone())?;
@@ -306,7 +307,7 @@ impl Place<'_, '_> {
         Ok(placed)
     }
 
-    /// The ladder that all texts go through, then the hunk without context that the file hasn't
+    /// The strategies for all texts, then the hunk without context that the file hasn't
     /// got.
     fn loosely(&self, readings: &[Vec<PatchLine>]) -> Result<Placed, Refusal> {
         let mut best: Option<Placed> = None;
@@ -436,7 +437,7 @@ impl Place<'_, '_> {
     }
 
     /// Leaves out as few lines of context at the edges as let the rest be found, if the rest is
-    /// telling and has context next to each insertion.
+    /// distinctive and has context next to each insertion.
     fn peeled(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
         let file = self.file.rows();
         for total in 1..=2 * MAX_PEELED {
@@ -446,7 +447,7 @@ impl Place<'_, '_> {
                 for top in total.saturating_sub(tail)..=total.min(head) {
                     let kept = lines.get(top..lines.len() - (total - top)).unwrap_or_default();
                     let script = Script::new(kept);
-                    if script.old().len() < total || !telling(script.old().iter().copied()) {
+                    if script.old().len() < total || !is_distinctive(script.old().iter().copied()) {
                         continue;
                     }
                     let done = Level::ALL.into_iter().find_map(|level| self.at_level(file, &script, level));

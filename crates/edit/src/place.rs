@@ -1,26 +1,26 @@
 //! Finding the one place that a hunk means.
 
-mod choose;
-pub(crate) mod closest;
-mod depth;
-mod doubled;
-mod edges;
+mod artifacts;
+mod blank_edges;
+mod duplicates;
 mod elision;
 pub(crate) mod exact;
+pub(crate) mod explain;
 pub(crate) mod fit;
-pub(crate) mod guard;
 pub(crate) mod indent;
+mod indent_depth;
 mod insert;
-mod joined;
-mod ladder;
-mod likeness;
+mod line_breaks;
+pub(crate) mod line_numbers;
 pub(crate) mod merge;
-pub(crate) mod normal;
-pub(crate) mod numbered;
-pub(crate) mod report;
-mod settle;
+pub(crate) mod nearest;
+pub(crate) mod normalize;
+mod normalized;
+pub(crate) mod placeholders;
+mod resolve;
+mod similar_lines;
+mod tie_breaking;
 mod tokens;
-mod undo;
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -28,7 +28,7 @@ use std::ops::Range;
 use crate::lines::{Line, line_at, lines_of};
 use crate::outcome::{Applied, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
 use crate::patch::lines::FileLines;
-use crate::place::normal::{Mapped, bare_key};
+use crate::place::normalize::{Mapped, bare_key};
 
 /// One search and replace, with what helps to place it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,27 +140,33 @@ pub(crate) fn find_in(file: &Indexed<'_>, hunk: &Hunk<'_>) -> Result<Placed, Ref
     if hunk.search.is_empty() {
         return insert::find(text, hunk);
     }
-    let remark = (!hunk.allow.placeholders).then(|| guard::placeholder(hunk.search, hunk.replace)).flatten();
+    let remark =
+        (!hunk.allow.placeholders).then(|| placeholders::placeholder(hunk.search, hunk.replace)).flatten();
     if let Some(remark) = remark {
         return Err(Refusal::Placeholder { remark: remark.to_owned() });
     }
-    if let Some(located) = exact::locate(text, hunk) {
-        return settle::settle(text, &located);
+    if let Some(matches) = exact::locate(text, hunk) {
+        return resolve::resolve(text, &matches);
     }
-    let ground = file.ground();
+    let haystack = file.haystack();
     let merged = || hunk.base.and_then(|base| merge::find(text, base, hunk));
-    edges::loosely(ground, hunk).or_else(merged).unwrap_or_else(|| Err(closest::miss(ground, hunk)))
+    blank_edges::find_loosely(haystack, hunk)
+        .or_else(merged)
+        .unwrap_or_else(|| Err(nearest::not_found(haystack, hunk)))
 }
 
 /// The steps that overlook something, strictest first.
-fn loosely(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+fn find_loosely(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     if hunk.search.trim().is_empty() {
         return None;
     }
-    if let Some(located) = ladder::locate(ground, hunk).or_else(|| joined::locate(ground, hunk)) {
-        return Some(settle::settle(ground.text, &located));
+    if let Some(matches) = normalized::locate(haystack, hunk).or_else(|| line_breaks::locate(haystack, hunk))
+    {
+        return Some(resolve::resolve(haystack.text, &matches));
     }
-    undo::find(ground, hunk).or_else(|| elision::find(ground, hunk)).or_else(|| likeness::find(ground, hunk))
+    artifacts::find(haystack, hunk)
+        .or_else(|| elision::find(haystack, hunk))
+        .or_else(|| similar_lines::find(haystack, hunk))
 }
 
 /// A text that hunks are placed in, with what is looked up in it: made once for all of them, and
@@ -170,12 +176,12 @@ pub(crate) struct Indexed<'a> {
     /// The number of hunks to place in the text.
     hunks: usize,
     rows: OnceCell<FileLines<'a>>,
-    ground: OnceCell<Ground<'a>>,
+    haystack: OnceCell<Haystack<'a>>,
 }
 
 impl<'a> Indexed<'a> {
     pub(crate) fn new(text: &'a str, hunks: usize) -> Self {
-        Self { text, hunks, rows: OnceCell::new(), ground: OnceCell::new() }
+        Self { text, hunks, rows: OnceCell::new(), haystack: OnceCell::new() }
     }
 
     pub(crate) fn text(&self) -> &'a str {
@@ -196,26 +202,26 @@ impl<'a> Indexed<'a> {
         }
     }
 
-    fn ground(&self) -> &Ground<'a> {
-        self.ground.get_or_init(|| Ground::new(self.text))
+    fn haystack(&self) -> &Haystack<'a> {
+        self.haystack.get_or_init(|| Haystack::new(self.text))
     }
 }
 
 /// A file with what the steps that overlook something look up again and again.
-struct Ground<'a> {
+struct Haystack<'a> {
     text: &'a str,
     lines: Vec<Line>,
     /// Of each line, [`bare_key`].
     keys: Vec<u64>,
     /// Profiles of the lines, for finding the nearest text.
-    likeness: OnceCell<closest::Profile<'a>>,
+    line_profiles: OnceCell<nearest::LineProfiles<'a>>,
     /// The text without line endings' difference, and without that of typography.
     read: [OnceCell<Mapped<'a>>; 2],
     /// The text without blanks, and where in it its lines begin.
     bare: OnceCell<(Vec<u8>, Vec<usize>)>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Haystack<'a> {
     fn new(text: &'a str) -> Self {
         let lines = lines_of(text);
         let keys = lines.iter().map(|line| bare_key(text.get(line.content()).unwrap_or_default())).collect();
@@ -223,7 +229,7 @@ impl<'a> Ground<'a> {
             text,
             lines,
             keys,
-            likeness: OnceCell::new(),
+            line_profiles: OnceCell::new(),
             read: [OnceCell::new(), OnceCell::new()],
             bare: OnceCell::new(),
         }
@@ -265,7 +271,7 @@ impl<'a> Ground<'a> {
 
 /// A place that a step found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct Match {
     /// Its bytes.
     span: Range<usize>,
     /// The line of the match that corresponds to each line of the search text; `None` where each
@@ -273,17 +279,17 @@ struct Place {
     pairs: Option<Vec<Option<usize>>>,
 }
 
-impl Place {
+impl Match {
     /// A place whose lines stand for the search text's, one for one.
-    fn even(span: Range<usize>) -> Self {
+    fn line_by_line(span: Range<usize>) -> Self {
         Self { span, pairs: None }
     }
 }
 
 /// All places that the strictest step found that found any.
-struct Located<'a> {
+struct Matches<'a> {
     strategy: Strategy,
-    places: Vec<Place>,
+    places: Vec<Match>,
     /// The hunk as that step read it.
     hunk: Hunk<'a>,
 }

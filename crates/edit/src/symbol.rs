@@ -15,7 +15,7 @@ use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy
 /// Symbols that are named where the one that is meant isn't there.
 const MAX_NEAR: usize = 8;
 /// Names less alike than this aren't near.
-const NEAR: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 
 /// Finds the symbol and what becomes of it.
 ///
@@ -40,7 +40,7 @@ pub(crate) fn find(path: &RelPath, text: &str, wish: &SymbolEdit) -> Result<Plac
     })?;
     let symbols = outline(&tree, text);
     let file = File { text, tree: &tree, symbols: &symbols };
-    let symbol = file.meant(&wish.symbol)?;
+    let symbol = file.resolve_symbol(&wish.symbol)?;
     let (pieces, note) = match &wish.action {
         SymbolAction::Replace { content } => file.replace(symbol, content)?,
         SymbolAction::InsertBefore { content } => file.insert(symbol, content, false)?,
@@ -84,7 +84,7 @@ impl<'t> File<'t> {
 
     /// The symbol that a path means: the only one whose path ends with its parts, or of several the
     /// only one with exactly its path.
-    fn meant(&self, wished: &str) -> Result<&'t Symbol, Refusal> {
+    fn resolve_symbol(&self, wished: &str) -> Result<&'t Symbol, Refusal> {
         let wished = wished.trim().trim_end_matches("()");
         let parts: Vec<&str> = wished.split(['.', '/', '#', ':']).filter(|part| !part.is_empty()).collect();
         let named = |symbol: &&Symbol| symbol.name == wished || symbol.path() == wished;
@@ -137,7 +137,7 @@ impl<'t> File<'t> {
                     .max(strsim::jaro_winkler(&symbol.path(), wished));
                 (if same { 1.0 } else { alike }, symbol)
             })
-            .filter(|(alike, _)| *alike >= NEAR)
+            .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
             .collect();
         near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         near.into_iter().take(MAX_NEAR).map(|(_, symbol)| symbol).collect()
@@ -228,7 +228,7 @@ impl<'t> File<'t> {
         if content.trim().is_empty() {
             return Err(malformed("The edit has no text to put there; to remove a symbol, delete it"));
         }
-        match crate::place::guard::placeholder(self.text, content) {
+        match crate::place::placeholders::placeholder(self.text, content) {
             Some(remark) => Err(Refusal::Placeholder { remark: remark.to_owned() }),
             None => Ok(()),
         }

@@ -69,7 +69,9 @@ impl fmt::Display for UnknownTool {
         write!(f, "there is no tool `{}`", self.given)?;
         match self.suggestion {
             Some(name) => write!(f, "; did you mean `{name}`?"),
-            None => write!(f, ". There are {}, and those of MCP servers (`mcp__server__tool`)", builtin_names()),
+            None => {
+                write!(f, ". There are {}, and those of MCP servers (`mcp__server__tool`)", builtin_names())
+            }
         }
     }
 }

@@ -106,7 +106,9 @@ fn markers() {
         let marked = found.marked(&Labels { base: None, ..NAMES });
         assert_eq!(String::from_utf8(marked).unwrap(), expected);
     }
-    let Merge::Conflicts(found) = merge_texts(b"a\nb\nc\n", b"a\nX\nc\n", b"a\nc\n") else { panic!("no conflict") };
+    let Merge::Conflicts(found) = merge_texts(b"a\nb\nc\n", b"a\nX\nc\n", b"a\nc\n") else {
+        panic!("no conflict")
+    };
     let with_base = "a\n<<<<<<< a b\nX\n||||||| base\nb\n=======\n>>>>>>> theirs\nc\n";
     assert_eq!(String::from_utf8(found.marked(&Labels { ours: "a\nb", ..NAMES })).unwrap(), with_base);
 }

@@ -9,7 +9,7 @@ use crate::schema::{properties, required};
 /// More problems than this in one call teach nothing more.
 const MAX_PROBLEMS: usize = 5;
 /// Names closer than this are taken for a slip of the other.
-const LIKELY: f64 = 0.7;
+const MIN_SIMILARITY: f64 = 0.7;
 /// Names of the same arguments in other agents, whose habits models share.
 const SYNONYMS: [(&str, &str); 17] = [
     ("file_path", "path"),
@@ -161,7 +161,7 @@ fn unknown(at: &str, name: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()
         .map(|known| (strsim::jaro_winkler(name, known), known))
-        .filter(|(likeness, _)| *likeness >= LIKELY)
+        .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .max_by(|one, other| one.0.total_cmp(&other.0));
     let at = shown(at, 80);
     match nearest {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
 use crate::excerpt::clip;
-use crate::unread::Unread;
+use crate::unread_output::Unread;
 
 /// Commands that run at once: a server, a watcher, a few builds; on two cores more get in each
 /// other's way.

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::answer::{Answer, is_beneath, nth_line};
 use crate::excerpt::shown;
-use crate::known::{Answer, is_beneath, nth_line};
 use crate::shape::{Shape, how_many};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};

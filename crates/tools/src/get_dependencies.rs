@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::answer::Answer;
 use crate::excerpt::shown;
-use crate::known::Answer;
 use crate::shape::Shape;
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};

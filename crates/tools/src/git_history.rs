@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::answer::{Answer, is_beneath};
 use crate::excerpt::{clip, shown};
-use crate::known::{Answer, is_beneath};
 use crate::shape::{Shape, how_many};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 

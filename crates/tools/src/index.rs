@@ -6,9 +6,9 @@
 //! changed is in. A session that works in a copy has an index of the copy's files, which begins as
 //! the project's.
 
-mod leisure;
-mod likeness;
+mod idle;
 mod links;
+mod vectors;
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -28,9 +28,9 @@ use journeyman_workspace::Workspace;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
-pub use likeness::FindVectorer;
-use likeness::Likeness;
 use links::Links;
+pub use vectors::FindVectorer;
+use vectors::VectorSearch;
 
 /// Threads that read files: the session's commands want the machine too.
 const MOST_THREADS: usize = 4;
@@ -101,9 +101,9 @@ struct Core {
     news: Condvar,
     history: Mutex<Option<Arc<History>>>,
     links: Arc<Links>,
-    likeness: Option<Likeness>,
+    vectors: Option<VectorSearch>,
     /// The idle time after which the index is compacted.
-    leisure: Duration,
+    idle_time: Duration,
 }
 
 #[derive(Default)]
@@ -125,7 +125,7 @@ struct State {
     closed: bool,
     /// When it was asked or written last.
     used: Option<Instant>,
-    /// Somebody waits for leisure to put it in order.
+    /// Somebody waits for idle time to put it in order.
     resting: bool,
     /// It is being put in order.
     tidying: bool,
@@ -159,7 +159,7 @@ impl SharedIndex {
     pub fn with_vectors(mut self, find: Arc<FindVectorer>) -> Self {
         let directory = self.core.directory.clone();
         if let Some(core) = Arc::get_mut(&mut self.core) {
-            core.likeness = Some(Likeness::new(find, directory));
+            core.vectors = Some(VectorSearch::new(find, directory));
         }
         self
     }
@@ -167,9 +167,9 @@ impl SharedIndex {
     /// The same, put in order after so long a time in which nobody asked; five seconds if it isn't
     /// said.
     #[must_use]
-    pub fn at_leisure_after(mut self, leisure: Duration) -> Self {
+    pub fn with_idle_time(mut self, idle_time: Duration) -> Self {
         if let Some(core) = Arc::get_mut(&mut self.core) {
-            core.leisure = leisure;
+            core.idle_time = idle_time;
         }
         self
     }
@@ -189,8 +189,8 @@ impl SharedIndex {
         let (seed, git) = (Some(self.core.directory.clone()), self.core.git.clone());
         let (redactor, ahead) = (Arc::clone(&self.core.redactor), self.core.ahead.load(Ordering::Relaxed));
         let mut core = Core::new(workspace, directory, seed, redactor, git, ahead);
-        core.likeness = self.core.likeness.as_ref().map(Likeness::again);
-        core.leisure = self.core.leisure;
+        core.vectors = self.core.vectors.as_ref().map(VectorSearch::again);
+        core.idle_time = self.core.idle_time;
         Self { core: Arc::new(core) }
     }
 
@@ -220,8 +220,8 @@ impl SharedIndex {
     /// unavailable this time. Waits for the model as long as the user's configuration says.
     #[must_use]
     pub fn similar(&self, asked: &Asked, query: &str) -> (Option<(Similar, f32)>, Option<String>) {
-        let likeness = self.core.likeness.as_ref();
-        likeness.map_or((None, None), |one| one.similar(&asked.snapshot, query, &self.core.redactor))
+        let vectors = self.core.vectors.as_ref();
+        vectors.map_or((None, None), |one| one.similar(&asked.snapshot, query, &self.core.redactor))
     }
 
     /// Returns the redactor that keeps secrets out of the index and of results.
@@ -349,8 +349,8 @@ impl Core {
             news: Condvar::new(),
             history: Mutex::default(),
             links: Arc::default(),
-            likeness: None,
-            leisure: leisure::LEISURE,
+            vectors: None,
+            idle_time: idle::IDLE_TIME,
         }
     }
 

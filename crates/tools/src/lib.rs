@@ -30,6 +30,7 @@
 //! What it does not do: judge permissions (`policy`), order calls or retry them (`agent`), hide
 //! secrets in results (`agent`, before they are written down), or speak to other tool servers.
 
+mod answer;
 mod arguments;
 mod background;
 mod command_output;
@@ -43,7 +44,6 @@ mod git_history;
 mod guard;
 mod image;
 mod index;
-mod known;
 mod list_files;
 mod outputs;
 mod read_file;
@@ -55,7 +55,7 @@ mod search_text;
 mod seen;
 mod shape;
 mod tool;
-mod unread;
+mod unread_output;
 mod write_file;
 
 pub use background::{Background, BackgroundCommand, BackgroundExit, MOST_IN_BACKGROUND};

@@ -161,8 +161,8 @@ impl RunCommand {
         }
         let limits = &context.limits;
         let seconds = wish.seconds.unwrap_or(limits.command_seconds).min(limits.command_most_seconds);
-        let (request, books) = prepare(context, &wish, Duration::from_secs(seconds)).await?;
-        let unkept = books.before.not_undoable();
+        let (request, before_command) = prepare(context, &wish, Duration::from_secs(seconds)).await?;
+        let unkept = before_command.before.not_undoable();
         let settings = wish.names_settings();
         let mut ended = confined(context, request, settings).await;
         if settings
@@ -172,7 +172,7 @@ impl RunCommand {
             completed.combined.text = masked;
         }
         let kept = has_kept(&ended);
-        let (changes, aftermath) = books.close(kept).await?;
+        let (changes, aftermath) = before_command.close(kept).await?;
         if aftermath.is_clean() {
             let (completed, changes) = (ended?, changes?);
             let is_error = completed.outcome != Outcome::Exited(0);
@@ -307,7 +307,7 @@ fn named_words(command: &str, analysis: &CommandAnalysis) -> BTreeSet<String> {
 }
 
 /// The state before a command, for reporting and journaling its changes.
-struct Books {
+struct BeforeCommand {
     workspace: Arc<Workspace>,
     session: SessionId,
     call: CallId,
@@ -320,7 +320,7 @@ struct Books {
 /// The changes of a command, or the reason why they could not be recorded, and forbidden changes.
 type Closed = (Result<Vec<FileChange>, WorkspaceError>, Aftermath);
 
-impl Books {
+impl BeforeCommand {
     /// Takes away what the command may not leave behind, puts back what it may not change, and
     /// journals all else. `kept` says that the sandbox kept it from changing protected paths.
     async fn close(self, kept: bool) -> Result<Closed, ToolError> {
@@ -358,11 +358,15 @@ fn recorded(changes: Result<Vec<FileChange>, WorkspaceError>) -> (Vec<FileChange
 }
 
 /// Looks at the tree, and says what the sandbox is to run.
-async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(Request, Books), ToolError> {
+async fn prepare(
+    context: &ToolContext,
+    wish: &Wish,
+    wall: Duration,
+) -> Result<(Request, BeforeCommand), ToolError> {
     let (workspace, directory) = (Arc::clone(&context.workspace), wish.directory.clone());
     let (session, call) = (context.session.clone(), context.call.clone());
     let (seen, only_reads, background) = (Arc::clone(&context.seen), wish.only_reads(), wish.background);
-    let books = in_background(move || {
+    let before_command = in_background(move || {
         if let Some(directory) = directory
             && !workspace.stat(&directory)?.is_some_and(|stat| stat.kind == StatKind::Directory)
         {
@@ -378,52 +382,52 @@ async fn prepare(context: &ToolContext, wish: &Wish, wall: Duration) -> Result<(
         };
         let guard =
             if only_reads { None } else { Some(Guarded::before_command(&workspace, &before, GUARDS)?) };
-        Ok(Books { workspace, session, call, seen, before, guard })
+        Ok(BeforeCommand { workspace, session, call, seen, before, guard })
     })
     .await?;
     let mut request = request(context, wish, wall);
     request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
-    request.witness = books.before.witness();
-    request.protected.extend(books.guard.iter().flat_map(Guarded::protected).cloned());
-    request.linked = books.before.hard_links().paths().cloned().collect();
-    Ok((request, books))
+    request.witness = before_command.before.witness();
+    request.protected.extend(before_command.guard.iter().flat_map(Guarded::protected).cloned());
+    request.linked = before_command.before.hard_links().paths().cloned().collect();
+    Ok((request, before_command))
 }
 
 /// Starts a command that goes on after its call.
 async fn start(context: &ToolContext, wish: Wish) -> Result<ToolOutput, ToolError> {
     let job = context.background.admit(&context.call, &wish.command)?;
     let begun = begin(context, &wish, &job).await;
-    let (running, books) = begun.inspect_err(|_| context.background.withdraw(&job))?;
+    let (running, before_command) = begun.inspect_err(|_| context.background.withdraw(&job))?;
     let text = format!("{} started\n", job.id);
-    tokio::spawn(watch(job, running, books));
+    tokio::spawn(watch(job, running, before_command));
     Ok(ToolOutput::text(text))
 }
 
-async fn begin(context: &ToolContext, wish: &Wish, job: &Job) -> Result<(Running, Books), ToolError> {
+async fn begin(context: &ToolContext, wish: &Wish, job: &Job) -> Result<(Running, BeforeCommand), ToolError> {
     let wall =
         wish.seconds.map_or(BACKGROUND_TIME, |seconds| Duration::from_secs(seconds).min(BACKGROUND_TIME));
-    let (mut request, books) = prepare(context, wish, wall).await?;
+    let (mut request, before_command) = prepare(context, wish, wall).await?;
     // The job holds what nobody has read; what the sandbox holds beside it is thrown away.
     request.limits.output_bytes = BACKGROUND_OUTPUT;
     request.limits.flood_bytes = Some(BACKGROUND_FLOOD);
     match context.sandbox.spawn(request, job.cancel.clone()).await {
-        Ok(running) => Ok((running, books)),
+        Ok(running) => Ok((running, before_command)),
         Err(error) => {
-            books.close(true).await?.0?;
+            before_command.close(true).await?.0?;
             Err(error.into())
         }
     }
 }
 
 /// Sees a command in the background to its end.
-async fn watch(job: Arc<Job>, mut running: Running, books: Books) {
+async fn watch(job: Arc<Job>, mut running: Running, before_command: BeforeCommand) {
     let watched = Watched(job);
     let job = &watched.0;
     while let Some(chunk) = running.next().await {
         job.push(chunk.at, &chunk.bytes);
     }
     let completed = running.wait().await;
-    let (changes, aftermath) = match books.close(has_kept(&completed)).await {
+    let (changes, aftermath) = match before_command.close(has_kept(&completed)).await {
         Ok((changes, aftermath)) => (recorded(changes), aftermath),
         Err(error) => ((Vec::new(), Some(format!("error: {error}\n"))), Aftermath::default()),
     };

@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::answer::{Answer, is_beneath};
 use crate::excerpt::shown;
-use crate::known::{Answer, is_beneath};
 use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};

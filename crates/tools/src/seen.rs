@@ -25,7 +25,7 @@ const DIFF_BYTES: usize = 2_000;
 /// least recently used files are forgotten.
 #[derive(Debug, Default)]
 pub struct Seen {
-    books: Mutex<Books>,
+    state: Mutex<SeenState>,
 }
 
 /// The knowledge of one file. This is what a log needs to [restore](Seen::restore) it.
@@ -65,7 +65,7 @@ pub(crate) struct Difference {
 }
 
 #[derive(Debug, Default)]
-struct Books {
+struct SeenState {
     files: HashMap<RelPath, Known>,
     /// Files of which something changed since it was last taken.
     changed: HashSet<RelPath>,
@@ -86,25 +86,25 @@ struct Known {
 impl Seen {
     /// Remembers that the model saw or wrote `path` with this content.
     pub fn record(&self, path: RelPath, hash: ContentHash) {
-        self.books().put(path, hash, None);
+        self.lock_state().put(path, hash, None);
     }
 
     /// The same with the text, so that it can be told later what changed in it.
     pub fn record_text(&self, path: RelPath, hash: ContentHash, text: &str) {
         let text = (text.len() <= ONE_TEXT_BYTES).then(|| Arc::from(text));
-        self.books().put(path, hash, text);
+        self.lock_state().put(path, hash, text);
     }
 
     /// Remembers that the session itself left `path` like this, or took it away, without the model
     /// seeing it. Of a file that wasn't seen nothing is remembered.
     pub fn left(&self, path: &RelPath, hash: Option<ContentHash>) {
-        self.books().know(path, hash, false);
+        self.lock_state().know(path, hash, false);
     }
 
     /// Remembers that the model was told of somebody else's change, which left `path` like this or
     /// gone.
     pub fn noticed(&self, path: &RelPath, hash: Option<ContentHash>) {
-        self.books().know(path, hash, true);
+        self.lock_state().know(path, hash, true);
     }
 
     /// Remembers how the session itself left these files, by whatever names they were seen.
@@ -113,7 +113,7 @@ impl Seen {
             return;
         }
         let changed: HashSet<&RelPath> = changes.iter().map(|change| &change.path).collect();
-        let mut paths: Vec<RelPath> = self.books().files.keys().cloned().collect();
+        let mut paths: Vec<RelPath> = self.lock_state().files.keys().cloned().collect();
         paths.retain(|path| {
             changed.contains(path)
                 || workspace.canonical(path).is_ok_and(|real| real != *path && changed.contains(&real))
@@ -127,9 +127,9 @@ impl Seen {
     /// Compares the present content of `path`, given by its hash, with the seen content.
     #[must_use]
     pub fn sight(&self, path: &RelPath, hash: &ContentHash) -> Sight {
-        let mut books = self.books();
-        let used = books.tick();
-        match books.files.get_mut(path) {
+        let mut state = self.lock_state();
+        let used = state.tick();
+        match state.files.get_mut(path) {
             None => Sight::Never,
             Some(file) => {
                 file.used = used;
@@ -147,10 +147,10 @@ impl Seen {
     /// Returns true if `path` was there when it was last heard of, which is to be asked when it
     /// isn't. From then on its being gone is known.
     pub(crate) fn misses(&self, path: &RelPath) -> bool {
-        let mut books = self.books();
-        let was_there = books.files.get(path).is_some_and(|file| file.known.is_some());
+        let mut state = self.lock_state();
+        let was_there = state.files.get(path).is_some_and(|file| file.known.is_some());
         if was_there {
-            books.know(path, None, true);
+            state.know(path, None, true);
         }
         was_there
     }
@@ -158,8 +158,8 @@ impl Seen {
     /// Everything that is remembered, sorted by path.
     #[must_use]
     pub fn entries(&self) -> Vec<SeenFile> {
-        let books = self.books();
-        let mut entries: Vec<SeenFile> = books.files.keys().filter_map(|path| books.entry(path)).collect();
+        let state = self.lock_state();
+        let mut entries: Vec<SeenFile> = state.files.keys().filter_map(|path| state.entry(path)).collect();
         entries.sort_by(|one, other| one.path.cmp(&other.path));
         entries
     }
@@ -167,8 +167,8 @@ impl Seen {
     /// The files that were read or written last and are there, the last one first.
     #[must_use]
     pub fn recent(&self, most: usize) -> Vec<RelPath> {
-        let books = self.books();
-        let there = books.files.iter().filter(|(_, file)| file.known.is_some());
+        let state = self.lock_state();
+        let there = state.files.iter().filter(|(_, file)| file.known.is_some());
         let mut files: Vec<(u64, &RelPath)> = there.map(|(path, file)| (file.used, path)).collect();
         files.sort_unstable_by_key(|(used, _)| std::cmp::Reverse(*used));
         files.into_iter().take(most).map(|(_, path)| path.clone()).collect()
@@ -177,20 +177,20 @@ impl Seen {
     /// Remembers what a log has: of each file its newest entry comes last. It isn't a change to be
     /// logged again.
     pub fn restore(&self, entries: impl IntoIterator<Item = SeenFile>) {
-        let mut books = self.books();
+        let mut state = self.lock_state();
         for SeenFile { path, seen, known, outside } in entries {
-            books.put(path.clone(), seen, None);
-            books.know(&path, known, outside);
-            books.changed.remove(&path);
+            state.put(path.clone(), seen, None);
+            state.know(&path, known, outside);
+            state.changed.remove(&path);
         }
     }
 
     /// Returns the changed entries since the last call, sorted by path, for the log.
     #[must_use]
     pub fn take_changes(&self) -> Vec<SeenFile> {
-        let mut books = self.books();
-        let changed = std::mem::take(&mut books.changed);
-        let mut entries: Vec<SeenFile> = changed.iter().filter_map(|path| books.entry(path)).collect();
+        let mut state = self.lock_state();
+        let changed = std::mem::take(&mut state.changed);
+        let mut entries: Vec<SeenFile> = changed.iter().filter_map(|path| state.entry(path)).collect();
         entries.sort_by(|one, other| one.path.cmp(&other.path));
         entries
     }
@@ -204,8 +204,8 @@ impl Seen {
         now: &FileContent,
     ) -> Option<Difference> {
         let (seen, text) = {
-            let books = self.books();
-            let file = books.files.get(path)?;
+            let state = self.lock_state();
+            let file = state.files.get(path)?;
             (file.seen, file.text.clone())
         };
         let before = match text {
@@ -221,12 +221,12 @@ impl Seen {
     }
 
     /// Entries are inserted whole, so the data is valid after a panic too.
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_state(&self) -> MutexGuard<'_, SeenState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Books {
+impl SeenState {
     fn tick(&mut self) -> u64 {
         self.uses += 1;
         self.uses

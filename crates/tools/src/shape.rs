@@ -15,7 +15,7 @@ use crate::schema::{schema_of, signature};
 /// Maximum number of paths searched for a suggestion.
 const MAX_CANDIDATES: usize = 20_000;
 /// Paths less like the one asked for are not worth suggesting.
-const LIKELY: f64 = 0.85;
+const MIN_SIMILARITY: f64 = 0.85;
 
 /// A built-in tool's outside.
 pub(crate) struct Shape {
@@ -125,7 +125,7 @@ pub(crate) fn not_found(workspace: &Workspace, path: RelPath) -> ToolError {
         let alike =
             listing.paths.into_iter().map(|other| (strsim::jaro_winkler(&wanted, &other.to_string()), other));
         let best = alike.max_by(|one, other| one.0.total_cmp(&other.0));
-        best.filter(|(likeness, _)| *likeness >= LIKELY).map(|(_, other)| other)
+        best.filter(|(similarity, _)| *similarity >= MIN_SIMILARITY).map(|(_, other)| other)
     });
     ToolError::NotFound { path, nearest: nearest.map(|path| path.to_string()) }
 }

@@ -17,7 +17,11 @@ const PATH_SLIPS: &[&str] = &["filepath", "filename", "file", "dir"];
 const ARGUMENTS: &[(&str, &[Argument])] = &[
     (
         "run_command",
-        &[("command", "command", &["cmd"]), ("background", "run_in_background", &[]), ("directory", "cwd", &[])],
+        &[
+            ("command", "command", &["cmd"]),
+            ("background", "run_in_background", &[]),
+            ("directory", "cwd", &[]),
+        ],
     ),
     ("read_file", &[("path", "file_path", PATH_SLIPS)]),
     ("write_file", &[("path", "file_path", PATH_SLIPS), ("content", "content", &["contents", "file_text"])]),
@@ -50,7 +54,9 @@ pub(super) fn all_names(ours: &str) -> Vec<&str> {
 pub(super) fn name_in(dialect: Dialect, ours: &str) -> &str {
     match dialect {
         Dialect::Own => ours,
-        Dialect::ClaudeCode => builtin_tool(ours).and_then(|tool| tool.claude_code.first().copied()).unwrap_or(ours),
+        Dialect::ClaudeCode => {
+            builtin_tool(ours).and_then(|tool| tool.claude_code.first().copied()).unwrap_or(ours)
+        }
     }
 }
 

@@ -175,7 +175,10 @@ pub(crate) fn assemble(
         LogBounds::default(),
     );
     // What a person said «always» to. What an older version wrote is asked again.
-    let said = state.allowed.iter().filter_map(|rules| Rules::parse_with_tools(rules, Layer::Session, "", &|_| true).ok());
+    let said = state
+        .allowed
+        .iter()
+        .filter_map(|rules| Rules::parse_with_tools(rules, Layer::Session, "", &|_| true).ok());
     parts.policy =
         said.fold(std::mem::take(&mut parts.policy), |policy, rules| policy.with_rules(rules.unfiled()));
     let lease = Arc::new(lease);

@@ -6,7 +6,7 @@ use journeyman_protocol::RelPath;
 
 use crate::formats::markers::{Mark, mark};
 use crate::formats::{Format, Rows, Source, pairs, paths, tags};
-use crate::place::guard;
+use crate::place::placeholders;
 
 /// The format a reply is written in, from its own marks; `None` where it has none.
 ///
@@ -43,7 +43,7 @@ pub fn detect(reply: &str) -> Option<Format> {
             let closes = |text: &str| text.len() >= length && text.bytes().all(|byte| byte == open);
             if is_fence && sign == open && closes(row.text.trim()) {
                 let content = reply.get(body..row.start).unwrap_or_default();
-                let lazy = guard::placeholder("", content).is_some();
+                let lazy = placeholders::placeholder("", content).is_some();
                 whole = whole.max(Some(u8::from(lazy)));
                 named = None;
                 from = row.start + row.text.len();
@@ -82,7 +82,7 @@ pub fn detect(reply: &str) -> Option<Format> {
     }
     // The last fence may be missing.
     if let Some((_, _, body)) = named {
-        let lazy = guard::placeholder("", reply.get(body..).unwrap_or_default()).is_some();
+        let lazy = placeholders::placeholder("", reply.get(body..).unwrap_or_default()).is_some();
         whole = whole.max(Some(u8::from(lazy)));
     }
     match whole {

@@ -16,7 +16,7 @@ const MAX_WORDS: usize = 40;
 /// A longer word is not compared with files' names.
 const MAX_WORD: usize = 200;
 /// Minimum similarity of a file name that is suggested (aider's bound).
-const LIKE: f64 = 0.8;
+const MIN_SIMILARITY: f64 = 0.8;
 
 /// Fences that some replies use in place of backticks.
 const TAG_FENCES: [&str; 5] = ["<source>", "<code>", "<pre>", "<codeblock>", "<sourcecode>"];
@@ -302,7 +302,7 @@ pub(crate) fn did_you_mean(line: &str, source: &Source<'_>) -> String {
         }
         for path in others.iter().take(64) {
             let like = path.as_str().map_or(0.0, |path| strsim::normalized_levenshtein(path, word));
-            if like >= LIKE && best.is_none_or(|(other, _)| like > other) {
+            if like >= MIN_SIMILARITY && best.is_none_or(|(other, _)| like > other) {
                 best = Some((like, path));
             }
         }

@@ -11,7 +11,7 @@ use crate::files::exists;
 use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind, join_prose};
 use crate::formats::{Format, Reading, Row, Rows, Source, paths};
 use crate::lines::{line_at, without_break};
-use crate::place::guard;
+use crate::place::placeholders;
 
 /// Languages of fences that hold commands to run, not files, unless the fence has a name.
 const SHELLS: [&str; 12] = [
@@ -357,7 +357,7 @@ impl<'a> Out<'_, 'a> {
 /// Returns the edit that a file's whole content requests.
 fn edit(source: &Source<'_>, path: RelPath, content: &str, lazy: bool) -> Edit {
     let content = content.to_owned();
-    let remark = guard::placeholder("", &content).is_some();
+    let remark = placeholders::placeholder("", &content).is_some();
     let partial = remark
         || (lazy && matches!(source.files.text(&path), Ok(Some(old)) if !has_all_lines(&content, &old)));
     let op = if partial { EditOp::Lazy { content } } else { EditOp::Rewrite { content } };

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use super::items::{Item, Side, has_remark, squeezed, trimmed};
-use super::remark;
+use super::marker;
 
 /// Things on both sides, multiplied, that are aligned; more of them are generated, or not a text
 /// for this.
 const MAX_CELLS: usize = 1_000_000;
 /// Two statements are versions of one where this part of their words is the same.
-pub(super) const ALIKE: f64 = 0.6;
+pub(super) const MIN_SIMILARITY: f64 = 0.6;
 /// With less than this they have nothing to do with each other; in between nobody knows.
-pub(super) const UNLIKE: f64 = 0.45;
+pub(super) const MAX_DISSIMILARITY: f64 = 0.45;
 /// Words of each that are compared.
 const MAX_WORDS: usize = 400;
 
 /// The features by which items are compared.
-struct Face {
+struct ItemFeatures {
     kind: u16,
     words: String,
     bag: BTreeMap<String, u32>,
@@ -25,28 +25,28 @@ struct Face {
     remarked: bool,
 }
 
-fn face(side: &Side<'_>, item: &Item<'_>) -> Face {
+fn features_of(side: &Side<'_>, item: &Item<'_>) -> ItemFeatures {
     let text = side.of(trimmed(side, item.node));
     let mut bag = BTreeMap::new();
     let mut total = 0;
     let remarked = item.node.is_named() && has_remark(side, item.node);
     let own = text
         .lines()
-        .filter(|line| !remarked || (remark::of_line(line).is_none() && !line.contains("__jm_remark_")));
+        .filter(|line| !remarked || (marker::of_line(line).is_none() && !line.contains("__jm_remark_")));
     for word in own.flat_map(words).take(MAX_WORDS) {
         *bag.entry(word.to_owned()).or_insert(0) += 1;
         total += 1;
     }
-    Face { kind: item.node.kind_id(), words: squeezed(text), bag, total, remarked }
+    ItemFeatures { kind: item.node.kind_id(), words: squeezed(text), bag, total, remarked }
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-impl Face {
+impl ItemFeatures {
     /// Returns the share of words that two items have in common, from 0 to 1.
-    fn likeness(&self, other: &Self) -> f64 {
+    fn shared_words(&self, other: &Self) -> f64 {
         let shared: u32 = self
             .bag
             .iter()
@@ -59,7 +59,7 @@ impl Face {
 }
 
 /// Returns the score of a pair of items: 0 if they don't correspond.
-fn score(old: (&Item<'_>, &Face), new: (&Item<'_>, &Face), single: bool) -> u32 {
+fn score(old: (&Item<'_>, &ItemFeatures), new: (&Item<'_>, &ItemFeatures), single: bool) -> u32 {
     let ((old, old_face), (new, new_face)) = (old, new);
     if new.remark.is_some() || old.is_token() != new.is_token() {
         return 0;
@@ -71,7 +71,9 @@ fn score(old: (&Item<'_>, &Face), new: (&Item<'_>, &Face), single: bool) -> u32 
         return 120 + u32::from(old_face.words.len() > 20) * 20;
     }
     match (&old.label, &new.label) {
-        (Some(one), Some(other)) if one == other => return 80 + (old_face.likeness(new_face) * 20.0) as u32,
+        (Some(one), Some(other)) if one == other => {
+            return 80 + (old_face.shared_words(new_face) * 20.0) as u32;
+        }
         (Some(_), Some(_)) => return 0,
         _ => {}
     }
@@ -88,8 +90,8 @@ fn score(old: (&Item<'_>, &Face), new: (&Item<'_>, &Face), single: bool) -> u32 
     if single && new_face.remarked {
         return 60;
     }
-    let alike = old_face.likeness(new_face);
-    if alike >= ALIKE { (alike * 40.0) as u32 } else { 0 }
+    let alike = old_face.shared_words(new_face);
+    if alike >= MIN_SIMILARITY { (alike * 40.0) as u32 } else { 0 }
 }
 
 /// Returns true if a node is a part that its parent has one of: a body, a list of parameters.
@@ -124,9 +126,9 @@ pub(super) fn align(
     if (height + 1).checked_mul(width + 1)? > MAX_CELLS {
         return None;
     }
-    let old_faces: Vec<Face> = old.iter().map(|item| face(old_side, item)).collect();
-    let new_faces: Vec<Face> = new.iter().map(|item| face(new_side, item)).collect();
-    let count = |faces: &[Face]| {
+    let old_faces: Vec<ItemFeatures> = old.iter().map(|item| features_of(old_side, item)).collect();
+    let new_faces: Vec<ItemFeatures> = new.iter().map(|item| features_of(new_side, item)).collect();
+    let count = |faces: &[ItemFeatures]| {
         let mut kinds: BTreeMap<u16, usize> = BTreeMap::new();
         for face in faces {
             *kinds.entry(face.kind).or_default() += 1;
@@ -175,10 +177,15 @@ pub(super) fn align(
 }
 
 /// Returns the highest similarity of some items to another item of the same kind.
-pub(super) fn most_alike(old_side: &Side<'_>, old: &[Item<'_>], new_side: &Side<'_>, new: &Item<'_>) -> f64 {
-    let new_face = face(new_side, new);
+pub(super) fn max_similarity(
+    old_side: &Side<'_>,
+    old: &[Item<'_>],
+    new_side: &Side<'_>,
+    new: &Item<'_>,
+) -> f64 {
+    let new_face = features_of(new_side, new);
     old.iter()
         .filter(|item| item.node.kind_id() == new_face.kind)
-        .map(|item| face(old_side, item).likeness(&new_face))
+        .map(|item| features_of(old_side, item).shared_words(&new_face))
         .fold(0.0, f64::max)
 }

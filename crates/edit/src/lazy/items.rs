@@ -8,7 +8,7 @@ use journeyman_syntax::Node;
 use journeyman_syntax::outline::{SymbolKind, is_attribute, is_comment, outline};
 use journeyman_syntax::parse::Tree;
 
-use super::remark::{self, Remark};
+use super::marker::{self, Remark};
 
 /// Placeholder of a remark where a list can't hold a comment; no text contains the placeholder.
 pub(super) const STAND_IN: &str = "__jm_remark_keep__";
@@ -76,7 +76,7 @@ impl<'t> Side<'t> {
         if !(is_comment(node) || braces) {
             return None;
         }
-        remark::of_line(own).filter(|_| !self.own_remarks.contains(own))
+        marker::of_line(own).filter(|_| !self.own_remarks.contains(own))
     }
 }
 

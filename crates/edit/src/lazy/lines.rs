@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use journeyman_text_diff::{DiffOp, diff};
 
-use super::remark::{self, Remark};
+use super::marker::{self, Remark};
 use super::tree::{Merged, refuse};
 use super::write::Fit;
 use crate::lines::{lines_of, split_indent};
@@ -16,7 +16,7 @@ const MAX_COMPARED: usize = 20_000;
 /// Lines that may go at one place where nothing stands for them.
 const MAX_UNSHOWN_LINES: usize = 10;
 /// A line is a version of another where their letters are this much alike.
-const ALIKE: f64 = 0.55;
+const MIN_SIMILARITY: f64 = 0.55;
 /// Of a file's lines, the hundredths that a text without remarks has to repeat to be a version of
 /// it.
 const MIN_REPEATED_PERCENT: usize = 60;
@@ -58,7 +58,7 @@ pub(super) fn merge(text: &str, content: &str) -> Result<Merged, Refusal> {
     }
     let known: std::collections::BTreeSet<&str> = old.lines.iter().map(|line| line.trim()).collect();
     let remarks: Vec<Option<Remark>> =
-        new.lines.iter().map(|line| remark::of_line(line).filter(|_| !known.contains(line.trim()))).collect();
+        new.lines.iter().map(|line| marker::of_line(line).filter(|_| !known.contains(line.trim()))).collect();
     let lines = Lines { old, new, remarks };
     let anchors =
         if lines.remarks.iter().any(Option::is_some) { lines.anchors()? } else { lines.versions()? };
@@ -275,7 +275,7 @@ impl Lines<'_> {
         let after: Vec<usize> = (first + 1..new.end).filter(|at| self.remark(*at).is_none()).collect();
         let new_text = |lines: &[usize]| lines.iter().any(|at| !self.new.is_blank(*at));
         for at in full_new.iter() {
-            let near = self.likeness(&full_old, *at);
+            let near = self.max_similarity(&full_old, *at);
             if near >= 0.8 {
                 return Err(self.unclear(
                     &full_old,
@@ -326,7 +326,7 @@ impl Lines<'_> {
             let replaced = !full_new.is_empty();
             // The new lines have to be similar: else the old ones may only not have been repeated.
             let versions = full_new.len() <= full_old.len() + 2
-                && full_new.iter().all(|at| self.likeness(full_old, *at) >= ALIKE);
+                && full_new.iter().all(|at| self.max_similarity(full_old, *at) >= MIN_SIMILARITY);
             let evenly = full_old.len() <= full_new.len() + 2;
             if edge && remarked || full_old.len() > MAX_UNSHOWN_LINES || replaced && !(versions && evenly) {
                 return Err(self.unclear(full_old, "it is neither shown nor stood for by a remark"));
@@ -337,7 +337,7 @@ impl Lines<'_> {
     }
 
     /// Returns the highest similarity of a new line to some old lines.
-    fn likeness(&self, old: &[usize], new: usize) -> f64 {
+    fn max_similarity(&self, old: &[usize], new: usize) -> f64 {
         let line = self.new.line(new).trim();
         old.iter()
             .take(200)

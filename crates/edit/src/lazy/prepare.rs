@@ -6,7 +6,7 @@ use std::ops::Range;
 use journeyman_syntax::language::Language;
 
 use super::items::{STAND_IN, STAND_IN_GONE};
-use super::remark::{self, Remark};
+use super::marker::{self, Remark};
 use crate::lines::{split_indent, without_break};
 
 /// The texts to try, the best first. Where a comment is no part of a list (in languages that
@@ -14,7 +14,7 @@ use crate::lines::{split_indent, without_break};
 pub(super) fn variants<'a>(language: Language, content: &'a str, text: &str) -> Vec<Cow<'a, str>> {
     let code = |line: &str| {
         let line = line.trim();
-        match (remark::of_line(line), text.contains(line)) {
+        match (marker::of_line(line), text.contains(line)) {
             (Some(remark), false) => Some(remark),
             _ => None,
         }
@@ -108,7 +108,7 @@ pub(super) fn indented(content: &str, text: &str, inside: &Range<usize>) -> Stri
     };
     let own = lines(text.get(inside.clone()).unwrap_or_default()).unwrap_or_default();
     // A remark beside a fragment says nothing about how far that is in.
-    let code: String = content.split_inclusive('\n').filter(|line| remark::of_line(line).is_none()).collect();
+    let code: String = content.split_inclusive('\n').filter(|line| marker::of_line(line).is_none()).collect();
     let given = lines(&code).unwrap_or_default();
     let mut out = String::from("\n");
     for piece in content.split_inclusive('\n') {

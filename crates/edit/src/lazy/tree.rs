@@ -5,9 +5,9 @@ use std::ops::Range;
 use journeyman_syntax::Node;
 use journeyman_syntax::outline::is_attribute;
 
-use super::align::{ALIKE, UNLIKE, align, most_alike};
+use super::align::{MAX_DISSIMILARITY, MIN_SIMILARITY, align, max_similarity};
 use super::items::{Item, Side, has_remark, items, squeezed, trimmed};
-use super::remark::Remark;
+use super::marker::Remark;
 use super::write::Fit;
 use crate::lines::line_at;
 use crate::outcome::Refusal;
@@ -191,8 +191,8 @@ impl<'t> Merge<'_, 't> {
         for at in shown {
             let Some(item) = lists.new.get(*at) else { continue };
             if item.label.is_none() && !item.is_comment() {
-                let alike = most_alike(self.old, old, self.new, item);
-                if (UNLIKE..ALIKE).contains(&alike) {
+                let alike = max_similarity(self.old, old, self.new, item);
+                if (MAX_DISSIMILARITY..MIN_SIMILARITY).contains(&alike) {
                     return Err(self.unclear(
                         old,
                         "the text beside the remark may be a new version of it, or come to it",
@@ -252,7 +252,7 @@ impl<'t> Merge<'_, 't> {
             && shown
                 .iter()
                 .filter_map(|at| lists.new.get(*at))
-                .any(|item| most_alike(self.old, old, self.new, item) >= ALIKE);
+                .any(|item| max_similarity(self.old, old, self.new, item) >= MIN_SIMILARITY);
         if definitions.is_empty() || renamed {
             if lines > MAX_UNSHOWN_LINES && lines > 2 * shown.len() && !renamed {
                 return Err(self.unclear(old, "it is neither shown nor stood for by a remark"));

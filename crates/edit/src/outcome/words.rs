@@ -183,7 +183,7 @@ fn ambiguous(
         if let Some((line, text)) = &spot.within {
             write!(row, ", inside `{text}` (line {line})")?;
         }
-        match &spot.telling {
+        match &spot.distinctive {
             Some((line, text)) if *line < spot.first => {
                 write!(row, ": to mean this one, begin the search text at line {line}, `{text}`")?;
             }

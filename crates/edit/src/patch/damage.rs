@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use crate::change::{LineKind, PatchLine};
 use crate::lines::split_indent;
-use crate::place::normal::plain;
+use crate::place::normalize::plain;
 
 /// Escapes that models write, with their characters.
 const ENTITIES: [(&str, &str); 6] =

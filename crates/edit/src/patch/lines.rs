@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use crate::outcome::Strategy;
 use crate::place::exact::MAX_PLACES;
-use crate::place::normal::plain;
+use crate::place::normalize::plain;
 
 /// Maximum number of line comparisons for one hunk; reached only in files that repeat one line.
 const MAX_COMPARED: usize = 4_000_000;
@@ -62,7 +62,7 @@ impl Level {
 }
 
 /// For fewer hunks a text isn't worth a table of its lines.
-const WORTH_A_TABLE: usize = 8;
+const MIN_HUNKS_FOR_TABLE: usize = 8;
 
 /// Lines that are the same at any level but [`Level::Typography`] have the same.
 fn hash(line: &str) -> u64 {
@@ -177,7 +177,7 @@ impl<'a> FileLines<'a> {
         if typographic && self.text.is_ascii() && wanted.iter().all(|line| line.is_ascii()) {
             return Vec::new();
         }
-        if self.hunks >= WORTH_A_TABLE && !typographic {
+        if self.hunks >= MIN_HUNKS_FOR_TABLE && !typographic {
             // The line that the file has in the fewest places.
             let places = |(_, line): &(usize, &&str)| self.like(line).len();
             let (offset, rare) = wanted.iter().enumerate().min_by_key(places).unwrap_or((nth, rare));

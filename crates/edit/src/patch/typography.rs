@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 
 use crate::patch::lines::{FileLines, Level};
-use crate::place::normal::plain;
+use crate::place::normalize::plain;
 
 /// The hunk's typography compared with the file's, learnt from the lines that the file has.
 #[derive(Debug, Default)]
-pub(super) struct Writing {
+pub(super) struct TypographyMap {
     /// Typographic characters of the hunk, and what the file has in their place; `None` where that
     /// isn't one thing.
     pairs: BTreeMap<char, Option<String>>,
 }
 
-impl Writing {
+impl TypographyMap {
     /// Compares old lines with the file's from a line on.
     pub(super) fn learn(file: &FileLines<'_>, start: usize, old: &[&str]) -> Self {
         let mut writing = Self::default();

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::lines::segments;
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::settle::{Writer, write};
-use crate::place::{Ground, Hunk, Located, Place, choose, exact, guard, ladder, report};
+use crate::place::resolve::{Writer, write};
+use crate::place::{Haystack, Hunk, Match, Matches, exact, explain, normalized, placeholders, tie_breaking};
 
 /// More lines than this aren't meant by three dots: what is left out was shown to the model not
 /// long ago.
@@ -18,9 +18,9 @@ type Part<'a> = (&'a str, &'a str);
 
 /// Finds the parts between the gaps in order, and keeps what the file has in the gaps. `None` where
 /// search and replacement don't leave out as many times, or the parts aren't there.
-pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let parts = parts(hunk)?;
-    let text = ground.text;
+    let text = haystack.text;
     let hunks = parts.iter().map(|part| Hunk {
         search: part.0,
         replace: part.1,
@@ -29,10 +29,10 @@ pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed
         ..*hunk
     });
     let hunks: Vec<Hunk<'_>> = hunks.collect();
-    let located: Vec<Located<'_>> =
-        hunks.iter().map(|part| whole_lines(ground, part)).collect::<Option<_>>()?;
-    let (first, more) = located.split_first()?;
-    let mut chains: Vec<Vec<&Place>> = Vec::new();
+    let matches: Vec<Matches<'_>> =
+        hunks.iter().map(|part| whole_lines(haystack, part)).collect::<Option<_>>()?;
+    let (first, more) = matches.split_first()?;
+    let mut chains: Vec<Vec<&Match>> = Vec::new();
     let mut doubtful = None;
     for start in &first.places {
         match chain(text, start, more) {
@@ -49,12 +49,12 @@ pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed
     if spans.is_empty() {
         return None;
     }
-    let chosen = match choose::choose(text, spans, hunk, Strategy::Elision) {
+    let chosen = match tie_breaking::select_spans(text, spans, hunk, Strategy::Elision) {
         Ok(chosen) => chosen,
         Err(refusal) => return Some(Err(refusal)),
     };
     let chain = chains.into_iter().find(|chain| chain.first().map(|place| &place.span) == chosen.first())?;
-    Some(join(text, &located, &chain))
+    Some(join(text, &matches, &chain))
 }
 
 /// The parts between the lines that stand for others, if search and replacement have as many.
@@ -94,7 +94,7 @@ fn split(text: &str) -> Vec<&str> {
     let (mut from, mut at) = (0, 0);
     for (line, line_break) in segments(text) {
         let next = at + line.len() + line_break.len();
-        if guard::is_gap(line) {
+        if placeholders::is_gap(line) {
             parts.push(text.get(from..at).map_or("", |part| part.strip_suffix('\n').unwrap_or(part)));
             from = next;
         }
@@ -105,33 +105,33 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 /// The places of a part that are whole lines.
-fn whole_lines<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
-    let mut exact = exact::locate(ground.text, hunk);
-    if let Some(located) = &mut exact {
-        located.places.retain(|place| exact::is_whole_lines(ground.text, &place.span));
+fn whole_lines<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
+    let mut exact = exact::locate(haystack.text, hunk);
+    if let Some(matches) = &mut exact {
+        matches.places.retain(|place| exact::is_whole_lines(haystack.text, &place.span));
     }
-    exact.filter(|located| !located.places.is_empty()).or_else(|| ladder::locate(ground, hunk))
+    exact.filter(|matches| !matches.places.is_empty()).or_else(|| normalized::locate(haystack, hunk))
 }
 
 /// The places of the further parts after the first one's, each within reach of the one before.
 fn chain<'a>(
     text: &str,
-    start: &'a Place,
-    more: &'a [Located<'_>],
-) -> Result<Option<Vec<&'a Place>>, Refusal> {
+    start: &'a Match,
+    more: &'a [Matches<'_>],
+) -> Result<Option<Vec<&'a Match>>, Refusal> {
     let mut chain = vec![start];
     let mut end = start.span.end;
-    for located in more {
-        let from = located.places.partition_point(|place| place.span.start < end);
-        let near = |place: &&Place| {
+    for matches in more {
+        let from = matches.places.partition_point(|place| place.span.start < end);
+        let near = |place: &&Match| {
             let between = text.get(end..place.span.start).unwrap_or_default();
             memchr::memchr_iter(b'\n', between.as_bytes()).take(MAX_GAP + 2).count() <= MAX_GAP + 1
         };
-        let mut within = located.places.iter().skip(from).take_while(near);
+        let mut within = matches.places.iter().skip(from).take_while(near);
         let Some(next) = within.next() else { return Ok(None) };
-        if let (true, Some(other)) = (located.hunk.search != located.hunk.replace, within.next()) {
+        if let (true, Some(other)) = (matches.hunk.search != matches.hunk.replace, within.next()) {
             let spans = [next.span.clone(), other.span.clone()];
-            return Err(report::ambiguous(text, &spans, Strategy::Elision));
+            return Err(explain::ambiguous(text, &spans, Strategy::Elision));
         }
         chain.push(next);
         end = next.span.end;
@@ -140,19 +140,19 @@ fn chain<'a>(
 }
 
 /// The parts' replacements and what is between the parts, as one piece.
-fn join(text: &str, located: &[Located<'_>], chain: &[&Place]) -> Result<Placed, Refusal> {
+fn join(text: &str, matches: &[Matches<'_>], chain: &[&Match]) -> Result<Placed, Refusal> {
     let mut joined = String::new();
     let mut whole: Option<Range<usize>> = None;
     let mut notes = Vec::new();
-    for (located, place) in located.iter().zip(chain) {
-        let (span, piece) = if located.hunk.search == located.hunk.replace {
+    for (matches, place) in matches.iter().zip(chain) {
+        let (span, piece) = if matches.hunk.search == matches.hunk.replace {
             (place.span.clone(), text.get(place.span.clone()).unwrap_or_default().to_owned())
         } else {
-            let piece = Writer::new(text, located.strategy, &located.hunk).piece(place)?;
-            if located.strategy != Strategy::Exact {
+            let piece = Writer::new(text, matches.strategy, &matches.hunk).piece(place)?;
+            if matches.strategy != Strategy::Exact {
                 notes.push(piece.note);
             }
-            (exact::take_break(text, piece.span, &located.hunk), piece.text)
+            (exact::take_break(text, piece.span, &matches.hunk), piece.text)
         };
         let start = whole.as_ref().map_or(span.start, |whole| whole.start);
         let done = whole.map_or(span.start, |whole| whole.end);

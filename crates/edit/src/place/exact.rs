@@ -7,9 +7,9 @@ use memchr::memmem;
 
 use crate::lines::line_at;
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::settle::write;
+use crate::place::resolve::write;
 use crate::place::tokens::is_word;
-use crate::place::{Hunk, Located, Place, choose, depth, doubled, ladder, report};
+use crate::place::{Hunk, Match, Matches, duplicates, explain, indent_depth, normalized, tie_breaking};
 
 /// A line with fewer bytes may be at the end of another by chance.
 const LEAST_LINE: usize = 4;
@@ -17,7 +17,7 @@ const LEAST_LINE: usize = 4;
 pub(crate) const MAX_PLACES: usize = 1_000;
 
 /// Returns the places that equal the search text byte for byte.
-pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Located<'a>> {
+pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
     let keep = |start: &usize| {
         !cuts_break(text, *start, hunk.search)
             && (!hunk.whole_lines || at_line_edges(text, *start, hunk.search))
@@ -26,8 +26,8 @@ pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Located<'a>> {
     if places.is_empty() {
         return None;
     }
-    let mut places: Vec<Place> =
-        places.into_iter().map(|start| Place::even(start..start + hunk.search.len())).collect();
+    let mut places: Vec<Match> =
+        places.into_iter().map(|start| Match::line_by_line(start..start + hunk.search.len())).collect();
     if hunk.whole_lines && !hunk.all && places.len() > 1 {
         // Lines were asked for: the one place that is whole lines goes before places within lines.
         let mut whole = places.iter().filter(|place| is_whole_lines(text, &place.span));
@@ -37,16 +37,16 @@ pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Located<'a>> {
     }
     if places.len() == 1 && !hunk.all && hunk.search.contains('\n') && is_mixed(text) {
         // Line endings are shown to nobody: what differs in them alone is the same text twice.
-        let places = ladder::by_text(text, hunk);
+        let places = normalized::by_text(text, hunk);
         if places.len() > 1 {
-            return Some(Located { strategy: Strategy::LineEndings, places, hunk: *hunk });
+            return Some(Matches { strategy: Strategy::LineEndings, places, hunk: *hunk });
         }
     }
-    Some(Located { strategy: Strategy::Exact, places, hunk: *hunk })
+    Some(Matches { strategy: Strategy::Exact, places, hunk: *hunk })
 }
 
 /// Resolves exact matches to the pieces that are written.
-pub(super) fn settle(text: &str, places: &[Place], hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
+pub(super) fn resolve(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
     let mut spans: Vec<Range<usize>> = places.iter().map(|place| place.span.clone()).collect();
     if !hunk.all && !hunk.allow.differences {
         // `timeout = 10` is never meant by `timeout = 100`.
@@ -58,24 +58,24 @@ pub(super) fn settle(text: &str, places: &[Place], hunk: &Hunk<'_>) -> Result<Pl
         }
         spans = whole;
     }
-    let spans = choose::choose(text, spans, hunk, Strategy::Exact)?;
+    let spans = tie_breaking::select_spans(text, spans, hunk, Strategy::Exact)?;
     if let (Some(span), false, false) = (spans.first(), hunk.all, hunk.allow.differences) {
         if let Some(difference) = cut_off(text, span, hunk) {
             return Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference });
         }
-        doubled::check(text, span, hunk, Strategy::Exact)?;
+        duplicates::check(text, span, hunk, Strategy::Exact)?;
     }
     let (replacement, adapted) = in_breaks_of(text, hunk.replace);
     let remarks = [
         adapted.map(str::to_owned),
-        spans.first().and_then(|span| report::splits_word(text, span)),
-        spans.first().and_then(|span| report::falls_out(text, span, hunk.replace)),
+        spans.first().and_then(|span| explain::splits_word(text, span)),
+        spans.first().and_then(|span| explain::falls_out(text, span, hunk.replace)),
     ];
     let remarks: Vec<String> = remarks.into_iter().flatten().collect();
     let note = (!remarks.is_empty()).then(|| remarks.join("; "));
     let mut pieces = Vec::with_capacity(spans.len());
     for span in spans {
-        let piece = depth::in_line_with(text, &span, hunk.search, &replacement)?;
+        let piece = indent_depth::in_line_with(text, &span, hunk.search, &replacement)?;
         let piece = piece.unwrap_or_else(|| replacement.clone().into_owned());
         pieces.push((take_break(text, span, hunk), piece));
     }

@@ -8,7 +8,7 @@ use journeyman_text_diff::{DiffOp, diff_within};
 
 use crate::lines::{segments, split_indent, without_break};
 use crate::place::indent::IndentMap;
-use crate::place::normal::{cluster, composed, plain};
+use crate::place::normalize::{cluster, composed, plain};
 use crate::place::tokens;
 
 /// Beyond this many changed lines on both sides together the search and replacement are not
@@ -146,9 +146,9 @@ impl<'a> Alignment<'a> {
         let neighbour = if indents.is_contradicted(indent) {
             // The same indentation stands for two: only a line that is nearly this one, or
             // neighbours that agree, tell.
-            let akin = self.old.get(at).is_some_and(|old| akin(old.trim(), rest.trim()));
+            let is_similar = self.old.get(at).is_some_and(|old| is_similar(old.trim(), rest.trim()));
             match (above, below) {
-                _ if akin && stands_for.is_some() => stands_for,
+                _ if is_similar && stands_for.is_some() => stands_for,
                 (Some(one), Some(other)) if one == other && stands_for.is_none_or(|own| own == one) => {
                     Some(one)
                 }
@@ -206,7 +206,7 @@ impl<'a> Written<'a> {
 }
 
 /// Returns true if two lines share at least half of the longer one at their ends.
-pub(crate) fn akin(one: &str, other: &str) -> bool {
+pub(crate) fn is_similar(one: &str, other: &str) -> bool {
     let head = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
     let rest = |line: &str| line.len() - head;
     let tail = one.bytes().rev().zip(other.bytes().rev()).take_while(|(one, other)| one == other).count();

@@ -4,7 +4,7 @@ use crate::lines::{Line, break_of, lines_of, split_indent, without_break};
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::exact::in_breaks_of;
 use crate::place::indent::Styles;
-use crate::place::{Hunk, choose};
+use crate::place::{Hunk, tie_breaking};
 
 /// An empty search text means the whole of an empty file; in another, the place that a hint names.
 pub(super) fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
@@ -14,7 +14,9 @@ pub(super) fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {
     }
     let lines = lines_of(text);
     let anchor = || {
-        choose::last_anchor(text, hunk).ok().map(|at| lines.partition_point(|line| line.content().end < at))
+        tie_breaking::last_anchor(text, hunk)
+            .ok()
+            .map(|at| lines.partition_point(|line| line.content().end < at))
     };
     if let Some(anchor) = (!hunk.anchors.is_empty()).then(anchor).flatten() {
         return Ok(before_line(text, &lines, anchor + 1, hunk.replace));

@@ -1,7 +1,7 @@
 //! Three-way merge: the search text is of the version that the model was shown, and the file has
 //! moved on.
 //!
-//! The edit is placed in that version by the same ladder. Its changes, line by line, are then
+//! The edit is placed in that version by the same strategies. Its changes, line by line, are then
 //! carried over to the present file where nobody else changed those lines or the ones next to them,
 //! as `git merge` has it: what two changed side by side seldom fits together, and the model is
 //! there to look.
@@ -73,7 +73,8 @@ fn text_of<'a>(version: &'a str, lines: &Lines<'_>, range: &Range<usize>) -> &'a
 /// Counts the lines of the base that the edit replaces and that somebody else changed.
 fn changed_since(base: &Lines<'_>, regions: &[Region], shown: &Placed) -> usize {
     let replaced: BTreeSet<usize> = shown.pieces.iter().flat_map(|(span, _)| base.lines_of(span)).collect();
-    let changed = regions.iter().filter(|region| matches!(region.resolution, Resolution::Theirs | Resolution::Both));
+    let changed =
+        regions.iter().filter(|region| matches!(region.resolution, Resolution::Theirs | Resolution::Both));
     changed.map(|region| replaced.range(region.base.clone()).count()).sum()
 }
 

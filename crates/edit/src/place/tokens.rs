@@ -1,6 +1,6 @@
 //! The tokens of a line whose differences have a meaning and can't be ignored in a changed line.
 
-use crate::place::normal::{Strings, squeeze};
+use crate::place::normalize::{Strings, squeeze};
 
 /// A longer line is generated; what ends it is not told apart.
 const LONGEST_LINE: usize = 2_000;

@@ -78,7 +78,10 @@ pub(super) fn rules(
                 let what = "an entry of `rule` is not a table";
                 return Err(error(line, problem(what, "Write each rule as a `[[rule]]`")));
             };
-            found.push((line, rule(text, line, fields, is_registered).map_err(|(line, wrong)| error(line, wrong))?));
+            found.push((
+                line,
+                rule(text, line, fields, is_registered).map_err(|(line, wrong)| error(line, wrong))?,
+            ));
         }
     }
     Ok(found)

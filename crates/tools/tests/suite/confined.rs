@@ -52,10 +52,7 @@ fn a_killed_session_takes_its_commands_with_it() {
     if sandbox().is_none() {
         return;
     }
-    let mut victim = again!("be_killed")
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut victim = again!("be_killed").stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines().map(Result::unwrap);
     let base = std::path::PathBuf::from(lines.next().unwrap());
     let checkpoint = CheckpointId(lines.next().unwrap().parse().unwrap());

@@ -115,7 +115,7 @@ fn what_another_process_wrote_is_seen() {
 fn when_nobody_asks_small_segments_become_one() {
     let mut bench = Bench::new(&[("a.rs", b"fn alpha() {}\n")]);
     let index = SharedIndex::new(Arc::clone(&bench.context.workspace), Arc::default(), None);
-    bench.context.index = Arc::new(index.at_leisure_after(Duration::ZERO));
+    bench.context.index = Arc::new(index.with_idle_time(Duration::ZERO));
     let index = &bench.context.index;
     for round in 0..20 {
         std::fs::write(bench.root.join("a.rs"), format!("fn fresh_{round}() {{}}\n")).unwrap();

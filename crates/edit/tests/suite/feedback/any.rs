@@ -67,7 +67,7 @@ proptest! {
                 for (spot, line) in spots.iter().zip(&at) {
                     prop_assert_eq!(spot.first, *line);
                     prop_assert!(spot.last >= spot.first && spot.last as usize <= lines.len());
-                    for (number, shown) in spot.within.iter().chain(&spot.telling) {
+                    for (number, shown) in spot.within.iter().chain(&spot.distinctive) {
                         let own = lines[*number as usize - 1].trim();
                         prop_assert!(own == shown || own.starts_with(shown.trim_end_matches('…')));
                     }
@@ -86,8 +86,8 @@ proptest! {
             return Ok(());
         };
         for spot in spots {
-            let Some((telling, _)) = spot.telling else { continue };
-            let (first, last) = (spot.first.min(telling), spot.last.max(telling));
+            let Some((distinctive, _)) = spot.distinctive else { continue };
+            let (first, last) = (spot.first.min(distinctive), spot.last.max(distinctive));
             let wider = lines[first as usize - 1..last as usize].concat();
             prop_assert_eq!(find(&file, &Hunk::new(&wider, "new")).map(|placed| placed.line), Ok(first));
         }

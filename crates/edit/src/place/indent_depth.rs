@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::lines::{line_at, split_indent};
 use crate::outcome::Refusal;
-use crate::place::fit::akin;
+use crate::place::fit::is_similar;
 
 /// Ends of lines after which the next line is indented deeper.
 const OPENERS: [char; 4] = ['{', '(', '[', ':'];
@@ -46,7 +46,7 @@ pub(super) fn in_line_with(
         !given.is_empty() || shallowest.is_empty() || (goes_on && split_indent(next).0.len() <= own.len());
     let at_margin = given.is_empty() && shallowest.is_empty() && !outer.is_empty();
     // The line itself, further down at the margin, has lost as much as the first.
-    let comes_back = || further.iter().any(|line| akin(line, search.trim()));
+    let comes_back = || further.iter().any(|line| is_similar(line, search.trim()));
     if at_margin && begins_anew(replacement) && !comes_back() {
         return Err(unclear(text, span));
     }

@@ -5,31 +5,31 @@ use memchr::memmem;
 
 use crate::outcome::Strategy;
 use crate::place::exact::{MAX_PLACES, occurrences};
-use crate::place::normal::{Strings, squeeze};
+use crate::place::normalize::{Strings, squeeze};
 use crate::place::tokens::is_word;
-use crate::place::{Ground, Hunk, Located, Place};
+use crate::place::{Haystack, Hunk, Match, Matches};
 
 /// Shorter texts are found by chance when line breaks don't count.
-const TELLING: usize = 12;
+const MIN_DISTINCTIVE: usize = 12;
 /// A shorter part of a line is found by chance.
-const TELLING_PART: usize = 3;
+const DISTINCTIVE_PART: usize = 3;
 
 /// The places where the tokens are the same, in whole lines; or, for a part of one line, without
 /// the blanks around it.
-pub(super) fn locate<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
-    whole_lines(ground, hunk).or_else(|| part_of_line(ground, hunk))
+pub(super) fn locate<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
+    whole_lines(haystack, hunk).or_else(|| part_of_line(haystack, hunk))
 }
 
 /// The search text with its line breaks elsewhere: token for token whole lines of the file.
-fn whole_lines<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
+fn whole_lines<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
     let needle: Vec<u8> = hunk.search.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    if needle.len() < TELLING || hunk.all {
+    if needle.len() < MIN_DISTINCTIVE || hunk.all {
         return None;
     }
     if ends_mean_something(hunk.search) {
         return None;
     }
-    let (hay, starts) = ground.bare();
+    let (hay, starts) = haystack.bare();
     let wanted = squeeze(hunk.search, Strings::Strict);
     let mut places = Vec::new();
     for at in memmem::find_iter(hay, &needle).take(MAX_PLACES) {
@@ -39,13 +39,13 @@ fn whole_lines<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> 
         if starts.get(first) != Some(&at) || starts.get(end) != Some(&(at + needle.len())) {
             continue;
         }
-        let span = ground.span(first..end, false);
+        let span = haystack.span(first..end, false);
         let same = |found: &str| !ends_mean_something(found) && squeeze(found, Strings::Strict) == wanted;
-        if ground.text.get(span.clone()).is_some_and(same) {
-            places.push(Place { span, pairs: Some(Vec::new()) });
+        if haystack.text.get(span.clone()).is_some_and(same) {
+            places.push(Match { span, pairs: Some(Vec::new()) });
         }
     }
-    (!places.is_empty()).then_some(Located { strategy: Strategy::LineBreaks, places, hunk: *hunk })
+    (!places.is_empty()).then_some(Matches { strategy: Strategy::LineBreaks, places, hunk: *hunk })
 }
 
 /// Returns true if where a line ends is more than layout: it ends a comment, or it ends with the
@@ -57,27 +57,27 @@ fn ends_mean_something(text: &str) -> bool {
 }
 
 /// A part of one line, given with blanks around it that the file doesn't have.
-fn part_of_line<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
+fn part_of_line<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
     let search = hunk.search.trim();
     if search.len() == hunk.search.len()
         || hunk.whole_lines
         || search.contains('\n')
-        || search.chars().filter(|c| is_word(*c)).count() < TELLING_PART
+        || search.chars().filter(|c| is_word(*c)).count() < DISTINCTIVE_PART
     {
         return None;
     }
     let bounded = |start: &usize| {
         let word = |c: Option<char>| c.is_some_and(is_word);
         let end = start + search.len();
-        let before = ground.text.get(..*start).and_then(|before| before.chars().next_back());
-        let after = ground.text.get(end..).and_then(|after| after.chars().next());
+        let before = haystack.text.get(..*start).and_then(|before| before.chars().next_back());
+        let after = haystack.text.get(end..).and_then(|after| after.chars().next());
         !(word(before) && word(search.chars().next()) || word(after) && word(search.chars().next_back()))
     };
-    let starts = occurrences(ground.text, search, hunk.all, bounded);
-    let places: Vec<Place> =
-        starts.into_iter().map(|start| Place::even(start..start + search.len())).collect();
+    let starts = occurrences(haystack.text, search, hunk.all, bounded);
+    let places: Vec<Match> =
+        starts.into_iter().map(|start| Match::line_by_line(start..start + search.len())).collect();
     let hunk = Hunk { search, replace: hunk.replace.trim(), ..*hunk };
-    (!places.is_empty() && search != hunk.replace).then_some(Located {
+    (!places.is_empty() && search != hunk.replace).then_some(Matches {
         strategy: Strategy::BlankEdges,
         places,
         hunk,

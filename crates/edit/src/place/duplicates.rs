@@ -8,7 +8,7 @@ use crate::place::Hunk;
 
 /// Lines with fewer characters that aren't blank (closing brackets, `end`) stand next to each other
 /// by chance.
-const TELLING: usize = 8;
+const MIN_DISTINCTIVE: usize = 8;
 /// Maximum number of lines compared on either side.
 const MAX_LINES: usize = 200;
 
@@ -30,15 +30,15 @@ pub(super) fn check(
         (all.max(filled), below.filled(all).max(filled))
     });
     let opens = before.is_empty() || before.ends_with('\n');
-    let lines = |text| telling_lines(str::lines(text).take(MAX_LINES));
-    let lines_back = |text| telling_lines(str::lines(text).rev().take(MAX_LINES));
+    let lines = |text| distinctive_lines(str::lines(text).take(MAX_LINES));
+    let lines_back = |text| distinctive_lines(str::lines(text).rev().take(MAX_LINES));
     let above = if opens { repeated(&lines(search), &lines(replacement), &lines_back(before)) } else { 0 };
     if below == 0 && above == 0 {
         return Ok(());
     }
     let (added, searched) = (lines(replacement).len(), lines(search).len());
     let telling_below =
-        lines_back(replacement).into_iter().take(filled_below).filter(|line| is_telling(line)).count();
+        lines_back(replacement).into_iter().take(filled_below).filter(|line| is_distinctive(line)).count();
     let is_made = |repeated: usize| repeated > 0 && added == searched + repeated;
     // To the last blank: an edit that takes blanks away from the ends of lines as well isn't made.
     let same_start = || replacement.lines().zip(search.lines()).all(|(one, other)| one == other);
@@ -99,9 +99,10 @@ impl<'a> Below<'a> {
         let most = self.replacement.len().min(self.next.len());
         let is_repeated = |count: &usize| {
             let own = || self.replacement.iter().take(*count);
-            let telling = own().any(|line| is_telling(line));
+            let distinctive = own().any(|line| is_distinctive(line));
             let kept = own().eq(self.search.iter().take(*count));
-            (!ends_alike || (*count > 1 && telling && !kept)) && own().rev().eq(self.next.iter().take(*count))
+            (!ends_alike || (*count > 1 && distinctive && !kept))
+                && own().rev().eq(self.next.iter().take(*count))
         };
         (1..=most).rev().find(is_repeated).unwrap_or(0).max(self.run_on())
     }
@@ -123,13 +124,13 @@ impl<'a> Below<'a> {
 
     /// The same where blank lines don't count.
     fn repeated_but_for_blanks(&self) -> usize {
-        let filled = |lines: &[&'a str]| telling_lines(lines.iter().copied());
+        let filled = |lines: &[&'a str]| distinctive_lines(lines.iter().copied());
         repeated(&filled(&self.search), &filled(&self.replacement), &filled(&self.next))
     }
 }
 
 /// The lines that aren't blank, without their indentation's end.
-fn telling_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+fn distinctive_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     lines.map(str::trim_end).filter(|line| !line.is_empty()).collect()
 }
 
@@ -145,12 +146,12 @@ fn repeated(search: &[&str], replacement: &[&str], beside: &[&str]) -> usize {
         .rev()
         .find(|count| {
             let own = replacement.iter().take(*count).rev();
-            let telling = replacement.iter().take(*count).any(|line| is_telling(line));
-            telling && own.eq(beside.iter().take(*count))
+            let distinctive = replacement.iter().take(*count).any(|line| is_distinctive(line));
+            distinctive && own.eq(beside.iter().take(*count))
         })
         .unwrap_or(0)
 }
 
-fn is_telling(line: &str) -> bool {
-    line.chars().filter(|c| !c.is_whitespace()).take(TELLING).count() == TELLING
+fn is_distinctive(line: &str) -> bool {
+    line.chars().filter(|c| !c.is_whitespace()).take(MIN_DISTINCTIVE).count() == MIN_DISTINCTIVE
 }

@@ -6,10 +6,10 @@ use journeyman_text_diff::{DiffOp, diff};
 
 use crate::lines::{Line, segments};
 use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, cut};
-use crate::place::report::{attempts, excerpt};
-use crate::place::{Ground, Hunk};
+use crate::place::explain::{attempts, excerpt};
+use crate::place::{Haystack, Hunk};
 
-/// Only this many lines of a file are searched for likeness: time and memory stay small in
+/// Only this many lines of a file are searched for similarity: time and memory stay small in
 /// generated files.
 const MAX_LINES: usize = 200_000;
 /// Only this many lines of the search text vote for a place; the longest tell most.
@@ -17,52 +17,52 @@ const MAX_VOTERS: usize = 8;
 /// A longer search text is compared by its beginning.
 const MAX_WINDOW: usize = 200;
 /// Maximum number of extra lines of a region on either side, for lines that only the file has.
-const SLACK: usize = 8;
+const MAX_EXTRA_LINES: usize = 8;
 /// Maximum number of regions compared line by line.
-const FINALISTS: usize = 4;
+const MAX_CANDIDATES: usize = 4;
 /// Maximum bytes of a line that are compared.
-const LINE_BYTES: usize = 400;
+const COMPARED_LINE_BYTES: usize = 400;
 /// Lines are told of by their beginning, in bytes: what is said of one is shorter by far.
 const MAX_LINE_BYTES: usize = 4 << 10;
 /// Lines less alike than this don't vote.
-const LIKE: f32 = 0.5;
+const MIN_VOTE_SIMILARITY: f32 = 0.5;
 /// A region less like the search text than this isn't worth showing.
-const WORTH_SHOWING: f32 = 0.35;
+const MIN_SHOWN_SIMILARITY: f32 = 0.35;
 /// A replacement with fewer characters that aren't blank may stand anywhere by chance.
-const TELLING: usize = 8;
+const MIN_DISTINCTIVE: usize = 8;
 /// Minimum lead in similarity of another region over the replacement's lines. With this lead the
 /// other region was meant, and the replacement's text is in the file for another reason.
-const CLEARLY_LIKER: f32 = 0.1;
+const MIN_LEAD: f32 = 0.1;
 
 /// Profiles of a file's lines, for measuring similarity to search texts.
-pub(super) struct Profile<'a> {
+pub(super) struct LineProfiles<'a> {
     /// Its lines, as far as they are looked at.
     lines: Vec<&'a str>,
     /// Of each line.
-    pieces: Vec<Pieces>,
+    pieces: Vec<LineProfile>,
 }
 
-impl<'a> Profile<'a> {
-    fn new(ground: &Ground<'a>) -> Self {
-        let own = |line: &Line| cut(ground.text.get(line.content()).unwrap_or_default(), MAX_LINE_BYTES);
-        let lines: Vec<&str> = ground.lines.iter().map(own).collect();
-        let pieces = lines.iter().take(MAX_LINES).map(|line| Pieces::of(line)).collect();
+impl<'a> LineProfiles<'a> {
+    fn new(haystack: &Haystack<'a>) -> Self {
+        let own = |line: &Line| cut(haystack.text.get(line.content()).unwrap_or_default(), MAX_LINE_BYTES);
+        let lines: Vec<&str> = haystack.lines.iter().map(own).collect();
+        let pieces = lines.iter().take(MAX_LINES).map(|line| LineProfile::of(line)).collect();
         Self { lines, pieces }
     }
 }
 
 /// The refusal for a hunk that no step could place.
-pub(super) fn miss(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Refusal {
-    let text = ground.text;
-    let Profile { lines, pieces } = ground.likeness.get_or_init(|| Profile::new(ground));
+pub(super) fn not_found(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Refusal {
+    let text = haystack.text;
+    let LineProfiles { lines, pieces } = haystack.line_profiles.get_or_init(|| LineProfiles::new(haystack));
     let wanted = wanted(hunk.search);
     let region = nearest(lines, pieces, &wanted);
-    let already_applied = applied_at(text, &ground.lines, lines, hunk).is_some_and(|at| {
+    let already_applied = find_replacement(text, &haystack.lines, lines, hunk).is_some_and(|at| {
         let there = at..at + hunk.replace.lines().count();
         match &region {
             Some(near) if near.start < there.end && there.start < near.end => true,
             Some(near) => {
-                Region::of(lines, &wanted, at, at + wanted.len()).likeness + CLEARLY_LIKER >= near.likeness
+                Region::of(lines, &wanted, at, at + wanted.len()).similarity + MIN_LEAD >= near.similarity
             }
             None => true,
         }
@@ -73,7 +73,7 @@ pub(super) fn miss(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Refusal {
         let text = cut(&window.join("\n"), MAX_FEEDBACK_BYTES).to_owned();
         let line = u32::try_from(near.start + 1).unwrap_or(u32::MAX);
         let excerpt = excerpt(&wanted, window, near.start + 1, &near.ops);
-        Candidate { line, text, similarity: near.likeness, excerpt }
+        Candidate { line, text, similarity: near.similarity, excerpt }
     });
     Refusal::NotFound { closest, already_applied, attempts }
 }
@@ -91,10 +91,11 @@ fn wanted(search: &str) -> Vec<&str> {
 
 /// The 0-based line where the replacement stands, if it stands there exactly once, perhaps indented
 /// otherwise, and can't well have stood there before the edit.
-fn applied_at(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -> Option<usize> {
+fn find_replacement(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -> Option<usize> {
     let replacement = hunk.replace;
-    let telling = replacement.chars().filter(|c| !c.is_whitespace()).take(TELLING).count() >= TELLING;
-    if !telling || !leaves_no_rest(lines, hunk) {
+    let distinctive =
+        replacement.chars().filter(|c| !c.is_whitespace()).take(MIN_DISTINCTIVE).count() >= MIN_DISTINCTIVE;
+    if !distinctive || !leaves_no_rest(lines, hunk) {
         return None;
     }
     // A replacement that only removes lines is in the file before the edit too.
@@ -172,7 +173,7 @@ fn leaves_no_rest(lines: &[&str], hunk: &Hunk<'_>) -> bool {
 fn signature(line: &str) -> u128 {
     let line = line.trim();
     let bytes = line.as_bytes();
-    let bytes = bytes.get(..LINE_BYTES).unwrap_or(bytes);
+    let bytes = bytes.get(..COMPARED_LINE_BYTES).unwrap_or(bytes);
     let bit = |hash: u32| 1_u128 << (hash.wrapping_mul(0x9e37_79b1) >> 25);
     if bytes.len() < 3 {
         return bytes.iter().fold(0, |set, byte| set | bit(u32::from(*byte)));
@@ -184,19 +185,19 @@ fn signature(line: &str) -> u128 {
 
 /// A signature with the number of its pieces, counted once.
 #[derive(Clone, Copy)]
-struct Pieces {
+struct LineProfile {
     set: u128,
     count: u32,
 }
 
-impl Pieces {
+impl LineProfile {
     fn of(line: &str) -> Self {
         let set = signature(line);
         Self { set, count: set.count_ones() }
     }
 
     /// Returns the similarity of two lines: Dice's coefficient.
-    fn alike(self, other: Self) -> f32 {
+    fn similarity(self, other: Self) -> f32 {
         let both = self.count + other.count;
         if both == 0 { 1.0 } else { 2.0 * (self.set & other.set).count_ones() as f32 / both as f32 }
     }
@@ -204,23 +205,23 @@ impl Pieces {
     /// Returns true if the two can be alike enough to vote, by their numbers alone.
     fn comparable(self, other: Self) -> bool {
         let (few, many) = (self.count.min(other.count), self.count.max(other.count));
-        2.0 * few as f32 >= LIKE * (few + many) as f32
+        2.0 * few as f32 >= MIN_VOTE_SIMILARITY * (few + many) as f32
     }
 }
 
 /// Returns the similarity of two lines: by their pieces, or by the beginning and end they share,
 /// whichever says more.
-fn line_likeness(one: &str, other: &str) -> f32 {
+fn line_similarity(one: &str, other: &str) -> f32 {
     let (one, other) = (one.trim(), other.trim());
     if one == other {
         return 1.0;
     }
-    let (a, b) = (cut(one, LINE_BYTES).as_bytes(), cut(other, LINE_BYTES).as_bytes());
+    let (a, b) = (cut(one, COMPARED_LINE_BYTES).as_bytes(), cut(other, COMPARED_LINE_BYTES).as_bytes());
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let tail = a.iter().skip(head).rev().zip(b.iter().skip(head).rev()).take_while(|(x, y)| x == y).count();
     let shared = 2.0 * (head + tail) as f32 / (a.len() + b.len()).max(1) as f32;
     // Never 1: they are not equal.
-    shared.max(Pieces::of(one).alike(Pieces::of(other))).min(0.99)
+    shared.max(LineProfile::of(one).similarity(LineProfile::of(other))).min(0.99)
 }
 
 /// A region of the file, aligned with the search text.
@@ -232,7 +233,7 @@ pub(crate) struct Region {
     /// ends.
     pub(crate) ops: Vec<DiffOp>,
     /// From 0 to 1.
-    pub(crate) likeness: f32,
+    pub(crate) similarity: f32,
 }
 
 impl Region {
@@ -241,8 +242,8 @@ impl Region {
         let end = end.max(start + 1).min(lines.len());
         let window = lines.get(start..end).unwrap_or_default();
         let ops = compared(wanted, window);
-        let likeness = likeness(wanted, window, &ops);
-        Self { start, end, ops, likeness }
+        let similarity = similarity(wanted, window, &ops);
+        Self { start, end, ops, similarity }
     }
 }
 
@@ -255,7 +256,7 @@ fn compared(wanted: &[&str], lines: &[&str]) -> Vec<DiffOp> {
 /// The region most like the search text: its longest lines vote for where it would begin, and the
 /// places with most votes are compared line by line. Time is about (lines of the file) ×
 /// [`MAX_VOTERS`].
-fn nearest(lines: &[&str], pieces: &[Pieces], wanted: &[&str]) -> Option<Region> {
+fn nearest(lines: &[&str], pieces: &[LineProfile], wanted: &[&str]) -> Option<Region> {
     let lines = lines.get(..MAX_LINES).unwrap_or(lines);
     let mut voters: Vec<(usize, &str)> =
         wanted.iter().copied().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
@@ -266,36 +267,39 @@ fn nearest(lines: &[&str], pieces: &[Pieces], wanted: &[&str]) -> Option<Region>
     }
     let mut votes = vec![0.0_f32; lines.len() + wanted.len()];
     for (index, line) in voters {
-        let mine = Pieces::of(line);
+        let mine = LineProfile::of(line);
         for (at, theirs) in pieces.iter().enumerate() {
             if !mine.comparable(*theirs) {
                 continue;
             }
-            let likeness = mine.alike(*theirs);
+            let similarity = mine.similarity(*theirs);
             // Offset by the window's length, so that a window may begin before the file does.
-            if let Some(vote) = votes.get_mut(at + wanted.len() - index).filter(|_| likeness >= LIKE) {
-                *vote += likeness;
+            if let Some(vote) =
+                votes.get_mut(at + wanted.len() - index).filter(|_| similarity >= MIN_VOTE_SIMILARITY)
+            {
+                *vote += similarity;
             }
         }
     }
-    finalists(&votes)
+    best_slots(&votes)
         .into_iter()
         .map(|slot| aligned(lines, wanted, slot.saturating_sub(wanted.len())))
         .fold(None, |best: Option<Region>, next| match best {
-            Some(best) if best.likeness >= next.likeness => Some(best),
+            Some(best) if best.similarity >= next.similarity => Some(best),
             _ => Some(next),
         })
-        .filter(|region| region.likeness >= WORTH_SHOWING)
+        .filter(|region| region.similarity >= MIN_SHOWN_SIMILARITY)
 }
 
 /// The slots with most votes, first ones first among equals.
-fn finalists(votes: &[f32]) -> Vec<usize> {
-    let mut best: Vec<(f32, usize)> = Vec::with_capacity(FINALISTS + 1);
+fn best_slots(votes: &[f32]) -> Vec<usize> {
+    let mut best: Vec<(f32, usize)> = Vec::with_capacity(MAX_CANDIDATES + 1);
     for (slot, vote) in votes.iter().enumerate() {
-        if *vote > 0.0 && (best.len() < FINALISTS || best.last().is_some_and(|(least, _)| vote > least)) {
+        if *vote > 0.0 && (best.len() < MAX_CANDIDATES || best.last().is_some_and(|(least, _)| vote > least))
+        {
             let at = best.partition_point(|(other, _)| other >= vote);
             best.insert(at, (*vote, slot));
-            best.truncate(FINALISTS);
+            best.truncate(MAX_CANDIDATES);
         }
     }
     best.into_iter().map(|(_, slot)| slot).collect()
@@ -304,8 +308,8 @@ fn finalists(votes: &[f32]) -> Vec<usize> {
 /// The region that begins about at `start`, with as many lines more as let the search text's first
 /// and last line be in it.
 fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
-    let from = start.saturating_sub(SLACK);
-    let to = (start + wanted.len() + SLACK).min(lines.len());
+    let from = start.saturating_sub(MAX_EXTRA_LINES);
+    let to = (start + wanted.len() + MAX_EXTRA_LINES).min(lines.len());
     let wide = compared(wanted, lines.get(from..to).unwrap_or_default());
     let partner = |index: usize| {
         wide.iter().find_map(|op| match *op {
@@ -315,27 +319,27 @@ fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
             _ => None,
         })
     };
-    let telling = |index: &usize| wanted.get(*index).is_some_and(|line| !line.trim().is_empty());
+    let distinctive = |index: &usize| wanted.get(*index).is_some_and(|line| !line.trim().is_empty());
     let first =
-        (0..wanted.len()).filter(telling).find_map(|index| Some(partner(index)?.saturating_sub(index)));
+        (0..wanted.len()).filter(distinctive).find_map(|index| Some(partner(index)?.saturating_sub(index)));
     let last = (0..wanted.len())
         .rev()
-        .filter(telling)
+        .filter(distinctive)
         .find_map(|index| Some(partner(index)? + wanted.len() - index));
     let start = first.unwrap_or(start);
     Region::of(lines, wanted, start, last.unwrap_or(start + wanted.len()))
 }
 
 /// Returns the similarity of the search text's and the window's lines, each weighed by its length.
-fn likeness(wanted: &[&str], window: &[&str], ops: &[DiffOp]) -> f32 {
-    let weight = |line: &str| line.trim().len().min(LINE_BYTES) as f32;
+fn similarity(wanted: &[&str], window: &[&str], ops: &[DiffOp]) -> f32 {
+    let weight = |line: &str| line.trim().len().min(COMPARED_LINE_BYTES) as f32;
     let (mut sum, mut weights) = (0.0, 0.0);
     for op in ops {
         let (old, new) = (op.old_range(), op.new_range());
         for (nth, line) in wanted.get(old.clone()).unwrap_or_default().iter().enumerate() {
             let other = (nth < new.len()).then(|| window.get(new.start + nth)).flatten();
             weights += weight(line);
-            sum += weight(line) * other.map_or(0.0, |other| line_likeness(line, other));
+            sum += weight(line) * other.map_or(0.0, |other| line_similarity(line, other));
         }
         for line in window.get(new).unwrap_or_default().iter().skip(old.len()) {
             weights += weight(line);

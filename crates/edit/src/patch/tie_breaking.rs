@@ -3,7 +3,7 @@
 use crate::lines::lines_of;
 use crate::outcome::{Refusal, Strategy};
 use crate::patch::lines::{FileLines, Level};
-use crate::place::report;
+use crate::place::explain;
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
 const CLEARLY_NEARER: usize = 2;
@@ -65,7 +65,7 @@ impl Hints<'_> {
             several => {
                 let spans: Vec<(usize, usize)> =
                     several.iter().map(|start| (*start, start + lines.saturating_sub(1))).collect();
-                Err(report::ambiguous_lines(self.file.text, &lines_of(self.file.text), &spans, strategy))
+                Err(explain::ambiguous_lines(self.file.text, &lines_of(self.file.text), &spans, strategy))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Finding a search text whose lines are alike, not equal, to those of one place.
 //!
-//! The place is found by aligning lines (Needleman and Wunsch, within a band) whose likeness is
+//! The place is found by aligning lines (Needleman and Wunsch, within a band) whose similarity is
 //! Levenshtein's. That alone would be a guess; what makes it safe is what must hold besides: the
 //! first and the last line are the file's, every line that the edit changes is the file's, no other
 //! place is nearly as like, and no word that the file has elsewhere is missing here. The result is
@@ -13,9 +13,9 @@ use memchr::memmem;
 
 use crate::lines::segments;
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::normal::bare_key;
+use crate::place::normalize::bare_key;
 use crate::place::tokens::{Ends, is_word, words};
-use crate::place::{Ground, Hunk, Located, Place, choose, settle, undo};
+use crate::place::{Haystack, Hunk, Match, Matches, artifacts, resolve, tie_breaking};
 
 /// Fewer lines than this can be like anything.
 pub(super) const MIN_LINES: usize = 3;
@@ -25,73 +25,74 @@ const MAX_LINES: usize = 400;
 /// A place less like the search text than this isn't taken. It is what the alignments of other
 /// engines ask of a line or a place (zed 0.8 of the lines, Roo and gemini 0.9 of the characters);
 /// the changed lines must be equal in any case.
-pub(super) const ENOUGH: f32 = 0.8;
+pub(super) const MIN_SIMILARITY: f32 = 0.8;
 /// The next best place must be less like the search text by this.
-const CLEARLY: f32 = 0.1;
+const MIN_LEAD: f32 = 0.1;
 /// Lines less alike than this don't stand for each other.
-const LIKE: f32 = 0.55;
+const MIN_LINE_SIMILARITY: f32 = 0.55;
 /// Two remarks stand for each other whatever their words.
-const REMARKS: f32 = 0.7;
+const COMMENT_SIMILARITY: f32 = 0.7;
 /// Two lines that differ in a remark at their end stand for each other at least so well.
-const SAME_CODE: f32 = 0.9;
+const SAME_CODE_SIMILARITY: f32 = 0.9;
 /// Maximum number of starts that are aligned.
-const FINALISTS: usize = 8;
+const MAX_STARTS: usize = 8;
 /// A line that a file has more often than this says little about where a text is.
-const RARE: usize = 32;
+const MAX_RARE_OCCURRENCES: usize = 32;
 /// Maximum weight of a line, in characters.
-const HEAVIEST: usize = 60;
+const MAX_LINE_WEIGHT: usize = 60;
 /// Maximum bytes of a line that are compared.
-const LINE_BYTES: usize = 300;
+const MAX_LINE_BYTES: usize = 300;
 /// Maximum number of compared pairs of bytes in all: some milliseconds. Where that isn't enough
 /// nothing is placed, because a better place may be among those that weren't compared.
-const WORK: usize = 1 << 19;
+const MAX_WORK: usize = 1 << 19;
 /// Minimum cost of comparing two lines, in pairs of bytes.
-const LEAST_WORK: usize = 100;
+const MIN_WORK: usize = 100;
 /// A word that the file has at most this often elsewhere tells one place from another.
-const TELLING_WORD: usize = 5;
+const MAX_DISTINCTIVE_OCCURRENCES: usize = 5;
 /// Maximum number of missing words searched elsewhere.
 const MAX_WORDS: usize = 16;
 /// Maximum number of words searched in the region.
 const MAX_WORDS_HERE: usize = 2_000;
 
 /// The one place that is like enough, if nothing speaks against it.
-pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
-    let wanted = Wanted::of(hunk)?;
-    let mut places: Vec<Aligned> = Vec::new();
-    let mut work = WORK;
-    for start in wanted.starts(ground) {
-        places.extend(wanted.align(ground, start, &mut work));
+pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+    let wanted = SearchLines::of(hunk)?;
+    let mut places: Vec<AlignedRegion> = Vec::new();
+    let mut work = MAX_WORK;
+    for start in wanted.starts(haystack) {
+        places.extend(wanted.align(haystack, start, &mut work));
     }
     if work == 0 {
         return None;
     }
     places.sort_by(|one, other| other.score.total_cmp(&one.score));
-    let best = places.first().filter(|best| best.score >= ENOUGH)?;
-    let near: Vec<&Aligned> = places.iter().filter(|place| place.score > best.score - CLEARLY).collect();
-    let mut spans: Vec<Range<usize>> = near.iter().map(|place| place.span(ground, hunk)).collect();
+    let best = places.first().filter(|best| best.score >= MIN_SIMILARITY)?;
+    let near: Vec<&AlignedRegion> =
+        places.iter().filter(|place| place.score > best.score - MIN_LEAD).collect();
+    let mut spans: Vec<Range<usize>> = near.iter().map(|place| place.span(haystack, hunk)).collect();
     spans.sort_by_key(|span| span.start);
-    let chosen = match choose::choose(ground.text, spans, hunk, Strategy::Similarity) {
+    let chosen = match tie_breaking::select_spans(haystack.text, spans, hunk, Strategy::Similarity) {
         Ok(chosen) => chosen.into_iter().next()?,
         Err(refusal) => return Some(Err(refusal)),
     };
-    let place = near.into_iter().find(|place| place.span(ground, hunk) == chosen)?;
-    if !hunk.allow.differences && wanted.has_word_from_elsewhere(ground, place) {
+    let place = near.into_iter().find(|place| place.span(haystack, hunk) == chosen)?;
+    if !hunk.allow.differences && wanted.has_word_from_elsewhere(haystack, place) {
         return None;
     }
-    if !hunk.allow.differences && wanted.is_escaped(ground, place) {
+    if !hunk.allow.differences && wanted.has_extra_escapes(haystack, place) {
         return None;
     }
-    let found = Place { span: chosen, pairs: Some(place.pairs.clone()) };
-    let located = Located { strategy: Strategy::Similarity, places: vec![found], hunk: *hunk };
-    match settle::settle(ground.text, &located) {
+    let found = Match { span: chosen, pairs: Some(place.pairs.clone()) };
+    let matches = Matches { strategy: Strategy::Similarity, places: vec![found], hunk: *hunk };
+    match resolve::resolve(haystack.text, &matches) {
         // The nearest region tells more than that it isn't near enough.
         Err(Refusal::GuardedMismatch { .. }) => None,
-        settled => Some(settled),
+        resolved => Some(resolved),
     }
 }
 
 /// A search text's lines.
-struct Wanted<'a> {
+struct SearchLines<'a> {
     lines: Vec<&'a str>,
     keys: Vec<u64>,
     weights: Vec<f32>,
@@ -103,20 +104,20 @@ struct Wanted<'a> {
 }
 
 /// A place with its lines paired.
-struct Aligned {
+struct AlignedRegion {
     start: usize,
     end: usize,
     score: f32,
     pairs: Vec<Option<usize>>,
 }
 
-impl Aligned {
-    fn span(&self, ground: &Ground<'_>, hunk: &Hunk<'_>) -> Range<usize> {
-        ground.span(self.start..self.end, hunk.search.ends_with('\n'))
+impl AlignedRegion {
+    fn span(&self, haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Range<usize> {
+        haystack.span(self.start..self.end, hunk.search.ends_with('\n'))
     }
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> SearchLines<'a> {
     fn of(hunk: &Hunk<'a>) -> Option<Self> {
         let mut lines: Vec<&str> = segments(hunk.search).into_iter().map(|(line, _)| line).collect();
         if hunk.search.ends_with('\n') {
@@ -129,7 +130,7 @@ impl<'a> Wanted<'a> {
             return None;
         }
         let keys = lines.iter().map(|line| bare_key(line)).collect();
-        let weights = lines.iter().map(|line| weight(line)).collect();
+        let weights = lines.iter().map(|line| line_weight(line)).collect();
         let new: HashSet<&str> = hunk.replace.lines().map(str::trim).collect();
         let kept = lines.iter().map(|line| new.contains(line.trim())).collect();
         Some(Self { lines, keys, weights, kept, first, last })
@@ -145,7 +146,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// The lines that are the first one, those first around which most of the others are.
-    fn starts(&self, ground: &Ground<'_>) -> Vec<usize> {
+    fn starts(&self, haystack: &Haystack<'_>) -> Vec<usize> {
         let mut at: HashMap<u64, Vec<usize>> = HashMap::new();
         for (index, key) in self.keys.iter().enumerate().take(self.last + 1).skip(self.first) {
             if self.weights.get(index).is_some_and(|weight| *weight > 0.0) {
@@ -154,23 +155,24 @@ impl<'a> Wanted<'a> {
         }
         let mut hits: HashMap<u64, Vec<usize>> = HashMap::new();
         let mut starts = Vec::new();
-        for (index, key) in ground.keys.iter().enumerate() {
+        for (index, key) in haystack.keys.iter().enumerate() {
             if self.key(self.first) == Some(*key) {
                 starts.push(index);
             }
             if at.contains_key(key) {
                 let seen = hits.entry(*key).or_default();
-                if seen.len() <= RARE {
+                if seen.len() <= MAX_RARE_OCCURRENCES {
                     seen.push(index);
                 }
             }
         }
         // Each rare line says where the text would begin.
         let mut votes: Vec<usize> = Vec::new();
-        for (key, seen) in hits.iter().filter(|(_, seen)| seen.len() <= RARE) {
+        for (key, seen) in hits.iter().filter(|(_, seen)| seen.len() <= MAX_RARE_OCCURRENCES) {
             let offsets = at.get(key).map(Vec::as_slice).unwrap_or_default();
-            for (line, offset) in
-                seen.iter().flat_map(|line| offsets.iter().take(RARE).map(move |offset| (line, offset)))
+            for (line, offset) in seen
+                .iter()
+                .flat_map(|line| offsets.iter().take(MAX_RARE_OCCURRENCES).map(move |offset| (line, offset)))
             {
                 votes.extend(line.checked_sub(*offset));
             }
@@ -183,16 +185,16 @@ impl<'a> Wanted<'a> {
         };
         let mut ranked: Vec<(usize, usize)> =
             starts.into_iter().map(|start| (around(start), start)).collect();
-        if ranked.len() > FINALISTS {
+        if ranked.len() > MAX_STARTS {
             ranked.retain(|(votes, _)| *votes > 0);
         }
         ranked.sort_by_key(|(votes, start)| (std::cmp::Reverse(*votes), *start));
-        ranked.truncate(FINALISTS);
+        ranked.truncate(MAX_STARTS);
         ranked.into_iter().map(|(_, start)| start).collect()
     }
 
     /// Aligns the search text with the lines from `start` on; its last line must be one of theirs.
-    fn align(&self, ground: &Ground<'_>, start: usize, work: &mut usize) -> Option<Aligned> {
+    fn align(&self, haystack: &Haystack<'_>, start: usize, work: &mut usize) -> Option<AlignedRegion> {
         let (rows, band) = (self.last - self.first + 1, self.band());
         let width = 2 * band + 1;
         let total: f32 = self.weights.get(self.first..=self.last)?.iter().sum();
@@ -218,8 +220,8 @@ impl<'a> Wanted<'a> {
                 };
                 if row > 0 && used > 0 && get(row - 1, column).is_finite() {
                     let (wanted, own) = (self.first + row - 1, start + used - 1);
-                    let like = self.likeness(ground, wanted, own, work);
-                    if like >= LIKE {
+                    let like = self.similarity(haystack, wanted, own, work);
+                    if like >= MIN_LINE_SIMILARITY {
                         let weight = self.weights.get(wanted).copied().unwrap_or_default();
                         offer(get(row - 1, column) + like * weight, Step::Pair);
                     }
@@ -229,7 +231,10 @@ impl<'a> Wanted<'a> {
                     offer(get(row - 1, column + 1), Step::Missing);
                 }
                 if row > 0 && row < rows && used > 1 && column > 0 {
-                    offer(get(row, column - 1) - extra(ground.line(start + used - 1)), Step::Extra);
+                    offer(
+                        get(row, column - 1) - extra_line_penalty(haystack.line(start + used - 1)),
+                        Step::Extra,
+                    );
                 }
                 if let (Some(score), Some(step)) = (
                     scores.get_mut(row).and_then(|line| line.get_mut(column)),
@@ -241,7 +246,8 @@ impl<'a> Wanted<'a> {
         }
         let ending = |column: &usize| {
             (rows + column).checked_sub(band + 1).is_some_and(|used| {
-                ground.keys.get(start + used) == self.keys.get(self.last) && start + used < ground.lines.len()
+                haystack.keys.get(start + used) == self.keys.get(self.last)
+                    && start + used < haystack.lines.len()
             })
         };
         let last = scores.last()?;
@@ -252,7 +258,7 @@ impl<'a> Wanted<'a> {
         let score = last.get(column).copied().filter(|score| score.is_finite())?;
         let pairs = self.trace(&steps, column, band)?;
         let end = start + (rows + column).checked_sub(band)?;
-        Some(Aligned { start, end, score: score / total.max(1.0), pairs })
+        Some(AlignedRegion { start, end, score: score / total.max(1.0), pairs })
     }
 
     /// Returns the corresponding lines by tracing an alignment back from its end.
@@ -277,62 +283,65 @@ impl<'a> Wanted<'a> {
     }
 
     /// Returns the similarity of a search text's line and a file's line, from 0 to 1.
-    fn likeness(&self, ground: &Ground<'_>, wanted: usize, own: usize, work: &mut usize) -> f32 {
-        if own >= ground.lines.len() {
+    fn similarity(&self, haystack: &Haystack<'_>, wanted: usize, own: usize, work: &mut usize) -> f32 {
+        if own >= haystack.lines.len() {
             return 0.0;
         }
-        if self.keys.get(wanted) == ground.keys.get(own) {
+        if self.keys.get(wanted) == haystack.keys.get(own) {
             return 1.0;
         }
         if wanted == self.first || wanted == self.last {
             return 0.0;
         }
-        let (one, other) = (self.lines.get(wanted).map_or("", |line| line.trim()), ground.line(own).trim());
+        let (one, other) = (self.lines.get(wanted).map_or("", |line| line.trim()), haystack.line(own).trim());
         if one.is_empty() || other.is_empty() {
             return 0.0;
         }
         // Never 1: they are not equal.
-        let like = line_likeness(one, other, work).min(0.99);
-        if like >= SAME_CODE || self.kept.get(wanted) != Some(&true) {
+        let like = line_similarity(one, other, work).min(0.99);
+        if like >= SAME_CODE_SIMILARITY || self.kept.get(wanted) != Some(&true) {
             return like;
         }
         // In a line that stays, what a remark says doesn't tell where it is.
         match (Ends::of(one).code.trim(), Ends::of(other).code.trim()) {
-            ("", "") => like.max(REMARKS),
-            (one, other) if one == other => like.max(SAME_CODE),
+            ("", "") => like.max(COMMENT_SIMILARITY),
+            (one, other) if one == other => like.max(SAME_CODE_SIMILARITY),
             _ => like,
         }
     }
 
     /// Returns true if a line is the file's but for a layer of escapes: then the new lines have
     /// that layer as well.
-    fn is_escaped(&self, ground: &Ground<'_>, place: &Aligned) -> bool {
+    fn has_extra_escapes(&self, haystack: &Haystack<'_>, place: &AlignedRegion) -> bool {
         let lines = self.lines.iter().zip(&self.keys).zip(&place.pairs);
         let mut differing = lines.filter_map(|((line, key), at)| {
-            let own = ground.keys.get(place.start + (*at)?)?;
+            let own = haystack.keys.get(place.start + (*at)?)?;
             (own != key).then_some((*line, *own))
         });
-        differing.any(|(line, own)| undo::readings(line).iter().any(|read| bare_key(read) == own))
+        differing
+            .any(|(line, own)| artifacts::unescaped_readings(line).iter().any(|read| bare_key(read) == own))
     }
 
     /// Returns true if the search text has a word that is missing at the place and that the file
     /// has elsewhere, though seldom.
-    fn has_word_from_elsewhere(&self, ground: &Ground<'_>, place: &Aligned) -> bool {
-        let inside = ground.text.get(ground.span(place.start..place.end, false)).unwrap_or_default();
-        let differing = self
-            .lines
-            .iter()
-            .zip(&self.keys)
-            .zip(&place.pairs)
-            .filter(|((_, key), at)| at.is_none_or(|at| ground.keys.get(place.start + at) != Some(*key)));
+    fn has_word_from_elsewhere(&self, haystack: &Haystack<'_>, place: &AlignedRegion) -> bool {
+        let inside = haystack.text.get(haystack.span(place.start..place.end, false)).unwrap_or_default();
+        let differing =
+            self.lines.iter().zip(&self.keys).zip(&place.pairs).filter(|((_, key), at)| {
+                at.is_none_or(|at| haystack.keys.get(place.start + at) != Some(*key))
+            });
         let differing =
             differing.map(|((line, _), _)| *line).filter(|line| !Ends::of(line).code.trim().is_empty());
         let missing = differing.flat_map(|line| words(Ends::of(line).code)).filter(|word| word.len() > 2);
-        missing
-            .take(MAX_WORDS_HERE)
-            .filter(|word| count_words(inside, word, 1) == 0)
-            .take(MAX_WORDS)
-            .any(|word| (1..=TELLING_WORD).contains(&count_words(ground.text, word, TELLING_WORD + 1)))
+        missing.take(MAX_WORDS_HERE).filter(|word| count_words(inside, word, 1) == 0).take(MAX_WORDS).any(
+            |word| {
+                (1..=MAX_DISTINCTIVE_OCCURRENCES).contains(&count_words(
+                    haystack.text,
+                    word,
+                    MAX_DISTINCTIVE_OCCURRENCES + 1,
+                ))
+            },
+        )
     }
 }
 
@@ -346,15 +355,15 @@ enum Step {
 }
 
 /// Returns a line's weight: its characters, up to a bound; blank lines weigh nothing.
-fn weight(line: &str) -> f32 {
+fn line_weight(line: &str) -> f32 {
     let len = line.trim().len();
-    if len == 0 { 0.0 } else { len.clamp(4, HEAVIEST) as f32 }
+    if len == 0 { 0.0 } else { len.clamp(4, MAX_LINE_WEIGHT) as f32 }
 }
 
 /// Returns the penalty for a line that only the file has: a remark, which people add beside the
 /// code, less than code.
-fn extra(line: &str) -> f32 {
-    weight(line) / if Ends::of(line).code.trim().is_empty() { 4.0 } else { 2.0 }
+fn extra_line_penalty(line: &str) -> f32 {
+    line_weight(line) / if Ends::of(line).code.trim().is_empty() { 4.0 } else { 2.0 }
 }
 
 /// Counts a word's whole occurrences in a text, up to a limit.
@@ -369,12 +378,13 @@ fn count_words(text: &str, word: &str, limit: usize) -> usize {
 
 /// One minus Levenshtein's distance by the longer line's length, in bytes; 0 where it would be too
 /// low to matter, or where the work is used up.
-fn line_likeness(one: &str, other: &str, work: &mut usize) -> f32 {
+fn line_similarity(one: &str, other: &str, work: &mut usize) -> f32 {
     let (one, other) = (one.as_bytes(), other.as_bytes());
-    let (one, other) = (one.get(..LINE_BYTES).unwrap_or(one), other.get(..LINE_BYTES).unwrap_or(other));
-    *work = work.saturating_sub(LEAST_WORK);
+    let (one, other) =
+        (one.get(..MAX_LINE_BYTES).unwrap_or(one), other.get(..MAX_LINE_BYTES).unwrap_or(other));
+    *work = work.saturating_sub(MIN_WORK);
     let longest = one.len().max(other.len());
-    let most = longest - ((longest as f32) * LIKE) as usize;
+    let most = longest - ((longest as f32) * MIN_LINE_SIMILARITY) as usize;
     if one.len().abs_diff(other.len()) > most {
         return 0.0;
     }

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use crate::lines::{line_at, lines_of};
 use crate::outcome::{Refusal, Strategy};
-use crate::place::normal::Reading;
-use crate::place::{Hunk, report};
+use crate::place::normalize::Reading;
+use crate::place::{Hunk, explain};
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
 const CLEARLY_NEARER: u32 = 2;
 /// A shorter anchor must be a whole line; a longer one may be the beginning of one, as git cuts
 /// them.
-const TELLING_ANCHOR: usize = 6;
+const DISTINCTIVE_ANCHOR: usize = 6;
 
 /// Keeps all places, or the one that is meant.
-pub(super) fn choose(
+pub(super) fn select_spans(
     text: &str,
     places: Vec<Range<usize>>,
     hunk: &Hunk<'_>,
@@ -49,7 +49,7 @@ pub(super) fn choose(
     }
     match anchor {
         Some(Err(missing)) => Err(Refusal::NoAnchor { anchor: missing.to_owned() }),
-        _ => Err(report::ambiguous(text, &places, strategy)),
+        _ => Err(explain::ambiguous(text, &places, strategy)),
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn last_anchor<'a>(text: &str, hunk: &Hunk<'a>) -> Result<usize, &'a 
     let own = |index: usize| lines.get(index).and_then(|line| text.get(line.content())).unwrap_or_default();
     let after = hunk.after.map_or(0, |after| lines.partition_point(|line| line.content().end < after));
     let seek = |anchor: &str, from: usize| {
-        let short = anchor.trim().len() < TELLING_ANCHOR;
+        let short = anchor.trim().len() < DISTINCTIVE_ANCHOR;
         let readings = [Reading::TrailingWhitespace, Reading::Indentation, Reading::InnerWhitespace];
         readings
             .into_iter()

@@ -4,58 +4,58 @@
 use crate::lines::segments;
 use crate::outcome::Strategy;
 use crate::place::exact::{MAX_PLACES, at_line_edges, occurrences};
-use crate::place::normal::{Mapped, Reading, bare_key};
-use crate::place::{Ground, Hunk, Located, Place};
+use crate::place::normalize::{Mapped, Reading, bare_key};
+use crate::place::{Haystack, Hunk, Match, Matches};
 
 /// Maximum number of line comparisons in overlapping windows; reached only in files that repeat one
 /// line.
 const MAX_COMPARED: usize = 4_000_000;
 
 /// The places that the strictest of these steps finds.
-pub(super) fn locate<'a>(ground: &Ground<'_>, hunk: &Hunk<'a>) -> Option<Located<'a>> {
-    let found = |strategy, places: Vec<Place>, hunk: &Hunk<'a>| {
-        (!places.is_empty()).then_some(Located { strategy, places, hunk: *hunk })
+pub(super) fn locate<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
+    let found = |strategy, places: Vec<Match>, hunk: &Hunk<'a>| {
+        (!places.is_empty()).then_some(Matches { strategy, places, hunk: *hunk })
     };
-    let even = Lines::of(ground, hunk);
+    let even = Lines::of(haystack, hunk);
     let by_lines =
         |lines: &Lines<'_, '_, 'a>, reading, strategy| found(strategy, lines.places(reading), lines.hunk);
     let edges = without_edges(hunk.search, hunk.replace);
     let edges = edges.map(|(search, replace)| Hunk { search, replace, ..*hunk });
     let bare = edges.unwrap_or(*hunk);
     let readings = [Reading::TrailingWhitespace, Reading::Indentation, Reading::InnerWhitespace];
-    found(Strategy::LineEndings, by_reading(ground, hunk, false), hunk)
+    found(Strategy::LineEndings, by_reading(haystack, hunk, false), hunk)
         .or_else(|| by_lines(&even, Reading::TrailingWhitespace, Strategy::TrailingWhitespace))
-        .or_else(|| found(Strategy::Typography, by_reading(ground, hunk, true), hunk))
+        .or_else(|| found(Strategy::Typography, by_reading(haystack, hunk, true), hunk))
         .or_else(|| by_lines(&even, Reading::Indentation, Strategy::Indentation))
         .or_else(|| by_lines(&even, Reading::InnerWhitespace, Strategy::InnerWhitespace))
         .or_else(|| {
-            let edges = Lines::of(ground, edges.as_ref()?);
+            let edges = Lines::of(haystack, edges.as_ref()?);
             readings.into_iter().find_map(|reading| by_lines(&edges, reading, Strategy::BlankEdges))
         })
         .or_else(|| {
-            let lines = Lines::without_blank(ground, &bare)?;
+            let lines = Lines::without_blank(haystack, &bare)?;
             readings.into_iter().find_map(|reading| by_lines(&lines, reading, Strategy::BlankLines))
         })
 }
 
 /// Looks for the search text anywhere, also within lines, with line endings (and typography)
 /// overlooked.
-pub(super) fn by_text(text: &str, hunk: &Hunk<'_>) -> Vec<Place> {
+pub(super) fn by_text(text: &str, hunk: &Hunk<'_>) -> Vec<Match> {
     read_otherwise(&Mapped::new(text, false), hunk, false)
 }
 
 /// The same in a text that is looked up often.
-fn by_reading(ground: &Ground<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<Place> {
-    let both = [ground.text, hunk.search];
+fn by_reading(haystack: &Haystack<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<Match> {
+    let both = [haystack.text, hunk.search];
     let possible = if typography {
         both.iter().any(|text| !text.is_ascii())
     } else {
         both.iter().any(|text| memchr::memchr(b'\r', text.as_bytes()).is_some())
     };
-    if possible { read_otherwise(ground.mapped(typography), hunk, typography) } else { Vec::new() }
+    if possible { read_otherwise(haystack.mapped(typography), hunk, typography) } else { Vec::new() }
 }
 
-fn read_otherwise(file: &Mapped<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<Place> {
+fn read_otherwise(file: &Mapped<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<Match> {
     let search = Mapped::new(hunk.search, typography);
     if search.text.trim().is_empty() {
         return Vec::new();
@@ -63,7 +63,7 @@ fn read_otherwise(file: &Mapped<'_>, hunk: &Hunk<'_>, typography: bool) -> Vec<P
     let keep = |start: &usize| !hunk.whole_lines || at_line_edges(&file.text, *start, &search.text);
     let starts = occurrences(&file.text, &search.text, hunk.all, keep);
     let ranges = starts.into_iter().map(|start| start..start + search.text.len());
-    ranges.filter_map(|range| file.original(range)).map(Place::even).collect()
+    ranges.filter_map(|range| file.original(range)).map(Match::line_by_line).collect()
 }
 
 /// Search and replacement without the blank lines that the search text has at its edges, and the
@@ -104,7 +104,7 @@ fn edges(text: &str) -> (usize, usize, &str) {
 
 /// A search text's lines and the lines of the file where they may be.
 struct Lines<'g, 't, 'a> {
-    ground: &'g Ground<'t>,
+    haystack: &'g Haystack<'t>,
     hunk: &'g Hunk<'a>,
     wanted: Vec<&'a str>,
     /// The file's lines that are looked at; `None` for all of them.
@@ -115,41 +115,41 @@ struct Lines<'g, 't, 'a> {
 }
 
 impl<'g, 't, 'a> Lines<'g, 't, 'a> {
-    fn of(ground: &'g Ground<'t>, hunk: &'g Hunk<'a>) -> Self {
+    fn of(haystack: &'g Haystack<'t>, hunk: &'g Hunk<'a>) -> Self {
         let mut wanted: Vec<&str> = segments(hunk.search).into_iter().map(|(line, _)| line).collect();
         if hunk.search.ends_with('\n') {
             wanted.pop();
         }
         let needle: Vec<u64> = wanted.iter().map(|line| bare_key(line)).collect();
-        let windows = sequences(&ground.keys, &needle);
-        Self { ground, hunk, wanted, among: None, windows }
+        let windows = sequences(&haystack.keys, &needle);
+        Self { haystack, hunk, wanted, among: None, windows }
     }
 
     /// The lines that aren't blank; `None` where blank lines within the text make no difference.
-    fn without_blank(ground: &'g Ground<'t>, hunk: &'g Hunk<'a>) -> Option<Self> {
-        let all = Self::of(ground, hunk);
+    fn without_blank(haystack: &'g Haystack<'t>, hunk: &'g Hunk<'a>) -> Option<Self> {
+        let all = Self::of(haystack, hunk);
         let wanted: Vec<&str> = all.wanted.iter().copied().filter(|line| !line.trim().is_empty()).collect();
         if wanted.len() < 2 {
             return None;
         }
         let blank = bare_key("");
         let among: Vec<usize> =
-            (0..ground.lines.len()).filter(|index| ground.keys.get(*index) != Some(&blank)).collect();
-        let keys: Vec<u64> = among.iter().filter_map(|index| ground.keys.get(*index).copied()).collect();
+            (0..haystack.lines.len()).filter(|index| haystack.keys.get(*index) != Some(&blank)).collect();
+        let keys: Vec<u64> = among.iter().filter_map(|index| haystack.keys.get(*index).copied()).collect();
         let needle: Vec<u64> = wanted.iter().map(|line| bare_key(line)).collect();
         let windows = sequences(&keys, &needle);
         Some(Self { wanted, among: Some(among), windows, ..all })
     }
 
     /// The places where all lines are the same under a reading.
-    fn places(&self, reading: Reading) -> Vec<Place> {
+    fn places(&self, reading: Reading) -> Vec<Match> {
         let closed = self.hunk.search.ends_with('\n');
         let own = |index: usize| match &self.among {
             Some(among) => among.get(index).copied().unwrap_or(usize::MAX),
             None => index,
         };
         let normal: Vec<_> = self.wanted.iter().map(|wanted| reading.normal(wanted)).collect();
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<Match> = Vec::new();
         let (mut free_from, mut compared) = (0, 0);
         for start in &self.windows {
             if self.hunk.all && *start < free_from {
@@ -158,13 +158,13 @@ impl<'g, 't, 'a> Lines<'g, 't, 'a> {
             let end = start + self.wanted.len();
             let lines = (*start..end).zip(&normal);
             let alike = lines
-                .take_while(|(at, wanted)| reading.normal(self.ground.line(own(*at))) == **wanted)
+                .take_while(|(at, wanted)| reading.normal(self.haystack.line(own(*at))) == **wanted)
                 .count();
             compared += alike + 1;
             if alike == self.wanted.len() {
                 free_from = end;
-                let span = self.ground.span(own(*start)..own(end.saturating_sub(1)) + 1, closed);
-                places.push(Place { span, pairs: self.pairs(own(*start), &own, *start) });
+                let span = self.haystack.span(own(*start)..own(end.saturating_sub(1)) + 1, closed);
+                places.push(Match { span, pairs: self.pairs(own(*start), &own, *start) });
             }
             if compared > MAX_COMPARED || (places.len() >= MAX_PLACES && !self.hunk.all) {
                 break;

@@ -16,7 +16,7 @@ const REST: Duration = Duration::from_secs(60);
 pub type FindVectorer = dyn Fn() -> Result<Option<Vectorer>, String> + Send + Sync;
 
 /// Search by vectors. The model is loaded at the first query, because loading takes a while.
-pub(super) struct Likeness {
+pub(super) struct VectorSearch {
     find: Arc<FindVectorer>,
     /// The directory of the project's vectors.
     directory: PathBuf,
@@ -39,7 +39,7 @@ struct Open {
     failed: Option<Instant>,
 }
 
-impl Likeness {
+impl VectorSearch {
     pub(super) fn new(find: Arc<FindVectorer>, directory: PathBuf) -> Self {
         Self { find, directory, state: Mutex::default() }
     }

@@ -10,7 +10,7 @@ use super::{Core, LOOK, STOPPING, State};
 use crate::ToolError;
 
 /// The idle time before the index is compacted.
-pub(super) const LEISURE: Duration = Duration::from_secs(5);
+pub(super) const IDLE_TIME: Duration = Duration::from_secs(5);
 
 impl Core {
     /// Notes that it was used, and sees to it that it is put in order when it isn't any more.
@@ -29,7 +29,7 @@ impl Core {
     }
 
     fn put_in_order(&self) {
-        let Some(mut state) = self.leisurely() else { return };
+        let Some(mut state) = self.lock_when_idle() else { return };
         let Some(project) = state.opened.clone() else { return };
         state.tidying = true;
         drop(state);
@@ -38,14 +38,14 @@ impl Core {
     }
 
     /// Waits until nobody has asked for a while; nothing where the session ended before.
-    fn leisurely(&self) -> Option<MutexGuard<'_, State>> {
+    fn lock_when_idle(&self) -> Option<MutexGuard<'_, State>> {
         let mut state = self.lock();
         loop {
             if state.closed {
                 return None;
             }
             let quiet = state.used.map_or(Duration::ZERO, |used| used.elapsed());
-            let left = self.leisure.saturating_sub(quiet);
+            let left = self.idle_time.saturating_sub(quiet);
             if left.is_zero() && state.running.is_none() {
                 return Some(state);
             }
@@ -69,7 +69,7 @@ impl Core {
     }
 }
 
-/// Somebody who waits for leisure, whose end is told whatever comes of it.
+/// Somebody who waits for idle time, whose end is told whatever comes of it.
 struct Resting<'a>(&'a Core);
 
 impl Drop for Resting<'_> {

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use crate::lines::{break_of, line_at, segments, split_indent};
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::fit::{Alignment, akin, curled_as, is_curled, straightened};
+use crate::place::fit::{Alignment, curled_as, is_curled, is_similar, straightened};
 use crate::place::indent::{IndentMap, Styles};
-use crate::place::{Hunk, Located, Place, choose, doubled, exact, report, tokens};
+use crate::place::{Hunk, Match, Matches, duplicates, exact, explain, tie_breaking, tokens};
 
 /// A replacement of bytes, with a note on the differences.
 pub(super) struct Piece {
@@ -17,13 +17,13 @@ pub(super) struct Piece {
 }
 
 /// Decides between places, and says what is put there.
-pub(super) fn settle(text: &str, located: &Located<'_>) -> Result<Placed, Refusal> {
-    let Located { strategy, places, hunk } = located;
+pub(super) fn resolve(text: &str, matches: &Matches<'_>) -> Result<Placed, Refusal> {
+    let Matches { strategy, places, hunk } = matches;
     if *strategy == Strategy::Exact {
-        return exact::settle(text, places, hunk);
+        return exact::resolve(text, places, hunk);
     }
     let spans = places.iter().map(|place| place.span.clone()).collect();
-    let chosen = choose::choose(text, spans, hunk, *strategy)?;
+    let chosen = tie_breaking::select_spans(text, spans, hunk, *strategy)?;
     let writer = Writer::new(text, *strategy, hunk);
     let mut pieces = Vec::with_capacity(chosen.len());
     let mut note = None;
@@ -54,7 +54,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The replacement for one place, if nothing that has a meaning differs there.
-    pub(super) fn piece(&self, place: &Place) -> Result<Piece, Refusal> {
+    pub(super) fn piece(&self, place: &Match) -> Result<Piece, Refusal> {
         if self.strategy == Strategy::LineBreaks {
             return self.rejoined(place);
         }
@@ -76,7 +76,7 @@ impl<'a> Writer<'a> {
             if let Some((at, difference)) = self.meaning(&pairs, &file) {
                 return Err(Refusal::GuardedMismatch { line: line(at), difference });
             }
-            doubled::check(self.text, &place.span, self.hunk, self.strategy)?;
+            duplicates::check(self.text, &place.span, self.hunk, self.strategy)?;
         }
         let matched = (0..old.len()).filter_map(|index| Some((*old.get(index)?, own(index)?.1)));
         let indents = IndentMap::learn(matched, self.alignment.new_lines(), self.styles);
@@ -84,17 +84,17 @@ impl<'a> Writer<'a> {
         let straight = self.straightens(matched, first)?;
         let fitted =
             self.alignment.fit(found, &pairs, &indents, straight, break_of(self.text)).map_err(|unfit| {
-                Refusal::GuardedMismatch { line: first, difference: report::unfit_indentation(&unfit.line) }
+                Refusal::GuardedMismatch { line: first, difference: explain::unfit_indentation(&unfit.line) }
             })?;
         let note = self.note(&pairs, &file, first);
-        let span = self.closing_blank(&place.span).unwrap_or_else(|| place.span.clone());
+        let span = self.with_closing_blank_line(&place.span).unwrap_or_else(|| place.span.clone());
         Ok(Piece { span, text: fitted, note })
     }
 
     /// The place with the blank line after it, if the search text ends with one and the replacement
     /// doesn't: byte for byte it would go, and a looser step means nothing else. Without a blank
     /// line in the file nobody means to join lines.
-    fn closing_blank(&self, span: &Range<usize>) -> Option<Range<usize>> {
+    fn with_closing_blank_line(&self, span: &Range<usize>) -> Option<Range<usize>> {
         let (search, replace) = (self.hunk.search, self.hunk.replace);
         let goes = search.ends_with('\n') && !replace.ends_with('\n') && !replace.is_empty();
         let closed = self.text.get(span.clone())?.ends_with('\n');
@@ -125,7 +125,7 @@ impl<'a> Writer<'a> {
 
     /// The replacement for a place whose lines are broken elsewhere: as it is, from the place's
     /// indentation on.
-    fn rejoined(&self, place: &Place) -> Result<Piece, Refusal> {
+    fn rejoined(&self, place: &Match) -> Result<Piece, Refusal> {
         let found = self.text.get(place.span.clone()).unwrap_or_default();
         let first = line_at(self.text, place.span.start);
         let old =
@@ -144,7 +144,7 @@ impl<'a> Writer<'a> {
                 _ if rest.trim().is_empty() => String::new(),
                 Some(own) => own + rest,
                 None => {
-                    let difference = report::unfit_indentation(line);
+                    let difference = explain::unfit_indentation(line);
                     return Err(Refusal::GuardedMismatch { line: first, difference });
                 }
             });
@@ -156,7 +156,7 @@ impl<'a> Writer<'a> {
 
     /// Returns the match's line for each line of the search text, the empty one after a final line
     /// break included.
-    fn pairs(&self, place: &Place, file: &[(&str, &str)]) -> Vec<Option<usize>> {
+    fn pairs(&self, place: &Match, file: &[(&str, &str)]) -> Vec<Option<usize>> {
         let old = self.alignment.old();
         let Some(pairs) = &place.pairs else { return (0..old.len()).map(Some).collect() };
         let mut pairs = pairs.clone();
@@ -180,7 +180,7 @@ impl<'a> Writer<'a> {
                         continue;
                     }
                     let next = pairs.get(index..).and_then(|pairs| pairs.iter().flatten().next());
-                    return Some((next.copied().unwrap_or(0), report::difference(searched, "")));
+                    return Some((next.copied().unwrap_or(0), explain::difference(searched, "")));
                 };
                 let own = content(at);
                 let same = if loose && one_to_one {
@@ -190,7 +190,7 @@ impl<'a> Writer<'a> {
                 };
                 let fades = loose && new.is_empty() && tokens::same_but_for_remarks(searched, own);
                 if !same && !fades {
-                    return Some((at, report::difference(searched, own)));
+                    return Some((at, explain::difference(searched, own)));
                 }
             }
             // Nor may a line that the file doesn't have stand next to one that changes.
@@ -198,7 +198,7 @@ impl<'a> Writer<'a> {
                 let searched = old.get(index).map_or("", |line| *line);
                 if !searched.trim().is_empty() && pairs.get(index).copied().flatten().is_none() {
                     let next = pairs.get(index..).and_then(|pairs| pairs.iter().flatten().next());
-                    return Some((next.copied().unwrap_or(0), report::difference(searched, "")));
+                    return Some((next.copied().unwrap_or(0), explain::difference(searched, "")));
                 }
             }
             // Blank lines among those that others replace: where they would be among the new ones
@@ -212,7 +212,7 @@ impl<'a> Writer<'a> {
             if let (Some(at), false) = (among(&gone), new.is_empty())
                 && !(one_to_one && self.parts_alike(&replaced, &new, pairs, at))
             {
-                return Some((at, report::difference("", content(at))));
+                return Some((at, explain::difference("", content(at))));
             }
             // Lines of the file that the search text doesn't have must not lie where something
             // comes or goes.
@@ -223,7 +223,7 @@ impl<'a> Writer<'a> {
             // Nor, where lines only come, blank ones: they could come before those or after them.
             let unseen = unseen.or_else(|| among(&inner).filter(|_| replaced.is_empty()));
             if let Some(at) = unseen {
-                return Some((at, report::difference("", content(at))));
+                return Some((at, explain::difference("", content(at))));
             }
         }
         None
@@ -245,7 +245,7 @@ impl<'a> Writer<'a> {
             let at = at?;
             let old = self.alignment.old().get(at)?;
             let new = self.alignment.new_lines().get(new.start + (at - replaced.start))?;
-            Some(akin(old.trim(), new.trim()))
+            Some(is_similar(old.trim(), new.trim()))
         };
         alike(above) == Some(true) && alike(below) == Some(true)
     }
@@ -255,7 +255,7 @@ impl<'a> Writer<'a> {
         let old = self.alignment.old();
         let even = pairs.iter().enumerate().all(|(index, at)| *at == Some(index));
         if even {
-            return report::note(self.strategy, old, file, first);
+            return explain::note(self.strategy, old, file, first);
         }
         let (mut olds, mut own, mut offset) = (Vec::new(), Vec::new(), None);
         for (searched, at) in old.iter().zip(pairs) {
@@ -269,7 +269,7 @@ impl<'a> Writer<'a> {
         }
         let strategy = self.strategy;
         match offset {
-            Some(offset) => report::note(strategy, &olds, &own, first.saturating_add(offset)),
+            Some(offset) => explain::note(strategy, &olds, &own, first.saturating_add(offset)),
             None => format!("no exact match; placed by {strategy}, from line {first}"),
         }
     }

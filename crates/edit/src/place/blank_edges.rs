@@ -4,24 +4,24 @@ use std::ops::Range;
 
 use crate::lines::line_at;
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::{Ground, Hunk};
+use crate::place::{Haystack, Hunk};
 
 /// The loose steps, with blank lines at the edges of both texts taken for lines.
-pub(super) fn loosely(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+pub(super) fn find_loosely(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let blank_last = hunk.search.ends_with('\n') || hunk.replace.ends_with('\n');
     if !hunk.whole_lines || hunk.replace.is_empty() || !blank_last {
-        return checked(ground, hunk);
+        return checked(haystack, hunk);
     }
     // With the last line's break a blank line at the end is one, and not that break.
     let search = format!("{}\n", hunk.search);
     let replace = format!("{}\n", hunk.replace);
-    checked(ground, &Hunk { search: &search, replace: &replace, ..*hunk })
+    checked(haystack, &Hunk { search: &search, replace: &replace, ..*hunk })
 }
 
 /// Refuses what would leave a blank line too many or too few: search text and replacement have not
 /// as many at an edge, and the step didn't take them for the file's.
-fn checked(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
-    let found = super::loosely(ground, hunk)?;
+fn checked(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+    let found = super::find_loosely(haystack, hunk)?;
     let Ok(placed) = &found else { return Some(found) };
     let overlooks = matches!(
         placed.strategy,
@@ -32,12 +32,12 @@ fn checked(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusa
     }
     let (old, new) = (blanks(hunk.search), blanks(hunk.replace));
     let unclear = |(span, _): &&(Range<usize>, String)| {
-        let before = ground.text.get(..span.start).unwrap_or_default();
-        let after = ground.text.get(span.end..).unwrap_or_default();
+        let before = haystack.text.get(..span.start).unwrap_or_default();
+        let after = haystack.text.get(span.end..).unwrap_or_default();
         let text = before.trim_end();
         let breaks = before.get(text.len()..).unwrap_or_default().matches('\n').count();
         let above = breaks > usize::from(!text.is_empty());
-        let closed = ground.text.get(span.clone()).is_some_and(|found| found.ends_with('\n'));
+        let closed = haystack.text.get(span.clone()).is_some_and(|found| found.ends_with('\n'));
         let next = if closed { after } else { after.split_once('\n').map_or("", |(_, rest)| rest) };
         let below = next.lines().next().is_some_and(|line| line.trim().is_empty());
         (old.0 != new.0 && above) || (old.1 != new.1 && below)
@@ -46,7 +46,7 @@ fn checked(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusa
     let difference = "search text and replacement have not as many blank lines at an edge, and those of the file can't be \
                       told from them; give the text as the file has it"
         .to_owned();
-    Some(Err(Refusal::GuardedMismatch { line: line_at(ground.text, span.start), difference }))
+    Some(Err(Refusal::GuardedMismatch { line: line_at(haystack.text, span.start), difference }))
 }
 
 /// Returns the numbers of blank lines at a text's beginning and end.

@@ -5,10 +5,10 @@
 //! What is left must then be in the file by one of the stricter steps.
 
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::{Ground, Hunk, exact, ladder, numbered, report, settle};
+use crate::place::{Haystack, Hunk, exact, explain, line_numbers, normalized, resolve};
 
 /// Search and replacement without something.
-struct Undone {
+struct CleanedHunk {
     strategy: Strategy,
     search: String,
     replace: String,
@@ -17,7 +17,7 @@ struct Undone {
 }
 
 /// The first reading without something that finds a place.
-pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+pub(super) fn find(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
     let unfenced = fences(hunk.search, hunk.replace);
     let inner = unfenced
         .as_ref()
@@ -30,13 +30,14 @@ pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed
         }
         let near = hunk.near.or(undone.near);
         let plain = Hunk { search: &undone.search, replace: &undone.replace, near, ..*hunk };
-        let located = exact::locate(ground.text, &plain).or_else(|| ladder::locate(ground, &plain))?;
+        let matches =
+            exact::locate(haystack.text, &plain).or_else(|| normalized::locate(haystack, &plain))?;
         if undone.search == undone.replace {
             return Some(Err(Refusal::NoChange));
         }
-        Some(settle::settle(ground.text, &located).map(|placed| {
+        Some(resolve::resolve(haystack.text, &matches).map(|placed| {
             let note = match undone.strategy {
-                Strategy::LineNumbers => report::numbers_removed(placed.strategy, placed.note.as_deref()),
+                Strategy::LineNumbers => explain::numbers_removed(placed.strategy, placed.note.as_deref()),
                 _ => match placed.note.as_deref().filter(|_| placed.strategy != Strategy::Exact) {
                     Some(note) => format!("{}; {note}", undone.what),
                     None => undone.what.to_owned(),
@@ -48,14 +49,14 @@ pub(super) fn find(ground: &Ground<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed
 }
 
 /// Without the numbers of a listing.
-fn numbers(search: &str, replace: &str) -> Option<Undone> {
-    let (search, first) = numbered::strip(search)?;
-    let replace = match numbered::strip_replacement(replace) {
+fn numbers(search: &str, replace: &str) -> Option<CleanedHunk> {
+    let (search, first) = line_numbers::strip(search)?;
+    let replace = match line_numbers::strip_replacement(replace) {
         Some(stripped) => stripped,
-        None if numbered::is_partly(replace) => return None,
+        None if line_numbers::is_partly(replace) => return None,
         None => replace.to_owned(),
     };
-    Some(Undone {
+    Some(CleanedHunk {
         strategy: Strategy::LineNumbers,
         search,
         replace,
@@ -65,7 +66,7 @@ fn numbers(search: &str, replace: &str) -> Option<Undone> {
 }
 
 /// Without the fence of a markdown listing around the text.
-fn fences(search: &str, replace: &str) -> Option<Undone> {
+fn fences(search: &str, replace: &str) -> Option<CleanedHunk> {
     // A line break after the fence ends the last line within it.
     let whole = |text: &str| {
         let inner = unfenced(text)?;
@@ -74,7 +75,7 @@ fn fences(search: &str, replace: &str) -> Option<Undone> {
     let search = whole(search)?;
     let replace = whole(replace).unwrap_or_else(|| replace.to_owned());
     let what = "a markdown fence was removed from the search text";
-    Some(Undone { strategy: Strategy::Prefixes, search, replace, near: None, what })
+    Some(CleanedHunk { strategy: Strategy::Prefixes, search, replace, near: None, what })
 }
 
 /// Returns the content of the fence that encloses a whole text.
@@ -91,7 +92,7 @@ fn unfenced(text: &str) -> Option<&str> {
 
 /// Without the prefixes of a diff: `-` and blank before the search text's lines, `+` and blank
 /// before the replacement's.
-fn prefixes(search: &str, replace: &str) -> Option<Undone> {
+fn prefixes(search: &str, replace: &str) -> Option<CleanedHunk> {
     let strip = |text: &str, sign: char| -> Option<String> {
         let mut signs = 0;
         let lines: Vec<&str> = text
@@ -110,7 +111,7 @@ fn prefixes(search: &str, replace: &str) -> Option<Undone> {
     let stripped = strip(search, '-')?;
     let replace = if replace.trim().is_empty() { replace.to_owned() } else { strip(replace, '+')? };
     let what = "diff prefixes were removed from search and replacement; don't send them";
-    Some(Undone { strategy: Strategy::Prefixes, search: stripped, replace, near: None, what })
+    Some(CleanedHunk { strategy: Strategy::Prefixes, search: stripped, replace, near: None, what })
 }
 
 /// A kind of superfluous escaping.
@@ -127,28 +128,28 @@ enum Escaping {
 }
 
 /// One layer of escapes undone, for each kind of which every sign is there.
-fn escapes(search: &str, replace: &str) -> Vec<Undone> {
+fn escapes(search: &str, replace: &str) -> Vec<CleanedHunk> {
     let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities];
     let undone = kinds.into_iter().filter_map(|kind| {
-        let search = match kind.undo(search, QUOTES) {
+        let search = match kind.strip_escapes(search, QUOTES) {
             State::Escaped(text) => text,
             State::Plain | State::Mixed => return None,
         };
-        let replace = match kind.undo(replace, &quotes_of(&search)) {
+        let replace = match kind.strip_escapes(replace, &quotes_of(&search)) {
             State::Escaped(text) => text,
             State::Plain => replace.to_owned(),
             State::Mixed => return None,
         };
         let what = "one layer of escapes was removed from search and replacement; send the text as it is in the file";
-        Some(Undone { strategy: Strategy::Escapes, search, replace, near: None, what })
+        Some(CleanedHunk { strategy: Strategy::Escapes, search, replace, near: None, what })
     });
     undone.collect()
 }
 
 /// Returns the line without one layer of escapes, for each possible kind.
-pub(super) fn readings(line: &str) -> Vec<String> {
+pub(super) fn unescaped_readings(line: &str) -> Vec<String> {
     let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities];
-    let read = kinds.into_iter().filter_map(|kind| match kind.undo(line, QUOTES) {
+    let read = kinds.into_iter().filter_map(|kind| match kind.strip_escapes(line, QUOTES) {
         State::Escaped(text) => Some(text),
         State::Plain | State::Mixed => None,
     });
@@ -175,7 +176,7 @@ enum State {
 
 impl Escaping {
     /// A text without this escaping. `quotes` are those that may be escaped.
-    fn undo(self, text: &str, quotes: &str) -> State {
+    fn strip_escapes(self, text: &str, quotes: &str) -> State {
         match self {
             Self::Json => json(text),
             Self::Quotes => escaped_quotes(text, quotes),
@@ -296,7 +297,7 @@ mod tests {
     use super::*;
 
     fn read(kind: Escaping, text: &str) -> Option<String> {
-        match kind.undo(text, QUOTES) {
+        match kind.strip_escapes(text, QUOTES) {
             State::Escaped(text) => Some(text),
             State::Plain | State::Mixed => None,
         }

@@ -7,10 +7,10 @@ use journeyman_text_diff::{DiffOp, diff};
 
 use crate::lines::{Line, lines_of, split_indent};
 use crate::outcome::{Attempt, Refusal, Spot, Strategy, cut};
-use crate::place::closest::Region;
 use crate::place::exact::MAX_PLACES;
-use crate::place::normal::{Reading, Strings, squeeze};
-use crate::place::{Hunk, likeness};
+use crate::place::nearest::Region;
+use crate::place::normalize::{Reading, Strings, squeeze};
+use crate::place::{Hunk, similar_lines};
 
 /// Maximum bytes of a line in a note.
 const SHOWN: usize = 120;
@@ -28,7 +28,7 @@ const MAX_SPOTS: usize = 8;
 /// Maximum distance, in lines, of a line that distinguishes a place.
 const MAX_REACH: usize = 6;
 /// Places whose neighbours are longer aren't told apart by them, in bytes.
-const MAX_TELLING: usize = 4 << 10;
+const MAX_DISTINCTIVE: usize = 4 << 10;
 /// Maximum number of lines searched above a place for the line that encloses it.
 const MAX_ABOVE: usize = 2_000;
 
@@ -147,11 +147,11 @@ fn first_difference(
                 return Some(differing(mine_text, own, mine + 1, first_line + theirs));
             }
         }
-        if let Some((mine, line)) = old.skip(new.len()).find_map(|at| telling(wanted, at)) {
+        if let Some((mine, line)) = old.skip(new.len()).find_map(|at| distinctive(wanted, at)) {
             let line = clipped(line.trim(), SHOWN);
             return Some(format!("its line {}, `{line}`, is not there in the file", mine + 1));
         }
-        if let Some((theirs, line)) = new.skip(old_len).find_map(|at| telling(window, at)) {
+        if let Some((theirs, line)) = new.skip(old_len).find_map(|at| distinctive(window, at)) {
             let line = clipped(line.trim(), SHOWN);
             return Some(format!("it leaves out the file's line {}, `{line}`", first_line + theirs));
         }
@@ -160,7 +160,7 @@ fn first_difference(
 }
 
 /// A line that isn't blank, with its index.
-fn telling<'a>(lines: &[&'a str], at: usize) -> Option<(usize, &'a str)> {
+fn distinctive<'a>(lines: &[&'a str], at: usize) -> Option<(usize, &'a str)> {
     lines.get(at).filter(|line| !line.trim().is_empty()).map(|line| (at, *line))
 }
 
@@ -275,10 +275,13 @@ fn by_region(attempts: &mut Vec<Attempt>, hunk: &Hunk<'_>, wanted: &[&str], line
             push(step, why);
         }
     }
-    let percent = (region.likeness * 100.0).floor() as u32;
-    let needed = (likeness::ENOUGH * 100.0).ceil() as u32;
-    if wanted.iter().filter(|line| !line.trim().is_empty()).count() < likeness::MIN_LINES {
-        push(Strategy::Similarity, format!("less than {} lines are never placed by it", likeness::MIN_LINES));
+    let percent = (region.similarity * 100.0).floor() as u32;
+    let needed = (similar_lines::MIN_SIMILARITY * 100.0).ceil() as u32;
+    if wanted.iter().filter(|line| !line.trim().is_empty()).count() < similar_lines::MIN_LINES {
+        push(
+            Strategy::Similarity,
+            format!("less than {} lines are never placed by it", similar_lines::MIN_LINES),
+        );
         return;
     }
     if percent < needed {
@@ -443,16 +446,16 @@ pub(crate) fn ambiguous_lines(
         .collect();
     let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
     let spots = spans.iter().take(MAX_SPOTS).map(|span| {
-        let telling = counted.iter().find_map(|(reach, counts)| {
+        let distinctive = counted.iter().find_map(|(reach, counts)| {
             let (index, line) = beside(*span, *reach)?;
             // Not within another's line either: a search text may begin and end anywhere in a line.
             let apart =
-                |other: &&str| other.len() <= MAX_TELLING && (*other == line || !other.contains(line));
+                |other: &&str| other.len() <= MAX_DISTINCTIVE && (*other == line || !other.contains(line));
             let alone = counts.get(line) == Some(&1) && line.chars().any(char::is_alphanumeric);
             (alone && counts.keys().all(apart)).then(|| (number(index), clipped(line, SHOWN)))
         });
         let within = enclosing(text, all, span.0).map(|(index, line)| (number(index), clipped(line, SHOWN)));
-        Spot { first: number(span.0), last: number(span.1), within, telling }
+        Spot { first: number(span.0), last: number(span.1), within, distinctive }
     });
     let lines = spans.iter().map(|span| number(span.0)).collect();
     Refusal::Ambiguous { lines, strategy, spots: spots.collect() }
