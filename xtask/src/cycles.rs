@@ -13,7 +13,6 @@ use syn::visit::Visit;
 
 /// Files in cycles that a crate may still have. A number may only go down; a crate that isn't listed has none.
 const ALLOWED: &[(&str, usize)] = &[
-    ("agent", 28),
     ("cli", 27),
     ("edit", 44),
     ("git", 10),

@@ -31,11 +31,8 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["check"] => check(),
         ["house"] => house(),
-<<<<<<< HEAD
         ["words"] => words::print(&root()),
-=======
         ["docs"] => docs(),
->>>>>>> 9b2bb2d (docs: generate the reference pages from the code)
         ["cycles"] => cycles::print(&root(), None),
         ["cycles", name] => cycles::print(&root(), Some(*name)),
         ["bench", name, options @ ..] => bench::run(name, options),

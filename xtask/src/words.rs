@@ -19,8 +19,25 @@ const CLAUSES: &[&str] = &["What", "Whether", "Who", "Whom", "Whose", "How"];
 
 /// Words of a name that stand for a concept of the field which has a word of its own (`docs/glossary.md`).
 const PRIVATE: &[&str] = &[
-    "admission", "breakpoint", "desk", "door", "doubt", "freshness", "heal", "holdback", "house", "ladder", "likeness",
-    "losses", "mind", "patience", "purse", "stretch", "tally", "vault", "wish",
+    "admission",
+    "breakpoint",
+    "desk",
+    "door",
+    "doubt",
+    "freshness",
+    "heal",
+    "holdback",
+    "house",
+    "ladder",
+    "likeness",
+    "losses",
+    "mind",
+    "patience",
+    "purse",
+    "stretch",
+    "tally",
+    "vault",
+    "wish",
 ];
 
 /// What a rule finds, with how many each crate may still have: a number may only go down, and a crate that isn't listed
@@ -42,11 +59,16 @@ pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut broken = Vec::new();
     for (crate_name, found) in findings(root)? {
         for (rule, places) in found.by_rule() {
-            let allowed = rule.allowed.iter().find(|(name, _)| *name == crate_name).map_or(0, |(_, count)| *count);
+            let allowed =
+                rule.allowed.iter().find(|(name, _)| *name == crate_name).map_or(0, |(_, count)| *count);
             if places.len() > allowed {
                 let shown: Vec<&str> = places.iter().take(8).map(String::as_str).collect();
                 let shown = shown.join("\n    ");
-                broken.push(format!("{crate_name}: {} {}, {allowed} may be:\n    {shown}", places.len(), rule.name));
+                broken.push(format!(
+                    "{crate_name}: {} {}, {allowed} may be:\n    {shown}",
+                    places.len(),
+                    rule.name
+                ));
             }
         }
     }
@@ -219,16 +241,23 @@ fn is_test(attribute: &syn::Attribute) -> bool {
 /// Subjects of the newest commits that don't say `area: what changes`. Nothing where there is no repository.
 fn subjects(root: &Path) -> anyhow::Result<Vec<String>> {
     let count = format!("-{COMMITS}");
-    let log = Command::new("git").args(["log", "--no-merges", &count, "--format=%h %s"]).current_dir(root).output();
+    let log =
+        Command::new("git").args(["log", "--no-merges", &count, "--format=%h %s"]).current_dir(root).output();
     let Ok(log) = log else { return Ok(Vec::new()) };
     let text = String::from_utf8_lossy(&log.stdout);
-    let wrong = text.lines().filter(|line| !line.split_once(' ').is_some_and(|(_, subject)| is_subject(subject)));
-    Ok(wrong.map(|line| format!("commit {line}: a subject is `area: what changes`, at most {MAX_SUBJECT} columns")).collect())
+    let wrong =
+        text.lines().filter(|line| !line.split_once(' ').is_some_and(|(_, subject)| is_subject(subject)));
+    Ok(wrong
+        .map(|line| {
+            format!("commit {line}: a subject is `area: what changes`, at most {MAX_SUBJECT} columns")
+        })
+        .collect())
 }
 
 fn is_subject(subject: &str) -> bool {
     let Some((area, change)) = subject.split_once(": ") else { return false };
-    let is_area = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || ", ./-_".contains(letter);
+    let is_area =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || ", ./-_".contains(letter);
     let begins = change.chars().next().is_some_and(|letter| letter.is_lowercase() || letter == '`');
     subject.chars().count() <= MAX_SUBJECT
         && !area.is_empty()
@@ -246,7 +275,9 @@ mod tests {
     fn subjects_name_an_area_and_a_change() {
         assert!(is_subject("index: skip punctuation nodes when walking"));
         assert!(is_subject("agent, cli: keep what was asked"));
-        for wrong in ["A sign is no node", "index: Skip nodes", "index: skip.", "index: wip", ": x", "index skip"] {
+        for wrong in
+            ["A sign is no node", "index: Skip nodes", "index: skip.", "index: wip", ": x", "index skip"]
+        {
             assert!(!is_subject(wrong), "{wrong}");
         }
         assert!(!is_subject(&format!("index: {}", "x".repeat(MAX_SUBJECT))));
@@ -256,7 +287,9 @@ mod tests {
     fn comments_are_sentences_of_bounded_width() {
         let mut found = Findings::default();
         let wide = format!("// {}", "x".repeat(MAX_COMMENT));
-        let text = format!("/// Whether it is.\n/// How it goes on.\nfn a() {{}}\n/// Returns it.\n///\n/// What then?\n{wide}\n");
+        let text = format!(
+            "/// Whether it is.\n/// How it goes on.\nfn a() {{}}\n/// Returns it.\n///\n/// What then?\n{wide}\n"
+        );
         comments("a.rs", &text, &mut found);
         assert_eq!(found.clauses, ["a.rs:1: Whether it is."]);
         assert_eq!(found.wide, ["a.rs:7"]);

@@ -1,4 +1,6 @@
-//! Time and randomness, passed in from the edge.
+//! The time, passed in from the command line or the server.
+
+use std::time::Duration;
 
 use journeyman_protocol::UnixMillis;
 
@@ -11,5 +13,14 @@ pub trait Clock: Send + Sync {
 impl<F: Fn() -> UnixMillis + Send + Sync> Clock for F {
     fn now(&self) -> UnixMillis {
         self()
+    }
+}
+
+/// Writes a duration for people: whole seconds, or milliseconds below ten seconds.
+pub(crate) fn seconds(duration: Duration) -> String {
+    if duration < Duration::from_secs(10) {
+        format!("{} ms", duration.as_millis())
+    } else {
+        format!("{} s", duration.as_secs())
     }
 }

@@ -26,6 +26,7 @@
 
 mod agents;
 mod approval;
+mod blocking;
 mod calls;
 mod clock;
 mod error;
@@ -54,15 +55,16 @@ pub use agents::{pool, room};
 pub use clock::Clock;
 pub use error::AgentError;
 pub use isolation::candidates;
-pub use session::handle::{CutOff, Parts, Programs, SessionHandle, resume, start};
+pub use session::handle::{SessionHandle, resume, start};
+pub use session::parts::{Parts, Programs};
 pub use session::settings::{
-    Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_INDEX_PATIENCE,
+    Approver, Asked, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_INDEX_PATIENCE,
     DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT,
     Purse, RunSettings, TodoSettings,
 };
-pub use session::shared::{Answer, Status};
+pub use session::shared::{Answer, CutOff, Status};
 pub use supervision::{schedule, stall, todos};
 pub use transcript::fork::{ForkPoint, STATUS_FORKED, fork, snapshot};
 pub use transcript::log::{Filter, Since, Subscription, envelope_of, events, message_of};
-pub use transcript::record::{Asked, Books, CandidateRun, MessageId, Queued, Record, Setting, record_of};
+pub use transcript::record::{Books, CandidateRun, MessageId, Queued, Record, Setting, record_of};
 pub use transcript::state::{OpenCall, State, Task};

@@ -74,7 +74,9 @@ impl Approvals {
                     input: input.clone(),
                     verdict: verdict.clone(),
                     // Nobody can agree to rules that can't be read.
-                    rules: rule.as_ref().and_then(|text| Rules::parse_with_tools(text, Layer::Session, "", &|_| true).ok()),
+                    rules: rule
+                        .as_ref()
+                        .and_then(|text| Rules::parse_with_tools(text, Layer::Session, "", &|_| true).ok()),
                 });
                 true
             }

@@ -140,7 +140,8 @@ fn refresh(project: &Project) -> Result<Report, HostError> {
 /// Embeds the chunks that have no vector yet, and shows progress if that takes a while.
 fn embed(held: &EmbeddedIndex, project: &Project, snapshot: &Snapshot) -> Result<bool, HostError> {
     let line = ProgressLine::new("embedding");
-    let progress = |progress: journeyman_index::vectors::EmbeddingProgress| line.update(progress.done, progress.of);
+    let progress =
+        |progress: journeyman_index::vectors::EmbeddingProgress| line.update(progress.done, progress.of);
     let embedded = held.embed_missing(project, snapshot, &progress, note);
     line.clear();
     embedded

@@ -44,7 +44,8 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
         ));
     }
     if let Some(tool) = &args.tool {
-        check_tool_name(tool, &|_| false).map_err(|unknown| HostError::usage(format_args!("--tool: {unknown}")))?;
+        check_tool_name(tool, &|_| false)
+            .map_err(|unknown| HostError::usage(format_args!("--tool: {unknown}")))?;
     }
     let (root, loaded) = loaded(environment, args.directory.as_deref())?;
     let given = args.mode.as_deref().map(str::parse::<Mode>).transpose().map_err(HostError::usage)?;

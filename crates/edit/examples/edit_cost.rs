@@ -15,8 +15,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use journeyman_edit::{
-    Allow, EditOp, Format, Hunk, LineKind, OpContext, PatchHunk, PatchLine, Replace, Source,
-    apply_ops, place, read,
+    Allow, EditOp, Format, Hunk, LineKind, OpContext, PatchHunk, PatchLine, Replace, Source, apply_ops,
+    place, read,
 };
 use journeyman_protocol::RelPath;
 
@@ -367,9 +367,7 @@ fn reading(missed: &mut Vec<String>) {
             (reply.len() as f64 / median / 1e3, reply.len() as f64 / least / 1e3)
         };
         let ((median, most), (told, told_most)) = (speed(Some(format)), speed(None));
-        println!(
-            "| {format} | {what} | {median:.0} ({most:.0}) | {told:.0} ({told_most:.0}) | {READING} |"
-        );
+        println!("| {format} | {what} | {median:.0} ({most:.0}) | {told:.0} ({told_most:.0}) | {READING} |");
         if median < READING {
             missed.push(format!("reading {format}, {what}: {median:.0} MB/s, asked {READING}"));
         }

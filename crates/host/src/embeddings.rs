@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-pub use journeyman_index::vectors::Vectorer;
 #[cfg(feature = "local-embeddings")]
 use journeyman_index::vectors::Model2Vec;
-use journeyman_index::vectors::{EmbedError, Embedder, Deadline, EmbeddingPurpose};
+pub use journeyman_index::vectors::Vectorer;
+use journeyman_index::vectors::{Deadline, EmbedError, Embedder, EmbeddingPurpose};
 use journeyman_model::{Embeddings, Endpoint, ModelError};
 use journeyman_policy::secrets::Redactor;
 use tokio_util::sync::CancellationToken;

@@ -46,7 +46,15 @@ impl Connected {
     /// Wraps a client whose price isn't known, such as a program's own or a scripted one.
     #[must_use]
     pub fn from_model(model: Arc<dyn Model>, name: String) -> Self {
-        Self { model, name, price: None, tool_calling: true, secrets: Vec::new(), day: None, is_recorded: false }
+        Self {
+            model,
+            name,
+            price: None,
+            tool_calling: true,
+            secrets: Vec::new(),
+            day: None,
+            is_recorded: false,
+        }
     }
 }
 
@@ -195,7 +203,15 @@ fn make_client(
     }
     .map_err(refused)?;
     let is_recorded = cassette.record.is_some() || cassette.replay.is_some();
-    Ok(Connected { name: client.name(), model: Arc::new(client), price, tool_calling, secrets, day, is_recorded })
+    Ok(Connected {
+        name: client.name(),
+        model: Arc::new(client),
+        price,
+        tool_calling,
+        secrets,
+        day,
+        is_recorded,
+    })
 }
 
 /// Applies the environment's proxies and a provider's settings to an endpoint.

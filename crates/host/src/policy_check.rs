@@ -177,7 +177,8 @@ impl PolicyCase {
         let hosts = self.host.iter().cloned().collect();
         let on = effects_on(&tool, self.path.as_slice())?;
         let effects = Effects { command: self.command.clone(), hosts, ..on };
-        check_tool_name(&tool, &|_| false).map_err(|unknown| HostError::usage(format_args!("a case: {unknown}")))?;
+        check_tool_name(&tool, &|_| false)
+            .map_err(|unknown| HostError::usage(format_args!("a case: {unknown}")))?;
         Ok(PolicyQuery { tool, agent: self.agent.clone(), effects })
     }
 

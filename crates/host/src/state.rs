@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use journeyman_policy::GUARDS;
 use journeyman_protocol::{ContentHash, SandboxTier, UnixMillis};
 use journeyman_sandbox::{Progress, Sandbox, SandboxSettings};
 use journeyman_store::{Blobs, SqliteStore};
-use journeyman_policy::GUARDS;
 use journeyman_workspace::{Clock, Options, Workspace};
 
 use crate::config::{Config, Environment};
@@ -161,8 +161,11 @@ impl StateDirs {
         allow_root: bool,
     ) -> Result<SandboxSettings, HostError> {
         #[cfg(feature = "containers")]
-        let container =
-            crate::containers::container_settings(config, self.docker_host.as_deref(), self.progress.clone())?;
+        let container = crate::containers::container_settings(
+            config,
+            self.docker_host.as_deref(),
+            self.progress.clone(),
+        )?;
         Ok(SandboxSettings {
             allow,
             cache: Some(self.dir.join("sandbox-probe")),

@@ -13,12 +13,7 @@
 //! }
 //! # }
 //! ```
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a failure here is a failed test"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failure here is a failed test")]
 
 use std::io::Write as _;
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_index::Snapshot;
-use journeyman_index::graph::{Changed, Direction, Graph, ChangedPart};
+use journeyman_index::graph::{Changed, ChangedPart, Direction, Graph};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;

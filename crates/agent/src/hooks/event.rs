@@ -21,8 +21,6 @@ pub enum HookEvent {
     SessionStart,
     /// A session ends.
     SessionEnd,
-    /// The conversation is about to be shortened.
-    PreCompact,
     /// Messages have been added to the conversation.
     PostAppend,
 }
@@ -56,7 +54,6 @@ const CLAUDE_CODE: &[(&str, HookEvent, Results)] = &[
     ("Stop", HookEvent::TurnEnd, Results::Any),
     ("SessionStart", HookEvent::SessionStart, Results::Any),
     ("SessionEnd", HookEvent::SessionEnd, Results::Any),
-    ("PreCompact", HookEvent::PreCompact, Results::Any),
 ];
 
 /// Claude Code's names of what doesn't happen here: a file that sets them is no mistake, but they never run.
@@ -71,6 +68,7 @@ const ELSEWHERE: &[&str] = &[
     "PermissionDenied",
     "PermissionRequest",
     "PostCompact",
+    "PreCompact",
     "Setup",
     "StopFailure",
     "SubagentStart",
@@ -95,7 +93,7 @@ pub enum EventName {
 
 impl HookEvent {
     /// Every event.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::Prompt,
         Self::PreTool,
         Self::PostTool,
@@ -104,7 +102,6 @@ impl HookEvent {
         Self::TurnEnd,
         Self::SessionStart,
         Self::SessionEnd,
-        Self::PreCompact,
         Self::PostAppend,
     ];
 
@@ -120,7 +117,6 @@ impl HookEvent {
             Self::TurnEnd => "turn_end",
             Self::SessionStart => "session_start",
             Self::SessionEnd => "session_end",
-            Self::PreCompact => "pre_compact",
             Self::PostAppend => "post_append",
         }
     }
@@ -128,7 +124,7 @@ impl HookEvent {
     /// Whether it comes before something, so that a hook can forbid it. Only these deny.
     #[must_use]
     pub fn may_deny(self) -> bool {
-        matches!(self, Self::Prompt | Self::PreTool | Self::PreModel | Self::PreCompact)
+        matches!(self, Self::Prompt | Self::PreTool | Self::PreModel)
     }
 
     /// Returns true where a confined hook may change the project: after the model did something.
@@ -140,15 +136,7 @@ impl HookEvent {
     /// Whether plain text on a command's standard output is for the model: where a request to the model can
     /// still follow. Claude Code does so for `SessionStart` and `UserPromptSubmit` alone.
     pub(super) fn reads_plain_text(self) -> bool {
-        matches!(
-            self,
-            Self::Prompt
-                | Self::PreTool
-                | Self::PostTool
-                | Self::PreModel
-                | Self::SessionStart
-                | Self::PreCompact
-        )
+        matches!(self, Self::Prompt | Self::PreTool | Self::PostTool | Self::PreModel | Self::SessionStart)
     }
 
     /// Returns Claude Code's names of the event.
@@ -162,9 +150,7 @@ impl HookEvent {
     pub fn describe(self) -> (&'static str, &'static str) {
         match self {
             Self::Prompt => ("a message of yours is about to be taken", "refuse it, add context"),
-            Self::PreTool => {
-                ("a call is about to run", "deny, ask, approve, amend its input, add context")
-            }
+            Self::PreTool => ("a call is about to run", "deny, ask, approve, amend its input, add context"),
             Self::PostTool => ("a call has its result", "change the result, add context"),
             Self::PreModel => ("the model is about to be asked", "refuse, add context"),
             Self::PostModel => ("the model has replied", "look on"),
@@ -172,19 +158,13 @@ impl HookEvent {
             Self::TurnEnd => ("the model has nothing left to do", "send it back to work"),
             Self::SessionStart => ("a session starts, or goes on", "add context"),
             Self::SessionEnd => ("a session ends", "look on"),
-            Self::PreCompact => {
-                ("the conversation is about to be shortened", "refuse, say what the summary must keep")
-            }
         }
     }
 
     /// Returns true if a `matcher` can limit the event's hooks.
     #[must_use]
     pub fn takes_matcher(self) -> bool {
-        matches!(
-            self,
-            Self::PreTool | Self::PostTool | Self::SessionStart | Self::SessionEnd | Self::PreCompact
-        )
+        matches!(self, Self::PreTool | Self::PostTool | Self::SessionStart | Self::SessionEnd)
     }
 
     /// The name that a hook's JSON gives it.

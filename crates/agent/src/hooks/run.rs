@@ -15,8 +15,8 @@ use super::configured::{Armed, HookCommand};
 use super::event::HookEvent;
 use super::payload::payload;
 use super::{
-    CompactedBy, Gate, GateSaid, HookContext, HookNotes, HookResult, Hooks, PreTool, PreToolSaid, StartedBy,
-    TurnEnd, TurnEndSaid, confined, names,
+    Gate, GateSaid, HookContext, HookNotes, HookResult, Hooks, PreTool, PreToolSaid, StartedBy, TurnEnd,
+    TurnEndSaid, confined, names,
 };
 
 impl Hooks {
@@ -256,24 +256,6 @@ impl Hooks {
             self.commands(at, HookEvent::SessionEnd, (&[reason], false), |_| json!({"reason": reason})).await,
         );
         notes
-    }
-
-    /// Before the conversation is shortened. Context says what the summary has to keep.
-    pub async fn pre_compact(&self, at: &HookContext, by: CompactedBy) -> GateSaid {
-        let trigger = match by {
-            CompactedBy::Manual => "manual",
-            CompactedBy::Auto => "auto",
-        };
-        let mut said = GateSaid::default();
-        for hook in &self.inner.closures.pre_compact {
-            let answer = self.closure(at, HookEvent::PreCompact, async { hook(at).await }).await;
-            if said.hears(answer) {
-                return said;
-            }
-        }
-        let more = |_: &HookCommand| json!({"trigger": trigger, "custom_instructions": ""});
-        said.hear_commands(self.commands(at, HookEvent::PreCompact, (&[trigger], false), more).await);
-        said
     }
 
     /// Waits for a closure, whatever it does.

@@ -14,10 +14,12 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::approval::authorize::{Judged, Question};
-use crate::calls::runner::Ready;
-use crate::hooks::{HookEvent, Unseen};
-use crate::session::turn::{Worker, blocking};
+use crate::approval::ask::Approvals;
+use crate::approval::judgement::{Judged, Question, Ready};
+use crate::blocking::blocking;
+use crate::hooks::{HookEvent, Hooks, Unseen};
+use crate::isolation::checkpoints::Checkpoints;
+use crate::session::context::Context;
 use crate::transcript::state::OpenCall;
 
 /// The name under which hooks are asked about.
@@ -32,55 +34,78 @@ const RUN_COMMAND: &str = "run_command";
 
 /// The files that a person was shown and allowed, and the checkpoint where the session's changes begin.
 #[derive(Debug, Default)]
-pub(crate) struct ShownFiles {
+pub(super) struct ShownFiles {
     allowed: BTreeMap<RelPath, Option<ContentHash>>,
     begin: Option<CheckpointId>,
     asked: u32,
 }
 
-impl Worker {
+/// The stages that tell what the session changed, and ask a person about that.
+pub(crate) struct ChangeReview<'a> {
+    pub(crate) approvals: &'a mut Approvals,
+    pub(crate) checkpoints: &'a mut Checkpoints,
+}
+
+impl ChangeReview<'_> {
+    /// Lends the stages once more.
+    pub(crate) fn reborrow(&mut self) -> ChangeReview<'_> {
+        ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints }
+    }
+}
+
+impl ShownFiles {
     /// What keeps hooks of an event from running outside of the sandbox. Asks about it where `stop` says that this can
     /// be done now.
-    pub(crate) async fn unseen(&mut self, event: HookEvent, stop: Option<&CancellationToken>) -> Unseen {
-        if !self.parts.hooks.has_outside(event) {
+    pub(super) async fn find_unseen(
+        &mut self,
+        cx: &mut Context,
+        review: ChangeReview<'_>,
+        hooks: &Hooks,
+        event: HookEvent,
+        stop: Option<&CancellationToken>,
+    ) -> Unseen {
+        if !hooks.has_outside(event) {
             return Unseen::default();
         }
-        let changed = match self.changed_in_session().await {
+        let changed = match self.changed_in_session(cx, review.checkpoints).await {
             Ok(changed) => changed,
             Err(error) => {
-                self.warn(ErrorPhase::System, error.to_string());
+                cx.transcript.warn(ErrorPhase::System, error.to_string());
                 return Unseen { unknown: Some(error.to_string()), ..Unseen::default() };
             }
         };
-        let hashes = self.parts.workspace.fingerprints(&changed);
-        let mut unseen = Unseen { directories: self.program_directories(), ..Unseen::default() };
+        let hashes = cx.workspace.fingerprints(&changed);
+        let mut unseen = Unseen { directories: program_directories(cx), ..Unseen::default() };
         let found = changed.into_iter().zip(hashes);
-        let new = found.filter(|(path, hash)| self.looked_at.allowed.get(path) != Some(hash));
+        let new = found.filter(|(path, hash)| self.allowed.get(path) != Some(hash));
         let hashes: BTreeMap<RelPath, Option<ContentHash>> = new.collect();
         unseen.files = hashes.keys().cloned().collect();
-        let kept = self.parts.hooks.kept_by(event, &unseen);
-        let Some(stop) = stop.filter(|_| self.can_ask() && !kept.is_empty() && unseen.directories.is_empty())
+        let kept = hooks.kept_by(event, &unseen);
+        let Some(stop) = stop.filter(|_| cx.can_ask() && !kept.is_empty() && unseen.directories.is_empty())
         else {
             return unseen;
         };
-        match self.show(event, &kept, stop).await {
+        match self.show(cx, review.approvals, event, &kept, stop).await {
             Ok(true) => {
                 let allowed = hashes.into_iter().filter(|(path, _)| kept.contains(path));
-                self.looked_at.allowed.extend(allowed);
+                self.allowed.extend(allowed);
                 unseen.files.retain(|path| !kept.contains(path));
             }
             Ok(false) => {}
-            Err(error) => self.warn(ErrorPhase::System, error.to_string()),
+            Err(error) => cx.transcript.warn(ErrorPhase::System, error.to_string()),
         }
         unseen
     }
 
     /// The files that differ from what they were when the session began.
-    async fn changed_in_session(&mut self) -> Result<Vec<RelPath>, AgentError> {
-        let mut changed = self.changes().await?;
-        if self.parts.copy.is_none() {
-            let (workspace, session, begin) =
-                (Arc::clone(&self.parts.workspace), self.session.clone(), self.looked_at.begin);
+    async fn changed_in_session(
+        &mut self,
+        cx: &mut Context,
+        checkpoints: &mut Checkpoints,
+    ) -> Result<Vec<RelPath>, AgentError> {
+        let mut changed = checkpoints.changes(cx).await?;
+        if cx.copy.is_none() {
+            let (workspace, session, begin) = (Arc::clone(&cx.workspace), cx.session.clone(), self.begin);
             let since = blocking("comparing the tree", move || {
                 let first = || {
                     let all = workspace.checkpoints()?;
@@ -93,7 +118,7 @@ impl Worker {
                 Ok::<_, WorkspaceError>((begin, since.unwrap_or_default()))
             });
             let (begin, since) = since.await??;
-            self.looked_at.begin = begin;
+            self.begin = begin;
             changed.extend(since);
         }
         let mut paths: Vec<RelPath> = changed.into_iter().map(|change| change.path).collect();
@@ -102,40 +127,16 @@ impl Worker {
         Ok(paths)
     }
 
-    /// Directories of programs that a command or a check of the session may have changed unseen.
-    fn program_directories(&self) -> Vec<RelPath> {
-        let begun = |open: &&OpenCall| {
-            let waits =
-                [CallState::Pending, CallState::ApprovalRequired, CallState::Approved, CallState::Denied];
-            !waits.contains(&open.record.state)
-        };
-        let open = &self.state.calls;
-        let mut calls = self.state.messages.iter().flat_map(|message| message.tool_uses());
-        let earlier = |call: &ToolUse| open.iter().all(|open| open.call.id != call.id);
-        // Calls in a reply's text are in no message any more.
-        let in_text = !self.settings.tool_calling && self.state.books.turns > 1;
-        let ran = in_text
-            || self.state.books.rounds > 0
-            || calls.any(|call| call.name == RUN_COMMAND && earlier(call))
-            || open.iter().filter(begun).any(|open| open.call.name == RUN_COMMAND);
-        let workspace = &self.parts.workspace;
-        let uncovered = |path: &RelPath| workspace.uncovered(path).is_some_and(|found| found.directory);
-        PROGRAMS
-            .iter()
-            .filter(|_| ran)
-            .filter_map(|name| RelPath::parse(name).ok())
-            .filter(uncovered)
-            .collect()
-    }
-
     /// Shows a person files as they are, and asks whether hooks may run outside of the sandbox with them.
     async fn show(
         &mut self,
+        cx: &mut Context,
+        approvals: &mut Approvals,
         event: HookEvent,
         files: &[RelPath],
         stop: &CancellationToken,
     ) -> Result<bool, AgentError> {
-        let (workspace, paths) = (Arc::clone(&self.parts.workspace), files.to_vec());
+        let (workspace, paths) = (Arc::clone(&cx.workspace), files.to_vec());
         let read = blocking("reading what changed", move || {
             let text = |path: RelPath| match workspace.read(&path, MAX_SHOWN) {
                 Ok(content) => match content.body {
@@ -150,10 +151,10 @@ impl Worker {
         // What can't be shown can't be allowed.
         let Some(mut shown) = read.await? else { return Ok(false) };
         shown.insert("event".to_owned(), Value::String(event.to_string()));
-        self.looked_at.asked += 1;
-        let id = format!("hook-{}-{}", self.state.books.turns, self.looked_at.asked);
+        self.asked += 1;
+        let id = format!("hook-{}-{}", cx.transcript.state().books.turns, self.asked);
         let (name, mut input) = (HOOK.to_owned(), Value::Object(shown));
-        self.parts.redactor.redact_json(&mut input);
+        cx.redactor.redact_json(&mut input);
         let call = ToolUse { id: CallId::new(id), name, input, malformed: None, signature: None };
         let reason = "a hook would run outside of the sandbox, and these files, which the session changed, decide \
                       what it does";
@@ -164,11 +165,31 @@ impl Worker {
             destroys: None,
             rules: Vec::new(),
         };
-        let judged = Judged { verdict, mode: self.settings.mode, sandbox: None };
-        let (effects, limit) = (Effects::default(), self.settings.tool_timeout);
+        let judged = Judged { verdict, mode: cx.settings.mode, sandbox: None };
+        let (effects, limit) = (Effects::default(), cx.settings.tool_timeout);
         let ready =
             Ready { call, effects, read_only: false, limit, context: Vec::new(), trial: None, layer: None };
-        let answered = self.ask_all(vec![(ready, Question { judged, rules: None })], stop).await?;
+        let answered = approvals.ask_all(cx, vec![(ready, Question { judged, rules: None })], stop).await?;
         Ok(answered.iter().any(Result::is_ok))
     }
+}
+
+/// Directories of programs that a command or a check of the session may have changed unseen.
+fn program_directories(cx: &Context) -> Vec<RelPath> {
+    let begun = |open: &&OpenCall| {
+        let waits = [CallState::Pending, CallState::ApprovalRequired, CallState::Approved, CallState::Denied];
+        !waits.contains(&open.record.state)
+    };
+    let open = &cx.transcript.state().calls;
+    let mut calls = cx.transcript.state().messages.iter().flat_map(|message| message.tool_uses());
+    let earlier = |call: &ToolUse| open.iter().all(|open| open.call.id != call.id);
+    // Calls in a reply's text are in no message any more.
+    let in_text = !cx.transcript.state().tool_calling() && cx.transcript.state().books.turns > 1;
+    let ran = in_text
+        || cx.transcript.state().books.rounds > 0
+        || calls.any(|call| call.name == RUN_COMMAND && earlier(call))
+        || open.iter().filter(begun).any(|open| open.call.name == RUN_COMMAND);
+    let workspace = &cx.workspace;
+    let uncovered = |path: &RelPath| workspace.uncovered(path).is_some_and(|found| found.directory);
+    PROGRAMS.iter().filter(|_| ran).filter_map(|name| RelPath::parse(name).ok()).filter(uncovered).collect()
 }

@@ -19,11 +19,13 @@ use journeyman_workspace::{DiffStat, WorkspaceError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking::blocking;
 use crate::isolation::{Isolation, LandContext, keep, last_report};
 use crate::recovery::lease::Lease;
-use crate::session::handle::{Assembled, SessionHandle, assemble};
+use crate::session::assemble::{Assembled, assemble};
+use crate::session::handle::SessionHandle;
 use crate::session::settings::{Approver, Purse};
-use crate::session::turn::{Worker, blocking};
+use crate::session::stages::Session;
 use crate::transcript::fork;
 use crate::transcript::log::{Filter, Since, events};
 use crate::transcript::record::{CandidateRun, Record, record_of};
@@ -112,8 +114,8 @@ impl Race<'_> {
         for (number, child) in (1..).zip(&self.candidates) {
             fork::candidate(store, &self.parent, at, child, number, &*self.context.clock).await?;
         }
-        parent.worker.log.emit(Event::CandidatesStarted { sessions: self.candidates.clone() });
-        parent.worker.flush().await?;
+        parent.session.cx.transcript.emit(Event::CandidatesStarted { sessions: self.candidates.clone() });
+        parent.session.cx.transcript.flush().await?;
         let (sender, mut told) = mpsc::unbounded_channel();
         let mut running = FuturesUnordered::new();
         for (number, child) in (1..).zip(&self.candidates) {
@@ -234,7 +236,7 @@ fn rank(candidate: &CandidateReport) -> impl Ord + use<> {
 
 /// The session whose task it is, while its candidates run.
 struct Parent {
-    worker: Worker,
+    session: Session,
     lease: Arc<Lease>,
 }
 
@@ -250,8 +252,8 @@ impl Parent {
         let lease =
             Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
         let first = vec![Record::Candidates(run)];
-        let Assembled { worker, lease } = assemble(parts, settings, id, State::default(), lease, first);
-        let mut parent = Self { worker, lease };
+        let Assembled { session, lease, .. } = assemble(parts, settings, id, State::default(), lease, first);
+        let mut parent = Self { session, lease };
         let opened = parent.open(task).await;
         if opened.is_err() {
             parent.over(RunOutcome::Error).await;
@@ -260,15 +262,15 @@ impl Parent {
     }
 
     async fn open(&mut self, task: &str) -> Result<(), AgentError> {
-        let inbox = Arc::clone(&self.worker.inbox);
+        let inbox = Arc::clone(&self.session.inbox);
         inbox.take(MessageKind::User, ReminderCategory::General, task.to_owned()).await?;
-        self.worker.open().await?;
-        self.worker.flush().await
+        self.session.open().await?;
+        self.session.cx.transcript.flush().await
     }
 
     /// The place of its log that the candidates begin at.
     fn at(&self) -> Seq {
-        self.worker.state.safe
+        self.session.cx.transcript.state().safe
     }
 
     /// Writes down what came of it.
@@ -286,18 +288,18 @@ impl Parent {
             return Err(AgentError::Ended);
         };
         let report = RunReport { candidates: candidates.clone(), ..best };
-        self.worker.log.emit(Event::CandidatesCompared { candidates: candidates.clone() });
-        let parent = self.worker.session.clone();
+        self.session.cx.transcript.emit(Event::CandidatesCompared { candidates: candidates.clone() });
+        let parent = self.session.cx.session.clone();
         self.over(report.outcome).await;
         Ok(Finish { parent, candidates, report })
     }
 
     /// Ends its task and gives it back. What can't be written is left out: the candidates' logs have it all.
     async fn over(&mut self, outcome: RunOutcome) {
-        let worker = &mut self.worker;
-        worker.note(Record::Ended { outcome, unverified: None });
-        worker.flush().await.ok();
-        worker.log.end().await;
+        let transcript = &mut self.session.cx.transcript;
+        transcript.note(Record::Ended { outcome, unverified: None });
+        transcript.flush().await.ok();
+        transcript.log().end().await;
         self.lease.give_back().await;
     }
 }

@@ -1,23 +1,24 @@
-//! The tree on record before anything may change it: once a run, and before every step that does more than read.
+//! Checkpoints: the tree on record before anything may change it, and what changed since.
 
-use journeyman_protocol::{Event, Mode};
-use journeyman_workspace::{CheckpointId, WorkspaceError};
 use std::sync::Arc;
+
+use journeyman_protocol::{Event, FileChange, Mode};
+use journeyman_workspace::{CheckpointId, Diff, IgnoredChange, WorkspaceError};
 use tokio::task::JoinHandle;
 
 use crate::AgentError;
-use crate::calls::runner::Ready;
-use crate::session::turn::{Worker, background, blocking};
+use crate::blocking::{background, blocking};
+use crate::session::context::Context;
 use crate::transcript::record::Record;
 
 /// What the first checkpoint of a run says of itself.
 pub const BEFORE_THE_RUN: &str = "before the run";
-/// Bytes of a checkpoint's label: a line of a list.
-const MAX_LABEL: usize = journeyman_workspace::limits::LABEL_BYTES;
 
 /// The tree as it was before the task changed anything.
-pub(crate) enum Before {
+#[derive(Default)]
+enum Before {
     /// Nothing has been recorded yet.
+    #[default]
     Unrecorded,
     /// It is being recorded in the background.
     Recording(JoinHandle<Result<CheckpointId, WorkspaceError>>),
@@ -27,18 +28,52 @@ pub(crate) enum Before {
 
 /// The newest checkpoint, and the step that it was taken before.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Newest {
+struct Newest {
     id: Option<CheckpointId>,
     step: Option<u64>,
 }
 
-impl Worker {
+/// The checkpoints of a session.
+#[derive(Default)]
+pub(crate) struct Checkpoints {
+    before: Before,
+    newest: Newest,
+    /// The checkpoint that the newest look at the changes compared the tree with.
+    compared: Option<CheckpointId>,
+}
+
+impl Checkpoints {
+    /// Begins a task whose tree isn't on record yet.
+    pub(crate) fn begin_task(&mut self) {
+        self.before = Before::Unrecorded;
+    }
+
+    /// Forgets what the last task compared.
+    pub(crate) fn forget_comparison(&mut self) {
+        self.compared = None;
+    }
+
+    /// Continues a task that was cut off, from the checkpoint before it.
+    pub(crate) fn restore(&mut self, checkpoint: Option<u64>) {
+        self.before = checkpoint.map_or(Before::Unrecorded, |id| Before::Recorded(CheckpointId(id)));
+    }
+
+    /// Returns the checkpoint before the task, once it is on record.
+    pub(crate) fn before_task(&self) -> Option<CheckpointId> {
+        if let Before::Recorded(id) = self.before { Some(id) } else { None }
+    }
+
+    /// Returns the checkpoint that the newest look at the changes compared the tree with.
+    pub(crate) fn compared(&self) -> Option<CheckpointId> {
+        self.compared
+    }
+
     /// Starts recording the tree in the background, once a run.
-    pub(crate) fn record_before(&mut self) {
-        if matches!(self.before, Before::Unrecorded) && self.settings.mode != Mode::Plan {
-            let workspace = Arc::clone(&self.parts.workspace);
-            let session = self.session.clone();
-            self.newest.step = Some(self.next_step());
+    pub(crate) fn record_before(&mut self, cx: &Context) {
+        if matches!(self.before, Before::Unrecorded) && cx.settings.mode != Mode::Plan {
+            let workspace = Arc::clone(&cx.workspace);
+            let session = cx.session.clone();
+            self.newest.step = Some(cx.next_step());
             self.before = Before::Recording(tokio::task::spawn_blocking(move || {
                 workspace.checkpoint(&session, BEFORE_THE_RUN)
             }));
@@ -46,65 +81,118 @@ impl Worker {
     }
 
     /// Waits until the tree as it was before the run is on record.
-    pub(crate) async fn recorded(&mut self) -> Result<CheckpointId, AgentError> {
+    pub(crate) async fn recorded(&mut self, cx: &mut Context) -> Result<CheckpointId, AgentError> {
         if let Before::Recorded(id) = self.before {
             return Ok(id);
         }
-        self.record_before();
+        self.record_before(cx);
         let id = match std::mem::replace(&mut self.before, Before::Unrecorded) {
             Before::Recorded(id) => id,
             Before::Recording(task) => {
                 task.await.map_err(|died| background("recording the tree", &died))??
             }
             Before::Unrecorded => {
-                self.newest.step = Some(self.next_step());
-                self.checkpoint(BEFORE_THE_RUN.to_owned()).await?
+                self.newest.step = Some(cx.next_step());
+                self.take_checkpoint(cx, BEFORE_THE_RUN.to_owned()).await?
             }
         };
         self.before = Before::Recorded(id);
         self.newest.id = Some(id);
-        self.note(Record::Checkpoint { id: id.0, step: None });
-        self.log.emit(Event::Checkpoint { id: id.0, label: BEFORE_THE_RUN.to_owned(), step: None });
+        cx.transcript.note(Record::Checkpoint { id: id.0, step: None });
+        cx.transcript.emit(Event::Checkpoint { id: id.0, label: BEFORE_THE_RUN.to_owned(), step: None });
         Ok(id)
     }
 
     /// Puts the tree on record before the first call of a step that may change it; once a step, and nothing where
     /// nothing happened since the last one. To be called before the call is.
-    pub(crate) async fn record_step(&mut self, label: &str) -> Result<(), AgentError> {
-        self.recorded().await?;
-        let step = self.next_step();
+    pub(crate) async fn record_step(&mut self, cx: &mut Context, label: &str) -> Result<(), AgentError> {
+        self.recorded(cx).await?;
+        let step = cx.next_step();
         if self.newest.step == Some(step) {
             return Ok(());
         }
-        let id = self.checkpoint(label.to_owned()).await?;
+        let id = self.take_checkpoint(cx, label.to_owned()).await?;
         self.newest.step = Some(step);
         if self.newest.id.replace(id) != Some(id) {
-            self.note(Record::Checkpoint { id: id.0, step: Some(step) });
-            self.log.emit(Event::Checkpoint { id: id.0, label: label.to_owned(), step: Some(step) });
+            cx.transcript.note(Record::Checkpoint { id: id.0, step: Some(step) });
+            cx.transcript.emit(Event::Checkpoint { id: id.0, label: label.to_owned(), step: Some(step) });
         }
         Ok(())
     }
 
-    /// What the checkpoint before this step says of itself: the step, and what is about to happen in it.
-    pub(crate) fn step_label(&self, ready: &[Ready]) -> String {
-        let changing = ready.iter().filter(|one| !one.read_only);
-        let summaries: Vec<String> = changing
-            .map(|one| self.summary(&one.call).lines().next().unwrap_or_default().to_owned())
-            .collect();
-        let mut label = format!("step {}: {}", self.next_step(), summaries.join(", "));
-        label.retain(|character| !character.is_control());
-        label.truncate(label.floor_char_boundary(MAX_LABEL));
-        label
-    }
-
-    /// The step that runs, counted over the whole session.
-    fn next_step(&self) -> u64 {
-        self.state.books.step.saturating_add(1)
-    }
-
-    async fn checkpoint(&self, label: String) -> Result<CheckpointId, AgentError> {
-        let workspace = Arc::clone(&self.parts.workspace);
-        let session = self.session.clone();
+    async fn take_checkpoint(&self, cx: &Context, label: String) -> Result<CheckpointId, AgentError> {
+        let workspace = Arc::clone(&cx.workspace);
+        let session = cx.session.clone();
         Ok(blocking("recording the tree", move || workspace.checkpoint(&session, &label)).await??)
     }
+
+    /// What differs from the tree as it was before the task; in a copy, from the user's.
+    pub(crate) async fn changes(&mut self, cx: &mut Context) -> Result<Vec<FileChange>, AgentError> {
+        if let Some(copy) = cx.copy.clone() {
+            return copy.changed_files().await;
+        }
+        if matches!(self.before, Before::Unrecorded) {
+            return Ok(Vec::new());
+        }
+        let id = self.recorded(cx).await?;
+        self.compared = Some(id);
+        changes_since(cx, id).await
+    }
+
+    /// As [`Checkpoints::changes`], and what earlier tasks of the session left behind that nothing has verified, such as
+    /// one that was interrupted before its checks had run.
+    pub(crate) async fn unverified_changes(
+        &mut self,
+        cx: &mut Context,
+    ) -> Result<Vec<FileChange>, AgentError> {
+        // A plan changes nothing, so it is nothing that has to be proven.
+        let earlier =
+            cx.transcript.state().unverified.filter(|_| cx.settings.mode != Mode::Plan).map(CheckpointId);
+        let (Some(earlier), None) = (earlier, &cx.copy) else { return self.changes(cx).await };
+        match changes_since(cx, earlier).await {
+            Ok(changes) => {
+                self.compared = Some(earlier);
+                Ok(changes)
+            }
+            // It was dropped to keep the journal small, and what it would tell is not known any more.
+            Err(AgentError::Workspace(
+                WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. },
+            )) => self.changes(cx).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lists the ignored files that commands of this run changed or deleted, or may have. Empty where the journal can't
+    /// be read.
+    pub(crate) async fn ignored_changes(&self, cx: &Context) -> Vec<IgnoredChange> {
+        let Before::Recorded(id) = self.before else { return Vec::new() };
+        if cx.copy.is_some() {
+            return Vec::new();
+        }
+        let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
+        let asked = blocking("reading the journal", move || workspace.ignored_changes_since(&id, &session));
+        let asked = asked.await;
+        asked.map(Result::unwrap_or_default).unwrap_or_default()
+    }
+
+    /// Compares the tree with the newest comparison's checkpoint, as a unified diff of at most `limit` bytes.
+    pub(crate) async fn diff(&self, cx: &Context, limit: usize) -> Result<Option<Diff>, AgentError> {
+        Ok(match (&cx.copy, self.compared) {
+            (Some(copy), _) => {
+                let copy = Arc::clone(copy);
+                let compare = move || copy.diff(&copy.changes()?, limit);
+                Some(blocking("comparing the copy", compare).await??)
+            }
+            (None, Some(id)) => {
+                let workspace = Arc::clone(&cx.workspace);
+                Some(blocking("comparing the tree", move || workspace.diff_since(&id, limit)).await??)
+            }
+            (None, None) => None,
+        })
+    }
+}
+
+async fn changes_since(cx: &Context, id: CheckpointId) -> Result<Vec<FileChange>, AgentError> {
+    let workspace = Arc::clone(&cx.workspace);
+    Ok(blocking("comparing the tree", move || workspace.changes_since(&id)).await??)
 }

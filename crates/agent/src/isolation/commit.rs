@@ -10,21 +10,17 @@ use journeyman_git::{
     UserGit,
 };
 use journeyman_policy::GUARDS;
-use journeyman_protocol::{
-    CheckOutcome, CommitReport, Envelope, Event, Evidence, FileChange, RelPath, RunOutcome, RunReport,
-    SessionId,
-};
+use journeyman_protocol::{CheckOutcome, CommitReport, Event, Evidence, FileChange, RelPath, SessionId};
 use journeyman_store::Blobs;
 use journeyman_workspace::{
     Aftermath, ChangeId, CopyChanges, Guarded, LandOptions, Options, Workspace, WorkspaceError,
 };
-use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
-use super::{LandContext, Unverified};
+use super::commit_wish::CommitWish;
+use super::wish::Unverified;
 use crate::AgentError;
-use crate::session::turn::blocking;
+use crate::blocking::blocking;
 
 /// Characters of a subject: what `git log --oneline` shows on a usual terminal.
 const SUBJECT: usize = 72;
@@ -36,18 +32,6 @@ const MAX_BODY: usize = 4 * 1024;
 const MAX_CHECKS: usize = 10;
 /// What a change is called whose task says nothing.
 const NO_SUBJECT: &str = "Change files";
-
-/// How a change is to be committed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CommitWish {
-    /// A new branch for it; without one it goes onto the branch that is checked out.
-    pub branch: Option<String>,
-    /// The message; without one it is made of the task, the model's closing words and the checks.
-    pub message: Option<String>,
-    /// The way in which its hooks run.
-    pub hooks: HookRun,
-}
 
 /// What a commit says: the task, what the model says it did, and what proves it.
 #[must_use]
@@ -288,45 +272,6 @@ fn report_of(done: CreatedCommit, message: &str) -> CommitReport {
 /// [`GitError`].
 pub async fn uncommitted(git: &Git) -> Result<BTreeSet<RelPath>, GitError> {
     Ok(git.status().await?.entries.into_iter().map(|entry| entry.path).collect())
-}
-
-/// Commits what a run changed in the user's own tree, where it is verified. `before` is what was [uncommitted] when it
-/// began. Puts the commit, or why there is none, into the report; gives what was written into the session's log.
-///
-/// # Errors
-/// The store's.
-pub async fn commit_run(
-    context: &LandContext,
-    report: &mut RunReport,
-    wish: &CommitWish,
-    before: &BTreeSet<RelPath>,
-    stop: &CancellationToken,
-) -> Result<Vec<Envelope>, AgentError> {
-    if report.changes.is_empty() {
-        return Ok(Vec::new());
-    }
-    if report.outcome != RunOutcome::Verified {
-        report.summary = format!("{}; not committed, for nothing verified it", report.summary);
-        return Ok(Vec::new());
-    }
-    let session = report.session.clone();
-    let desk = Desk::open(context, &session).await?;
-    let committed = desk.commit_run(wish, report, before.iter().cloned().collect(), stop).await;
-    desk.close().await;
-    match committed {
-        Ok((commit, told)) => {
-            report.commit = Some(commit);
-            Ok(told)
-        }
-        Err(AgentError::Git(error)) => {
-            report.summary = format!("{}; not committed: {error}", report.summary);
-            report.outcome =
-                if error.needs_person() { RunOutcome::PermissionNeeded } else { RunOutcome::Error };
-            report.exit_code = report.outcome.exit_code();
-            Ok(Vec::new())
-        }
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use super::{
     report_of,
 };
 use crate::AgentError;
+use crate::blocking::blocking;
 use crate::recovery::lease::Lease;
-use crate::session::turn::blocking;
 use crate::transcript::log::{Log, LogBounds, events};
 
 /// Bytes of diff that a report shows, as a run's.

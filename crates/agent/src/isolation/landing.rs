@@ -1,39 +1,16 @@
 //! What becomes of a copy when its session is over: landed, kept, or discarded.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{Envelope, Event, RunOutcome, RunReport, Seq, SessionId};
-use journeyman_store::Store;
+use journeyman_protocol::{Envelope, RelPath, RunOutcome, RunReport, SessionId};
 use journeyman_workspace::DiffStat;
 use tokio_util::sync::CancellationToken;
 
+use super::commit_wish::CommitWish;
 use super::desk::Desk;
-use super::{Committer, Isolation, LandReport, LandWish, Proof};
-use crate::transcript::log::events;
-use crate::{AgentError, Clock};
-
-/// Events read at once.
-const PAGE: usize = 500;
-
-/// What landing works with.
-#[derive(Clone)]
-pub struct LandContext {
-    /// Where the logs are kept.
-    pub store: Arc<dyn Store>,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// What must never be shown or kept.
-    pub redactor: Arc<Redactor>,
-    /// Who lands, for people, such as `jm land, process 123`.
-    pub holder: String,
-    /// What copies are made of and with.
-    pub isolation: Isolation,
-    /// How merged results are proven.
-    pub proof: Proof,
-    /// What commits are made with; without it none are.
-    pub committer: Option<Committer>,
-}
+use super::land_context::LandContext;
+use super::wish::{LandReport, LandWish};
+use crate::AgentError;
 
 /// Brings the end of a run that worked in a copy about, once its session is closed: verified work is landed as `wish`
 /// says, all else is kept, and a copy in which nothing was changed goes. With no `wish` everything is kept. Puts into
@@ -105,20 +82,41 @@ pub async fn discard(context: &LandContext, session: &SessionId) -> Result<u64, 
     discarded
 }
 
-/// The newest report of a session's runs; `None` where none has ended.
+/// Commits what a run changed in the user's own tree, where it is verified. `before` is what was [uncommitted] when it
+/// began. Puts the commit, or why there is none, into the report; gives what was written into the session's log.
 ///
 /// # Errors
 /// The store's.
-pub async fn last_report(store: &dyn Store, session: &SessionId) -> Result<Option<RunReport>, AgentError> {
-    let (mut after, mut newest) = (Seq::START, None);
-    loop {
-        let page = events(store, session, after, PAGE).await?;
-        let Some(last) = page.last().and_then(|envelope| envelope.seq) else { return Ok(newest) };
-        after = last;
-        for envelope in page {
-            if let Event::Done { report } = envelope.event {
-                newest = Some(*report);
-            }
+pub async fn commit_run(
+    context: &LandContext,
+    report: &mut RunReport,
+    wish: &CommitWish,
+    before: &BTreeSet<RelPath>,
+    stop: &CancellationToken,
+) -> Result<Vec<Envelope>, AgentError> {
+    if report.changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    if report.outcome != RunOutcome::Verified {
+        report.summary = format!("{}; not committed, for nothing verified it", report.summary);
+        return Ok(Vec::new());
+    }
+    let session = report.session.clone();
+    let desk = Desk::open(context, &session).await?;
+    let committed = desk.commit_run(wish, report, before.iter().cloned().collect(), stop).await;
+    desk.close().await;
+    match committed {
+        Ok((commit, told)) => {
+            report.commit = Some(commit);
+            Ok(told)
         }
+        Err(AgentError::Git(error)) => {
+            report.summary = format!("{}; not committed: {error}", report.summary);
+            report.outcome =
+                if error.needs_person() { RunOutcome::PermissionNeeded } else { RunOutcome::Error };
+            report.exit_code = report.outcome.exit_code();
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
     }
 }

@@ -14,13 +14,13 @@
 pub mod candidates;
 pub(crate) mod checkpoints;
 mod commit;
+mod commit_wish;
+pub(crate) mod copy_updates;
 mod desk;
+mod land_context;
 mod landing;
 mod proof;
 mod wish;
-mod within;
-
-pub(crate) use within::Copy;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,9 +34,11 @@ use journeyman_workspace::{
 
 use crate::AgentError;
 
-pub use commit::{CommitWish, Committer, commit_message, commit_run, uncommitted};
+pub use commit::{Committer, commit_message, uncommitted};
+pub use commit_wish::CommitWish;
+pub use land_context::{LandContext, last_report};
 pub(crate) use landing::keep;
-pub use landing::{LandContext, discard, land, last_report, settle};
+pub use landing::{commit_run, discard, land, settle};
 pub use proof::Proof;
 pub use wish::{LandEnd, LandReport, LandWish, Unverified};
 

@@ -9,9 +9,9 @@ use journeyman_workspace::{ListOptions, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::session::handle::Programs;
+use crate::blocking::blocking;
+use crate::session::parts::Programs;
 use crate::session::settings::Checks;
-use crate::session::turn::blocking;
 
 /// Files that the search for checks looks at.
 const CHECK_FILES: usize = 20_000;

@@ -6,7 +6,7 @@ use journeyman_protocol::{
 use journeyman_workspace::OnConflict;
 use serde::Serialize;
 
-use super::CommitWish;
+use super::commit_wish::CommitWish;
 
 /// What happens to work that nothing verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

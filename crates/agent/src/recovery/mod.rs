@@ -1,4 +1,4 @@
 //! Crash recovery: taking over a session from a process that ended.
 
+pub(crate) mod cut_off;
 pub(crate) mod lease;
-pub(crate) mod resume;

@@ -15,18 +15,19 @@ use journeyman_tools::SharedIndex;
 use journeyman_workspace::Workspace;
 use tokio::task::JoinHandle;
 
-use crate::session::turn::Worker;
+use crate::session::context::Context as SessionContext;
 
 /// Files whose definitions are looked at: more have no room.
 const OUTLINED: usize = 16;
 
-impl Worker {
-    /// Begins to ask the index what it finds for a task; gives nothing where there is none.
-    pub(crate) fn look_up(&self, task: &str) -> JoinHandle<Option<Found>> {
-        let (index, workspace) = (Arc::clone(&self.parts.index), Arc::clone(&self.parts.workspace));
-        let (may_show, task) = (self.may_show(), task.to_owned());
-        tokio::task::spawn_blocking(move || found(&index, &workspace, &*may_show, &task))
-    }
+/// Begins to ask the index what it finds for a task; gives nothing where there is none.
+pub(crate) fn look_up(
+    cx: &SessionContext,
+    may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
+    task: &str,
+) -> JoinHandle<Option<Found>> {
+    let (index, workspace, task) = (Arc::clone(&cx.index), Arc::clone(&cx.workspace), task.to_owned());
+    tokio::task::spawn_blocking(move || found(&index, &workspace, &*may_show, &task))
 }
 
 fn found(

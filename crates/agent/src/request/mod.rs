@@ -1,5 +1,8 @@
-//! The request to the model: the first context, the tools on offer, and calls written as text.
+//! The request to the model: the first context, the tools on offer, calls written as text, and the streamed reply.
 
 pub(crate) mod apply_edit;
+pub(crate) mod builder;
 pub(crate) mod lookup;
+pub(crate) mod reply;
+pub(crate) mod stream;
 pub(crate) mod text_protocol;

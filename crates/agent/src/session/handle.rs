@@ -4,67 +4,27 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_model::Model;
-use journeyman_policy::secrets::Redactor;
-use journeyman_policy::{Layer, Policy, Rules};
 use journeyman_protocol::{CallId, MessageKind, ReminderCategory, RunReport, Seq, SessionId};
-use journeyman_sandbox::{Sandbox, Toolchains};
-use journeyman_store::Store;
-use journeyman_tools::{Registry, SharedIndex};
-use journeyman_workspace::Workspace;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::actor::{self, Answered};
+use super::assemble::{Assembled, assemble};
+use super::inbox::Inbox;
+use super::parts::Parts;
+use super::settings::RunSettings;
+use super::shared::{Answer, CutOff, Decided, Shared, Status};
+use super::stages::SharedParts;
+use crate::AgentError;
 use crate::agents::pool::Member;
-use crate::hooks::Hooks;
-use crate::isolation::WorkCopy;
 use crate::recovery::lease::Lease;
-use crate::session::actor::{self, Answered};
-use crate::session::inbox::Inbox;
-use crate::session::shared::{Answer, Decided, Shared, Status};
-use crate::session::turn::Worker;
 use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::Todos;
 use crate::transcript::fork::check_name;
-use crate::transcript::log::{Filter, Item, Log, LogBounds, Since, Subscription};
-use crate::transcript::record::{MessageId, Record, Setting};
+use crate::transcript::log::{Filter, Item, Log, Since, Subscription};
+use crate::transcript::record::{MessageId, Record};
+use crate::transcript::running::SafePlace;
 use crate::transcript::state::State;
-use crate::{AgentError, Clock, RunSettings};
-
-/// Says whether a program is installed, by name.
-pub type Programs = dyn Fn(&str) -> bool + Send + Sync;
-
-/// What a session works with. Everything is passed in: there are no process-wide singletons.
-pub struct Parts {
-    /// Where the log is kept.
-    pub store: Arc<dyn Store>,
-    /// The model.
-    pub model: Arc<dyn Model>,
-    /// The project tree, or the copy of it that the session works in.
-    pub workspace: Arc<Workspace>,
-    /// That copy; [`Parts::within`] puts it here.
-    pub copy: Option<Arc<WorkCopy>>,
-    /// What is known of the whole code base, and the way to the project's commits.
-    pub index: Arc<SharedIndex>,
-    /// Where commands run.
-    pub sandbox: Arc<Sandbox>,
-    /// Which toolchains commands see.
-    pub toolchains: Arc<Toolchains>,
-    /// The tools the model may call.
-    pub registry: Registry,
-    /// The rules.
-    pub policy: Policy,
-    /// What must never be shown or kept.
-    pub redactor: Arc<Redactor>,
-    /// What looks on and may step in.
-    pub hooks: Hooks,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// Which programs are installed.
-    pub programs: Arc<Programs>,
-    /// Who writes the session, for people, such as `jm run, process 123`.
-    pub holder: String,
-}
 
 /// All that a surface holds of a session: send, decide, interrupt, subscribe. Clones are the same session; when the
 /// last one is dropped the session ends, with whatever it runs.
@@ -85,19 +45,9 @@ struct Inner {
     inbox: Arc<Inbox>,
     todos: Arc<Todos>,
     schedule: Arc<Schedule>,
-    safe: Arc<actor::SafePlace>,
+    safe: Arc<SafePlace>,
     reports: watch::Receiver<Option<Answered>>,
     actor: JoinHandle<()>,
-}
-
-/// What to do with a task that was cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CutOff {
-    /// Go on with it.
-    #[default]
-    Continue,
-    /// Close it as interrupted, and wait for a message.
-    Close,
 }
 
 /// Starts a session. Nothing is written or asked before the first [`SessionHandle::send`].
@@ -140,84 +90,11 @@ pub async fn resume(
 
 fn open(assembled: Assembled, opening: actor::Opening) -> SessionHandle {
     let (report, reports) = watch::channel(None);
-    let Assembled { worker, lease } = assembled;
-    let Worker { session, shared, log, inbox, todos, schedule, safe, .. } = &worker;
-    let (id, shared, log, inbox) = (session.clone(), Arc::clone(shared), log.clone(), Arc::clone(inbox));
-    let (todos, schedule, safe) = (Arc::clone(todos), Arc::clone(schedule), Arc::clone(safe));
-    let acting = actor::act(worker, opening, report, Arc::clone(&lease));
+    let Assembled { session, id, log, safe, shared, lease } = assembled;
+    let SharedParts { shared, inbox, todos, schedule } = shared;
+    let acting = actor::act(session, opening, report, Arc::clone(&lease));
     let actor = tokio::spawn(acting);
     SessionHandle(Arc::new(Inner { id, shared, log, lease, inbox, todos, schedule, safe, reports, actor }))
-}
-
-/// A session that nobody works on yet.
-pub(crate) struct Assembled {
-    pub(crate) worker: Worker,
-    pub(crate) lease: Arc<Lease>,
-}
-
-/// Puts a session together. `first` stands before all else in the log of a new one.
-pub(crate) fn assemble(
-    mut parts: Parts,
-    settings: RunSettings,
-    id: SessionId,
-    mut state: State,
-    lease: Lease,
-    mut first: Vec<Record>,
-) -> Assembled {
-    let shared = Arc::new(Shared::new(std::mem::take(&mut state.queue), state.newest));
-    shared.status.send_modify(|status| status.step = state.books.step);
-    let log = Log::new(
-        Arc::clone(&parts.store),
-        id.clone(),
-        state.last,
-        Arc::clone(&parts.clock),
-        Arc::clone(&parts.redactor),
-        LogBounds::default(),
-    );
-    // What a person said «always» to. What an older version wrote is asked again.
-    let said = state
-        .allowed
-        .iter()
-        .filter_map(|rules| Rules::parse_with_tools(rules, Layer::Session, "", &|_| true).ok());
-    parts.policy =
-        said.fold(std::mem::take(&mut parts.policy), |policy, rules| policy.with_rules(rules.unfiled()));
-    let lease = Arc::new(lease);
-    if state.last == Seq::START {
-        // On record with the first message: a session that is cut off at once knows how it was set.
-        let setting = setting(&parts, &settings);
-        state.setting = Some(setting.clone());
-        first.push(Record::Setting(setting));
-    }
-    let inbox = Arc::new(Inbox::new(
-        log.clone(),
-        Arc::clone(&shared),
-        Arc::clone(&lease),
-        Arc::clone(&parts.redactor),
-        parts.workspace.root().display().to_string(),
-        first,
-    ));
-    let todos = todo_list(&settings, &parts.clock, &state);
-    let schedule = Arc::new(Schedule::new(state.books.step));
-    let safe = Arc::new(actor::SafePlace::new(state.safe));
-    let worker = Worker::new(parts, settings, id, state, log, shared, inbox, todos, schedule, safe);
-    Assembled { worker, lease }
-}
-
-/// How a session with these parts is set.
-pub(crate) fn setting(parts: &Parts, settings: &RunSettings) -> Setting {
-    Setting {
-        model: parts.model.name(),
-        mode: settings.mode,
-        tool_calling: settings.tool_calling,
-        asked: settings.asked.clone(),
-    }
-}
-
-fn todo_list(settings: &RunSettings, clock: &Arc<dyn Clock>, state: &State) -> Arc<Todos> {
-    let clock = Arc::clone(clock);
-    let todos = if settings.todos.is_some() { Todos::new(clock) } else { Todos::disabled(clock) };
-    todos.restore(state.todos.clone());
-    Arc::new(todos)
 }
 
 impl SessionHandle {

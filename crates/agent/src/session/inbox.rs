@@ -10,7 +10,7 @@ use crate::AgentError;
 use crate::recovery::lease::Lease;
 use crate::session::shared::Shared;
 use crate::transcript::log::{Beginning, Item, Log};
-use crate::transcript::record::{MessageId, Queued, Record};
+use crate::transcript::record::{MessageId, Queued, Record, logged_bytes};
 use crate::transcript::reminder;
 
 /// Characters of a session's title: a line of a list.
@@ -94,7 +94,7 @@ impl Inbox {
 
     /// Refuses what would make more wait than the log takes at once. Called by one sender at a time.
     fn check_room(&self, text: &str) -> Result<(), AgentError> {
-        let bytes = in_log(text);
+        let bytes = logged_bytes(text);
         if bytes > MAX_WAITING_BYTES {
             return Err(AgentError::MessageTooLong { bytes, limit: MAX_WAITING_BYTES });
         }
@@ -104,9 +104,4 @@ impl Inbox {
         }
         Ok(())
     }
-}
-
-/// Bytes of a text as the log has it.
-pub(crate) fn in_log(text: &str) -> usize {
-    serde_json::to_string(text).map_or(text.len(), |text| text.len())
 }

@@ -1,10 +1,20 @@
 //! The session: its handle, its actor, and the turn that orders all stages.
 
 pub(crate) mod actor;
+pub(crate) mod assemble;
+pub(crate) mod context;
+mod first_message;
 pub(crate) mod handle;
 pub(crate) mod inbox;
-pub(crate) mod opening;
-pub(crate) mod report;
+mod opening;
+pub(crate) mod parts;
+mod reopen;
+mod report;
 pub(crate) mod settings;
 pub(crate) mod shared;
-pub(crate) mod turn;
+pub(crate) mod stages;
+mod step;
+mod task_begin;
+pub(crate) mod task_end;
+mod turn;
+mod verify;

@@ -1,6 +1,5 @@
 //! What a finished run says.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{
@@ -9,8 +8,11 @@ use journeyman_protocol::{
 use journeyman_store::StoreError;
 use journeyman_workspace::IgnoredChange;
 
+use super::context::Context;
+use super::stages::Session;
+use super::task_end::TaskEnd;
 use crate::AgentError;
-use crate::session::turn::{End, Worker, blocking};
+use crate::isolation::checkpoints::Checkpoints;
 use crate::transcript::log::redacted;
 use crate::transcript::record::Record;
 
@@ -19,71 +21,128 @@ const MAX_DIFF: usize = 256 * 1024;
 /// Ignored files named in a summary, which is one line.
 const MAX_NAMED: usize = 5;
 
-/// Closes a task: the diff, the books, the last entry. Never fails: what can't be said is left out and named.
-pub(crate) async fn finish(worker: &mut Worker, end: End, took: Duration) -> RunReport {
-    worker.note_background_violations();
-    let end = without_violation(end, &worker.state.violations);
-    let mut problems = Vec::new();
-    let (looked, unverified) = look_at_changes(worker, end.outcome).await;
-    let changes = match looked {
-        Ok(changes) => changes,
-        Err(error) => {
-            problems.push(error.to_string());
-            Vec::new()
+impl Session {
+    /// Closes a task: the diff, the books, the last entry. Never fails: what can't be said is left out and named.
+    pub(super) async fn report(&mut self, end: TaskEnd, took: Duration) -> RunReport {
+        self.runner.note_background_violations(&mut self.cx);
+        let end = without_violation(end, &self.cx.transcript.state().violations);
+        let mut problems = Vec::new();
+        let has_evidence = !self.verification.evidence().is_empty();
+        let (looked, unverified) =
+            changes_to_report(&mut self.cx, &mut self.checkpoints, has_evidence, end.outcome).await;
+        let changes = match looked {
+            Ok(changes) => changes,
+            Err(error) => {
+                problems.push(error.to_string());
+                Vec::new()
+            }
+        };
+        let diff = match diff(&self.cx, &self.checkpoints, changes.is_empty()).await {
+            Ok(diff) => diff,
+            Err(problem) => {
+                problems.push(problem);
+                String::new()
+            }
+        };
+        let cost_usd =
+            self.cx.settings.price.as_ref().map(|price| price.cost(&self.cx.transcript.state().books.usage));
+        let copy = self.cx.copy.as_ref().map(|copy| copy.kept());
+        // What isn't in the user's tree can't be taken back there.
+        let ignored = self.checkpoints.ignored_changes(&self.cx).await;
+        let undo = ((!changes.is_empty() || ignored.iter().any(|it| it.is_undoable)) && copy.is_none())
+            .then(|| format!("jm undo {}", self.cx.session));
+        let report = RunReport {
+            session: self.cx.session.clone(),
+            outcome: end.outcome,
+            exit_code: end.outcome.exit_code(),
+            summary: end.summary + &describe_ignored(&ignored),
+            text: self.progress.last_text.clone(),
+            changes,
+            diff,
+            violations: self.cx.transcript.state().violations.clone(),
+            evidence: self.verification.keep_evidence(Vec::new()),
+            iterations: self.cx.transcript.state().books.iterations,
+            turns: self.cx.transcript.state().books.turns,
+            usage: self.cx.transcript.state().books.usage,
+            cost_usd,
+            model: self.cx.model.name(),
+            undo,
+            copy,
+            commit: None,
+            candidates: Vec::new(),
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        };
+        let report = redacted(&self.cx.redactor, &report).unwrap_or(report);
+        for message in problems {
+            self.cx.transcript.emit(Event::Warning { message });
         }
-    };
-    let diff = match diff(worker, changes.is_empty()).await {
-        Ok(diff) => diff,
-        Err(problem) => {
-            problems.push(problem);
-            String::new()
+        if report.outcome == RunOutcome::Verified && !report.changes.is_empty() && report.copy.is_none() {
+            self.cx.transcript.emit(Event::Landed { changes: report.changes.clone(), copy: None });
         }
-    };
-    let cost_usd = worker.settings.price.as_ref().map(|price| price.cost(&worker.state.books.usage));
-    let copy = worker.parts.copy.as_ref().map(|copy| copy.kept());
-    // What isn't in the user's tree can't be taken back there.
-    let ignored = worker.ignored_changes().await;
-    let undo = ((!changes.is_empty() || ignored.iter().any(|it| it.is_undoable)) && copy.is_none())
-        .then(|| format!("jm undo {}", worker.session));
-    let report = RunReport {
-        session: worker.session.clone(),
-        outcome: end.outcome,
-        exit_code: end.outcome.exit_code(),
-        summary: end.summary + &describe_ignored(&ignored),
-        text: worker.tally.last_text.clone(),
-        changes,
-        diff,
-        violations: worker.state.violations.clone(),
-        evidence: std::mem::take(&mut worker.tally.evidence),
-        iterations: worker.state.books.iterations,
-        turns: worker.state.books.turns,
-        usage: worker.state.books.usage,
-        cost_usd,
-        model: worker.parts.model.name(),
-        undo,
-        copy,
-        commit: None,
-        candidates: Vec::new(),
-        duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-    };
-    let report = redacted(&worker.parts.redactor, &report).unwrap_or(report);
-    for message in problems {
-        worker.log.emit(Event::Warning { message });
+        self.cx.transcript.close_calls("not run: the task ended first");
+        self.supervision.note_todos(&mut self.cx);
+        self.cx.transcript.set_state(AgentState::Ready);
+        self.cx.transcript.set_phase(TurnPhase::Ready);
+        self.cx.transcript.note(Record::Ended { outcome: report.outcome, unverified });
+        self.cx.transcript.emit(Event::Done { report: Box::new(report.clone()) });
+        write_end(&mut self.cx, report).await
     }
-    if report.outcome == RunOutcome::Verified && !report.changes.is_empty() && report.copy.is_none() {
-        worker.log.emit(Event::Landed { changes: report.changes.clone(), copy: None });
+}
+
+/// The changes that the report shows: what checks have looked at, or else what this task changed. Beside them the
+/// checkpoint since which there are changes that nothing has verified.
+async fn changes_to_report(
+    cx: &mut Context,
+    checkpoints: &mut Checkpoints,
+    has_evidence: bool,
+    outcome: RunOutcome,
+) -> (Result<Vec<FileChange>, AgentError>, Option<u64>) {
+    let earlier = cx.transcript.state().unverified;
+    // A copy is compared with the user's tree, whatever was verified of it.
+    let in_place = cx.copy.is_none();
+    let all = checkpoints.unverified_changes(cx).await;
+    let unverified = match &all {
+        _ if outcome == RunOutcome::Verified || !in_place => None,
+        _ if cx.settings.mode == Mode::Plan => earlier,
+        Ok(changes) if changes.is_empty() => None,
+        Ok(_) => checkpoints.compared().map(|id| id.0),
+        Err(_) => cx.transcript.state().unverified_since(),
+    };
+    let looked = match !has_evidence && earlier.is_some() && in_place {
+        true => checkpoints.changes(cx).await,
+        false => all,
+    };
+    (looked, unverified)
+}
+
+/// Writes the last entries. A log that refuses them turns the outcome into an error: what is not on
+/// record has not been verified.
+async fn write_end(cx: &mut Context, mut report: RunReport) -> RunReport {
+    let written = cx.transcript.flush().await;
+    let Err(problem) = written else { return report };
+    if matches!(problem, AgentError::Store(StoreError::Gone { .. })) {
+        // Whatever went wrong before that, such as a checkpoint that wasn't there, came of the same.
+        report.summary = problem.to_string();
+    } else if report.outcome != RunOutcome::Error {
+        report.summary = format!("{} (before that: {})", problem, report.summary);
     }
-    worker.close_calls("not run: the task ended first");
-    worker.note_todos();
-    worker.become_(AgentState::Ready);
-    worker.at(TurnPhase::Ready);
-    worker.note(Record::Ended { outcome: report.outcome, unverified });
-    worker.log.emit(Event::Done { report: Box::new(report.clone()) });
-    close(worker, report).await
+    report.outcome = RunOutcome::Error;
+    report.exit_code = RunOutcome::Error.exit_code();
+    report
+}
+
+async fn diff(cx: &Context, checkpoints: &Checkpoints, nothing: bool) -> Result<String, String> {
+    if nothing {
+        return Ok(String::new());
+    }
+    let diff = checkpoints.diff(cx, MAX_DIFF).await.map_err(|error| error.to_string())?;
+    let Some(diff) = diff else { return Ok(String::new()) };
+    let cut = if diff.truncated { "\n… the diff is cut here\n" } else { "" };
+    Ok(format!("{}{cut}", cx.redactor.redact(&diff.text)))
 }
 
 /// What passed its checks isn't verified where a command did what it may not: what else it did nobody knows.
-fn without_violation(end: End, violations: &[GuardViolation]) -> End {
+fn without_violation(end: TaskEnd, violations: &[GuardViolation]) -> TaskEnd {
     let Some(first) = violations.first() else { return end };
     let more = match violations.len() - 1 {
         0 => String::new(),
@@ -92,9 +151,9 @@ fn without_violation(end: End, violations: &[GuardViolation]) -> End {
     let did = format!("a command did what it may not: {first}{more}");
     match end.outcome {
         RunOutcome::Verified => {
-            End::new(RunOutcome::Unverified, format!("not verified, though checks passed: {did}"))
+            TaskEnd::new(RunOutcome::Unverified, format!("not verified, though checks passed: {did}"))
         }
-        other => End::new(other, format!("{}; {did}", end.summary)),
+        other => TaskEnd::new(other, format!("{}; {did}", end.summary)),
     }
 }
 
@@ -129,65 +188,4 @@ fn describe_ignored(ignored: &[IgnoredChange]) -> String {
         ));
     }
     text
-}
-
-/// The changes that the report shows: what checks have looked at, or else what this task changed. Beside them the
-/// checkpoint since which there are changes that nothing has verified.
-async fn look_at_changes(
-    worker: &mut Worker,
-    outcome: RunOutcome,
-) -> (Result<Vec<FileChange>, AgentError>, Option<u64>) {
-    let earlier = worker.state.unverified;
-    // A copy is compared with the user's tree, whatever was verified of it.
-    let in_place = worker.parts.copy.is_none();
-    let all = worker.unverified_changes().await;
-    let unverified = match &all {
-        _ if outcome == RunOutcome::Verified || !in_place => None,
-        _ if worker.settings.mode == Mode::Plan => earlier,
-        Ok(changes) if changes.is_empty() => None,
-        Ok(_) => worker.tally.compared.map(|id| id.0),
-        Err(_) => worker.state.unverified_since(),
-    };
-    let looked = match worker.tally.evidence.is_empty() && earlier.is_some() && in_place {
-        true => worker.changes().await,
-        false => all,
-    };
-    (looked, unverified)
-}
-
-/// Writes the last entries. A log that refuses them turns the outcome into an error: what is not on
-/// record has not been verified.
-async fn close(worker: &mut Worker, mut report: RunReport) -> RunReport {
-    let written = worker.flush().await;
-    let Err(problem) = written else { return report };
-    if matches!(problem, AgentError::Store(StoreError::Gone { .. })) {
-        // Whatever went wrong before that, such as a checkpoint that wasn't there, came of the same.
-        report.summary = problem.to_string();
-    } else if report.outcome != RunOutcome::Error {
-        report.summary = format!("{} (before that: {})", problem, report.summary);
-    }
-    report.outcome = RunOutcome::Error;
-    report.exit_code = RunOutcome::Error.exit_code();
-    report
-}
-
-async fn diff(worker: &mut Worker, nothing: bool) -> Result<String, String> {
-    if nothing {
-        return Ok(String::new());
-    }
-    let compared = match (&worker.parts.copy, worker.tally.compared) {
-        (Some(copy), _) => {
-            let copy = Arc::clone(copy);
-            let compare = move || copy.diff(&copy.changes()?, MAX_DIFF);
-            blocking("comparing the copy", compare).await
-        }
-        (None, Some(id)) => {
-            let workspace = Arc::clone(&worker.parts.workspace);
-            blocking("comparing the tree", move || workspace.diff_since(&id, MAX_DIFF)).await
-        }
-        (None, None) => return Ok(String::new()),
-    };
-    let diff = compared.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-    let cut = if diff.truncated { "\n… the diff is cut here\n" } else { "" };
-    Ok(format!("{}{cut}", worker.parts.redactor.redact(&diff.text)))
 }

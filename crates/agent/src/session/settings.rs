@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use journeyman_model::{Price, Thinking};
-use journeyman_protocol::{Mode, SandboxNeeds, Tokens};
+use journeyman_protocol::{Mode, RelPath, SandboxNeeds, Tokens};
 use serde::{Deserialize, Serialize};
 
-use crate::transcript::record::Asked;
+use crate::isolation::CommitWish;
 
 /// Model ↔ tool round trips before a run stops. A large refactoring takes 30 to 60.
 pub const DEFAULT_MAX_TURNS: u32 = 100;
@@ -63,6 +63,41 @@ pub struct TodoSettings {
 impl Default for TodoSettings {
     fn default() -> Self {
         Self { remind_every: DEFAULT_TODO_INTERVAL, remind_at_start: true }
+    }
+}
+
+/// What a session is started with beside the configuration, kept so that it can be opened again as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    /// The address of the model, where it is no provider's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The protocol that is spoken there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wire: Option<String>,
+    /// Which checks verify.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Checks>,
+    /// Whether it works in a copy of the project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolate: Option<bool>,
+    /// Whether its work stays in that copy, also when it is verified.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keep: bool,
+    /// How its work is committed once it is verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitWish>,
+    /// The files that the user had changed and not committed when it began, where it is to commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncommitted: Option<Vec<RelPath>>,
+}
+
+impl Asked {
+    /// Whether the configuration says it all.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -8,7 +8,6 @@ use journeyman_protocol::{AgentState, CallId, MessageKind, TurnPhase};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::session::inbox::in_log;
 use crate::transcript::record::{MessageId, Queued};
 
 /// What a person says of a call.
@@ -56,6 +55,16 @@ impl Answer {
 pub(crate) struct Decided {
     pub(crate) answer: Answer,
     pub(crate) by: String,
+}
+
+/// What to do with a task that was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CutOff {
+    /// Go on with it.
+    #[default]
+    Continue,
+    /// Close it as interrupted, and wait for a message.
+    Close,
 }
 
 /// Where a session is.
@@ -113,7 +122,7 @@ impl Shared {
     /// With what waited when the session was last open.
     pub(crate) fn new(waiting: VecDeque<Queued>, newest: MessageId) -> Self {
         let queued = waiting.len();
-        let bytes = waiting.iter().map(|queued| in_log(&queued.text)).sum();
+        let bytes = waiting.iter().map(|queued| queued.logged_bytes()).sum();
         let queue = Queue { waiting, bytes, newest, ..Queue::default() };
         let status = watch::Sender::new(Status { queued, ..Status::default() });
         Self {
@@ -139,7 +148,7 @@ impl Shared {
         if queued.kind == MessageKind::User {
             queue.sent = queue.sent.max(Some(queued.id));
         }
-        queue.bytes = queue.bytes.saturating_add(in_log(&queued.text));
+        queue.bytes = queue.bytes.saturating_add(queued.logged_bytes());
         queue.waiting.push_back(queued);
         let waiting = queue.waiting.len();
         drop(queue);
@@ -171,7 +180,7 @@ impl Shared {
         queue.taken = queue.taken.max(newest.unwrap_or_default());
         let taken: HashSet<&MessageId> = taken.iter().collect();
         queue.waiting.retain(|queued| !taken.contains(&queued.id));
-        queue.bytes = queue.waiting.iter().map(|queued| in_log(&queued.text)).sum();
+        queue.bytes = queue.waiting.iter().map(|queued| queued.logged_bytes()).sum();
         let waiting = queue.waiting.len();
         drop(queue);
         self.status.send_modify(|status| status.queued = waiting);

@@ -4,5 +4,6 @@ pub(crate) mod fork;
 pub(crate) mod log;
 pub(crate) mod record;
 pub(crate) mod reminder;
+pub(crate) mod running;
 pub(crate) mod state;
 pub(crate) mod stream_redactor;

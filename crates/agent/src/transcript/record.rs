@@ -5,15 +5,14 @@
 
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
-    Block, CallId, CallTransition, GuardViolation, Message, MessageKind, Mode, RelPath, ReminderCategory,
-    RunOutcome, Seq, SessionId, StopReason, Todo, ToolUse, Usage,
+    Block, CallId, CallTransition, GuardViolation, Message, MessageKind, Mode, ReminderCategory, RunOutcome,
+    Seq, SessionId, StopReason, Todo, ToolUse, Usage,
 };
 use journeyman_store::{Entry, STATUS_NEW};
 use journeyman_tools::SeenFile;
 use serde::{Deserialize, Serialize};
 
-use crate::isolation::CommitWish;
-use crate::session::settings::Checks;
+use crate::session::settings::Asked;
 
 /// Names a message that waits for a session, unique in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -34,6 +33,18 @@ pub struct Queued {
     pub text: String,
 }
 
+impl Queued {
+    /// Returns the bytes of the text as the log has it.
+    pub(crate) fn logged_bytes(&self) -> usize {
+        logged_bytes(&self.text)
+    }
+}
+
+/// Returns the bytes of a text as the log has it.
+pub(crate) fn logged_bytes(text: &str) -> usize {
+    serde_json::to_string(text).map_or(text.len(), |text| text.len())
+}
+
 /// How a session is set, written when it begins and whenever something of it changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
@@ -46,41 +57,6 @@ pub struct Setting {
     /// What it was started with beside the configuration.
     #[serde(default, skip_serializing_if = "Asked::is_nothing")]
     pub asked: Asked,
-}
-
-/// What a session is started with beside the configuration, kept so that it can be opened again as it was.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Asked {
-    /// The address of the model, where it is no provider's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub base_url: Option<String>,
-    /// The protocol that is spoken there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wire: Option<String>,
-    /// Which checks verify.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub checks: Option<Checks>,
-    /// Whether it works in a copy of the project.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub isolate: Option<bool>,
-    /// Whether its work stays in that copy, also when it is verified.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub keep: bool,
-    /// How its work is committed once it is verified.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<CommitWish>,
-    /// The files that the user had changed and not committed when it began, where it is to commit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub uncommitted: Option<Vec<RelPath>>,
-}
-
-impl Asked {
-    /// Whether the configuration says it all.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Several sessions that do one task side by side.

@@ -214,6 +214,18 @@ impl State {
         self.unverified.or_else(|| self.task.as_ref()?.checkpoint)
     }
 
+    /// Returns true if a call of the model waits for its result.
+    #[must_use]
+    pub fn is_open(&self, call: &CallId) -> bool {
+        self.calls.iter().any(|open| open.call.id == *call && open.result.is_none())
+    }
+
+    /// Returns false where the model speaks the text protocol.
+    #[must_use]
+    pub fn tool_calling(&self) -> bool {
+        self.setting.as_ref().is_none_or(|setting| setting.tool_calling)
+    }
+
     /// Whether every call has its result.
     #[must_use]
     pub fn is_settled(&self) -> bool {

@@ -100,7 +100,13 @@ pub const KEYS: &[Key] = &[
         Some("JM_WIRE"),
         "the protocol that base_url speaks",
     ),
-    key("mode", Kind::Mode, ProjectMay::Narrow, Some("JM_MODE"), "the permission mode: what is allowed without asking"),
+    key(
+        "mode",
+        Kind::Mode,
+        ProjectMay::Narrow,
+        Some("JM_MODE"),
+        "the permission mode: what is allowed without asking",
+    ),
     key(
         "max_turns",
         Kind::Count,

@@ -246,7 +246,9 @@ fn collect_settings(
                 let value = check_setting(key, path, inner, origin)?;
                 layer.insert(path.clone(), Setting { value, source: source.clone() });
             }
-            (DeValue::Table(inner), None) if keys::is_table(path) => collect_settings(text, source, path, inner, layer)?,
+            (DeValue::Table(inner), None) if keys::is_table(path) => {
+                collect_settings(text, source, path, inner, layer)?
+            }
             _ => {
                 let nearest = keys::nearest(path);
                 return Err(ConfigError::UnknownKey { origin, key: path.join("."), nearest });
@@ -258,7 +260,12 @@ fn collect_settings(
 }
 
 /// Checks the value of a key.
-fn check_setting(key: &Key, path: &[String], value: &DeValue<'_>, origin: String) -> Result<Value, ConfigError> {
+fn check_setting(
+    key: &Key,
+    path: &[String],
+    value: &DeValue<'_>,
+    origin: String,
+) -> Result<Value, ConfigError> {
     let name = path.join(".");
     let problem = if key.kind == Kind::Hooks {
         let value = match convert_with_tables(value) {
@@ -308,12 +315,15 @@ fn refuse_common_variables(key: &Key, value: Value) -> Result<Value, String> {
 /// Converts a parsed value with the tables in it.
 fn convert_with_tables(value: &DeValue<'_>) -> Result<Value, String> {
     match value {
-        DeValue::Array(items) => {
-            items.iter().map(|item| convert_with_tables(item.get_ref())).collect::<Result<_, _>>().map(Value::Array)
-        }
+        DeValue::Array(items) => items
+            .iter()
+            .map(|item| convert_with_tables(item.get_ref()))
+            .collect::<Result<_, _>>()
+            .map(Value::Array),
         DeValue::Table(table) => {
-            let fields =
-                table.iter().map(|(name, value)| Ok((name.get_ref().to_string(), convert_with_tables(value.get_ref())?)));
+            let fields = table
+                .iter()
+                .map(|(name, value)| Ok((name.get_ref().to_string(), convert_with_tables(value.get_ref())?)));
             fields.collect::<Result<_, String>>().map(Value::Table)
         }
         other => convert_plain(other),
@@ -354,7 +364,9 @@ fn check_kind(kind: Kind, value: Value) -> Result<Value, String> {
         (Kind::OneOf(words), Value::String(word)) => words.contains(&word.as_str()),
         (Kind::List, Value::Array(items)) => items.iter().all(Value::is_str),
         (Kind::Duration, _) => {
-            return parse_duration(&value).map(|d| Value::Float(d.as_secs_f64())).ok_or_else(|| wrong(&value));
+            return parse_duration(&value)
+                .map(|d| Value::Float(d.as_secs_f64()))
+                .ok_or_else(|| wrong(&value));
         }
         // Only a file sets them, and checks them in a way of its own.
         (Kind::Hooks, _) => false,
@@ -494,7 +506,8 @@ fn merge_project(
             ProjectMay::Set | ProjectMay::SetIfTrusted => {
                 // Both lists hold: a project must not take the user's hooks off.
                 let users = current.filter(|_| key.kind == Kind::Hooks);
-                let value = users.map_or(setting.value.clone(), |users| concatenate(&users.value, &setting.value));
+                let value =
+                    users.map_or(setting.value.clone(), |users| concatenate(&users.value, &setting.value));
                 settings.insert(parts, Setting { value, ..setting });
             }
         }

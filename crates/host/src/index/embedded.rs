@@ -53,8 +53,12 @@ impl EmbeddedIndex {
         note: fn(&str),
     ) -> Result<bool, HostError> {
         let stop = AtomicBool::new(false);
-        let options =
-            EmbeddingOptions { threads: index_threads(), progress, stop: &stop, redactor: project.index().redactor() };
+        let options = EmbeddingOptions {
+            threads: index_threads(),
+            progress,
+            stop: &stop,
+            redactor: project.index().redactor(),
+        };
         if let Err(error) = self.vectors.verify() {
             note(&format!("note: {error}"));
         }

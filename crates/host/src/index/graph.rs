@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_git::{EntryStatus, Git, StatusChange};
-use journeyman_index::graph::{Changed, Edge, DeletedFile, Graph, ChangedPart, WHOLE};
+use journeyman_index::graph::{Changed, ChangedPart, DeletedFile, Edge, Graph, WHOLE};
 use journeyman_index::{Project, Snapshot};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
@@ -205,7 +205,8 @@ fn diff_work_tree(environment: &Environment, directory: Option<&Path>) -> Result
     for entry in status.entries {
         let gone = match entry.entry {
             EntryStatus::Tracked { staged, unstaged, .. } => {
-                unstaged == StatusChange::Deleted || staged == StatusChange::Deleted && unstaged == StatusChange::None
+                unstaged == StatusChange::Deleted
+                    || staged == StatusChange::Deleted && unstaged == StatusChange::None
             }
             EntryStatus::Unmerged | EntryStatus::Untracked { .. } => false,
             EntryStatus::Ignored => continue,

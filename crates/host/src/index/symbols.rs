@@ -1,7 +1,7 @@
 //! The symbols of a file, and the places that define, use or describe a name.
 
-use journeyman_index::docs::{Docs, SectionPlace, is_document};
 use journeyman_index::analysis::Content;
+use journeyman_index::docs::{Docs, SectionPlace, is_document};
 use journeyman_index::query::{Corpus as _, SymbolEntry};
 use journeyman_index::{Project, Snapshot};
 use journeyman_protocol::RelPath;
@@ -204,8 +204,13 @@ impl<'a> LinkFinder<'a> {
         };
         let mut meant: Vec<u32> = Vec::new();
         for mention in &mentions {
-            meant
-                .extend(self.docs.resolve_mention(mention).iter().filter(|id| !meant.contains(id)).collect::<Vec<_>>());
+            meant.extend(
+                self.docs
+                    .resolve_mention(mention)
+                    .iter()
+                    .filter(|id| !meant.contains(id))
+                    .collect::<Vec<_>>(),
+            );
         }
         meant.into_iter().filter_map(|id| self.symbol_link(id)).collect()
     }

@@ -6,14 +6,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::support::child::{Running, again, given};
+use crate::support::{beside, block_on, content, entry, filled, quick_dir, session};
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
-use journeyman_testkit::test_path;
 use journeyman_store::{
     Entry, NewEntry, Salvage, SavedSession, SqliteStore, Store, StoreError, repair, salvage,
 };
+use journeyman_testkit::test_path;
 use proptest::prelude::*;
-use crate::support::{beside, block_on, content, entry, filled, quick_dir, session};
-
 
 fn read(path: &Path, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
     block_on(SqliteStore::open(path).unwrap().read(id, Seq::START, usize::MAX))

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::atomic::Ordering::SeqCst;
 
 use crate::support::disk::{self, FLUSHES, NO_FLUSH, NO_ROOM, READS, most_memory};
+use crate::support::{beside, block_on, entry, session};
 use futures_util::future::join_all;
 use journeyman_protocol::{Channel, Seq, UnixMillis};
-use journeyman_testkit::own_process;
 use journeyman_store::{NewEntry, SqliteStore, Store, StoreError};
-use crate::support::{beside, block_on, entry, session};
+use journeyman_testkit::own_process;
 
 async fn begin(path: &Path, sessions: u64) -> SqliteStore {
     let store = SqliteStore::open(path).unwrap();

@@ -4,11 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::child::{again, given, in_namespace};
-use journeyman_protocol::{Seq, UnixMillis};
-use journeyman_testkit::{skip, test_path};
-use journeyman_store::{Blobs, MemoryStore, SqliteStore, Store, StoreError, export_file};
 use crate::support::{block_on, content, entry, filled, session};
-
+use journeyman_protocol::{Seq, UnixMillis};
+use journeyman_store::{Blobs, MemoryStore, SqliteStore, Store, StoreError, export_file};
+use journeyman_testkit::{skip, test_path};
 
 /// From now on every flush by any thread of this process fails with `EIO`; false where that can't be had.
 #[cfg(target_os = "linux")]

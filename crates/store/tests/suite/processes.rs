@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::child::{Running, again, given};
+use crate::support::{block_on, entry, filled, session};
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_protocol::{Seq, UnixMillis};
-use journeyman_testkit::test_path;
 use journeyman_store::{SqliteStore, Store, StoreError};
-use crate::support::{block_on, entry, filled, session};
-
+use journeyman_testkit::test_path;
 
 /// As long as no test runs.
 const LONG: u64 = 1_000_000_000;

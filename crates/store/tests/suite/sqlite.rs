@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
-use journeyman_testkit::{again_arguments, skip, test_path};
 use journeyman_store::{
     Blobs, MAX_ENTRY_BYTES, MemoryStore, NewEntry, NewSession, Origin, STATUS_NEW, SqliteStore, Store,
     StoreError,
 };
+use journeyman_testkit::{again_arguments, skip, test_path};
 
 fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bench::Bench;
-use journeyman_index::vectors::{EmbedError, Embedder, EmbeddingOptions, Deadline, EmbeddingPurpose, Vectorer, Vectors};
+use journeyman_index::vectors::{
+    Deadline, EmbedError, Embedder, EmbeddingOptions, EmbeddingPurpose, Vectorer, Vectors,
+};
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 use journeyman_tools::SharedIndex;
@@ -41,7 +43,12 @@ impl Embedder for Letters {
         8
     }
 
-    fn embed(&self, texts: &[&str], _: EmbeddingPurpose, _: Deadline<'_>) -> Result<Vec<Vec<f32>>, EmbedError> {
+    fn embed(
+        &self,
+        texts: &[&str],
+        _: EmbeddingPurpose,
+        _: Deadline<'_>,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         self.asked.lock().unwrap().extend(texts.iter().map(|text| (*text).to_owned()));
         if self.fails.load(Ordering::Relaxed) {
             return Err(EmbedError::TooLate);
@@ -74,7 +81,8 @@ fn shop(model: &Arc<Letters>) -> Bench {
     let vectors = Vectors::open(asked.project.index().directory(), &**model).unwrap();
     let stop = AtomicBool::new(false);
     let redactor = asked.project.index().redactor();
-    let options = EmbeddingOptions { threads: NonZero::<usize>::MIN, progress: &|_| {}, stop: &stop, redactor };
+    let options =
+        EmbeddingOptions { threads: NonZero::<usize>::MIN, progress: &|_| {}, stop: &stop, redactor };
     let report = vectors.follow(&asked.snapshot, asked.project.source(), &**model, options).unwrap();
     assert_eq!((report.embedded, report.failed), (2, None));
     bench

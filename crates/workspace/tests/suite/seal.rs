@@ -1,8 +1,8 @@
 //! What becomes of a call that was cut off: by a killed process, at every step of the sealing itself, and with a
 //! person at work before and after.
 
-use journeyman_testkit::again;
 use crate::support;
+use journeyman_testkit::again;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

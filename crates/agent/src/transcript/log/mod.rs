@@ -11,93 +11,55 @@
 //! under, and goes on live from there. It never slows the writer: who falls too far behind reads from the store
 //! again.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{Envelope, Event, Message, Seq, SessionId};
-use journeyman_store::{Entry, Store};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use journeyman_protocol::{Event, Seq, SessionId};
+use journeyman_store::Store;
 use tokio::sync::Notify;
 
-use crate::transcript::record::{Record, record_of};
+use crate::transcript::record::Record;
 use crate::{AgentError, Clock};
+use core::{LogCore, lock};
 use prepared::Prepared;
+use queue::{Ticket, Writer};
 use timeline::Timeline;
-use writer::{Queue, Writer};
 
+mod append;
+mod core;
+mod entry;
 mod prepared;
+mod queue;
 mod reference;
 mod subscription;
 #[cfg(test)]
 mod tests;
 mod timeline;
-mod writer;
 
+pub(crate) use core::{Item, LiveSink, redacted};
+pub use entry::{envelope_of, message_of};
+pub(crate) use queue::Beginning;
 pub use reference::events;
 pub use subscription::{Filter, Since, Subscription};
 pub(crate) use timeline::LogBounds;
-pub(crate) use writer::Beginning;
-
-/// What an entry is made of.
-#[derive(Debug)]
-pub(crate) enum Item {
-    /// For people.
-    Event(Box<Event>),
-    /// For a session that is opened again.
-    Record(Box<Record>),
-}
-
-impl From<Event> for Item {
-    fn from(event: Event) -> Self {
-        Self::Event(Box::new(event))
-    }
-}
-
-impl From<Record> for Item {
-    fn from(record: Record) -> Self {
-        Self::Record(Box::new(record))
-    }
-}
 
 /// The writing end. Cheap to clone; when the last one is gone, or at [`Log::close`], subscribers hear the end.
 #[derive(Clone)]
 pub(crate) struct Log {
-    shared: Arc<Shared>,
+    shared: Arc<LogCore>,
     /// Counts the writing ends alone: subscribers and live sinks share the rest.
     _open: Arc<Open>,
 }
 
 /// Closes the log when it is dropped.
-struct Open(Arc<Shared>);
+struct Open(Arc<LogCore>);
 
 impl Drop for Open {
     fn drop(&mut self) {
         self.0.close();
     }
 }
-
-/// What writing ends, live sinks and subscribers have in common.
-///
-/// Locks are taken in the order `writer`, `queue`, `timeline`; the latter two are never held across an await.
-pub(crate) struct Shared {
-    store: Arc<dyn Store>,
-    session: SessionId,
-    clock: Arc<dyn Clock>,
-    redactor: Arc<Redactor>,
-    /// Held for as long as an append runs.
-    writer: tokio::sync::Mutex<Writer>,
-    queue: Mutex<Queue>,
-    timeline: Mutex<Timeline>,
-    /// Something was shown, or the log is closed.
-    changed: Notify,
-    tickets: AtomicU64,
-}
-
-/// Names what was pushed together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ticket(u64);
 
 impl Log {
     /// Opens the writing end after the entry `last`.
@@ -109,7 +71,7 @@ impl Log {
         redactor: Arc<Redactor>,
         bounds: LogBounds,
     ) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LogCore {
             store,
             session,
             clock,
@@ -241,129 +203,5 @@ impl Log {
     /// Takes a writing end whole: subscribers hear of what is written before they hear the end.
     async fn write(self, ticket: Option<Ticket>) -> Result<(), AgentError> {
         self.shared.write(ticket).await
-    }
-}
-
-impl Shared {
-    fn emit(&self, event: Event) {
-        // The many pieces of a stream don't go through a list.
-        if event.is_live_only() {
-            self.show(event);
-        } else {
-            self.push(vec![event.into()]);
-        }
-    }
-
-    fn push(&self, items: Vec<Item>) {
-        let prepared = self.prepare(items);
-        self.enqueue(prepared);
-    }
-
-    /// Makes entries of items; live-only events are shown instead.
-    fn prepare(&self, items: Vec<Item>) -> Vec<Prepared> {
-        let at = self.clock.now();
-        let entry = |item| match item {
-            Item::Event(event) if event.is_live_only() => {
-                self.show(*event);
-                None
-            }
-            Item::Event(event) => Some(Prepared::event(event, at, &self.redactor)),
-            Item::Record(record) => Some(Prepared::record(&record, at, &self.redactor)),
-        };
-        items.into_iter().filter_map(entry).collect()
-    }
-
-    /// Queues entries together; `None` where there are none, or none are taken any more.
-    fn enqueue(&self, prepared: Vec<Prepared>) -> Option<Ticket> {
-        if prepared.is_empty() {
-            return None;
-        }
-        let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
-        lock(&self.queue).add(ticket, prepared).then_some(ticket)
-    }
-
-    /// Shows a live-only event now.
-    fn show(&self, mut event: Event) {
-        redact_event(&self.redactor, &mut event);
-        let envelope = self.live_envelope(event);
-        lock(&self.timeline).show(envelope);
-        self.changed.notify_waiters();
-    }
-
-    fn live_envelope(&self, event: Event) -> Envelope {
-        let (session, at, channel) = (self.session.clone(), self.clock.now(), event.channel());
-        Envelope { session, seq: None, at, channel, event }
-    }
-
-    fn close(&self) {
-        lock(&self.timeline).close();
-        self.changed.notify_waiters();
-    }
-}
-
-/// Shows live-only events without going through the log.
-#[derive(Clone)]
-pub(crate) struct LiveSink {
-    shared: Arc<Shared>,
-}
-
-impl LiveSink {
-    /// Shows one event now. One that belongs into the log is queued for the next append instead.
-    pub(crate) fn send(&self, event: Event) {
-        self.shared.emit(event);
-    }
-}
-
-/// A lock whose holder panicked is taken all the same: each change under one of ours is made whole or not at all.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Takes known secrets out of whatever text a live-only event carries.
-fn redact_event(redactor: &Redactor, event: &mut Event) {
-    match event {
-        Event::TextDelta { text, .. }
-        | Event::TextEnd { text, .. }
-        | Event::ThinkingDelta { text, .. }
-        | Event::ThinkingEnd { text, .. }
-        | Event::ToolOutput { text, .. }
-        | Event::StorageFailure { message: text, .. } => {
-            if let std::borrow::Cow::Owned(clean) = redactor.redact(text) {
-                *text = clean;
-            }
-        }
-        other => {
-            if let Some(clean) = redacted(redactor, &*other) {
-                *other = clean;
-            }
-        }
-    }
-}
-
-/// The same without known secrets; `None` where there is none in it.
-pub(crate) fn redacted<T: Serialize + DeserializeOwned>(redactor: &Redactor, value: &T) -> Option<T> {
-    let before = serde_json::to_value(value).ok()?;
-    let mut after = before.clone();
-    redactor.redact_json(&mut after);
-    if after == before { None } else { serde_json::from_value(after).ok() }
-}
-
-/// Reads an entry back as the event it was, or `None` where it is a record or from a newer version.
-///
-/// A long text or input that the log holds once, in the record of its message, is empty in what this gives:
-/// [`events`] reads the log with all of it in place.
-#[must_use]
-pub fn envelope_of(session: &SessionId, entry: &Entry) -> Option<Envelope> {
-    let channel = entry.channel?;
-    let event = serde_json::from_slice(&entry.payload).ok()?;
-    Some(Envelope { session: session.clone(), seq: Some(entry.seq), at: entry.at, channel, event })
-}
-
-/// Reads an entry back as the message it was, or `None` where it is anything else.
-#[must_use]
-pub fn message_of(entry: &Entry) -> Option<Message> {
-    match record_of(entry) {
-        Some(Record::Message { message, .. }) => Some(message),
-        _ => None,
     }
 }

@@ -14,7 +14,7 @@ use journeyman_store::{Entry, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::envelope_of;
+use super::entry::envelope_of;
 use crate::AgentError;
 use crate::transcript::record::{Record, record_of};
 

@@ -7,9 +7,10 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use journeyman_protocol::{Channel, Envelope, Event, Seq};
 
+use super::core::{LogCore, lock};
 use super::reference::{PAGE_BYTES, Resolver};
 use super::timeline::{Next, Reader};
-use super::{Shared, lock};
+
 use crate::AgentError;
 
 /// Which events a subscriber wants: by default all. An event has to pass both conditions.
@@ -66,7 +67,7 @@ pub enum Since {
 /// falls behind what is kept in memory gets one [`Event::Lagged`], whatever its filter, then every entry that it
 /// missed, then goes on live as one who just came in; only streamed pieces are lost to it.
 pub struct Subscription {
-    shared: Arc<Shared>,
+    shared: Arc<LogCore>,
     filter: Filter,
     reader: Reader,
     /// All that was wanted up to here has been taken from the store or the timeline.
@@ -86,7 +87,7 @@ struct History {
 }
 
 impl Subscription {
-    pub(super) fn new(shared: Arc<Shared>, filter: Filter, since: Since) -> Self {
+    pub(super) fn new(shared: Arc<LogCore>, filter: Filter, since: Since) -> Self {
         let (reader, cut) = lock(&shared.timeline).register();
         let last = match since {
             Since::Now => cut.position,

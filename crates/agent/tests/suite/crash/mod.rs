@@ -8,10 +8,10 @@ mod cuts;
 mod faults;
 mod flushes;
 pub(crate) mod gated;
+pub(crate) mod parallel;
 pub(crate) mod parent;
 mod place;
 mod task;
-pub(crate) mod parallel;
 
 use crate::harness::Case;
 

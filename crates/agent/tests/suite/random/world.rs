@@ -20,8 +20,8 @@ use journeyman_tools::{Registry, SharedIndex};
 use journeyman_workspace::{Options, Workspace};
 use tokio::task::JoinHandle;
 
-use crate::random::doubles::{Does, Held, Told, Waits};
 use crate::crash::gated::Gated;
+use crate::random::doubles::{Does, Held, Told, Waits};
 use crate::random::gates::{Gates, Who};
 use crate::random::watch::{Log, Watcher};
 

@@ -266,7 +266,8 @@ async fn candidates_begin_with_the_same_bytes() {
 async fn an_interrupt_ends_all_candidates() {
     let bench = Bench::new(&[("a.txt", "a\n")]);
     let context = context(&bench, Checks::Off);
-    let told = Told::new([crate::session::support::model::stalls(), crate::session::support::model::stalls()]);
+    let told =
+        Told::new([crate::session::support::model::stalls(), crate::session::support::model::stalls()]);
     let race = Race {
         context: &context,
         parts: &|| bench.parts(&told),

@@ -1,6 +1,6 @@
 //! Scripts as they are found in the wild.
 
-use journeyman_agent::hooks::{CompactedBy, HookNotes, PreTool, PreToolSaid, StartedBy, TurnEnd};
+use journeyman_agent::hooks::{HookNotes, PreTool, PreToolSaid, StartedBy, TurnEnd};
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{Effects, Message, SessionId, UnixMillis};
 use serde_json::json;
@@ -300,7 +300,6 @@ async fn the_other_events_reach_commands_too() {
             configured("post_model", "", "cat > post_model.json", ""),
             configured("post_append", "", "cat > post_append.json", ""),
             configured("SessionEnd", "exit", "cat > session_end.json", ""),
-            configured("PreCompact", "manual", "cat > pre_compact.json; echo 'keep the plan'", ""),
         ]
         .concat(),
     );
@@ -314,7 +313,4 @@ async fn the_other_events_reach_commands_too() {
     assert_eq!(project.read_json("post_append.json")["messages"], json!([Message::user_text("more")]));
     hooks.session_end(&at, "exit").await;
     assert_eq!(project.read_json("session_end.json")["reason"], json!("exit"));
-    assert_eq!(hooks.pre_compact(&at, CompactedBy::Manual).await.notes.context, ["keep the plan"]);
-    assert_eq!(project.read_json("pre_compact.json")["trigger"], json!("manual"));
-    assert_eq!(hooks.pre_compact(&at, CompactedBy::Auto).await.notes.context, Vec::<String>::new());
 }

@@ -1,8 +1,8 @@
 //! Running a test again as a process of its own.
 
+use journeyman_testkit::again_arguments;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use journeyman_testkit::again_arguments;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// Set in the environment of this test binary when a test runs it again.

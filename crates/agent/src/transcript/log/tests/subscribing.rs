@@ -6,7 +6,7 @@ use std::thread;
 use futures_util::StreamExt as _;
 use journeyman_protocol::CallId;
 
-use super::super::lock;
+use super::super::core::lock;
 use super::*;
 
 fn seqs(shown: &[Arc<Envelope>]) -> Vec<u64> {

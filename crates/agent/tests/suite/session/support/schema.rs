@@ -16,7 +16,6 @@ static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
 /// The kinds that were seen in this run of the tests.
 static SEEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-
 /// What is wrong with an event as people get it.
 pub(crate) fn problems(envelope: &Envelope) -> Vec<String> {
     SEEN.lock().unwrap().insert(envelope.event.kind());

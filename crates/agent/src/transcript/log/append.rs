@@ -1,117 +1,14 @@
-//! What waits to be written, and the one who writes it.
-
-use std::collections::VecDeque;
+//! Appending: what is queued is handed to the store, and looked up where the outcome isn't known.
 
 use journeyman_protocol::{Envelope, Event, Seq, UnixMillis};
 use journeyman_store::{Entry, NewEntry, NewSession, Origin, STATUS_NEW, StoreError};
 
-use super::prepared::Prepared;
-use super::reference::Known;
+use super::core::{LogCore, lock};
+use super::queue::{Beginning, Ticket, Writer, after};
 use super::timeline::Showing;
-use super::{Shared, Ticket, lock};
 use crate::AgentError;
 
-/// Entries that are not known to be durable, in order.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    items: VecDeque<(Ticket, Prepared)>,
-    /// Somebody else writes the session: nothing is taken any more.
-    lost: bool,
-}
-
-impl Queue {
-    /// Takes entries, or says that none are taken any more.
-    pub(super) fn add(&mut self, ticket: Ticket, prepared: Vec<Prepared>) -> bool {
-        if !self.lost {
-            self.items.extend(prepared.into_iter().map(|prepared| (ticket, prepared)));
-        }
-        !self.lost
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Whether a flush has nothing to do and nothing to tell. An entry leaves the queue when it is durable and shown.
-    pub(super) fn is_settled(&self) -> bool {
-        self.items.is_empty() && !self.lost
-    }
-
-    pub(super) fn rest(&mut self) {
-        self.items.shrink_to_fit();
-    }
-
-    /// What lists are to show of the session after all that waits.
-    fn status(&self) -> Option<String> {
-        self.items.iter().rev().find_map(|(_, prepared)| prepared.status.clone())
-    }
-
-    fn place_of(&self, ticket: Ticket) -> Option<usize> {
-        self.items.iter().position(|(owner, _)| *owner == ticket)
-    }
-
-    /// Whether entries that were pushed under a ticket wait.
-    pub(super) fn holds(&self, ticket: Ticket) -> bool {
-        self.place_of(ticket).is_some()
-    }
-
-    /// Takes out what was pushed under a ticket and has not been written.
-    fn take_back(&mut self, ticket: Ticket) {
-        self.items.retain(|(owner, _)| *owner != ticket);
-        // The entries behind it move up, and what some of them name by its place does, too.
-        self.items.iter_mut().for_each(|(_, prepared)| prepared.forget_place());
-    }
-
-    /// Everything that waits, as the store takes it, when the log is at `last`.
-    fn entries(&mut self, last: Seq, known: &Known) -> Vec<NewEntry> {
-        let mut batch = Known::default();
-        for ((_, prepared), seq) in self.items.iter().zip(after(last)) {
-            batch.add(seq, &prepared.pieces);
-        }
-        let find = |piece: &_| batch.find(piece).or_else(|| known.find(piece));
-        self.items.iter_mut().map(|(_, prepared)| prepared.entry(find)).collect()
-    }
-}
-
-/// The places after `last`, in order.
-fn after(last: Seq) -> impl Iterator<Item = Seq> {
-    std::iter::successors(Some(last.next()), |seq| Some(seq.next()))
-}
-
-/// What the store is told of a new session together with its first entries.
-#[derive(Debug)]
-pub(crate) struct Beginning {
-    /// The project's root.
-    pub(crate) root: String,
-    /// One line for people.
-    pub(crate) title: String,
-    /// Who has the right to write it, and for how many milliseconds.
-    pub(crate) lease: (String, u64),
-}
-
-/// What only the one who writes knows.
-#[derive(Debug)]
-pub(super) struct Writer {
-    /// The last entry that is ours and durable.
-    last: Seq,
-    /// How many entries at the head of the queue were handed to the store without an answer that can be relied on.
-    in_doubt: usize,
-    /// Pieces of messages that later events may repeat.
-    known: Known,
-    /// Set while the store doesn't know the session.
-    beginning: Option<Beginning>,
-    lost: bool,
-    /// The session is over.
-    ended: bool,
-}
-
-impl Writer {
-    pub(super) fn new(last: Seq) -> Self {
-        Self { last, in_doubt: 0, known: Known::default(), beginning: None, lost: false, ended: false }
-    }
-}
-
-impl Shared {
+impl LogCore {
     /// Writes everything that is queued. On failure what came under `ticket` is taken out again, unless the store
     /// may have it.
     pub(super) async fn write(&self, ticket: Option<Ticket>) -> Result<(), AgentError> {

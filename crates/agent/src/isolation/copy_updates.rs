@@ -1,28 +1,19 @@
-//! The session's side of its copy: what it tells of it, and what the user changes meanwhile.
+//! The session's side of its copy: it is announced once, and follows what the user changes meanwhile.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use journeyman_protocol::{Event, FileChange, RelPath, ReminderCategory};
+use journeyman_tools::Seen;
 use journeyman_workspace::Refreshed;
 
+use crate::AgentError;
+use crate::blocking::blocking;
 use crate::isolation::WorkCopy;
-use crate::session::turn::{Worker, blocking};
-use crate::{AgentError, Parts};
+use crate::session::context::Context;
 
 /// Files named in a notice; of more than these a number says enough.
 const MOST_NAMED: usize = 10;
-
-impl Parts {
-    /// The same, working in a copy of the project.
-    #[must_use]
-    pub fn within(mut self, copy: WorkCopy) -> Self {
-        self.workspace = copy.workspace();
-        self.index = Arc::new(self.index.of_copy(copy.workspace()));
-        self.copy = Some(Arc::new(copy));
-        self
-    }
-}
 
 /// Whether the copy is as it was before a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,31 +24,45 @@ pub(crate) enum Copy {
     Different,
 }
 
-impl Worker {
+/// What was told of the copy that a session works in.
+#[derive(Default)]
+pub(crate) struct CopyUpdates {
+    announced: bool,
+    /// Files that the user and the session changed in ways that don't go together, as they were last told of.
+    conflicts: Vec<RelPath>,
+}
+
+impl CopyUpdates {
     /// Tells, once, that the session works in a copy.
-    pub(crate) fn tell_of_copy(&mut self) {
-        if self.copy_told {
+    pub(crate) fn announce(&mut self, cx: &Context) {
+        if self.announced {
             return;
         }
-        self.copy_told = true;
-        if let Some(copy) = &self.parts.copy {
+        self.announced = true;
+        if let Some(copy) = &cx.copy {
             let (tier, unavailable) = (copy.tier().to_string(), copy.unavailable_tiers());
-            self.log.emit(Event::Isolated { tier, unavailable, reopened: copy.reopened() });
+            cx.transcript.emit(Event::Isolated { tier, unavailable, reopened: copy.reopened() });
             let left_out = copy.left_out();
             for (path, reason) in left_out.iter().take(MOST_NAMED) {
-                self.log.emit(Event::Warning { message: format!("«{path}» isn't in the copy: {reason}") });
+                cx.transcript
+                    .emit(Event::Warning { message: format!("«{path}» isn't in the copy: {reason}") });
             }
             if let Some(more) = left_out.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-                self.log.emit(Event::Warning { message: format!("{more} more files aren't in the copy") });
+                cx.transcript
+                    .emit(Event::Warning { message: format!("{more} more files aren't in the copy") });
             }
         }
     }
 
     /// Takes over what the user changed in their tree meanwhile, and tells them and the model of it.
-    pub(crate) async fn refresh_copy(&mut self) -> Result<Copy, AgentError> {
-        let Some(copy) = self.parts.copy.clone() else { return Ok(Copy::AsItWas) };
+    pub(crate) async fn refresh(
+        &mut self,
+        cx: &mut Context,
+        seen: &Seen,
+        busy: bool,
+    ) -> Result<Copy, AgentError> {
+        let Some(copy) = cx.copy.clone() else { return Ok(Copy::AsItWas) };
         // The commands that still run would see files change, or the mount go.
-        let busy = self.background.as_ref().is_some_and(|it| it.list().iter().any(|one| one.running));
         if busy {
             return Ok(Copy::AsItWas);
         }
@@ -65,36 +70,38 @@ impl Worker {
         let refreshed = blocking("taking over what changed in the project", move || taking.refresh());
         let Refreshed { taken, merged, conflicts } = refreshed.await??;
         // The same conflicts are told once.
-        let news = !taken.is_empty() || !merged.is_empty() || conflicts != self.copy_conflicts;
-        self.copy_conflicts.clone_from(&conflicts);
+        let news = !taken.is_empty() || !merged.is_empty() || conflicts != self.conflicts;
+        self.conflicts.clone_from(&conflicts);
         if !news {
             return Ok(Copy::AsItWas);
         }
         let text = notice(&taken, &merged, &conflicts);
-        self.log.emit(Event::CopyRefreshed { taken: taken.clone(), merged: merged.clone(), conflicts });
-        self.know_of(taken.iter().chain(&merged));
-        self.parts.index.doubt();
-        self.remind(ReminderCategory::File, text);
-        self.flush().await?;
+        cx.transcript.emit(Event::CopyRefreshed { taken: taken.clone(), merged: merged.clone(), conflicts });
+        know_of(cx, seen, taken.iter().chain(&merged));
+        cx.index.doubt();
+        cx.transcript.remind(ReminderCategory::File, text);
+        cx.transcript.flush().await?;
         let changed = !taken.is_empty() || !merged.is_empty();
         Ok(if changed { Copy::Different } else { Copy::AsItWas })
     }
+}
 
-    /// What the notice tells of isn't told again file by file.
-    fn know_of<'a>(&mut self, paths: impl Iterator<Item = &'a RelPath>) {
-        let seen = self.seen.entries();
-        let paths: Vec<RelPath> =
-            paths.filter(|path| seen.iter().any(|file| file.path == **path)).cloned().collect();
-        let hashes = self.parts.workspace.fingerprints(&paths);
-        for (path, hash) in paths.iter().zip(hashes) {
-            self.seen.noticed(path, hash);
-        }
-        self.note_seen();
+/// What the notice tells of isn't told again file by file.
+fn know_of<'a>(cx: &mut Context, seen: &Seen, paths: impl Iterator<Item = &'a RelPath>) {
+    let known = seen.entries();
+    let paths: Vec<RelPath> =
+        paths.filter(|path| known.iter().any(|file| file.path == **path)).cloned().collect();
+    let hashes = cx.workspace.fingerprints(&paths);
+    for (path, hash) in paths.iter().zip(hashes) {
+        seen.noticed(path, hash);
     }
+    cx.transcript.note_seen(seen);
+}
 
-    /// What differs from the user's tree, for a session that works in a copy of it.
-    pub(crate) async fn copy_changes(&self, copy: &Arc<WorkCopy>) -> Result<Vec<FileChange>, AgentError> {
-        let copy = Arc::clone(copy);
+impl WorkCopy {
+    /// Compares the copy with the user's tree.
+    pub(crate) async fn changed_files(self: &Arc<Self>) -> Result<Vec<FileChange>, AgentError> {
+        let copy = Arc::clone(self);
         Ok(blocking("comparing the copy", move || copy.changes().map(|changes| changes.files())).await??)
     }
 }

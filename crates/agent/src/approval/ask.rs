@@ -1,0 +1,384 @@
+//! Approvals: what policy says of a call, and what a person says where policy asks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::future::OptionFuture;
+use futures_util::stream::FuturesUnordered;
+use journeyman_policy::{Call, Layer, Policy, Rules};
+use journeyman_protocol::{
+    AgentState, CallRecord, CallState, Decision, Effects, Enforcement, Event, Mode, RelPath, SandboxNeeds,
+    ToolUse, TurnPhase, Verdict,
+};
+use journeyman_tools::Registry;
+use tokio_util::sync::CancellationToken;
+
+use super::judgement::{Assessed, Judged, Question, Ready, Refused};
+use crate::AgentError;
+use crate::calls::finished::Finished;
+use crate::calls::settle::settle;
+use crate::clock::seconds;
+use crate::session::context::Context;
+use crate::session::shared::{Answer, Decided};
+use crate::transcript::record::Record;
+use crate::transcript::running::CallChange;
+
+/// The name of a decision by a hook.
+pub(crate) const HOOK: &str = "hook";
+/// The note in the log for a call that an earlier answer allows.
+const EARLIER: &str = "allowed from now on, earlier in this session";
+
+/// A question's answer as it came, with its place among the questions.
+type Heard = (usize, Option<Decided>);
+
+/// Policy, and the questions that it leaves to a person.
+pub(crate) struct Approvals {
+    policy: Policy,
+    registry: Arc<Registry>,
+    /// Questions of the task that nobody could be asked.
+    unanswered: u32,
+}
+
+impl Approvals {
+    pub(crate) fn new(policy: Policy, registry: Arc<Registry>) -> Self {
+        Self { policy, registry, unanswered: 0 }
+    }
+
+    /// Forgets the last task's questions.
+    pub(crate) fn begin_task(&mut self) {
+        self.unanswered = 0;
+    }
+
+    /// Returns how many questions of the task nobody could be asked.
+    pub(crate) fn unanswered(&self) -> u32 {
+        self.unanswered
+    }
+
+    /// Refuses a call because nobody can be asked.
+    pub(crate) fn refuse_unanswered(
+        &mut self,
+        cx: &Context,
+        call: &ToolUse,
+        verdict: Verdict,
+        text: String,
+    ) -> Finished {
+        self.unanswered += 1;
+        tell_decision(cx, call, false, "headless", None);
+        Finished { verdict: Some(verdict), ..Finished::denied(text, "headless") }
+    }
+
+    /// Returns the rules that a lasting answer about a call would make.
+    pub(crate) fn propose(&self, call: &Call<'_>) -> Option<Rules> {
+        self.policy.propose(call).ok()
+    }
+
+    /// Tells policy which commands are the project's own checks.
+    pub(crate) fn know_checks(&mut self, commands: Vec<String>) {
+        self.policy = std::mem::take(&mut self.policy).with_checks(commands);
+    }
+
+    /// What a search may show of: what `read_file` would be allowed to read without a question.
+    pub(crate) fn may_show(&self, mode: Mode) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
+        let policy = self.policy.clone();
+        if policy.rules().is_empty() {
+            return Arc::new(|_| true);
+        }
+        Arc::new(move |path| {
+            let effects = Effects { reads: vec![path.clone()], ..Effects::default() };
+            let call = Call { tool: "read_file", agent: None, mode, effects: &effects, sandbox: None };
+            policy.judge(&call).decision == Decision::Allow
+        })
+    }
+
+    /// One line for people: what a call does.
+    pub(crate) fn summary(&self, cx: &Context, call: &ToolUse) -> String {
+        let Ok(tool) = self.registry.get(&call.name) else { return call.name.clone() };
+        // A tool shortens what it says; half a secret is one too.
+        let mut input = call.input.clone();
+        cx.redactor.redact_json(&mut input);
+        tool.summary(&input)
+    }
+
+    /// What policy says. The sandbox is only asked what it enforces when something is to change: the first
+    /// answer costs a few milliseconds.
+    pub(crate) async fn judge(&self, cx: &Context, tool: &str, effects: &Effects, read_only: bool) -> Judged {
+        let mode = cx.settings.mode;
+        if read_only {
+            return self.judge_in(tool, effects, mode, None);
+        }
+        let sandbox = cx.sandbox.enforcement(&cx.settings.needs).await.ok();
+        let confined = sandbox.as_ref().is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
+        // `auto` holds while the sandbox meets every need, as policy judges it; without one it is `edit`, also
+        // for a user who allowed unconfined commands: a wider mode never asks for what a narrower one allows.
+        let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
+        self.judge_in(tool, effects, mode, sandbox)
+    }
+
+    pub(crate) fn judge_in(
+        &self,
+        tool: &str,
+        effects: &Effects,
+        mode: Mode,
+        sandbox: Option<Enforcement>,
+    ) -> Judged {
+        let call = Call { tool, agent: None, mode, effects, sandbox: sandbox.as_ref() };
+        let verdict = self.policy.judge(&call);
+        Judged { verdict, mode, sandbox }
+    }
+
+    /// Whether a judged call runs, is asked for, or is refused.
+    pub(crate) fn admit(&mut self, cx: &mut Context, ready: Ready, judged: Judged) -> Assessed {
+        if ready.trial.is_some() && judged.verdict.decision != Decision::Deny {
+            let reason =
+                format!("{}; it is tried out first, and lands when that is allowed", judged.verdict.reason);
+            let verdict = Verdict { decision: Decision::Allow, reason, ..judged.verdict };
+            cx.transcript.change_call(&ready.call, CallState::Approved, verdict.into());
+            return Assessed::Run(ready);
+        }
+        match judged.verdict.decision {
+            Decision::Allow => {
+                let verdict = judged.verdict;
+                let in_session = |rule: &String| rule.starts_with(Layer::Session.name());
+                let note = verdict.rules.iter().any(in_session).then(|| EARLIER.to_owned());
+                let change = CallChange { note, by: None, verdict: Some(verdict) };
+                cx.transcript.change_call(&ready.call, CallState::Approved, change);
+                Assessed::Run(ready)
+            }
+            Decision::Deny => {
+                let verdict = judged.verdict;
+                let text = format!("denied: {}", verdict.reason);
+                Assessed::Done(Finished { verdict: Some(verdict), ..Finished::denied(text, "policy") })
+            }
+            Decision::Ask => self.ask_or_not(cx, ready, judged),
+        }
+    }
+
+    fn ask_or_not(&mut self, cx: &mut Context, mut ready: Ready, judged: Judged) -> Assessed {
+        let before = cx.transcript.state().calls.iter().find(|open| open.call.id == ready.call.id);
+        let approved = |record: &CallRecord| record.state == CallState::Approved && by_a_person(record);
+        if let Some(open) = before.filter(|open| approved(&open.record)) {
+            // A person said yes before the program was cut off, and the log has it. What a wider mode or a hook
+            // allowed then is asked for now.
+            let note = open.record.approval.as_ref().and_then(|approval| approval.note.as_deref());
+            ready.context.extend(note.map(said));
+            return Assessed::Run(ready);
+        }
+        if cx.can_ask() {
+            let (tool, effects) = (ready.call.name.as_str(), &ready.effects);
+            let call =
+                Call { tool, agent: None, mode: judged.mode, effects, sandbox: judged.sandbox.as_ref() };
+            let rules = self.propose(&call);
+            return Assessed::Ask(ready, Question { judged, rules });
+        }
+        let verdict = judged.verdict;
+        let text = format!(
+            "denied: {} needs a person's permission ({}) and nobody can be asked here. \
+             Go on without it if you can.",
+            ready.call.name, verdict.reason
+        );
+        Assessed::Done(self.refuse_unanswered(cx, &ready.call, verdict, text))
+    }
+
+    /// Whether a check may run; the reason where it may not. A check isn't the model's call, so an allowed one
+    /// leaves no trace of its own.
+    pub(crate) async fn permit_check(
+        &mut self,
+        cx: &mut Context,
+        call: ToolUse,
+        effects: Effects,
+        judged: Judged,
+        stop: &CancellationToken,
+    ) -> Result<Option<String>, AgentError> {
+        if judged.verdict.decision == Decision::Allow {
+            return Ok(None);
+        }
+        let limit = cx.settings.tool_timeout;
+        let (read_only, context) = (false, Vec::new());
+        let ready = Ready { call, effects, read_only, limit, context, trial: None, layer: None };
+        match self.admit(cx, ready, judged) {
+            Assessed::Run(_) => Ok(None),
+            Assessed::Done(refused) => Ok(Some(refused.text())),
+            Assessed::Ask(ready, question) => {
+                let mut answered = self.ask_all(cx, vec![(ready, question)], stop).await?;
+                Ok(answered.pop().and_then(|answer| answer.err().map(|refused| refused.finished.text())))
+            }
+        }
+    }
+
+    /// Asks for several calls at once, and waits until each is answered. Who may run comes back as `Ok`.
+    pub(crate) async fn ask_all(
+        &mut self,
+        cx: &mut Context,
+        asked: Vec<(Ready, Question)>,
+        stop: &CancellationToken,
+    ) -> Result<Vec<Result<Ready, Box<Refused>>>, AgentError> {
+        let mut waiting: FuturesUnordered<_> = FuturesUnordered::new();
+        for (place, (ready, question)) in asked.iter().enumerate() {
+            let answer = self.open_question(cx, ready, question);
+            waiting.push(async move { (place, answer.await.ok()) });
+        }
+        cx.transcript.set_state(AgentState::Paused);
+        cx.transcript.set_phase(TurnPhase::AwaitingApproval);
+        cx.transcript.flush().await?;
+        let deadline: OptionFuture<_> = cx.settings.approval_timeout.map(tokio::time::sleep).into();
+        tokio::pin!(deadline);
+        let mut open: Vec<Option<(Ready, Question)>> = asked.into_iter().map(Some).collect();
+        let mut answered = Vec::new();
+        while open.iter().any(Option::is_some) {
+            let heard: Option<Heard> = tokio::select! {
+                biased;
+                () = stop.cancelled() => None,
+                heard = waiting.next() => heard,
+                Some(()) = &mut deadline => None,
+            };
+            match heard {
+                Some((place, Some(decided))) => {
+                    self.take_answer(cx, place, decided, &mut open, &mut answered);
+                    // On record before its effect, and before anybody else is told.
+                    cx.transcript.flush().await?;
+                }
+                // Withdrawn, such as by an interrupt.
+                Some((place, None)) if !stop.is_cancelled() => {
+                    self.give_up(cx, &mut open, Some(place), "interrupt", &mut answered);
+                }
+                _ => {
+                    let by = if stop.is_cancelled() { "interrupt" } else { "timeout" };
+                    self.give_up(cx, &mut open, None, by, &mut answered);
+                }
+            }
+        }
+        cx.transcript.set_state(AgentState::Working);
+        answered.sort_by_key(|(place, _)| *place);
+        Ok(answered.into_iter().map(|(_, answer)| answer).collect())
+    }
+
+    /// Opens one question.
+    fn open_question(
+        &self,
+        cx: &mut Context,
+        ready: &Ready,
+        question: &Question,
+    ) -> tokio::sync::oneshot::Receiver<Decided> {
+        let verdict = question.judged.verdict.clone();
+        cx.transcript.change_call(&ready.call, CallState::ApprovalRequired, verdict.clone().into());
+        let answer = cx.shared.ask(&ready.call.id);
+        cx.transcript.emit(Event::PermissionRequired {
+            call: ready.call.id.clone(),
+            tool: ready.call.name.clone(),
+            input: ready.call.input.clone(),
+            summary: self.summary(cx, &ready.call),
+            verdict,
+            rule: question.rules.as_ref().map(Rules::to_toml),
+        });
+        answer
+    }
+
+    /// Takes one answer; an answer for all of a kind answers the other questions of that kind as well.
+    fn take_answer(
+        &mut self,
+        cx: &mut Context,
+        place: usize,
+        decided: Decided,
+        open: &mut [Option<(Ready, Question)>],
+        answered: &mut Vec<Placed>,
+    ) {
+        let Some((mut ready, question)) = open.get_mut(place).and_then(Option::take) else { return };
+        let Decided { answer, by } = decided;
+        match answer {
+            Answer::Deny { note } => {
+                let text = match &note {
+                    Some(note) => format!("denied by the user: {note}"),
+                    None => "denied by the user; don't try it again another way without asking".to_owned(),
+                };
+                tell_decision(cx, &ready.call, false, &by, note);
+                if cx.transcript.state().is_open(&ready.call.id) {
+                    // At once: after a crash nobody is asked again for what they have said no to.
+                    settle(cx, &ready.call, Finished::denied(text.clone(), &by));
+                }
+                let finished = Finished::denied(text, &by);
+                answered.push((place, Err(Box::new(Refused { call: ready.call, finished }))));
+            }
+            Answer::Allow { note } => {
+                allow(cx, &mut ready, note, &by);
+                answered.push((place, Ok(ready)));
+            }
+            Answer::AllowRule { note } => {
+                allow(cx, &mut ready, note, &by);
+                answered.push((place, Ok(ready)));
+                let Some(rules) = question.rules else { return };
+                cx.transcript.note(Record::Allowed { rule: rules.to_toml() });
+                self.policy = std::mem::take(&mut self.policy).with_rules(rules);
+                for (other, slot) in open.iter_mut().enumerate() {
+                    let covered = slot.as_ref().is_some_and(|(ready, asked)| self.covers(ready, asked));
+                    if covered && let Some((mut ready, _)) = slot.take() {
+                        cx.shared.withdraw(&ready.call.id);
+                        allow(cx, &mut ready, None, &by);
+                        answered.push((other, Ok(ready)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a call that is asked about is allowed by now. What a hook asks about is for a person to say.
+    fn covers(&self, ready: &Ready, asked: &Question) -> bool {
+        let Judged { mode, sandbox, .. } = asked.judged.clone();
+        let now = self.judge_in(&ready.call.name, &ready.effects, mode, sandbox);
+        asked.rules.is_some() && now.verdict.decision == Decision::Allow
+    }
+
+    /// Closes open questions that nobody answers any more: one of them, or all.
+    fn give_up(
+        &self,
+        cx: &Context,
+        open: &mut [Option<(Ready, Question)>],
+        only: Option<usize>,
+        by: &str,
+        answered: &mut Vec<Placed>,
+    ) {
+        for (place, slot) in open.iter_mut().enumerate() {
+            if only.is_some_and(|only| only != place) {
+                continue;
+            }
+            let Some((ready, _)) = slot.take() else { continue };
+            cx.shared.withdraw(&ready.call.id);
+            tell_decision(cx, &ready.call, false, by, None);
+            let finished = match by {
+                "timeout" => {
+                    let waited = cx.settings.approval_timeout.unwrap_or(Duration::ZERO);
+                    let waited = seconds(waited);
+                    Finished::denied(format!("denied: nobody answered within {waited}"), by)
+                }
+                _ => Finished::interrupted(),
+            };
+            answered.push((place, Err(Box::new(Refused { call: ready.call, finished }))));
+        }
+    }
+}
+
+fn allow(cx: &mut Context, ready: &mut Ready, note: Option<String>, by: &str) {
+    tell_decision(cx, &ready.call, true, by, note.clone());
+    let change = CallChange { note: note.clone(), by: Some(by), verdict: None };
+    cx.transcript.change_call(&ready.call, CallState::Approved, change);
+    ready.context.extend(note.as_deref().map(said));
+}
+
+/// An answer with the place of its question.
+type Placed = (usize, Result<Ready, Box<Refused>>);
+
+/// Tells people who decided about a call.
+pub(crate) fn tell_decision(cx: &Context, call: &ToolUse, allowed: bool, by: &str, note: Option<String>) {
+    cx.transcript.emit(Event::PermissionDecided { call: call.id.clone(), allowed, by: by.to_owned(), note });
+}
+
+/// What the model is told beside the result of a call that a person allowed with a note.
+fn said(note: &str) -> String {
+    format!("The user allowed this and says: {note}")
+}
+
+/// Whether whoever allowed a call was asked.
+fn by_a_person(record: &CallRecord) -> bool {
+    let approval = record.approval.as_ref();
+    approval.is_some_and(|it| it.allowed == Some(true) && it.by.as_deref().is_some_and(|by| by != HOOK))
+}

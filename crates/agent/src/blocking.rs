@@ -1,0 +1,19 @@
+//! Slow work off the session's thread.
+
+use crate::AgentError;
+
+/// Runs slow file work on Tokio's threads for blocking work.
+///
+/// # Errors
+/// [`AgentError::Background`] where the work panicked.
+pub(crate) async fn blocking<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, AgentError> {
+    tokio::task::spawn_blocking(work).await.map_err(|died| background(what, &died))
+}
+
+/// Describes the death of a background task.
+pub(crate) fn background(what: &'static str, died: &tokio::task::JoinError) -> AgentError {
+    AgentError::Background { what, reason: died.to_string() }
+}

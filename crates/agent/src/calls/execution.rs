@@ -1,0 +1,163 @@
+//! One call under way: its time limit, its cancellation, and its output while it runs.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use journeyman_protocol::{CallId, CallState, Event, ToolUse};
+use journeyman_tools::{Registry, ToolContext, ToolError, ToolOutput};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use super::finished::Finished;
+use crate::clock::seconds;
+use crate::transcript::log::LiveSink;
+use crate::transcript::stream_redactor::Holdback;
+
+/// How long a call that was told to end may take for it. A command's processes are killed at once; this is for
+/// tools that have something to put away.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A call under way.
+pub(crate) struct Execution {
+    pub(super) registry: Arc<Registry>,
+    pub(super) call: ToolUse,
+    pub(super) limit: Duration,
+    pub(super) context: ToolContext,
+    pub(super) live: LiveOutput,
+}
+
+impl Execution {
+    /// Runs the call to its result, whatever that is.
+    pub(crate) async fn run(self, permits: Arc<Semaphore>) -> (CallId, Finished) {
+        let Self { registry, call, limit, context, live } = self;
+        let id = call.id.clone();
+        let cancel = context.cancel.clone();
+        // Waiting for a place is over at once when the task is.
+        let permit = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            permit = permits.acquire() => permit.ok(),
+        };
+        if permit.is_none() {
+            return (id, Finished::interrupted());
+        }
+        let started = Instant::now();
+        let running = tokio::spawn(async move {
+            let called = async {
+                let tool = registry.get(&call.name)?;
+                tool.call(&context, call.input).await
+            };
+            // A tool may be anybody's. One that panics costs its call, not the session and the other results.
+            let caught = AssertUnwindSafe(called).catch_unwind().await;
+            caught.unwrap_or_else(|_| Err(ToolError::Stopped("the tool panicked".to_owned())))
+        });
+        let mut task = Task { running, abandoned: false };
+        let (result, timed_out) = tokio::select! {
+            biased;
+            done = &mut task.running => (joined(done), false),
+            () = cancel.cancelled() => (task.put_away().await, false),
+            () = tokio::time::sleep(limit) => {
+                cancel.cancel();
+                (task.put_away().await, true)
+            }
+        };
+        live.end();
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let abandoned = task.abandoned;
+        let finished = match result {
+            Ok(output) => ended(output, cancel.is_cancelled(), timed_out.then_some(limit)),
+            Err(error) if timed_out => {
+                let limit = seconds(limit);
+                Finished::refused(CallState::Failed, format!("ended at its time limit of {limit}: {error}"))
+            }
+            Err(error) => {
+                let was_stopped = matches!(error, ToolError::Cancelled | ToolError::Stopped(_));
+                let state = match cancel.is_cancelled() && was_stopped {
+                    true => CallState::Interrupted,
+                    false => CallState::Failed,
+                };
+                Finished::refused(state, error.to_string())
+            }
+        };
+        (id, Finished { duration_ms, abandoned, ..finished })
+    }
+}
+
+/// The task that a call runs in; it ends with whoever waits for it.
+struct Task {
+    running: JoinHandle<Result<ToolOutput, ToolError>>,
+    abandoned: bool,
+}
+
+impl Task {
+    /// Waits a little for a call that was told to end, and then ends it.
+    async fn put_away(&mut self) -> Result<ToolOutput, ToolError> {
+        if let Ok(done) = tokio::time::timeout(GRACE, &mut self.running).await {
+            return joined(done);
+        }
+        self.abandoned = true;
+        self.running.abort();
+        Err(ToolError::Stopped("it did not end when it was told to, and was ended".to_owned()))
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
+
+fn joined(
+    done: Result<Result<ToolOutput, ToolError>, tokio::task::JoinError>,
+) -> Result<ToolOutput, ToolError> {
+    done.unwrap_or_else(|died| Err(ToolError::Stopped(died.to_string())))
+}
+
+fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> Finished {
+    let ToolOutput { mut parts, changes, is_error, violations } = output;
+    if !is_error {
+        // It came to its own end in the moment in which it was told to end: that is what happened.
+        return Finished { violations, ..Finished::ran(CallState::Completed, parts, changes) };
+    }
+    if let Some(limit) = timed_out {
+        let text = format!("ended at its time limit of {}", seconds(limit));
+        parts.push(journeyman_protocol::ResultPart::Text { text });
+    }
+    let state = match timed_out.is_none() && cancelled {
+        true => CallState::Interrupted,
+        false => CallState::Failed,
+    };
+    Finished { violations, ..Finished::ran(state, parts, changes) }
+}
+
+/// A running call's output for people, held back until it can be searched for secrets.
+#[derive(Clone)]
+pub(super) struct LiveOutput {
+    sink: LiveSink,
+    call: CallId,
+    held: Arc<Mutex<Holdback>>,
+}
+
+impl LiveOutput {
+    pub(super) fn new(sink: LiveSink, call: CallId) -> Self {
+        Self { sink, call, held: Arc::default() }
+    }
+
+    pub(super) fn push(&self, text: &str) {
+        let shown = self.held.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        self.show(shown);
+    }
+
+    fn end(&self) {
+        let rest = self.held.lock().unwrap_or_else(PoisonError::into_inner).rest();
+        self.show(rest);
+    }
+
+    fn show(&self, text: Option<String>) {
+        if let Some(text) = text {
+            self.sink.send(Event::ToolOutput { call: self.call.clone(), text });
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! What a killed process left: calls, checks and commands that were cut off are closed.
+//!
+//! A call whose effect may have begun gets one error result that says what is known from the workspace's journal;
+//! one that hadn't begun is judged and asked for again. So nothing runs twice, and nothing is left unanswered.
+
+use std::sync::Arc;
+
+use journeyman_policy::secrets::MASK;
+use journeyman_protocol::{
+    CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, GuardViolation, MessageKind,
+    ReminderCategory, ResultPart, ToolUse, UnixMillis,
+};
+use journeyman_tools::Seen;
+use journeyman_workspace::{CheckpointId, IgnoredChanges, Sealed};
+
+use crate::AgentError;
+use crate::blocking::blocking;
+use crate::calls::finished::Finished;
+use crate::isolation::checkpoints::Checkpoints;
+use crate::session::context::Context;
+use crate::session::inbox::Inbox;
+use crate::session::shared::CutOff;
+use crate::transcript::record::{MessageId, Record};
+use crate::transcript::reminder;
+use crate::transcript::running::cut_off_event;
+use crate::transcript::state::OpenCall;
+
+/// Files named in a seal: the model reads the rest from the tree.
+const MOST_NAMED: usize = 20;
+
+/// What was found of calls and checks that were cut off.
+#[derive(Default)]
+pub(crate) struct CutOffWork {
+    /// The records of the calls that were closed.
+    pub(crate) sealed: Vec<CallRecord>,
+    /// What they and checks changed, and what was taken back of it.
+    pub(crate) changes: Vec<FileChange>,
+    /// What is to be told of them.
+    pub(crate) events: Vec<Event>,
+}
+
+/// What the model is told of a call whose arguments the log doesn't have as they were.
+const ARGUMENTS_LOST: &str = "not run: the program ended before this call began, and its arguments held a secret, \
+                              which the log doesn't keep. Make the call again, with the whole text.";
+
+/// Closes the calls whose effect may have begun.
+pub(crate) async fn seal_cut_off(cx: &mut Context, inbox: &Inbox) -> CutOffWork {
+    let checkpoint = cx.transcript.state().task.as_ref().and_then(|task| task.checkpoint).map(CheckpointId);
+    let checking = cx.transcript.state().task.as_ref().is_some_and(|task| task.checking);
+    let changes = if checking { claim_checks(cx).await } else { Vec::new() };
+    let mut found = CutOffWork { changes, ..CutOffWork::default() };
+    let begun = |open: &&OpenCall| open.result.is_none() && open.record.state == CallState::Executing;
+    let begun: Vec<OpenCall> = cx.transcript.state().calls.iter().filter(begun).cloned().collect();
+    for open in begun {
+        let text = match find_fate(cx, checkpoint, &open).await {
+            Ok(fate) => {
+                let edited = |change: &FileChange| Event::FileEdited {
+                    call: open.call.id.clone(),
+                    change: change.clone(),
+                };
+                found.events.extend(fate.applied.iter().map(edited));
+                note_sealed(cx, &fate);
+                let put_back = put_back(cx, &fate);
+                let text = seal_text(&fate, put_back.as_deref());
+                found.events.extend(put_back.map(|message| Event::Warning { message }));
+                found.changes.extend(fate.applied.into_iter().chain(fate.restored));
+                text
+            }
+            Err(error) => format!(
+                "cut off: the program ended while this call ran, and what it did could not be found out \
+                 ({error}). Look at the files before you do it again."
+            ),
+        };
+        let record = cx.transcript.close_call(&open.call.id, &text);
+        found.events.push(cut_off_event(&record, &text));
+        found.sealed.push(record);
+    }
+    seal_masked(cx, &mut found);
+    seal_background(cx, inbox, checkpoint, &found.sealed).await;
+    found
+}
+
+/// Keeps that these changes are the session's own, though no result told of them before the program ended.
+pub(crate) async fn own_changes(cx: &mut Context, seen: &Arc<Seen>, changes: Vec<FileChange>) {
+    let (known, workspace) = (Arc::clone(seen), Arc::clone(&cx.workspace));
+    let looked = blocking("looking at what was cut off", move || known.left_by(&workspace, &changes)).await;
+    if let Err(error) = looked {
+        cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string());
+    }
+    cx.transcript.note_seen(seen);
+}
+
+/// Puts on record what recovery moved away or put back of guarded paths. The workspace knows of the call until the next
+/// flush.
+fn note_sealed(cx: &mut Context, fate: &Sealed) {
+    cx.transcript.forget_sealed_when_written(&cx.workspace, &cx.session);
+    cx.transcript.note_violations(None, fate.violations.clone());
+    if let Some(problem) = &fate.problem {
+        cx.transcript.warn(ErrorPhase::Lifecycle, problem.clone());
+    }
+}
+
+/// The messages that go with a task which is closed: what it was to begin with. Those that came behind one that
+/// had begun are the next task.
+pub(crate) fn given_up(cx: &Context, cut_off: CutOff) -> Vec<MessageId> {
+    let opened = cx.transcript.state().task.as_ref().is_some_and(|task| task.opened);
+    if opened || cut_off == CutOff::Continue {
+        return Vec::new();
+    }
+    // One that was sent since the session was opened is for the next task.
+    let before = |id: MessageId| id <= cx.transcript.state().newest;
+    let waiting = cx.shared.waiting().into_iter();
+    let given_up = waiting.filter(|queued| queued.kind == MessageKind::User && before(queued.id));
+    given_up.map(|queued| queued.id).collect()
+}
+
+/// Closes calls that hadn't begun and whose arguments had a secret: the log has them without it, and they would
+/// write the mask into a file.
+fn seal_masked(cx: &mut Context, found: &mut CutOffWork) {
+    let open = cx.transcript.state().calls.iter().filter(|open| open.result.is_none());
+    let masked: Vec<CallId> = open
+        .filter(|open| open.call.input.to_string().contains(MASK))
+        .map(|open| open.call.id.clone())
+        .collect();
+    for call in masked {
+        let record = cx.transcript.close_call(&call, ARGUMENTS_LOST);
+        found.events.push(cut_off_event(&record, ARGUMENTS_LOST));
+        found.sealed.push(record);
+    }
+}
+
+/// Brings commands to an end that ran in the background when the program ended: their calls had their results.
+async fn seal_background(
+    cx: &mut Context,
+    inbox: &Inbox,
+    checkpoint: Option<CheckpointId>,
+    sealed: &[CallRecord],
+) {
+    let sealed: Vec<CallId> = sealed.iter().map(|record| record.id.clone()).collect();
+    let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
+    // Without a checkpoint nothing is compared with it.
+    let checkpoint = checkpoint.unwrap_or(CheckpointId(0));
+    let seal = move || {
+        let mut calls = workspace.unrecorded_calls(&session)?;
+        calls.retain(|call| !sealed.contains(call));
+        calls.iter().map(|call| workspace.seal_call(&checkpoint, &session, call, UnixMillis(0))).collect()
+    };
+    let fates = blocking("looking at what ran in the background", seal).await;
+    let fates: Vec<Sealed> = match fates.and_then(|done: Result<_, _>| done.map_err(AgentError::from)) {
+        Ok(fates) => fates,
+        Err(error) => return cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string()),
+    };
+    for fate in fates {
+        note_sealed(cx, &fate);
+        let text = format!("A command that ran in the background was {}", seal_text(&fate, None));
+        let text = reminder::wrapped(&text);
+        let told = inbox.take(MessageKind::System, ReminderCategory::General, text).await;
+        if let Err(error) = told {
+            cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string());
+        }
+    }
+}
+
+/// Takes back what a call did in part that didn't end when it was told to, and says what of it is in place.
+pub(crate) async fn clear_up(
+    cx: &mut Context,
+    checkpoints: &Checkpoints,
+    seen: &Arc<Seen>,
+    call: &ToolUse,
+    finished: &mut Finished,
+) {
+    let Some(checkpoint) = checkpoints.before_task() else { return };
+    let Some(open) = cx.transcript.state().calls.iter().find(|open| open.call.id == call.id).cloned() else {
+        return;
+    };
+    let text = match find_fate(cx, Some(checkpoint), &open).await {
+        Ok(fate) => {
+            note_sealed(cx, &fate);
+            let put_back = put_back(cx, &fate);
+            let told_of_guarded = describe_violations(&fate.violations);
+            let Sealed { applied, restored, ran, ignored, left, .. } = fate;
+            let mut text = match (applied.is_empty(), put_back) {
+                (true, None) if !ran => return,
+                (true, None) => "None of its changes to tracked files are in place.".to_owned(),
+                (true, Some(put_back)) => put_back,
+                (false, _) => format!("Its changes are in place: {}.", named(&applied)),
+            };
+            text.push_str(&describe_left(&left));
+            text.push_str(&told_of_guarded);
+            if ran {
+                text.push(' ');
+                text.push_str(&beyond_tracking(&ignored));
+            }
+            own_changes(cx, seen, applied.iter().chain(&restored).cloned().collect()).await;
+            finished.changes.extend(applied);
+            text
+        }
+        Err(error) => format!("What it did could not be found out ({error}); look at the files."),
+    };
+    finished.parts.push(ResultPart::Text { text });
+}
+
+/// Says what was put back of a command that was cut off, and how to have it again: while it ran, a person may
+/// have changed the same tree.
+fn put_back(cx: &Context, fate: &Sealed) -> Option<String> {
+    if fate.restored.is_empty() {
+        return None;
+    }
+    let named = named(&fate.restored);
+    if cx.workspace.base().is_some() {
+        return Some(format!("What it had done in part was taken back: {named}."));
+    }
+    let kept: Vec<String> = fate.kept.iter().map(|kept| format!("checkpoint {kept}")).collect();
+    let kept = if kept.is_empty() { String::new() } else { format!("; {} has it", kept.join(", ")) };
+    Some(format!(
+        "What differed from before it was put back, also what a person may have changed while it ran: {named}. \
+         `jm redo` gives it back once the session has ended{kept}."
+    ))
+}
+
+/// What the journal knows of a call that was cut off. What a command left half done is taken back first.
+async fn find_fate(
+    cx: &Context,
+    checkpoint: Option<CheckpointId>,
+    open: &OpenCall,
+) -> Result<Sealed, AgentError> {
+    // Nothing changes the tree before it is on record.
+    let Some(checkpoint) = checkpoint else { return Ok(Sealed::default()) };
+    let workspace = Arc::clone(&cx.workspace);
+    let (session, call) = (cx.session.clone(), open.call.id.clone());
+    let started = open.record.started_at().unwrap_or(UnixMillis(0));
+    let seal = move || {
+        // Nothing of a command that was being tried out is in place.
+        workspace.sweep_trials();
+        workspace.seal_call(&checkpoint, &session, &call, started)
+    };
+    Ok(blocking("looking at what was cut off", seal).await??)
+}
+
+/// What checks left behind when they were cut off is theirs, and undone with the session. Gives it.
+async fn claim_checks(cx: &mut Context) -> Vec<FileChange> {
+    let workspace = Arc::clone(&cx.workspace);
+    let session = cx.session.clone();
+    let claim = move || workspace.seal_checks(&session);
+    let claimed = blocking("looking at what checks left", claim).await;
+    let changes = match claimed.and_then(|done| done.map_err(AgentError::from)) {
+        Ok(claimed) => {
+            note_sealed(cx, &claimed);
+            claimed.applied
+        }
+        Err(error) => {
+            cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string());
+            Vec::new()
+        }
+    };
+    cx.transcript.note(Record::Checking { running: false });
+    changes
+}
+
+fn seal_text(fate: &Sealed, put_back: Option<&str>) -> String {
+    let mut text = String::from("cut off: the program ended while this call ran. ");
+    match (fate.applied.is_empty(), fate.ran) {
+        (true, false) => text.push_str("None of its changes are in place, so it is safe to do it again."),
+        (true, true) => text.push_str("None of its changes to tracked files are in place."),
+        (false, _) => {
+            let named = named(&fate.applied);
+            text.push_str(&format!(
+                "Its changes are in place and journaled, don't make them again: {named}."
+            ));
+        }
+    }
+    if let Some(put_back) = put_back {
+        text.push_str(&format!(" {put_back}"));
+    }
+    text.push_str(&describe_left(&fate.left));
+    text.push_str(&describe_violations(&fate.violations));
+    if fate.ran {
+        text.push(' ');
+        text.push_str(&beyond_tracking(&fate.ignored));
+        if fate.applied.is_empty() {
+            text.push_str(" Look at what is there before you run it again.");
+        }
+    }
+    text.push_str(" Its output is lost.");
+    text
+}
+
+/// Names files that differ from before a call and were left as they are, each with the reason.
+fn describe_left(left: &[(FileChange, String)]) -> String {
+    let named = left.iter().take(MOST_NAMED);
+    named.map(|(change, why)| format!(" {} differs and was left as it is: {why}.", change.path)).collect()
+}
+
+/// Names guarded paths that a call changed, and what became of each.
+fn describe_violations(violations: &[GuardViolation]) -> String {
+    let named = violations.iter().take(MOST_NAMED).map(|one| format!(" Also, {one}."));
+    let mut text: String = named.collect();
+    if !text.is_empty() {
+        text.push_str(
+            " A command may not create repositories, or change files that programs outside the sandbox run or obey.",
+        );
+    }
+    text
+}
+
+/// What is known of a command's effects on what isn't tracked.
+fn beyond_tracking(ignored: &IgnoredChanges) -> String {
+    let paths: Vec<String> = ignored.paths.iter().map(ToString::to_string).collect();
+    let found = match (paths.is_empty(), ignored.more) {
+        (true, true) => "it may have changed any of them".to_owned(),
+        (true, false) => "none that is there now was changed while it ran".to_owned(),
+        (false, true) => format!("changed while it ran and left so: {} and perhaps more", paths.join(", ")),
+        (false, false) => format!("changed while it ran and left so: {}", paths.join(", ")),
+    };
+    format!(
+        "Ignored files are not tracked: {found}. Whether it removed any, or did something outside of the project, \
+         is not known."
+    )
+}
+
+fn named(changes: &[FileChange]) -> String {
+    let paths = changes.iter().take(MOST_NAMED).map(|change| change.path.to_string());
+    let mut text = paths.collect::<Vec<_>>().join(", ");
+    if changes.len() > MOST_NAMED {
+        text.push_str(&format!(" and {} more", changes.len() - MOST_NAMED));
+    }
+    text
+}

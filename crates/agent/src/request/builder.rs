@@ -1,0 +1,159 @@
+//! Requests to the model: the first context, the tools on offer, and the text protocol for a model without tool calls.
+
+use std::sync::Arc;
+
+use journeyman_context::{Found, Inputs, SystemText, first, system_prompt};
+use journeyman_model::{ModelRequest, SystemPart};
+use journeyman_protocol::{Event, Mode, ToolSpec};
+use journeyman_tools::Registry;
+use journeyman_workspace::Listing;
+
+use super::apply_edit;
+use super::text_protocol::{has_calls, in_words};
+use crate::AgentError;
+use crate::session::context::Context;
+use crate::transcript::record::{Record, Setting};
+
+/// Builds every request of a session.
+pub(crate) struct RequestBuilder {
+    registry: Arc<Registry>,
+    /// False where the model speaks the text protocol.
+    tool_calling: bool,
+}
+
+impl RequestBuilder {
+    pub(crate) fn new(registry: Arc<Registry>, tool_calling: bool) -> Self {
+        Self { registry, tool_calling }
+    }
+
+    /// Returns false where the model speaks the text protocol.
+    pub(crate) fn tool_calling(&self) -> bool {
+        self.tool_calling
+    }
+
+    /// Builds the next request. It borrows the transcript's messages: see
+    /// [`Transcript::return_messages`](crate::transcript::running::Transcript::return_messages).
+    pub(crate) fn build(&self, cx: &mut Context) -> ModelRequest {
+        // Providers keep prefixes by this name, and a fork's prefix is that of the session it was made from.
+        let name = cx.transcript.state().lineage.first().unwrap_or(&cx.session).to_string();
+        ModelRequest {
+            model: String::new(),
+            system: cx.transcript.state().system.clone(),
+            messages: cx.transcript.lend_messages(),
+            tools: if self.tool_calling { self.tools(cx.settings.mode) } else { Vec::new() },
+            max_output: cx.settings.max_output,
+            temperature: cx.settings.temperature,
+            top_p: cx.settings.top_p,
+            thinking: cx.settings.thinking,
+            session: Some(name),
+        }
+    }
+
+    /// Packs the first context: the system parts are kept, the first message is returned. `checks` are the command
+    /// lines of the project's checks; `found` is what the index found for the task.
+    pub(crate) fn pack_first(
+        &self,
+        cx: &mut Context,
+        task: &str,
+        listing: &Listing,
+        checks: &[String],
+        found: Option<&Found>,
+    ) -> Result<String, AgentError> {
+        let tools = self.tools(cx.settings.mode);
+        let packed = first(&Inputs {
+            task,
+            workspace: &cx.workspace,
+            listing,
+            found,
+            checks,
+            mode: cx.settings.mode,
+            user_instructions: cx.settings.instructions.as_deref(),
+            project_instructions: cx.settings.project_instructions.as_deref(),
+            text_protocol: !self.tool_calling,
+            tools: &tools,
+            today: &cx.settings.today,
+            platform: &cx.settings.platform,
+            budget: cx.settings.context_budget,
+        })?;
+        let system = system_parts(cx, packed.system);
+        let message = cx.redactor.redact(&packed.message).into_owned();
+        cx.transcript.note(Record::Context { system });
+        cx.transcript.emit(Event::ContextPacked {
+            tokens: packed.report.tokens,
+            files_listed: packed.report.files_listed,
+            instructions: packed.report.instructions,
+            files: packed.report.files,
+        });
+        Ok(message)
+    }
+
+    /// Returns how the session is set now.
+    pub(crate) fn setting(&self, cx: &Context) -> Setting {
+        Setting {
+            model: cx.model.name(),
+            mode: cx.settings.mode,
+            tool_calling: self.tool_calling,
+            asked: cx.settings.asked.clone(),
+        }
+    }
+
+    /// Goes on in the text protocol without telling anybody: an earlier run found that the model takes no tools.
+    pub(crate) fn use_text_protocol(&mut self) {
+        self.tool_calling = false;
+    }
+
+    /// The tools this mode offers: in plan mode those that only write are not even shown.
+    pub(crate) fn tools(&self, mode: Mode) -> Vec<ToolSpec> {
+        let plan = mode == Mode::Plan;
+        let offered = |name: &str| {
+            let reads = || self.registry.get(name).is_ok_and(|tool| tool.is_read_only());
+            // A command may well only read; policy judges it by its words.
+            name != apply_edit::NAME && (!plan || name == "run_command" || reads())
+        };
+        let mut specs = self.registry.specs();
+        specs.retain(|spec| offered(&spec.name));
+        specs
+    }
+
+    /// The model takes no tools: the session goes on in the text protocol.
+    pub(crate) fn fall_back_to_text(&mut self, cx: &mut Context) {
+        self.tool_calling = false;
+        let message =
+            format!("{} does not take tool calls; going on with the text protocol", cx.model.name());
+        cx.transcript.emit(Event::Warning { message });
+        let setting = self.setting(cx);
+        self.set(cx, setting);
+    }
+
+    /// Takes a setting other than before: what every request begins with says how the model works now.
+    pub(crate) fn set(&self, cx: &mut Context, setting: Setting) {
+        let same = |was: &Setting| (was.mode, was.tool_calling) == (setting.mode, setting.tool_calling);
+        let same = cx.transcript.state().setting.as_ref().is_some_and(same);
+        let mut records = vec![Record::Setting(setting)];
+        if !same && !cx.transcript.state().system.is_empty() {
+            let tools = self.tools(cx.settings.mode);
+            let in_text = (!self.tool_calling).then_some(tools.as_slice());
+            let system = system_parts(cx, system_prompt(cx.settings.mode, in_text));
+            records.push(Record::Context { system });
+        }
+        cx.transcript.note_together(records);
+    }
+
+    /// Says in text what the transcript has as calls and results, for a model that takes none.
+    pub(crate) fn put_in_words(&self, cx: &mut Context) {
+        if self.tool_calling || !cx.transcript.state().messages.iter().any(has_calls) {
+            return;
+        }
+        let said = cx.transcript.state().messages.iter().map(in_words).map(Record::message);
+        let records = std::iter::once(Record::Cleared).chain(said).collect();
+        cx.transcript.note_together(records);
+    }
+}
+
+fn system_parts(cx: &Context, texts: Vec<SystemText>) -> Vec<SystemPart> {
+    let part = |part: SystemText| SystemPart {
+        text: cx.redactor.redact(&part.text).into_owned(),
+        cache: part.cache,
+    };
+    texts.into_iter().map(part).collect()
+}

@@ -1,0 +1,64 @@
+//! The reply of the model as it comes: shown piece by piece, and given whole at its end.
+
+use futures_util::StreamExt as _;
+use journeyman_model::{Delta, Model, ModelError, ModelRequest, Reply};
+use journeyman_protocol::Event;
+use tokio_util::sync::CancellationToken;
+
+use crate::AgentError;
+use crate::isolation::checkpoints::Checkpoints;
+use crate::session::context::Context;
+use crate::transcript::stream_redactor::{PieceKind, Pieces};
+
+/// Sends a request and shows the reply while it is streamed. Meanwhile the tree is recorded and the index reads ahead.
+pub(crate) async fn stream(
+    cx: &mut Context,
+    checkpoints: &mut Checkpoints,
+    model: &dyn Model,
+    request: &ModelRequest,
+    stop: &CancellationToken,
+) -> Result<Reply, AgentError> {
+    let mut deltas = model.stream(request, stop.clone());
+    let mut pieces = Pieces::default();
+    let cancelled = stop.cancelled();
+    tokio::pin!(cancelled);
+    loop {
+        // A model need not listen while it waits for its provider; dropping the stream ends it.
+        let delta = tokio::select! {
+            biased;
+            () = &mut cancelled => return Err(ModelError::Cancelled.into()),
+            delta = deltas.next() => delta,
+        };
+        let Some(delta) = delta else { break };
+        // The request is on its way: time to record the tree, while the model thinks.
+        checkpoints.record_before(cx);
+        cx.index.ahead();
+        match delta? {
+            Delta::Done(reply) => {
+                for event in pieces.end_all() {
+                    cx.transcript.emit(event);
+                }
+                return Ok(*reply);
+            }
+            Delta::Restart { attempt, of, wait_ms, reason } => {
+                pieces = Pieces::default();
+                cx.transcript.emit(Event::Retry { attempt, of, wait_ms, reason });
+                cx.transcript.flush().await?;
+            }
+            Delta::Text { block, text } => show_all(cx, pieces.push(block, PieceKind::Text, &text)),
+            Delta::Thinking { block, text } => show_all(cx, pieces.push(block, PieceKind::Thinking, &text)),
+            Delta::BlockEnd { block } => show_all(cx, pieces.end(block)),
+            Delta::CallStart { block, name, .. } => {
+                cx.transcript.emit(Event::CallDelta { block, tool: name })
+            }
+            Delta::MessageStart | Delta::CallArguments { .. } => {}
+        }
+    }
+    Err(ModelError::Protocol("the stream ended without a reply".to_owned()).into())
+}
+
+fn show_all(cx: &Context, events: impl IntoIterator<Item = Event>) {
+    for event in events {
+        cx.transcript.emit(event);
+    }
+}

@@ -1,0 +1,98 @@
+//! Putting a session together from its parts, its settings and what its log says.
+
+use std::sync::Arc;
+
+use journeyman_policy::{Layer, Rules};
+use journeyman_protocol::{Seq, SessionId};
+
+use super::inbox::Inbox;
+use super::parts::Parts;
+use super::settings::RunSettings;
+use super::shared::Shared;
+use super::stages::{Session, SharedParts};
+use crate::Clock;
+use crate::recovery::lease::Lease;
+use crate::supervision::schedule::Schedule;
+use crate::supervision::todos::Todos;
+use crate::transcript::log::{Log, LogBounds};
+use crate::transcript::record::{Record, Setting};
+use crate::transcript::running::{SafePlace, Transcript};
+use crate::transcript::state::State;
+
+/// A session that nobody works on yet.
+pub(crate) struct Assembled {
+    pub(crate) session: Session,
+    pub(crate) id: SessionId,
+    pub(crate) log: Log,
+    pub(crate) safe: Arc<SafePlace>,
+    pub(crate) shared: SharedParts,
+    pub(crate) lease: Arc<Lease>,
+}
+
+/// Puts a session together. `first` stands before all else in the log of a new one.
+pub(crate) fn assemble(
+    mut parts: Parts,
+    settings: RunSettings,
+    id: SessionId,
+    mut state: State,
+    lease: Lease,
+    mut first: Vec<Record>,
+) -> Assembled {
+    let shared = Arc::new(Shared::new(std::mem::take(&mut state.queue), state.newest));
+    shared.status.send_modify(|status| status.step = state.books.step);
+    let log = Log::new(
+        Arc::clone(&parts.store),
+        id.clone(),
+        state.last,
+        Arc::clone(&parts.clock),
+        Arc::clone(&parts.redactor),
+        LogBounds::default(),
+    );
+    // What a person said «always» to. What an older version wrote is asked again.
+    let said = state
+        .allowed
+        .iter()
+        .filter_map(|rules| Rules::parse_with_tools(rules, Layer::Session, "", &|_| true).ok());
+    parts.policy =
+        said.fold(std::mem::take(&mut parts.policy), |policy, rules| policy.with_rules(rules.unfiled()));
+    let lease = Arc::new(lease);
+    if state.last == Seq::START {
+        // On record with the first message: a session that is cut off at once knows how it was set.
+        let setting = setting(&parts, &settings);
+        state.setting = Some(setting.clone());
+        first.push(Record::Setting(setting));
+    }
+    let inbox = Arc::new(Inbox::new(
+        log.clone(),
+        Arc::clone(&shared),
+        Arc::clone(&lease),
+        Arc::clone(&parts.redactor),
+        parts.workspace.root().display().to_string(),
+        first,
+    ));
+    let todos = todo_list(&settings, &parts.clock, &state);
+    let schedule = Arc::new(Schedule::new(state.books.step));
+    let (clock, redactor) = (Arc::clone(&parts.clock), Arc::clone(&parts.redactor));
+    let transcript = Transcript::new(state, log.clone(), clock, redactor, Arc::clone(&shared));
+    let safe = transcript.safe_place();
+    let shared = SharedParts { shared, inbox, todos, schedule };
+    let session = Session::new(parts, settings, id.clone(), transcript, shared.clone());
+    Assembled { session, id, log, safe, shared, lease }
+}
+
+/// How a session with these parts is set.
+fn setting(parts: &Parts, settings: &RunSettings) -> Setting {
+    Setting {
+        model: parts.model.name(),
+        mode: settings.mode,
+        tool_calling: settings.tool_calling,
+        asked: settings.asked.clone(),
+    }
+}
+
+fn todo_list(settings: &RunSettings, clock: &Arc<dyn Clock>, state: &State) -> Arc<Todos> {
+    let clock = Arc::clone(clock);
+    let todos = if settings.todos.is_some() { Todos::new(clock) } else { Todos::disabled(clock) };
+    todos.restore(state.todos.clone());
+    Arc::new(todos)
+}

@@ -1,0 +1,44 @@
+//! What every stage of a session works with: who and where it is, its bounds, and its transcript.
+
+use std::sync::Arc;
+
+use journeyman_model::Model;
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::SessionId;
+use journeyman_sandbox::{Sandbox, Toolchains};
+use journeyman_tools::SharedIndex;
+use journeyman_workspace::Workspace;
+
+use crate::isolation::WorkCopy;
+use crate::session::settings::{Approver, RunSettings};
+use crate::session::shared::Shared;
+use crate::transcript::running::Transcript;
+
+/// The context of a running session. Each stage gets it as an argument and keeps fields of its own for the rest.
+pub(crate) struct Context {
+    pub(crate) session: SessionId,
+    pub(crate) settings: RunSettings,
+    pub(crate) workspace: Arc<Workspace>,
+    /// The copy of the project that the session works in, where it does.
+    pub(crate) copy: Option<Arc<WorkCopy>>,
+    pub(crate) index: Arc<SharedIndex>,
+    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) toolchains: Arc<Toolchains>,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) redactor: Arc<Redactor>,
+    /// What the handle shares with the session: waiting messages, open questions, the switch that stops a task.
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) transcript: Transcript,
+}
+
+impl Context {
+    /// Returns true if a person can be asked.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.settings.approver == Approver::Handle
+    }
+
+    /// Returns the number of the step that runs, counted over the whole session.
+    pub(crate) fn next_step(&self) -> u64 {
+        self.transcript.state().books.step.saturating_add(1)
+    }
+}

@@ -1,0 +1,104 @@
+//! The session as its stages: one type of one job each. The session only orders them.
+
+use std::sync::Arc;
+
+use crate::approval::ask::Approvals;
+use crate::approval::overlay_preview::OverlayPreviews;
+use crate::calls::runner::ToolRunner;
+use crate::hooks::dispatch::HookDispatch;
+use crate::isolation::checkpoints::Checkpoints;
+use crate::isolation::copy_updates::CopyUpdates;
+use crate::request::apply_edit::ApplyEdit;
+use crate::request::builder::RequestBuilder;
+use crate::session::context::Context;
+use crate::session::inbox::Inbox;
+use crate::session::parts::Parts;
+use crate::session::settings::RunSettings;
+use crate::session::shared::Shared;
+use crate::supervision::Supervision;
+use crate::supervision::schedule::Schedule;
+use crate::supervision::todos::{TodoRead, TodoWrite, Todos};
+use crate::transcript::running::Transcript;
+use crate::verification::Verification;
+use journeyman_protocol::SessionId;
+
+/// A session at work: its context, and the stages in the order of a turn.
+pub(crate) struct Session {
+    pub(crate) cx: Context,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(super) requests: RequestBuilder,
+    pub(super) approvals: Approvals,
+    pub(super) previews: OverlayPreviews,
+    pub(super) runner: ToolRunner,
+    pub(super) hooks: HookDispatch,
+    pub(super) supervision: Supervision,
+    pub(super) verification: Verification,
+    pub(super) checkpoints: Checkpoints,
+    pub(super) copy_updates: CopyUpdates,
+    pub(super) progress: Progress,
+}
+
+/// How far a task has come.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// Replies in a row that the output limit cut off.
+    pub(super) cut_off: u32,
+    /// What the model said last.
+    pub(super) last_text: String,
+}
+
+/// What a session shares with its handle.
+#[derive(Clone)]
+pub(crate) struct SharedParts {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) todos: Arc<Todos>,
+    pub(crate) schedule: Arc<Schedule>,
+}
+
+impl Session {
+    /// Puts the stages together.
+    pub(crate) fn new(
+        mut parts: Parts,
+        settings: RunSettings,
+        session: SessionId,
+        transcript: Transcript,
+        shared: SharedParts,
+    ) -> Self {
+        let SharedParts { shared, inbox, todos, schedule } = shared;
+        let mut registry = std::mem::take(&mut parts.registry);
+        registry.add(Box::new(ApplyEdit));
+        if todos.is_enabled() {
+            registry.add(Box::new(TodoRead::new(Arc::clone(&todos))));
+            registry.add(Box::new(TodoWrite::new(Arc::clone(&todos))));
+        }
+        let registry = Arc::new(registry);
+        let remind_every = settings.todos.map_or(0, |todos| todos.remind_every);
+        Self {
+            requests: RequestBuilder::new(Arc::clone(&registry), settings.tool_calling),
+            approvals: Approvals::new(parts.policy, Arc::clone(&registry)),
+            previews: OverlayPreviews::new(Arc::clone(&registry)),
+            runner: ToolRunner::new(registry, Arc::clone(&inbox)),
+            hooks: HookDispatch::new(parts.hooks),
+            supervision: Supervision::new(todos, schedule, remind_every),
+            verification: Verification::new(parts.programs),
+            checkpoints: Checkpoints::default(),
+            copy_updates: CopyUpdates::default(),
+            progress: Progress::default(),
+            inbox,
+            cx: Context {
+                session,
+                settings,
+                workspace: parts.workspace,
+                copy: parts.copy,
+                index: parts.index,
+                sandbox: parts.sandbox,
+                toolchains: parts.toolchains,
+                model: parts.model,
+                redactor: parts.redactor,
+                shared,
+                transcript,
+            },
+        }
+    }
+}

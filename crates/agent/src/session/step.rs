@@ -1,0 +1,222 @@
+//! A step: the calls of one reply are authorized, put on record, run, and given their results.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use journeyman_protocol::{CallId, CallState, ResultPart, ToolUse, TurnPhase};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::context::Context;
+use crate::AgentError;
+use crate::approval::ask::Approvals;
+use crate::approval::authorize::Authorizer;
+use crate::approval::judgement::{Assessed, Ready};
+use crate::approval::overlay_preview::{OverlayPreviews, finish_preview};
+use crate::calls::finished::Finished;
+use crate::calls::runner::{MAX_CALLS, ToolRunner, step_label, take_free};
+use crate::calls::settle::settle;
+use crate::hooks::dispatch::HookDispatch;
+use crate::hooks::unseen::ChangeReview;
+use crate::isolation::checkpoints::Checkpoints;
+use crate::recovery::cut_off::clear_up;
+use crate::supervision::Supervision;
+use crate::transcript::running::CallChange;
+
+/// How long the end of a call may wait to be written while others still run: what people watch should not lag, and
+/// ten quick calls should not cost ten fsyncs.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// The stages that the calls of one reply go through.
+pub(super) struct Step<'a> {
+    pub(super) cx: &'a mut Context,
+    pub(super) checkpoints: &'a mut Checkpoints,
+    pub(super) approvals: &'a mut Approvals,
+    pub(super) previews: &'a mut OverlayPreviews,
+    pub(super) hooks: &'a mut HookDispatch,
+    pub(super) runner: &'a mut ToolRunner,
+    pub(super) supervision: &'a mut Supervision,
+}
+
+impl Step<'_> {
+    /// Runs the calls of the last reply that have no result yet. Afterwards each has one, whatever happened.
+    pub(super) async fn run(&mut self, stop: &CancellationToken) -> Result<(), AgentError> {
+        self.cx.transcript.set_phase(TurnPhase::ToolPending);
+        let ran = self.authorize_and_run(stop).await;
+        if let Err(error) = &ran {
+            // The transcript stays one that every provider takes, also when the task ends here.
+            self.cx.transcript.close_calls(&format!("not run: {error}"));
+        }
+        self.cx.transcript.set_phase(TurnPhase::PostTool);
+        ran
+    }
+
+    async fn authorize_and_run(&mut self, stop: &CancellationToken) -> Result<(), AgentError> {
+        let open =
+            self.cx.transcript.state().calls.iter().enumerate().filter(|(_, open)| open.result.is_none());
+        let open: Vec<(usize, ToolUse)> = open.map(|(place, open)| (place, open.call.clone())).collect();
+        let (mut ready, mut asked) = (Vec::new(), Vec::new());
+        for (place, call) in open {
+            if place >= MAX_CALLS {
+                let text =
+                    format!("not run: one reply may make at most {MAX_CALLS} calls; make fewer at a time");
+                settle(self.cx, &call, Finished::refused(CallState::Failed, text));
+                continue;
+            }
+            match self.authorize(&call, stop).await {
+                Assessed::Run(one) => ready.push(one),
+                Assessed::Ask(one, question) => asked.push((one, question)),
+                Assessed::Done(finished) => settle(self.cx, &call, finished),
+            }
+        }
+        if !asked.is_empty() {
+            for answer in self.approvals.ask_all(self.cx, asked, stop).await? {
+                match answer {
+                    Ok(one) => ready.push(one),
+                    Err(refused) if self.cx.transcript.state().is_open(&refused.call.id) => {
+                        settle(self.cx, &refused.call, refused.finished);
+                    }
+                    Err(_) => {}
+                }
+            }
+            let order: Vec<CallId> =
+                self.cx.transcript.state().calls.iter().map(|open| open.call.id.clone()).collect();
+            ready.sort_by_key(|one| order.iter().position(|id| *id == one.call.id));
+        }
+        self.cx.transcript.set_phase(TurnPhase::PreTool);
+        self.execute(ready, stop).await
+    }
+
+    async fn authorize(&mut self, call: &ToolUse, stop: &CancellationToken) -> Assessed {
+        let mut authorizer = Authorizer {
+            registry: Arc::clone(self.runner.registry()),
+            approvals: self.approvals,
+            previews: self.previews,
+            hooks: self.hooks,
+            checkpoints: self.checkpoints,
+        };
+        authorizer.authorize(self.cx, call, stop).await
+    }
+
+    /// Runs calls, those that can't get into each other's way together. Intent is on disk before the effect.
+    async fn execute(&mut self, ready: Vec<Ready>, stop: &CancellationToken) -> Result<(), AgentError> {
+        let cancel = stop.child_token();
+        let permits = Arc::new(Semaphore::new(self.cx.settings.concurrency.max(1)));
+        let label = step_label(self.cx, self.approvals, &ready);
+        let mut waiting = ready;
+        let mut running: Vec<Ready> = Vec::new();
+        let mut ends = FuturesUnordered::new();
+        let mut failed = None;
+        let mut unwritten = false;
+        loop {
+            if stop.is_cancelled() {
+                for one in waiting.drain(..) {
+                    settle(self.cx, &one.call, Finished::interrupted());
+                }
+            }
+            let next = if failed.is_none() { take_free(&mut waiting, &running) } else { Vec::new() };
+            if !next.is_empty() {
+                match self.intend(&next, &label, stop).await {
+                    Ok(()) => {}
+                    Err(error) => {
+                        // What runs is ended and gets its result; what was about to run never does.
+                        cancel.cancel();
+                        failed = Some(error);
+                        continue;
+                    }
+                }
+                for mut one in next {
+                    if one.trial.is_some() {
+                        match self.previews.mount(self.cx).await {
+                            Ok(layer) => one.layer = Some(layer),
+                            Err(why) => {
+                                settle(self.cx, &one.call, Finished::refused(CallState::Failed, why));
+                                continue;
+                            }
+                        }
+                    }
+                    let may_show = self.approvals.may_show(self.cx.settings.mode);
+                    let execution = self.runner.begin(self.cx, &one, may_show, &cancel);
+                    ends.push(execution.run(Arc::clone(&permits)));
+                    running.push(one);
+                }
+                unwritten = false;
+            }
+            tokio::select! {
+                biased;
+                end = ends.next() => {
+                    let Some((id, finished)) = end else { break };
+                    if let Some(place) = running.iter().position(|one| one.call.id == id) {
+                        let one = running.swap_remove(place);
+                        if let Err(error) = self.finish_call(one, finished, stop).await {
+                            cancel.cancel();
+                            failed = Some(error);
+                        }
+                        unwritten = true;
+                    }
+                }
+                () = tokio::time::sleep(LINGER), if unwritten && failed.is_none() => {
+                    unwritten = false;
+                    if let Err(error) = self.cx.transcript.flush().await {
+                        cancel.cancel();
+                        failed = Some(error);
+                    }
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Puts on disk that calls are about to run, and the tree's state before the first that may change it.
+    async fn intend(
+        &mut self,
+        next: &[Ready],
+        label: &str,
+        stop: &CancellationToken,
+    ) -> Result<(), AgentError> {
+        if !stop.is_cancelled() && next.iter().any(|one| !one.read_only) {
+            self.checkpoints.record_step(self.cx, label).await?;
+        }
+        for one in next {
+            self.cx.transcript.change_call(&one.call, CallState::Executing, CallChange::default());
+        }
+        self.cx.transcript.set_phase(TurnPhase::ToolExecuting);
+        self.cx.transcript.flush().await
+    }
+
+    /// Lets the hooks see a result, and keeps it.
+    async fn finish_call(
+        &mut self,
+        mut ready: Ready,
+        mut finished: Finished,
+        stop: &CancellationToken,
+    ) -> Result<(), AgentError> {
+        let seen = Arc::clone(self.runner.seen());
+        if let Some(trial) = ready.layer.take() {
+            match finish_preview(self.cx, self.approvals, &seen, ready, trial, finished, stop).await? {
+                Some(ended) => (ready, finished) = ended,
+                None => return Ok(()),
+            }
+        } else if finished.abandoned && !ready.read_only {
+            clear_up(self.cx, self.checkpoints, &seen, &ready.call, &mut finished).await;
+        }
+        self.cx.index.changed(finished.changes.iter().map(|change| &change.path));
+        if finished.abandoned && !ready.read_only {
+            self.cx.index.doubt();
+        }
+        let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
+        let notes = self.hooks.post_tool(self.cx, review, &seen, &ready, &mut finished, stop).await;
+        for note in ready.context.into_iter().chain(notes) {
+            finished.parts.push(ResultPart::Text { text: note });
+        }
+        let running = self.runner.has_running_commands();
+        self.supervision.observe_call(self.cx, &ready.call, ready.read_only, running, &finished);
+        self.runner.keep_edit(&ready.call.name, &finished.changes);
+        settle(self.cx, &ready.call, finished);
+        self.supervision.note_todos(self.cx);
+        self.cx.transcript.note_seen(&seen);
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! The end of a turn: what changed is verified, and what failed goes back to the model.
+
+use journeyman_protocol::{Event, Evidence, Mode, RunOutcome};
+use journeyman_verify::{Verdict, verdict};
+use tokio_util::sync::CancellationToken;
+
+use super::stages::Session;
+use super::task_end::TaskEnd;
+use crate::AgentError;
+use crate::isolation::copy_updates::Copy;
+use crate::session::settings::Checks;
+use crate::transcript::record::{Books, Record};
+use crate::verification::{end_of, feed_back};
+
+/// How often checks that passed are run again because the user's tree moved on meanwhile. Landing looks once more.
+const MAX_MOVED_ON: usize = 2;
+
+impl Session {
+    /// Verifies what changed. `Some` ends the task; `None` means that failures went back to the model, or that
+    /// the user stopped it.
+    pub(super) async fn verify(&mut self, stop: &CancellationToken) -> Result<Option<TaskEnd>, AgentError> {
+        self.refresh_copy().await?;
+        let changes = self.checkpoints.unverified_changes(&mut self.cx).await?;
+        if changes.is_empty() {
+            return Ok(Some(self.nothing_changed().await));
+        }
+        if self.cx.settings.checks == Checks::Off {
+            if self.checkpoints.changes(&mut self.cx).await?.is_empty() {
+                return Ok(Some(self.nothing_changed().await));
+            }
+            return Ok(Some(TaskEnd::new(RunOutcome::Unverified, "finished; no check was run (--no-check)")));
+        }
+        self.verification.refresh_checks(&self.cx, &changes).await?;
+        if self.verification.has_none() {
+            if self.checkpoints.changes(&mut self.cx).await?.is_empty() {
+                return Ok(Some(self.nothing_changed().await));
+            }
+            let why =
+                "finished; no check was found in the project, so nothing verified it (name one with --check)";
+            return Ok(Some(TaskEnd::new(RunOutcome::Unverified, why)));
+        }
+        let Some((evidence, previous)) = self.prove(stop).await? else { return Ok(None) };
+        let verdict = verdict(&evidence);
+        let (passed, failed) = (verdict == Verdict::Passed, verdict == Verdict::Failed);
+        let feeds_back =
+            failed && self.cx.transcript.state().books.iterations < self.cx.settings.max_iterations;
+        self.cx.transcript.emit(Event::VerifyFinished {
+            round: self.cx.transcript.state().books.rounds,
+            passed,
+            fed_back: feeds_back,
+        });
+        if feeds_back {
+            feed_back(&mut self.cx, self.runner.edits(), &evidence, &previous);
+            self.cx.transcript.flush().await?;
+            return Ok(None);
+        }
+        self.cx.transcript.flush().await?;
+        Ok(Some(end_of(verdict, &evidence, self.cx.transcript.state().books.iterations)))
+    }
+
+    /// Runs the checks, again where the user's tree moved on under what had just passed: what is verified is to be
+    /// what would be landed. Gives what they found, and what those of the round before had; `None` when the user
+    /// stopped them.
+    async fn prove(
+        &mut self,
+        stop: &CancellationToken,
+    ) -> Result<Option<(Vec<Evidence>, Vec<Evidence>)>, AgentError> {
+        for again in 0.. {
+            let rounds = self.cx.transcript.state().books.rounds.saturating_add(1);
+            self.cx.transcript.note(Record::Books(Books { rounds, ..self.cx.transcript.state().books }));
+            let evidence = self.verification.run_checks(&mut self.cx, &mut self.approvals, stop).await?;
+            if stop.is_cancelled() {
+                break;
+            }
+            let previous = self.verification.keep_evidence(evidence.clone());
+            self.supervision.observe_checks(&evidence);
+            let passed = verdict(&evidence) == Verdict::Passed;
+            if !passed || again >= MAX_MOVED_ON || self.refresh_copy().await? == Copy::AsItWas {
+                return Ok(Some((evidence, previous)));
+            }
+            self.cx.transcript.emit(Event::VerifyFinished { round: rounds, passed, fed_back: false });
+        }
+        self.cx.transcript.flush().await?;
+        Ok(None)
+    }
+
+    async fn refresh_copy(&mut self) -> Result<Copy, AgentError> {
+        let busy = self.runner.has_running_commands();
+        self.copy_updates.refresh(&mut self.cx, self.runner.seen(), busy).await
+    }
+
+    async fn nothing_changed(&self) -> TaskEnd {
+        if self.approvals.unanswered() > 0 {
+            let why = "a permission was needed and there was nobody to ask; nothing was changed";
+            return TaskEnd::new(RunOutcome::PermissionNeeded, why);
+        }
+        let only_ignored = !self.checkpoints.ignored_changes(&self.cx).await.is_empty();
+        let why = match self.cx.settings.mode {
+            Mode::Plan => "finished; plan mode changes nothing, so there was nothing to verify",
+            _ if only_ignored => "finished; only ignored files changed, so there was nothing to verify",
+            _ => "finished; no file changed, so there was nothing to verify",
+        };
+        TaskEnd::new(RunOutcome::Unverified, why)
+    }
+}

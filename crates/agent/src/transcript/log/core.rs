@@ -1,0 +1,159 @@
+//! What writing ends, live sinks and subscribers of one log have in common.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::{Envelope, Event, SessionId};
+use journeyman_store::Store;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
+
+use super::prepared::Prepared;
+use super::queue::{Queue, Ticket, Writer};
+use super::timeline::Timeline;
+use crate::Clock;
+use crate::transcript::record::Record;
+
+/// What an entry is made of.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// For people.
+    Event(Box<Event>),
+    /// For a session that is opened again.
+    Record(Box<Record>),
+}
+
+impl From<Event> for Item {
+    fn from(event: Event) -> Self {
+        Self::Event(Box::new(event))
+    }
+}
+
+impl From<Record> for Item {
+    fn from(record: Record) -> Self {
+        Self::Record(Box::new(record))
+    }
+}
+
+/// What writing ends, live sinks and subscribers have in common.
+///
+/// Locks are taken in the order `writer`, `queue`, `timeline`; the latter two are never held across an await.
+pub(super) struct LogCore {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) session: SessionId,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) redactor: Arc<Redactor>,
+    /// Held for as long as an append runs.
+    pub(super) writer: tokio::sync::Mutex<Writer>,
+    pub(super) queue: Mutex<Queue>,
+    pub(super) timeline: Mutex<Timeline>,
+    /// Something was shown, or the log is closed.
+    pub(super) changed: Notify,
+    pub(super) tickets: AtomicU64,
+}
+
+impl LogCore {
+    pub(super) fn emit(&self, event: Event) {
+        // The many pieces of a stream don't go through a list.
+        if event.is_live_only() {
+            self.show(event);
+        } else {
+            self.push(vec![event.into()]);
+        }
+    }
+
+    pub(super) fn push(&self, items: Vec<Item>) {
+        let prepared = self.prepare(items);
+        self.enqueue(prepared);
+    }
+
+    /// Makes entries of items; live-only events are shown instead.
+    pub(super) fn prepare(&self, items: Vec<Item>) -> Vec<Prepared> {
+        let at = self.clock.now();
+        let entry = |item| match item {
+            Item::Event(event) if event.is_live_only() => {
+                self.show(*event);
+                None
+            }
+            Item::Event(event) => Some(Prepared::event(event, at, &self.redactor)),
+            Item::Record(record) => Some(Prepared::record(&record, at, &self.redactor)),
+        };
+        items.into_iter().filter_map(entry).collect()
+    }
+
+    /// Queues entries together; `None` where there are none, or none are taken any more.
+    pub(super) fn enqueue(&self, prepared: Vec<Prepared>) -> Option<Ticket> {
+        if prepared.is_empty() {
+            return None;
+        }
+        let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
+        lock(&self.queue).add(ticket, prepared).then_some(ticket)
+    }
+
+    /// Shows a live-only event now.
+    pub(super) fn show(&self, mut event: Event) {
+        redact_event(&self.redactor, &mut event);
+        let envelope = self.live_envelope(event);
+        lock(&self.timeline).show(envelope);
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn live_envelope(&self, event: Event) -> Envelope {
+        let (session, at, channel) = (self.session.clone(), self.clock.now(), event.channel());
+        Envelope { session, seq: None, at, channel, event }
+    }
+
+    pub(super) fn close(&self) {
+        lock(&self.timeline).close();
+        self.changed.notify_waiters();
+    }
+}
+
+/// Shows live-only events without going through the log.
+#[derive(Clone)]
+pub(crate) struct LiveSink {
+    pub(super) shared: Arc<LogCore>,
+}
+
+impl LiveSink {
+    /// Shows one event now. One that belongs into the log is queued for the next append instead.
+    pub(crate) fn send(&self, event: Event) {
+        self.shared.emit(event);
+    }
+}
+
+/// A lock whose holder panicked is taken all the same: each change under one of ours is made whole or not at all.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes known secrets out of whatever text a live-only event carries.
+fn redact_event(redactor: &Redactor, event: &mut Event) {
+    match event {
+        Event::TextDelta { text, .. }
+        | Event::TextEnd { text, .. }
+        | Event::ThinkingDelta { text, .. }
+        | Event::ThinkingEnd { text, .. }
+        | Event::ToolOutput { text, .. }
+        | Event::StorageFailure { message: text, .. } => {
+            if let std::borrow::Cow::Owned(clean) = redactor.redact(text) {
+                *text = clean;
+            }
+        }
+        other => {
+            if let Some(clean) = redacted(redactor, &*other) {
+                *other = clean;
+            }
+        }
+    }
+}
+
+/// The same without known secrets; `None` where there is none in it.
+pub(crate) fn redacted<T: Serialize + DeserializeOwned>(redactor: &Redactor, value: &T) -> Option<T> {
+    let before = serde_json::to_value(value).ok()?;
+    let mut after = before.clone();
+    redactor.redact_json(&mut after);
+    if after == before { None } else { serde_json::from_value(after).ok() }
+}

@@ -1,0 +1,309 @@
+//! The transcript of a running session: its state, and the log that every change of it is written to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use journeyman_policy::secrets::Redactor;
+use journeyman_protocol::{
+    AgentState, Block, CallId, CallRecord, CallState, CallTransition, ErrorPhase, ErrorSeverity, Event,
+    GuardViolation, Message, ReminderCategory, Role, Seq, SessionId, ToolUse, TurnPhase, Verdict,
+};
+use journeyman_tools::Seen;
+use journeyman_workspace::Workspace;
+
+use crate::blocking::blocking;
+use crate::session::shared::Shared;
+use crate::transcript::log::{Item, Log};
+use crate::transcript::record::{MessageId, Record};
+use crate::transcript::reminder;
+use crate::transcript::state::State;
+use crate::{AgentError, Clock};
+
+/// Maximum number of violations that the report of a task holds; events have all.
+const MAX_VIOLATIONS: usize = 1_000;
+
+/// The newest place of the log at which every call was answered, for whoever holds the handle.
+#[derive(Debug)]
+pub(crate) struct SafePlace(AtomicU64);
+
+impl SafePlace {
+    pub(crate) fn new(seq: Seq) -> Self {
+        Self(AtomicU64::new(seq.0))
+    }
+
+    pub(crate) fn get(&self) -> Seq {
+        Seq(self.0.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set(&self, seq: Seq) {
+        self.0.store(seq.0, Ordering::Release);
+    }
+}
+
+/// The transcript of a running session. Every record is folded into the state when it is queued for the log, so that
+/// a restart finds the same state.
+pub(crate) struct Transcript {
+    state: State,
+    log: Log,
+    clock: Arc<dyn Clock>,
+    redactor: Arc<Redactor>,
+    shared: Arc<Shared>,
+    safe: Arc<SafePlace>,
+    /// The workspace and the session that keep what they know of sealed calls until the calls' results are on record.
+    sealed: Option<(Arc<Workspace>, SessionId)>,
+}
+
+/// A step of a call's life: its new state, and what led to it.
+#[derive(Default)]
+pub(crate) struct CallChange<'a> {
+    pub(crate) note: Option<String>,
+    pub(crate) by: Option<&'a str>,
+    pub(crate) verdict: Option<Verdict>,
+}
+
+impl From<Verdict> for CallChange<'_> {
+    fn from(verdict: Verdict) -> Self {
+        Self { verdict: Some(verdict), ..Self::default() }
+    }
+}
+
+impl Transcript {
+    pub(crate) fn new(
+        state: State,
+        log: Log,
+        clock: Arc<dyn Clock>,
+        redactor: Arc<Redactor>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let safe = Arc::new(SafePlace::new(state.safe));
+        Self { state, log, clock, redactor, shared, safe, sealed: None }
+    }
+
+    /// Returns the state that all records so far fold into.
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Returns the writing end of the log.
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Returns the place that snapshots name.
+    pub(crate) fn safe_place(&self) -> Arc<SafePlace> {
+        Arc::clone(&self.safe)
+    }
+
+    /// Queues an event for the next append; a live-only event is shown at once.
+    pub(crate) fn emit(&self, event: Event) {
+        self.log.emit(event);
+    }
+
+    /// Lets the workspace forget the sealed calls of a session once their results are on record.
+    pub(crate) fn forget_sealed_when_written(&mut self, workspace: &Arc<Workspace>, session: &SessionId) {
+        self.sealed = Some((Arc::clone(workspace), session.clone()));
+    }
+
+    /// Writes a record down and folds it in.
+    pub(crate) fn note(&mut self, record: Record) {
+        self.state.apply(record.clone(), self.clock.now());
+        self.log.record(record);
+    }
+
+    /// Writes records down that hold together or not at all, and folds them in.
+    pub(crate) fn note_together(&mut self, records: Vec<Record>) {
+        let now = self.clock.now();
+        for record in &records {
+            self.state.apply(record.clone(), now);
+        }
+        self.log.push(records.into_iter().map(Item::from).collect());
+    }
+
+    /// Writes what is queued, and notes how far the log is.
+    pub(crate) async fn flush(&mut self) -> Result<(), AgentError> {
+        self.log.flush().await?;
+        if let Some((workspace, session)) = self.sealed.take() {
+            // What isn't forgotten is sealed once more when the session is opened again, to the same end.
+            blocking("forgetting sealed calls", move || workspace.forget_sealed(&session)).await.ok();
+        }
+        self.state.last = self.log.position();
+        if self.state.is_settled() {
+            self.state.safe = self.state.last;
+            self.safe.set(self.state.last);
+        }
+        Ok(())
+    }
+
+    /// Tells of a failure that the run survives.
+    pub(crate) fn warn(&mut self, phase: ErrorPhase, message: impl Into<String>) {
+        let (severity, message) = (ErrorSeverity::Warn, message.into());
+        self.emit(Event::Error { severity, phase, message });
+    }
+
+    /// Says what the session is doing.
+    pub(crate) fn set_state(&mut self, state: AgentState) {
+        let was = self.shared.status.send_if_modified(|status| {
+            let changed = status.state != state;
+            status.state = state;
+            changed
+        });
+        if was {
+            self.emit(Event::StateChanged { state });
+        }
+    }
+
+    /// Says where in a turn the session is.
+    pub(crate) fn set_phase(&mut self, current: TurnPhase) {
+        let mut previous = current;
+        let step = self.state.books.step;
+        self.shared.status.send_if_modified(|status| {
+            previous = std::mem::replace(&mut status.turn_phase, current);
+            status.step = step;
+            previous != current
+        });
+        if previous != current {
+            self.emit(Event::TurnPhaseChanged { previous, current });
+        }
+    }
+
+    /// Writes queued messages into the transcript; they wait no longer.
+    pub(crate) fn take(&mut self, content: Vec<Block>, taken: Vec<MessageId>) {
+        if content.is_empty() && taken.is_empty() {
+            return;
+        }
+        let message = Message { role: Role::User, content };
+        self.note(Record::Message { message, taken: taken.clone(), stop: None, calls: Vec::new() });
+        self.shared.took(&taken);
+    }
+
+    /// Adds words of the session's own to the user's side.
+    pub(crate) fn say(&mut self, text: impl Into<String>) {
+        let text = self.redactor.redact(&text.into()).into_owned();
+        self.note(Record::message(Message::user_text(text)));
+    }
+
+    /// Adds a reminder to what the model is told next.
+    pub(crate) fn remind(&mut self, category: ReminderCategory, content: String) {
+        self.say(reminder::wrapped(&content));
+        self.emit(Event::ReminderSent { category, content });
+    }
+
+    /// Takes the messages out for a request, which borrows them for as long as the model is asked.
+    pub(crate) fn lend_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.state.messages)
+    }
+
+    /// Takes the messages back that were lent.
+    pub(crate) fn return_messages(&mut self, messages: Vec<Message>) {
+        self.state.messages = messages;
+    }
+
+    /// Writes down what is new about files that the session has seen.
+    pub(crate) fn note_seen(&mut self, seen: &Seen) {
+        for file in seen.take_changes() {
+            self.note(Record::Seen(file));
+        }
+    }
+
+    /// Puts on record what commands did that they may not. `check` is the check's command line; calls are named by
+    /// each violation.
+    pub(crate) fn note_violations(&mut self, check: Option<String>, violations: Vec<GuardViolation>) {
+        let room = MAX_VIOLATIONS.saturating_sub(self.state.violations.len());
+        let Some(first) = violations.first() else { return };
+        let call = first.call.clone();
+        self.emit(Event::GuardViolated { call, check, violations: violations.clone() });
+        self.note(Record::GuardViolated { violations: violations.into_iter().take(room).collect() });
+    }
+
+    /// Writes a step of a call's life down.
+    pub(crate) fn change_call(&mut self, call: &ToolUse, state: CallState, change: CallChange<'_>) {
+        let (call, tool) = (call.id.clone(), call.name.clone());
+        let CallChange { note, by, verdict } = change;
+        self.note(Record::Call(CallTransition {
+            call,
+            tool,
+            state,
+            note,
+            by: by.map(str::to_owned),
+            verdict,
+        }));
+    }
+
+    /// Writes a call's end and its result down in one piece: a call that has ended and has no result would be taken
+    /// up again after a crash, and run twice. Gives the call's record.
+    pub(crate) fn end_call(&mut self, end: CallTransition, block: Block) -> Option<CallRecord> {
+        let now = self.clock.now();
+        let call = end.call.clone();
+        let end = Record::Call(end);
+        self.state.apply(end.clone(), now);
+        let open = self.state.calls.iter().find(|open| open.call.id == call);
+        let record = open.map(|open| open.record.clone());
+        let result = Record::Result { call, block };
+        self.state.apply(result.clone(), now);
+        self.log.push(vec![Item::from(end), Item::from(result)]);
+        record
+    }
+
+    /// Whether a call is a block of the transcript, which has to have its result as one. Asked of the transcript: the
+    /// session may have been opened again with a model of the other kind.
+    pub(crate) fn takes_result(&self, call: &CallId) -> bool {
+        self.state.messages.last().is_some_and(|last| last.tool_uses().any(|made| made.id == *call))
+    }
+
+    pub(crate) fn result_block(&self, call: &CallId, tool: &str, text: &str) -> Block {
+        let text = self.redactor.redact(text);
+        match self.takes_result(call) {
+            true => Block::result(call.clone(), text, true),
+            false => Block::text(journeyman_context::fenced("result", &[("of", tool)], &text)),
+        }
+    }
+
+    /// Gives an open call its one result, as cut off; gives its record.
+    pub(crate) fn close_call(&mut self, call: &CallId, text: &str) -> CallRecord {
+        let tool = self.state.calls.iter().find(|open| open.call.id == *call);
+        let tool = tool.map(|open| open.call.name.clone()).unwrap_or_default();
+        let end = CallTransition {
+            call: call.clone(),
+            tool: tool.clone(),
+            state: CallState::Interrupted,
+            note: Some(text.to_owned()),
+            by: None,
+            verdict: None,
+        };
+        let block = self.result_block(call, &tool, text);
+        let record = self.end_call(end, block);
+        record.unwrap_or_else(|| CallRecord {
+            id: call.clone(),
+            tool,
+            state: CallState::Interrupted,
+            approval: None,
+            trail: Vec::new(),
+        })
+    }
+
+    /// Gives every call that is still open one result.
+    pub(crate) fn close_calls(&mut self, text: &str) {
+        let open: Vec<CallId> = self
+            .state
+            .calls
+            .iter()
+            .filter(|open| open.result.is_none())
+            .map(|open| open.call.id.clone())
+            .collect();
+        for call in open {
+            let record = self.close_call(&call, text);
+            self.emit(cut_off_event(&record, text));
+        }
+    }
+}
+
+/// Tells people of a call that was cut off.
+pub(crate) fn cut_off_event(record: &CallRecord, text: &str) -> Event {
+    Event::ToolEnd {
+        call: record.id.clone(),
+        tool: record.tool.clone(),
+        state: CallState::Interrupted,
+        preview: text.to_owned(),
+        duration_ms: 0,
+    }
+}
