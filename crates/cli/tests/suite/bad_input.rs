@@ -93,7 +93,7 @@ fn odd_things_in_the_tree_are_no_obstacle() {
         (7, "out of the project"),
         (8, "binary"),
     ] {
-        assert!(told[nth].contains(wanted), "{nth}: «{wanted}» is not in\n{}", told[nth]);
+        assert!(told[nth].contains(wanted), "{nth}: `{wanted}` is not in\n{}", told[nth]);
     }
     assert!(!told.concat().contains("root:x:0"), "nothing outside was read");
     assert!(told.iter().all(|text| !text.contains('\0')));

@@ -60,7 +60,7 @@ fn config_prints_each_value_with_its_source() {
         format!("providers.mine.headers.x-token = [hidden]  # {user}"),
         format!("providers.mine.models.\"a.b\".input = 1  # {user}"),
     ] {
-        assert!(ran.stdout.lines().any(|its| its == line), "«{line}» is not in\n{}", ran.stdout);
+        assert!(ran.stdout.lines().any(|its| its == line), "`{line}` is not in\n{}", ran.stdout);
     }
     assert!(!ran.stdout.contains("planted-header"));
     assert!(!house.at("state").exists(), "looking creates nothing");

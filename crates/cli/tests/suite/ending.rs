@@ -37,7 +37,7 @@ fn a_failed_check_goes_back_to_the_model_and_its_second_repair_passes() {
     assert_eq!(rounds(&house), 2);
     let feedback = server.seen()[2].newest();
     for text in ["make test", "greet.sh", "greet says 'HELLO world' and not 'Hello, world!'"] {
-        assert!(feedback.contains(text), "«{text}» is not in\n{feedback}");
+        assert!(feedback.contains(text), "`{text}` is not in\n{feedback}");
     }
 }
 

@@ -51,7 +51,7 @@ fn what_became_of_it_has_a_code_of_its_own() {
     shell(&house, &["--timeout", "300ms"], "sleep 60").expect(124).says(&["time limit"]);
     shell(&house, &[], "kill -TERM $$").expect(143).says(&["signal 15"]);
     for (words, said) in [
-        (&["--net", "npmm", "--", "true"][..], "«npmm»"),
+        (&["--net", "npmm", "--", "true"][..], "`npmm`"),
         (&["--net", "127.0.0.1", "--", "true"], "addresses aren't let through"),
         (&["--net", "*.com", "--", "true"], "top-level domain"),
         (&["--net", "on,npm", "--", "true"], "not both"),

@@ -25,7 +25,7 @@ fn the_first_request_holds_the_task_the_instructions_the_map_and_the_files_named
             "Greets people.",
             "make test",
         ] {
-            assert!(body.contains(wanted), "{}: «{wanted}» is not in\n{body}", wire.name());
+            assert!(body.contains(wanted), "{}: `{wanted}` is not in\n{body}", wire.name());
         }
         assert!(!body.contains("out.o"), "what is ignored is not listed");
     }

@@ -29,11 +29,11 @@ fn without_a_key_it_says_which_variable_to_set_before_anything_happens() {
 fn a_name_that_leads_nowhere_is_told_the_nearest() {
     let house = House::new();
     for (model, wanted) in [
-        ("antropic/claude-sonnet-4-5", &["«antropic»", "did you mean anthropic/claude-sonnet-4-5?"][..]),
+        ("antropic/claude-sonnet-4-5", &["`antropic`", "did you mean anthropic/claude-sonnet-4-5?"][..]),
         ("olama/llama3", &["did you mean ollama/llama3?"]),
-        ("nobody/x", &["«nobody»", "openrouter", "[providers.nobody]"]),
-        ("gpt-5", &["«gpt-5» is not a model", "provider/name"]),
-        ("openai/", &["«openai/» is not a model"]),
+        ("nobody/x", &["`nobody`", "openrouter", "[providers.nobody]"]),
+        ("gpt-5", &["`gpt-5` is not a model", "provider/name"]),
+        ("openai/", &["`openai/` is not a model"]),
     ] {
         house.jm(&["run", "look around", "--model", model]).run().expect(2).says(wanted);
     }
@@ -179,7 +179,7 @@ fn calls_that_make_no_sense_are_told_what_would() {
         let server = Server::chat([call(tool, input), say("I see.")]);
         server.run(&house, &["do something"]).run().expect(4);
         let told = server.seen()[1].newest();
-        assert!(told.contains(wanted), "{tool}: «{wanted}» is not in\n{told}");
+        assert!(told.contains(wanted), "{tool}: `{wanted}` is not in\n{told}");
         assert!(!told.contains("root:x:0"), "{told}");
         assert_eq!(house.tree(), before, "{tool}");
     }

@@ -67,7 +67,7 @@ fn a_task_in_a_clone_of_this_project_over_every_wire() {
         assert_eq!(report.evidence[0].outcome, CheckOutcome::Passed);
         let first = server.seen()[0].newest();
         for text in ["crates/", "AGENTS.md", check] {
-            assert!(first.contains(text), "{}: «{text}» is not in\n{first}", wire.name());
+            assert!(first.contains(text), "{}: `{text}` is not in\n{first}", wire.name());
         }
         house.jm(&["undo"]).dir(&clone).run().expect(0);
         let status =

@@ -225,7 +225,7 @@ fn forever_is_written_down_and_holds_in_the_next_session() {
     assert_eq!(person.ends().0, 4);
     let file = house.user_config().with_file_name("policy.toml");
     let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.starts_with("# mine\n\n# Said «from now on» on 20"), "{text}");
+    assert!(text.starts_with("# mine\n\n# Allowed \"forever\" on 20"), "{text}");
     let rule =
         "[[rule]]\ntools = [\"run_command\"]\ncommand = [\"touch\", \"-f\", \"one\"]\ndecision = \"allow\"\n";
     assert!(text.ends_with(rule), "{text}");

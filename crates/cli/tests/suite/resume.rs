@@ -74,7 +74,7 @@ fn a_command_that_was_cut_off_is_taken_back_and_the_model_told() {
     let ran = resume(&house, &["--last", "--stream-json"]).run().expect(4);
     let told = server.seen()[1].newest();
     for words in ["cut off", "None of its changes to tracked files are in place", "more.txt", "greet.sh"] {
-        assert!(told.contains(words), "«{words}» is not in\n{told}");
+        assert!(told.contains(words), "`{words}` is not in\n{told}");
     }
     assert!(!told.contains("safe to do it again"), "{told}");
     assert_eq!(house.tree(), before);
@@ -137,7 +137,7 @@ fn a_session_that_had_ended_goes_on_with_a_message() {
 
     let asked = server.seen()[2].body["messages"].to_string();
     for words in ["what does it do?", "It greets.", "and where?", "In a shell.", "thanks"] {
-        assert!(asked.contains(words), "«{words}» is not in\n{asked}");
+        assert!(asked.contains(words), "`{words}` is not in\n{asked}");
     }
     assert_eq!(house.sessions().len(), 1);
     // From anywhere, without its being said where.

@@ -57,7 +57,7 @@ fn one_that_is_preferred_is_used_and_root_needs_leave_for_it() {
         .jm(&["exec", "--", "true"])
         .run()
         .expect(2)
-        .says(&["«none» isn't allowed", "sandbox.allow = [\"none\"]"]);
+        .says(&["`none` isn't allowed", "sandbox.allow = [\"none\"]"]);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn asked(wire: Wire, server: &Server) {
         for text in wanted {
             assert!(
                 request.newest().contains(text),
-                "{}: «{text}» is not in\n{}",
+                "{}: `{text}` is not in\n{}",
                 wire.name(),
                 request.newest()
             );
@@ -113,7 +113,7 @@ fn calls_of_one_reply_are_answered_in_order() {
         server.run(&house, &["look around"]).run().expect(4);
 
         let newest = server.seen()[1].newest();
-        let place = |text: &str| newest.find(text).unwrap_or_else(|| panic!("«{text}» is not in\n{newest}"));
+        let place = |text: &str| newest.find(text).unwrap_or_else(|| panic!("`{text}` is not in\n{newest}"));
         assert!(place("Greets people") < place("nowhere.sh"), "{}", wire.name());
         assert!(place("nowhere.sh") < place("sh test.sh"), "{}", wire.name());
     }

@@ -134,7 +134,7 @@ fn what_is_kept_is_added_once_and_leaves_the_rest_as_it_was() {
     let first = std::fs::read_to_string(machine.at(USER)).unwrap();
     assert_eq!(
         first,
-        "# Said «from now on» on 2026-01-31.\n[[rule]]\npaths = [\"a\"]\ndecision = \"allow\"\n"
+        "# Allowed \"forever\" on 2026-01-31.\n[[rule]]\npaths = [\"a\"]\ndecision = \"allow\"\n"
     );
     assert_eq!(std::fs::metadata(machine.at(USER)).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(machine.decides("a"), Decision::Allow);

@@ -131,7 +131,7 @@ fn what_differs_between_two_is_told_with_links_modes_and_binary_files() {
             "-text\n\\ No newline at end of file\n+run\n",
             "\"b/odd\\nname\"",
         ] {
-            assert!(diff.text.contains(part), "«{part}» is not in\n{}", diff.text);
+            assert!(diff.text.contains(part), "`{part}` is not in\n{}", diff.text);
         }
         let files: Vec<_> =
             diff.files.iter().map(|file| (file.path.to_string(), file.kind, file.opaque)).collect();

@@ -217,10 +217,10 @@ impl World {
             let there =
                 self.log.says(&sent.text) + self.log.queues(&sent.text) + self.log.gives_up(&sent.text);
             match &sent.done {
-                _ if there > 1 => return Err(format!("«{}» is there {there} times", sent.text)),
-                Some(Ok(_)) if there == 0 => return Err(format!("«{}» was sent and is nowhere", sent.text)),
+                _ if there > 1 => return Err(format!("`{}` is there {there} times", sent.text)),
+                Some(Ok(_)) if there == 0 => return Err(format!("`{}` was sent and is nowhere", sent.text)),
                 Some(Err(why)) if there > 0 && !sent.doubtful => {
-                    return Err(format!("«{}» is there, though: {why}", sent.text));
+                    return Err(format!("`{}` is there, though: {why}", sent.text));
                 }
                 _ => {}
             }
@@ -296,7 +296,7 @@ impl World {
         for sent in self.sent.iter().filter(|sent| matches!(sent.done, Some(Ok(_)))) {
             let answered = self.log.says(&sent.text) + self.log.gives_up(&sent.text);
             if sent.kind == MessageKind::User && answered != 1 {
-                return Err(format!("«{}» is answered or given up {answered} times", sent.text));
+                return Err(format!("`{}` is answered or given up {answered} times", sent.text));
             }
         }
         let answered =

@@ -235,8 +235,8 @@ async fn rules_deny_in_every_mode_also_where_checks_are_known() {
         let (asked, heard) = asked_with(rules, mode, &inputs, Answer::allow()).await;
         assert!(asked.is_empty(), "{mode}: {asked:?}");
         let said = result(&heard, "plain");
-        assert_eq!(said, "denied: your rule «no touch» forbids `touch -f made`: it is of no use", "{mode}");
-        assert!(result(&heard, "wrapped").starts_with("denied: your rule «no touch» forbids"), "{mode}");
+        assert_eq!(said, "denied: your rule `no touch` forbids `touch -f made`: it is of no use", "{mode}");
+        assert!(result(&heard, "wrapped").starts_with("denied: your rule `no touch` forbids"), "{mode}");
         assert!(
             result(&heard, "file")
                 .starts_with("denied: your rule (on kept/**) forbids write_file kept/x.txt"),
@@ -262,7 +262,7 @@ async fn what_a_rule_asks_about_is_asked_every_time() {
     for _ in 0..2 {
         let event = session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
         let Event::PermissionRequired { call, rule, verdict, .. } = event else { unreachable!() };
-        assert_eq!(rule, None, "«always» can't be said to it");
+        assert_eq!(rule, None, "`always` can't be said to it");
         assert_eq!(verdict.rules, ["user: policy.toml:1"]);
         assert!(session.handle.decide(&call, Answer::allow_rule()));
     }

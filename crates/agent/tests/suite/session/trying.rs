@@ -124,7 +124,7 @@ async fn the_question_names_what_would_be_lost() {
          back: .env (6 B)"
     );
     assert!(verdict.reason.contains("nothing of it is in place yet; it changes a.txt"), "{}", verdict.reason);
-    assert_eq!(rule, None, "«always» would not ask again");
+    assert_eq!(rule, None, "`always` would not ask again");
     assert_eq!(whole(&bench), before, "nothing is done before the answer");
     assert!(session.text().contains("+more"), "the diff is shown: {}", session.text());
     assert!(session.handle.decide(&it(), Answer::allow()));

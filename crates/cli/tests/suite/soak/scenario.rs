@@ -314,7 +314,7 @@ impl Case {
             for one in saved.iter().filter(|one| named(&one.file) && one.beside_command) {
                 let is_there = self.world.shared.text(one.file).contains(&one.line);
                 if !is_there && !diffs.contains(&format!("-{}", one.line)) {
-                    let text = format!("«{}» is in none of {:?}", one.line.trim(), put_back.checkpoints);
+                    let text = format!("`{}` is in none of {:?}", one.line.trim(), put_back.checkpoints);
                     self.world.shared.violation("user's line lost", text);
                 }
             }
@@ -348,7 +348,7 @@ impl Case {
             if is_newer && kept.contains(one.file) {
                 self.counted.push("user's lines kept in a checkpoint alone".to_owned());
             } else {
-                let text = format!("«{}» of {}: `jm redo` doesn't give it back", one.line.trim(), one.file);
+                let text = format!("`{}` of {}: `jm redo` doesn't give it back", one.line.trim(), one.file);
                 self.world.shared.violation("user's line lost", text);
             }
         }
@@ -381,7 +381,7 @@ impl Case {
         self.note_put_back(ended);
         for text in [WRONG_CHECK, "no model is set"] {
             if all.contains(text) {
-                told("other settings", format!("«{text}»"));
+                told("other settings", format!("`{text}`"));
             }
         }
         if self.scenario.flags.contains(&"--no-check")
@@ -405,7 +405,7 @@ impl Case {
             for effect in effects(task).iter().filter(|effect| effect.path.contains("ledger")) {
                 let times = shared.text(&effect.path).matches(&effect.text).count();
                 if times > 1 {
-                    told("twice", format!("«{}» is {times} times in {}", effect.text.trim(), effect.path));
+                    told("twice", format!("`{}` is {times} times in {}", effect.text.trim(), effect.path));
                 }
             }
             let there = self.in_place(task);
@@ -447,7 +447,7 @@ impl Case {
             if !is_there && saved.beside_command && self.told_back.contains(saved.file) {
                 self.gone.insert(at);
             } else if !is_there {
-                told("user's line lost", format!("«{}» of {}, {saved:?}", saved.line.trim(), saved.file));
+                told("user's line lost", format!("`{}` of {}, {saved:?}", saved.line.trim(), saved.file));
             }
         }
         for (kind, text) in found {

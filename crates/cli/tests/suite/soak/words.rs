@@ -46,10 +46,10 @@ pub fn check(case: &Case, act: Act, ended: &Ended) {
         match judge(case, act, line) {
             Verdict::Fine => {}
             Verdict::Untrue(why) => {
-                shared.violation("untrue", format!("{}: «{}»: {why}", ended.command, line.trim()));
+                shared.violation("untrue", format!("{}: `{}`: {why}", ended.command, line.trim()));
             }
             Verdict::Unknown => {
-                shared.violation("unknown sentence", format!("{}: «{}»", ended.command, line.trim()));
+                shared.violation("unknown sentence", format!("{}: `{}`", ended.command, line.trim()));
             }
         }
     }

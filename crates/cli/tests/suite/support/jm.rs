@@ -216,7 +216,7 @@ impl Ran {
     #[track_caller]
     pub fn says(&self, wanted: &[&str]) -> &Self {
         for text in wanted {
-            assert!(self.stderr.contains(text), "«{text}» is not in\n{}", self.stderr);
+            assert!(self.stderr.contains(text), "`{text}` is not in\n{}", self.stderr);
         }
         self
     }
@@ -225,7 +225,7 @@ impl Ran {
     #[track_caller]
     pub fn prints(&self, wanted: &[&str]) -> &Self {
         for text in wanted {
-            assert!(self.stdout.contains(text), "«{text}» is not in\n{}", self.stdout);
+            assert!(self.stdout.contains(text), "`{text}` is not in\n{}", self.stdout);
         }
         self
     }

@@ -83,7 +83,7 @@ impl Person {
             .1
             .wait_timeout_while(text, PATIENCE, |text| !text[self.read..].contains(words))
             .unwrap();
-        assert!(!waited.1.timed_out(), "«{words}» never came after\n{}", *waited.0);
+        assert!(!waited.1.timed_out(), "`{words}` never came after\n{}", *waited.0);
         let text = &waited.0;
         self.read += text[self.read..].find(words).unwrap() + words.len();
     }

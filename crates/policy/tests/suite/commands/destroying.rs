@@ -93,7 +93,7 @@ fn what_destroys_is_named() {
     for (command, words) in DESTROYING {
         let analysis = analyse(command, &checks());
         let destroys = analysis.destroys.unwrap_or_default();
-        assert!(destroys.contains(words), "{command}: «{destroys}»");
+        assert!(destroys.contains(words), "{command}: `{destroys}`");
         assert!(analysis.level >= Level::Edit, "{command}");
     }
     for command in [

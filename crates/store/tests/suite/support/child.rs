@@ -41,7 +41,7 @@ impl Running {
     pub(crate) fn says(&mut self, mark: &str) -> String {
         let mut lines = self.lines.by_ref().map(|line| line.unwrap());
         let found = lines.find_map(|line| line.split_once(mark).map(|(_, rest)| rest.trim().to_owned()));
-        found.unwrap_or_else(|| panic!("it ended without saying «{mark}»"))
+        found.unwrap_or_else(|| panic!("it ended without saying `{mark}`"))
     }
 
     /// `SIGKILL`, and waits until it is gone.

@@ -95,7 +95,7 @@ impl Known {
     }
 }
 
-/// Where a crash is what a task begins with, «before» is the tree after going back or forth, and there is one.
+/// Where a crash is what a task begins with, `before` is the tree after going back or forth, and there is one.
 fn clean(before: Model, done: &Model) -> Model {
     let torn = before.keys().any(|path| path.windows(4).any(|part| part == b".jm-"));
     if torn { done.clone() } else { before }

@@ -107,7 +107,7 @@ fn users_files_are_there(what: &str, project: &Project, allowed: &Allowed) {
             && !name.starts_with("fresh")
         {
             let known = allowed.get(path).is_some_and(|contents| contents.contains(content));
-            assert!(known, "{what}: «{name}» is something it never was: {content:?}");
+            assert!(known, "{what}: `{name}` is something it never was: {content:?}");
         }
     }
     assert_eq!(
