@@ -101,8 +101,8 @@ impl<'a> Hunk<'a> {
 /// is tried.
 ///
 /// # Errors
-/// [`Refusal`] when no place, or more than one, can be meant, when the place differs from the search text in
-/// what has a meaning, or when a bound is passed.
+/// [`Refusal`] when no place, or more than one, can be meant, when the place differs from the
+/// search text in what has a meaning, or when a bound is passed.
 pub fn replace(text: &str, search: &str, replacement: &str, all: bool) -> Result<Applied, Refusal> {
     place(text, &Hunk { all, ..Hunk::new(search, replacement) })
 }

@@ -44,8 +44,9 @@ pub enum RenderError {
 /// stand; applying them needs [`Allow::placeholders`].)
 ///
 /// # Errors
-/// [`RenderError`] where a format has no word for a change: all but `edit`, `udiff` and `patch` for deletions and
-/// renames, several where only the final line break or the kind of line endings changes.
+/// [`RenderError`] where a format has no word for a change: all but `edit`, `udiff` and `patch` for
+/// deletions and renames, several where only the final line break or the kind of line endings
+/// changes.
 pub fn render(changes: &[FileChange], format: Format) -> Result<String, RenderError> {
     let mut parts = Vec::with_capacity(changes.len());
     for change in changes {

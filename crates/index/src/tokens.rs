@@ -32,8 +32,8 @@ const LOOKUP_BATCH: usize = 16;
 
 /// Splits text into terms and counts them. Used by one thread: it caches the terms of words.
 ///
-/// For a file: [`Tokenizer::begin`], then for each document [`Tokenizer::add`] and [`Tokenizer::document`], and at the
-/// end [`Tokenizer::terms`].
+/// For a file: [`Tokenizer::begin`], then for each document [`Tokenizer::add`] and
+/// [`Tokenizer::document`], and at the end [`Tokenizer::terms`].
 #[derive(Debug)]
 pub struct Tokenizer {
     cache: WordCache,

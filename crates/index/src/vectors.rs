@@ -1,11 +1,11 @@
 //! Vectors of chunks, an optional ranking signal.
 //!
 //! An [`Embedder`] turns texts into vectors: `Model2Vec` by a table of tokens on this machine (the
-//! feature `local-embeddings`), others by asking a server (they live above this crate, which opens no connection). [`Vectors`]
-//! stores one model's vectors in immutable mapped files, keyed by the text of a chunk, follows a
-//! [`Snapshot`](crate::Snapshot) and embeds only new texts. A [`View`] compares every vector with a
-//! query's, exactly. The similarity is a ranking signal of weight zero until somebody sets a
-//! weight; `docs/vectors.md` tells how, with measurements.
+//! feature `local-embeddings`), others by asking a server (they live above this crate, which opens
+//! no connection). [`Vectors`] stores one model's vectors in immutable mapped files, keyed by the
+//! text of a chunk, follows a [`Snapshot`](crate::Snapshot) and embeds only new texts. A [`View`]
+//! compares every vector with a query's, exactly. The similarity is a ranking signal of weight zero
+//! until somebody sets a weight; `docs/vectors.md` tells how, with measurements.
 //!
 //! Nothing here delays a query: vectors are made when the index is updated, and a query whose
 //! vector isn't ready is answered without.

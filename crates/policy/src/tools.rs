@@ -1,9 +1,10 @@
 //! The built-in tools by name, with what other agents call them.
 //!
-//! This is the only table of tools' names: rules, the tool registry and hooks look names up here. A rule about a tool
-//! that doesn't exist would forbid nothing, and nobody would notice, so names in rules are checked. Tools that a
-//! library user registers are passed in by the caller. Tools of MCP servers are recognised by their prefix, `mcp__`,
-//! because their servers aren't known when rules are read.
+//! This is the only table of tools' names: rules, the tool registry and hooks look names up here. A
+//! rule about a tool that doesn't exist would forbid nothing, and nobody would notice, so names in
+//! rules are checked. Tools that a library user registers are passed in by the caller. Tools of MCP
+//! servers are recognised by their prefix, `mcp__`, because their servers aren't known when rules
+//! are read.
 
 use std::fmt;
 
@@ -26,7 +27,8 @@ const fn tool(
     BuiltinTool { name, claude_code, aliases }
 }
 
-/// The built-in tools, and `check`, which stands for the project's own checks, in the order of their names.
+/// The built-in tools, and `check`, which stands for the project's own checks, in the order of
+/// their names.
 pub const BUILTIN_TOOLS: &[BuiltinTool] = &[
     tool("apply_edit", &[], &[]),
     tool("check", &[], &[]),
@@ -89,8 +91,8 @@ pub fn builtin_tool(name: &str) -> Option<&'static BuiltinTool> {
     BUILTIN_TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// Returns the registered tool that an unknown name probably means: the tool that another agent calls so, else the
-/// one with the most similar name.
+/// Returns the registered tool that an unknown name probably means: the tool that another agent
+/// calls so, else the one with the most similar name.
 #[must_use]
 pub fn suggest_tool<'a>(name: &str, registered: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let lower = name.to_ascii_lowercase();
@@ -107,8 +109,8 @@ pub fn suggest_tool<'a>(name: &str, registered: impl Iterator<Item = &'a str> + 
     (best.0 >= MIN_SIMILARITY).then_some(best.1)
 }
 
-/// Checks that a tool of this name exists: a built-in one, one of an MCP server, or one for which `is_registered`
-/// returns true.
+/// Checks that a tool of this name exists: a built-in one, one of an MCP server, or one for which
+/// `is_registered` returns true.
 ///
 /// # Errors
 /// [`UnknownTool`] with the most similar built-in name.
@@ -123,7 +125,8 @@ pub fn check_tool_name(name: &str, is_registered: &dyn Fn(&str) -> bool) -> Resu
     Err(UnknownTool { given, suggestion })
 }
 
-/// Checks a name in a rule as [`check_tool_name`] does. A name with `*`, which stands for any characters, passes.
+/// Checks a name in a rule as [`check_tool_name`] does. A name with `*`, which stands for any
+/// characters, passes.
 pub(crate) fn check_tool_pattern(
     pattern: &str,
     is_registered: &dyn Fn(&str) -> bool,

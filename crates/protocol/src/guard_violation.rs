@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, RelPath};
 
-/// Tells which paths are guarded from commands, because programs outside the sandbox run or obey them.
+/// Tells which paths are guarded from commands, because programs outside the sandbox run or obey
+/// them.
 #[derive(Debug, Clone, Copy)]
 pub struct GuardRules {
     /// Returns true for a guarded path; git's own files are among them.
     pub guarded: fn(&RelPath) -> bool,
-    /// Returns true for a guarded path that is obeyed as soon as somebody enters a directory above or beside it.
+    /// Returns true for a guarded path that is obeyed as soon as somebody enters a directory above
+    /// or beside it.
     pub on_entering: fn(&RelPath) -> bool,
 }
 

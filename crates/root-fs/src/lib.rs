@@ -1,9 +1,10 @@
 //! Root-confined, bounded reading: the one way to open a file that a repository brings along.
 //!
-//! A repository may hold a named pipe, a device, a socket, a link to `/dev/zero` or a sparse file of a terabyte in
-//! the place of any file that a program expects. Reading one costs bounded time and memory here: a path is resolved
-//! beneath its root by the kernel, opening never waits, only a regular file is read (told by `fstat` of what was
-//! opened, so nothing can take its place in between), and never more than a limit.
+//! A repository may hold a named pipe, a device, a socket, a link to `/dev/zero` or a sparse file
+//! of a terabyte in the place of any file that a program expects. Reading one costs bounded time
+//! and memory here: a path is resolved beneath its root by the kernel, opening never waits, only a
+//! regular file is read (told by `fstat` of what was opened, so nothing can take its place in
+//! between), and never more than a limit.
 //!
 //! This crate knows no other crate of the workspace, so that each of them can use it.
 
@@ -16,7 +17,8 @@ use rustix::io::Errno;
 
 /// Bytes by which a buffer grows where a file is larger than `fstat` said.
 const PIECE: usize = 128 * 1024;
-/// `openat2` gives up with `EAGAIN` when a rename elsewhere disturbs its check; it is asked again this many times.
+/// `openat2` gives up with `EAGAIN` when a rename elsewhere disturbs its check; it is asked again
+/// this many times.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const MAX_ATTEMPTS: usize = 64;
 /// Never wait for the other end of a pipe, and never get a controlling terminal.
@@ -69,8 +71,9 @@ pub fn open_beneath(
     open_by_component(root, path, flags)
 }
 
-/// Opens one component after the other, none of them through a link. A caller that wants links followed gets
-/// `ELOOP` at the first one, which is the safe answer where the kernel can't confine the resolution.
+/// Opens one component after the other, none of them through a link. A caller that wants links
+/// followed gets `ELOOP` at the first one, which is the safe answer where the kernel can't confine
+/// the resolution.
 fn open_by_component(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let step = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut names = path.split(|&byte| byte == b'/').peekable();
@@ -86,7 +89,8 @@ fn open_by_component(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result
     here.ok_or(Errno::INVAL)
 }
 
-/// Opens a directory by its name, as the root of what is read beneath it. Links on the way are followed.
+/// Opens a directory by its name, as the root of what is read beneath it. Links on the way are
+/// followed.
 ///
 /// # Errors
 /// The system's error.
@@ -97,7 +101,8 @@ pub fn open_root(path: &Path) -> io::Result<OwnedFd> {
 /// Opens a regular file beneath `root` for reading, and returns its `fstat`.
 ///
 /// # Errors
-/// The system's error; [`io::ErrorKind::InvalidInput`] where something else than a regular file is there.
+/// The system's error; [`io::ErrorKind::InvalidInput`] where something else than a regular file is
+/// there.
 pub fn open_regular(root: BorrowedFd<'_>, path: &[u8], links: Links) -> io::Result<(OwnedFd, Stat)> {
     let flags = if links == Links::Refuse { READING | OFlags::NOFOLLOW } else { READING };
     regular(open_beneath(root, path, flags, links)?)
@@ -117,11 +122,12 @@ pub fn read_beneath(
     read_up_to(&file, size_of(&stat), limit)
 }
 
-/// Reads a regular file by a path that isn't confined, with links followed: for files that lead elsewhere by design,
-/// such as git's own. `None` where it has more than `limit` bytes.
+/// Reads a regular file by a path that isn't confined, with links followed: for files that lead
+/// elsewhere by design, such as git's own. `None` where it has more than `limit` bytes.
 ///
 /// # Errors
-/// The system's error; [`io::ErrorKind::InvalidInput`] where something else than a regular file is there.
+/// The system's error; [`io::ErrorKind::InvalidInput`] where something else than a regular file is
+/// there.
 pub fn read_path(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let (file, stat) = regular(openat(CWD, path, READING, Mode::empty())?)?;
     read_up_to(&file, size_of(&stat), limit)
@@ -139,7 +145,8 @@ fn size_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or_default()
 }
 
-/// Reads an open file to its end; `None` where it has more than `limit` bytes. `size` is the expected size.
+/// Reads an open file to its end; `None` where it has more than `limit` bytes. `size` is the
+/// expected size.
 ///
 /// # Errors
 /// The system's error.

@@ -22,8 +22,8 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Called again only after a failure.
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>>;
 
-    /// Starts a command. `enforcement` is what [`probe`](Self::probe) said, adapted to the request's network; it meets
-    /// the request's needs.
+    /// Starts a command. `enforcement` is what [`probe`](Self::probe) said, adapted to the
+    /// request's network; it meets the request's needs.
     fn spawn(
         &self,
         request: Request,

@@ -7,18 +7,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use journeyman_protocol::RelPath;
 
-/// A copy of the project that commands see at the project's own path, so that compilers print paths the caller
-/// knows and build caches stay valid.
+/// A copy of the project that commands see at the project's own path, so that compilers print paths
+/// the caller knows and build caches stay valid.
 #[derive(Debug, Clone)]
 pub enum Base {
     /// A directory elsewhere on the host.
     Directory {
         /// The copy.
         path: PathBuf,
-        /// Directories of the real root that the copy doesn't have, such as a build's: each is shown at its place
-        /// and takes writes into a layer of its own, so that what one command built the next finds. Where a layer
-        /// can't be had it is read-only. Left out are those that the copy has itself, whose parent it doesn't
-        /// have, or that a link stands for. The real ones are never changed.
+        /// Directories of the real root that the copy doesn't have, such as a build's: each is
+        /// shown at its place and takes writes into a layer of its own, so that what one command
+        /// built the next finds. Where a layer can't be had it is read-only. Left out are those
+        /// that the copy has itself, whose parent it doesn't have, or that a link stands for. The
+        /// real ones are never changed.
         caches: Vec<RelPath>,
         /// The directory of these layers: on the file system of the copy, outside of the copy and
         /// of the real root, and used by nobody else. It is made if it doesn't exist.
@@ -28,9 +29,10 @@ pub enum Base {
     Mounted(Arc<Mounted>),
 }
 
-/// A tree in a user and a mount namespace that nobody lives in, such as an overlay mounted over a directory at that
-/// directory's own path: these descriptors alone keep it. When the last one is closed, also because this program
-/// was killed, the kernel takes the mounts down; what was changed stays in the upper layer.
+/// A tree in a user and a mount namespace that nobody lives in, such as an overlay mounted over a
+/// directory at that directory's own path: these descriptors alone keep it. When the last one is
+/// closed, also because this program was killed, the kernel takes the mounts down; what was changed
+/// stays in the upper layer.
 #[derive(Debug)]
 pub struct Mounted {
     /// The path of the tree in the namespace, without links.

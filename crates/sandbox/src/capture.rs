@@ -9,12 +9,14 @@ use crate::clean::clean;
 use crate::request::{Limits, Live, Streams};
 use crate::spill::Spilling;
 
-/// Beyond this many times the kept size a command is flooding, and is stopped: `yes` writes 1 GB a second.
+/// Beyond this many times the kept size a command is flooding, and is stopped: `yes` writes 1 GB a
+/// second.
 const FLOOD_FACTOR: u64 = 64;
 /// Maximum distance in bytes that a cut moves to fall on the end of a line. Longer lines are cut
 /// within.
 const CUT_SLACK: usize = 1024;
-/// Chunks waiting for a slow reader; with [`READ_BYTES`] each it bounds what a reader who never comes costs.
+/// Chunks waiting for a slow reader; with [`READ_BYTES`] each it bounds what a reader who never
+/// comes costs.
 const LIVE_CHUNKS: usize = 8;
 /// One read. A pipe holds 64 KiB by default, but most output comes in small pieces.
 pub(crate) const READ_BYTES: usize = 32 * 1024;
@@ -78,7 +80,8 @@ impl Ring {
         self.tail.extend(newest);
     }
 
-    /// Gives each part of what was kept back as soon as it is cleaned: of a large output nothing lies there three times.
+    /// Gives each part of what was kept back as soon as it is cleaned: of a large output nothing
+    /// lies there three times.
     fn finish(self) -> Captured {
         let Self { mut head, mut tail, total, .. } = self;
         let kept = (head.len() + tail.len()) as u64;

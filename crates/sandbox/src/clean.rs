@@ -14,15 +14,16 @@ enum State {
     StringEscape,
 }
 
-/// Removes what a terminal would act on and what a reader can't see: escape sequences (colours, titles,
-/// OSC 52 clipboard writes), control characters except newline and tab, bidirectional overrides, tag
-/// characters, variation selectors but for those of emoji, and what has no width. Bytes that aren't UTF-8 become
-/// U+FFFD. Of a line that was overwritten, as progress bars and spinners do by carriage returns, by going to the first
-/// column or by erasing the line, the last version stays; a backspace takes back a character once another comes.
-/// Moving up never takes back a line: nothing can be hidden so that was said before.
+/// Removes what a terminal would act on and what a reader can't see: escape sequences (colours,
+/// titles, OSC 52 clipboard writes), control characters except newline and tab, bidirectional
+/// overrides, tag characters, variation selectors but for those of emoji, and what has no width.
+/// Bytes that aren't UTF-8 become U+FFFD. Of a line that was overwritten, as progress bars and
+/// spinners do by carriage returns, by going to the first column or by erasing the line, the last
+/// version stays; a backspace takes back a character once another comes. Moving up never takes back
+/// a line: nothing can be hidden so that was said before.
 ///
-/// A string sequence ends at a newline even if unterminated, so it can't swallow what follows. Linear in the
-/// input; cleaning twice changes nothing.
+/// A string sequence ends at a newline even if unterminated, so it can't swallow what follows.
+/// Linear in the input; cleaning twice changes nothing.
 ///
 /// ```
 /// assert_eq!(journeyman_sandbox::clean(b"\x1b[31mred\x1b[0m 10%\r 20%\r\ndone\0\xff\n"), " 20%\ndone\u{fffd}\n");
@@ -62,13 +63,15 @@ struct Cleaner {
     returned: bool,
     /// The number of backspaces, likewise.
     back: usize,
-    /// Of a control sequence that has one number or none as its parameter; `None` if it has anything else.
+    /// Of a control sequence that has one number or none as its parameter; `None` if it has
+    /// anything else.
     number: Option<u16>,
     state: State,
 }
 
 impl Cleaner {
-    /// Takes the lines of plain ASCII that a text begins with, which are most of any: how many bytes these are.
+    /// Takes the lines of plain ASCII that a text begins with, which are most of any: how many
+    /// bytes these are.
     fn plain(&mut self, text: &str) -> usize {
         if self.state != State::Text || self.returned || self.back > 0 {
             return 0;

@@ -1,4 +1,5 @@
-//! Credentials in settings that a command may read otherwise: addresses with a password, and keys named for a secret.
+//! Credentials in settings that a command may read otherwise: addresses with a password, and keys
+//! named for a secret.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -14,7 +15,8 @@ const SETTINGS_BYTES: u64 = 256 * 1024;
 const MAX_SUBMODULES: usize = 64;
 /// A key or variable with one of these in its name has a secret for a value.
 const SECRET_KEYS: [&str; 4] = ["extraheader", "pass", "secret", "token"];
-/// Schemes in whose addresses the name of a user is as good as a password: code hosts take tokens there.
+/// Schemes in whose addresses the name of a user is as good as a password: code hosts take tokens
+/// there.
 const TOKEN_SCHEMES: [&[u8]; 4] = [b"http", b"https", b"ftp", b"ftps"];
 /// Stands for what is left out.
 const BLANK: &[u8] = b"***";

@@ -19,7 +19,8 @@ pub enum DenialKind {
     SystemCall,
     /// More memory, processes, disk or processor time than it was given.
     Resource,
-    /// Nothing: a protected path was changed all the same, by a back-end that can't keep a command from it.
+    /// Nothing: a protected path was changed all the same, by a back-end that can't keep a command
+    /// from it.
     Breach,
 }
 

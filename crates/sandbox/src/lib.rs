@@ -1,21 +1,22 @@
 //! One command, confined: namespaces, limits, streamed output, the whole tree killed.
 //!
-//! A [`Request`] says what to run and what it may see; a [`Sandbox`] picks a back-end once, tests it by
-//! trying to break out of it, and runs requests. [`Running`] gives output live and ends in a [`Completed`]:
-//! an [`Outcome`], head and tail of the output ([`Captured`]), and what was enforced. [`toolchains`] finds
-//! what compilers and interpreters of this machine need. [`Repositories`] tells what git a command may have
-//! planted. [`clean`] makes output safe to show.
+//! A [`Request`] says what to run and what it may see; a [`Sandbox`] picks a back-end once, tests
+//! it by trying to break out of it, and runs requests. [`Running`] gives output live and ends in a
+//! [`Completed`]: an [`Outcome`], head and tail of the output ([`Captured`]), and what was
+//! enforced. [`toolchains`] finds what compilers and interpreters of this machine need.
+//! [`Repositories`] tells what git a command may have planted. [`clean`] makes output safe to show.
 //!
 //! A command gets namespaces of its own (user, mount, process, network, IPC, host name, cgroup), a
-//! root made of an allow-list, no capability, Landlock and a seccomp filter beneath the mounts, and bounds of its whole
-//! tree: by control groups where some can be made, else by looking. What can't be set up
-//! refuses the command; nothing is weakened silently. [`SandboxTier::Unconfined`] is used only if
-//! [`SandboxSettings::allow`] names it. The crate is written for Linux alone. Without its feature `containers`
-//! [`SandboxTier::Container`] is unavailable and says so.
+//! root made of an allow-list, no capability, Landlock and a seccomp filter beneath the mounts, and
+//! bounds of its whole tree: by control groups where some can be made, else by looking. What can't
+//! be set up refuses the command; nothing is weakened silently. [`SandboxTier::Unconfined`] is used
+//! only if [`SandboxSettings::allow`] names it. The crate is written for Linux alone. Without its
+//! feature `containers` [`SandboxTier::Container`] is unavailable and says so.
 //!
-//! A command may find a copy at the project's own path, by [`Request::base`]: a directory, or an overlay that
-//! [`Sandbox::mount`] mounts in namespaces of its own. All that confines a command in the project confines it in the
-//! copy. [`Mounted`] keeps the mount by descriptors alone, through one of which the caller changes the same files.
+//! A command may find a copy at the project's own path, by [`Request::base`]: a directory, or an
+//! overlay that [`Sandbox::mount`] mounts in namespaces of its own. All that confines a command in
+//! the project confines it in the copy. [`Mounted`] keeps the mount by descriptors alone, through
+//! one of which the caller changes the same files.
 //!
 //! The program re-executes itself as the helper that builds the sandbox, so `main` must begin with
 //! [`run_helper_if_asked`]:
@@ -37,9 +38,9 @@
 //! }
 //! ```
 //!
-//! It does not judge commands (that is `policy`), knows neither agent nor models, reads no environment, and
-//! keeps nothing between commands but the result of its own test, and a helper that waits for the next one and knows
-//! nothing.
+//! It does not judge commands (that is `policy`), knows neither agent nor models, reads no
+//! environment, and keeps nothing between commands but the result of its own test, and a helper
+//! that waits for the next one and knows nothing.
 //!
 //! [`SandboxTier::Unconfined`]: journeyman_protocol::SandboxTier::Unconfined
 
@@ -90,7 +91,8 @@ pub use toolchain::{HostEnvironment, Toolchains, toolchains};
 
 /// Turns this process into the sandbox helper if it was started as one; returns at once if not.
 ///
-/// Call it first in `main`, before threads, runtimes or output. Where it does its work it never returns.
+/// Call it first in `main`, before threads, runtimes or output. Where it does its work it never
+/// returns.
 pub fn run_helper_if_asked() {
     namespaces::run_helper_if_asked();
 }

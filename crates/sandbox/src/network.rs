@@ -1,10 +1,11 @@
 //! The hosts that a command may reach, and the proxy that leads to them.
 //!
-//! A command whose network is [`Network::Filtered`] has a loopback and nothing else. On it is a listener that was made
-//! inside and handed out, before the command began, to the program that runs the sandbox, which serves it as a proxy
-//! ([`proxy`]): HTTP's `CONNECT` and whole addresses ([`head`]), and SOCKS 5 ([`socks`]). What is asked for
-//! ([`target`]) is judged before anything is resolved, what it resolves to ([`address`]) before anything is connected,
-//! and TLS has to name the same host ([`hello`]). What went where is written down ([`journal`]). No proxy, no network.
+//! A command whose network is [`Network::Filtered`] has a loopback and nothing else. On it is a
+//! listener that was made inside and handed out, before the command began, to the program that runs
+//! the sandbox, which serves it as a proxy ([`proxy`]): HTTP's `CONNECT` and whole addresses
+//! ([`head`]), and SOCKS 5 ([`socks`]). What is asked for ([`target`]) is judged before anything is
+//! resolved, what it resolves to ([`address`]) before anything is connected, and TLS has to name
+//! the same host ([`hello`]). What went where is written down ([`journal`]). No proxy, no network.
 
 mod address;
 mod environment;
@@ -36,7 +37,8 @@ pub enum Network {
     Off,
     /// A loopback of its own, and a proxy on it that leads to these hosts alone.
     Filtered(Arc<NetworkRules>),
-    /// The host's, whole; only where [`Needs::network_off`](journeyman_protocol::SandboxNeeds::network_off) isn't asked for.
+    /// The host's, whole; only where
+    /// [`Needs::network_off`](journeyman_protocol::SandboxNeeds::network_off) isn't asked for.
     Host,
 }
 
@@ -49,8 +51,8 @@ pub struct NetworkRules {
     pub plain_http: bool,
 }
 
-/// A host name, or `*.` and the end of one, which stands for every name below it, not for itself. Lower case, ASCII;
-/// never an address, never `*` alone, never a top-level domain's all.
+/// A host name, or `*.` and the end of one, which stands for every name below it, not for itself.
+/// Lower case, ASCII; never an address, never `*` alone, never a top-level domain's all.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostPattern {
     name: String,

@@ -1,9 +1,11 @@
-//! The git repositories of a project around a command: what to protect, and what came that wasn't there.
+//! The git repositories of a project around a command: what to protect, and what came that wasn't
+//! there.
 //!
-//! Git runs programs that a repository's settings name, and it does so on the host, at the user's next
-//! `git status`. A command may therefore neither change a repository's own files nor make a repository.
-//! Those that exist are mounted read-only; a mount can't keep a directory above it from being moved away, nor
-//! a new one from being made, so what is there afterwards is compared by identity.
+//! Git runs programs that a repository's settings name, and it does so on the host, at the user's
+//! next `git status`. A command may therefore neither change a repository's own files nor make a
+//! repository. Those that exist are mounted read-only; a mount can't keep a directory above it from
+//! being moved away, nor a new one from being made, so what is there afterwards is compared by
+//! identity.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -34,7 +36,8 @@ enum Identity {
 
 /// The `.git` entries of a project before a command.
 ///
-/// Where they are stored, [`Repositories::placed`] has to say where the project is when they are read back.
+/// Where they are stored, [`Repositories::placed`] has to say where the project is when they are
+/// read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "Vec<(RelPath, Identity)>", into = "Vec<(RelPath, Identity)>")]
 pub struct Repositories {
@@ -46,9 +49,9 @@ pub struct Repositories {
 }
 
 impl Repositories {
-    /// Looks at these `.git` entries of the project at `root`, given relative to it. `reach` is a path by which this
-    /// process gets at the files: the root itself, or a copy that commands find at the root. What the system resolves
-    /// it to doesn't matter.
+    /// Looks at these `.git` entries of the project at `root`, given relative to it. `reach` is a
+    /// path by which this process gets at the files: the root itself, or a copy that commands find
+    /// at the root. What the system resolves it to doesn't matter.
     #[must_use]
     pub fn of(reach: &Path, root: &Path, entries: impl IntoIterator<Item = RelPath>) -> Self {
         let found = entries.into_iter().map(|path| {
@@ -58,8 +61,9 @@ impl Repositories {
         Self { reach: reach.to_owned(), root: root.to_owned(), found: found.collect() }
     }
 
-    /// The same entries, of a project that is reached by these paths now (see [`Repositories::of`]). On another device
-    /// than then, directories can't be told from each other any more: each that is there is taken for the one before.
+    /// The same entries, of a project that is reached by these paths now (see
+    /// [`Repositories::of`]). On another device than then, directories can't be told from each
+    /// other any more: each that is there is taken for the one before.
     #[must_use]
     pub fn placed(self, reach: &Path, root: &Path, is_same_device: bool) -> Self {
         let found = self.found.into_iter().map(|(path, known)| {

@@ -11,7 +11,8 @@ use crate::{Base, Network, Toolchains};
 
 /// Long enough for most builds, short enough that a hung command doesn't end the day.
 const DEFAULT_WALL: Duration = Duration::from_secs(120);
-/// Two screens' worth of errors from any compiler fit many times; three captures of it stay below 1 MiB.
+/// Two screens' worth of errors from any compiler fit many times; three captures of it stay below 1
+/// MiB.
 const DEFAULT_OUTPUT_BYTES: usize = 256 * 1024;
 /// Threads count too: a JVM or a linker on a large machine starts hundreds, a fork bomb millions.
 const DEFAULT_PROCESSES: u64 = 1024;
@@ -48,16 +49,18 @@ pub enum Streams {
     /// Each through a pipe of its own. Their order among each other is only about right.
     #[default]
     Separate,
-    /// Both through one pipe, so that their order is the command's own. All of it counts as standard output.
+    /// Both through one pipe, so that their order is the command's own. All of it counts as
+    /// standard output.
     Merged,
-    /// Each through a pipe of its own, and standard output is for a program, not for a reader: it comes back byte
-    /// for byte in [`Completed::exact`](crate::Completed::exact) and nowhere else. A command that writes more than
-    /// [`Limits::output_bytes`] of it is killed.
+    /// Each through a pipe of its own, and standard output is for a program, not for a reader: it
+    /// comes back byte for byte in [`Completed::exact`](crate::Completed::exact) and nowhere else.
+    /// A command that writes more than [`Limits::output_bytes`] of it is killed.
     Exact,
-    /// Standard input, output and error are a pseudo-terminal of the command's own, of this size, whose session it
-    /// leads; what is written to it counts as standard output. [`Stdin::Bytes`] are typed into it, and then the end
-    /// of the file; what is typed comes back as output, and of a line longer than 4,095 bytes the rest is lost, as
-    /// with any terminal. [`SandboxTier::Unconfined`](journeyman_protocol::SandboxTier::Unconfined) has none.
+    /// Standard input, output and error are a pseudo-terminal of the command's own, of this size,
+    /// whose session it leads; what is written to it counts as standard output. [`Stdin::Bytes`]
+    /// are typed into it, and then the end of the file; what is typed comes back as output, and of
+    /// a line longer than 4,095 bytes the rest is lost, as with any terminal.
+    /// [`SandboxTier::Unconfined`](journeyman_protocol::SandboxTier::Unconfined) has none.
     Terminal {
         /// Characters a line.
         columns: u16,
@@ -100,16 +103,17 @@ pub struct Limits {
     pub file_bytes: u64,
     /// Open descriptors a process; never above the agent's own hard limit.
     pub open_files: u64,
-    /// Processor time of all its processes together; a single one is besides stopped by the kernel at this time rounded
-    /// up to seconds.
+    /// Processor time of all its processes together; a single one is besides stopped by the kernel
+    /// at this time rounded up to seconds.
     pub cpu: Option<Duration>,
-    /// Bytes of memory that all its processes hold together; above it the tree is killed. By default
-    /// three quarters of the machine's.
+    /// Bytes of memory that all its processes hold together; above it the tree is killed. By
+    /// default three quarters of the machine's.
     pub memory: Option<u64>,
-    /// Bytes of address space a process. Off by default: JVMs, Go and sanitizers reserve far more than they use.
+    /// Bytes of address space a process. Off by default: JVMs, Go and sanitizers reserve far more
+    /// than they use.
     pub address_space: Option<u64>,
-    /// Bytes that the writable paths may grow by on disk; above it the tree is killed. By default a quarter of what is
-    /// free there when it starts.
+    /// Bytes that the writable paths may grow by on disk; above it the tree is killed. By default a
+    /// quarter of what is free there when it starts.
     pub disk_bytes: Option<u64>,
     /// Bytes that `/tmp`, `/dev/shm`, the private home and the throw-away layers may hold together.
     pub scratch_bytes: u64,
@@ -135,15 +139,18 @@ impl Default for Limits {
 
 /// One command and all it may see.
 ///
-/// Paths are those of the host, absolute; every one is mounted at its own place, so that compilers print
-/// paths the caller knows. A listed path that doesn't exist is left out, except the root and the directory.
+/// Paths are those of the host, absolute; every one is mounted at its own place, so that compilers
+/// print paths the caller knows. A listed path that doesn't exist is left out, except the root and
+/// the directory.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Program and arguments. Without a `/`, the program is looked up in `PATH` of `env`, inside the sandbox.
+    /// Program and arguments. Without a `/`, the program is looked up in `PATH` of `env`, inside
+    /// the sandbox.
     pub argv: Vec<OsString>,
     /// The working directory: beneath the root or a listed path.
     pub cwd: PathBuf,
-    /// The exact environment; nothing is inherited. `HOME`, if set, becomes a private empty directory.
+    /// The exact environment; nothing is inherited. `HOME`, if set, becomes a private empty
+    /// directory.
     pub env: BTreeMap<OsString, OsString>,
     /// The project. Refused: `/`, a system directory, the home directory or one above it.
     pub root: PathBuf,
@@ -155,15 +162,16 @@ pub struct Request {
     pub read_only: Vec<PathBuf>,
     /// Further paths, writable. Refused as the root is.
     pub writable: Vec<PathBuf>,
-    /// Directories that read as the real ones and take writes into a layer that is thrown away. Where the
-    /// kernel can't do that, they are read-only.
+    /// Directories that read as the real ones and take writes into a layer that is thrown away.
+    /// Where the kernel can't do that, they are read-only.
     pub layered: Vec<PathBuf>,
-    /// Paths beneath the root that stay read-only. One that doesn't exist is not created, so the command
-    /// can create it; one that is a symbolic link is refused.
+    /// Paths beneath the root that stay read-only. One that doesn't exist is not created, so the
+    /// command can create it; one that is a symbolic link is refused.
     pub protected: Vec<RelPath>,
-    /// Paths beneath the root with files that have other names outside of it (hard links), which a command that writes
-    /// to them would change there. They stay read-only, as protected ones do; a back-end that can't see to that refuses
-    /// a command that may write. Of no account where [`Request::base`] is a copy, whose files are its own.
+    /// Paths beneath the root with files that have other names outside of it (hard links), which a
+    /// command that writes to them would change there. They stay read-only, as protected ones do; a
+    /// back-end that can't see to that refuses a command that may write. Of no account where
+    /// [`Request::base`] is a copy, whose files are its own.
     pub linked: Vec<RelPath>,
     /// Files and directories that look empty.
     pub masked: Vec<PathBuf>,
@@ -181,9 +189,10 @@ pub struct Request {
     pub limits: Limits,
     /// The guarantees without which the command doesn't run.
     pub needs: SandboxNeeds,
-    /// A file that is locked (`flock`, shared) for as long as any process of the command lives, also when this
-    /// program is killed: whoever gets it exclusively knows that the command is gone. Where the file isn't there
-    /// any more, or somebody has it exclusively, the command doesn't run. Unconfined ones take no notice of it.
+    /// A file that is locked (`flock`, shared) for as long as any process of the command lives,
+    /// also when this program is killed: whoever gets it exclusively knows that the command is
+    /// gone. Where the file isn't there any more, or somebody has it exclusively, the command
+    /// doesn't run. Unconfined ones take no notice of it.
     pub witness: Option<PathBuf>,
 }
 
@@ -224,8 +233,9 @@ impl Request {
         }
     }
 
-    /// Makes the host's toolchains visible and sets their environment. Variables set before by the caller
-    /// give way, so add own ones after. The offline settings apply only while the network is off.
+    /// Makes the host's toolchains visible and sets their environment. Variables set before by the
+    /// caller give way, so add own ones after. The offline settings apply only while the network is
+    /// off.
     #[must_use]
     pub fn with_toolchains(mut self, toolchains: &Toolchains) -> Self {
         self.read_only.extend(toolchains.read_only.iter().cloned());

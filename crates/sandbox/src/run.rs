@@ -26,7 +26,8 @@ pub enum Outcome {
     Cancelled,
     /// Killed for flooding its output.
     OutputLimit,
-    /// Killed because its processes together held more memory than [`Limits::memory`](crate::Limits::memory).
+    /// Killed because its processes together held more memory than
+    /// [`Limits::memory`](crate::Limits::memory).
     MemoryLimit,
     /// Killed because it wrote more than [`Limits::disk_bytes`](crate::Limits::disk_bytes).
     DiskLimit,
@@ -76,7 +77,8 @@ pub struct Completed {
     pub stderr: Captured,
     /// Both, in the order they came.
     pub combined: Captured,
-    /// Standard output as it was written, with [`Streams::Exact`](crate::Streams::Exact); else empty.
+    /// Standard output as it was written, with [`Streams::Exact`](crate::Streams::Exact); else
+    /// empty.
     pub exact: Vec<u8>,
     /// The bytes of output in the [`Spill`](crate::Spill) file, where the request has one.
     pub spilled: Option<u64>,
@@ -102,7 +104,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the task that watches a command; it ends, with the tree killed, once `stop` is cancelled.
+    /// Starts the task that watches a command; it ends, with the tree killed, once `stop` is
+    /// cancelled.
     pub(crate) fn watch(
         live: mpsc::Receiver<OutputChunk>,
         stop: CancellationToken,
@@ -118,11 +121,12 @@ impl Running {
         self.live.recv().await
     }
 
-    /// Waits for the end. Needs no [`next`](Self::next) before it; dropping the future kills the command.
+    /// Waits for the end. Needs no [`next`](Self::next) before it; dropping the future kills the
+    /// command.
     ///
     /// # Errors
-    /// [`SandboxError`] when the program isn't a sandbox helper or the command could not be watched; it is
-    /// killed then. A command that could not be set up is an [`Outcome`].
+    /// [`SandboxError`] when the program isn't a sandbox helper or the command could not be
+    /// watched; it is killed then. A command that could not be set up is an [`Outcome`].
     pub async fn wait(self) -> Result<Completed, SandboxError> {
         let Self { live, done, guard } = self;
         drop(live);

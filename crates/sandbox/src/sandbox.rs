@@ -18,14 +18,15 @@ use crate::{Mounted, OverlayPlan, SandboxError, Upstream};
 /// The settings of a [`Sandbox`].
 #[derive(Debug, Clone)]
 pub struct SandboxSettings {
-    /// Back-ends that may be used, in this order: for each command the first that works and meets the command's needs.
-    /// [`SandboxTier::Namespaces`] and [`SandboxTier::Bubblewrap`] by default, which give the same; others only if they are here.
+    /// Back-ends that may be used, in this order: for each command the first that works and meets
+    /// the command's needs. [`SandboxTier::Namespaces`] and [`SandboxTier::Bubblewrap`] by default,
+    /// which give the same; others only if they are here.
     pub allow: Vec<SandboxTier>,
     /// The program that becomes the helper; this program itself by default. It must call
     /// [`run_helper_if_asked`](crate::run_helper_if_asked) first.
     pub helper: Option<PathBuf>,
-    /// A file, outside any project, where the result of the test is kept until the next boot, so that a
-    /// new process needn't repeat it.
+    /// A file, outside any project, where the result of the test is kept until the next boot, so
+    /// that a new process needn't repeat it.
     pub cache: Option<PathBuf>,
     /// True if back-ends other than [`SandboxTier::Namespaces`] may run commands while this program
     /// is root.
@@ -33,8 +34,8 @@ pub struct SandboxSettings {
     /// The settings of containers, for [`SandboxTier::Container`].
     #[cfg(feature = "containers")]
     pub container: Option<crate::ContainerSettings>,
-    /// Directories where programs of the system are looked for, such as `bwrap`. What others than root or this user can
-    /// change there isn't used.
+    /// Directories where programs of the system are looked for, such as `bwrap`. What others than
+    /// root or this user can change there isn't used.
     pub programs: Vec<PathBuf>,
     /// The way out of the proxy of a command with [`Network::Filtered`]; the system's by default.
     pub upstream: Option<Arc<dyn Upstream>>,
@@ -58,8 +59,8 @@ impl Default for SandboxSettings {
     }
 }
 
-/// Runs commands. Making one does nothing yet; the first command, or [`enforcement`](Self::enforcement),
-/// tests the back-ends.
+/// Runs commands. Making one does nothing yet; the first command, or
+/// [`enforcement`](Self::enforcement), tests the back-ends.
 #[derive(Debug)]
 pub struct Sandbox {
     settings: SandboxSettings,
@@ -109,8 +110,8 @@ impl Sandbox {
     /// remembered, and kept in [`SandboxSettings::cache`].
     ///
     /// # Errors
-    /// [`SandboxError::Unavailable`] when no allowed back-end works, with the reason and what helps;
-    /// [`SandboxError::Leaks`] when one runs but doesn't hold.
+    /// [`SandboxError::Unavailable`] when no allowed back-end works, with the reason and what
+    /// helps; [`SandboxError::Leaks`] when one runs but doesn't hold.
     pub async fn enforcement(&self, needs: &SandboxNeeds) -> Result<Enforcement, SandboxError> {
         match self.choose(needs, &Network::Off).await {
             Ok((_, enforcement)) => Ok(enforcement),
@@ -165,21 +166,23 @@ impl Sandbox {
         }))
     }
 
-    /// Mounts an overlay in namespaces of its own, at its lower directory's path. Blocks for some milliseconds, or
-    /// up to five seconds while somebody else has the upper layer mounted; needs no runtime. Taking the mount down,
-    /// which happens where the last descriptor of it is closed, makes the kernel write out the upper layer's file
-    /// system.
+    /// Mounts an overlay in namespaces of its own, at its lower directory's path. Blocks for some
+    /// milliseconds, or up to five seconds while somebody else has the upper layer mounted; needs
+    /// no runtime. Taking the mount down, which happens where the last descriptor of it is closed,
+    /// makes the kernel write out the upper layer's file system.
     ///
-    /// As root, files of all owners are copied up when they are changed. As another user, opening somebody else's
-    /// file (or group's) for writing fails with `EOVERFLOW`. Renaming a directory of the lower layer fails with
-    /// `EXDEV`, as it does between file systems. The inode number of a directory is that of the lower one; that of a
-    /// changed file may become another when it is mounted again.
+    /// As root, files of all owners are copied up when they are changed. As another user, opening
+    /// somebody else's file (or group's) for writing fails with `EOVERFLOW`. Renaming a directory
+    /// of the lower layer fails with `EXDEV`, as it does between file systems. The inode number of
+    /// a directory is that of the lower one; that of a changed file may become another when it is
+    /// mounted again.
     ///
     /// # Errors
-    /// [`SandboxError::Unavailable`] where the kernel, the file systems or the allowed back-ends don't have it, with
-    /// the reason; [`SandboxError::Refused`] where one of the directories lies in another; [`SandboxError::Path`]
-    /// where one can't be used, or somebody else has the upper layer mounted; [`SandboxError::NoHelper`],
-    /// [`SandboxError::InsideHelper`], [`SandboxError::Start`].
+    /// [`SandboxError::Unavailable`] where the kernel, the file systems or the allowed back-ends
+    /// don't have it, with the reason; [`SandboxError::Refused`] where one of the directories lies
+    /// in another; [`SandboxError::Path`] where one can't be used, or somebody else has the upper
+    /// layer mounted; [`SandboxError::NoHelper`], [`SandboxError::InsideHelper`],
+    /// [`SandboxError::Start`].
     pub fn mount(&self, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
         if self.settings.allow.contains(&SandboxTier::Namespaces) {
             return crate::namespaces::mount(&self.settings, plan);
@@ -195,22 +198,23 @@ impl Sandbox {
     /// behind.
     ///
     /// # Errors
-    /// As [`mount`](Self::mount); [`SandboxError::Path`] where nothing can be made in the directory.
+    /// As [`mount`](Self::mount); [`SandboxError::Path`] where nothing can be made in the
+    /// directory.
     pub fn can_mount(&self, directory: &Path) -> Result<(), SandboxError> {
         let trial = OverlayTest::make(directory)?;
         let mounted = self.mount(&trial.plan())?;
         trial.write(&mounted)
     }
 
-    /// Starts a command, by the first back-end that meets its needs. Cancelling `cancel` kills it and all its
-    /// processes.
+    /// Starts a command, by the first back-end that meets its needs. Cancelling `cancel` kills it
+    /// and all its processes.
     ///
     /// Must be called within a Tokio runtime that has its I/O and time drivers on.
     ///
     /// # Errors
-    /// As [`enforcement`](Self::enforcement), and [`SandboxError::Unmet`], [`SandboxError::Refused`] or
-    /// [`SandboxError::Path`] when the request can't be run as it stands, [`SandboxError::Start`] when no
-    /// process could be made. In each case nothing ran.
+    /// As [`enforcement`](Self::enforcement), and [`SandboxError::Unmet`],
+    /// [`SandboxError::Refused`] or [`SandboxError::Path`] when the request can't be run as it
+    /// stands, [`SandboxError::Start`] when no process could be made. In each case nothing ran.
     pub async fn spawn(
         &self,
         mut request: Request,

@@ -81,7 +81,8 @@ impl Spilling {
     }
 }
 
-/// Refuses a file that the command would find: `shows` says whether it is shown what lies in a directory.
+/// Refuses a file that the command would find: `shows` says whether it is shown what lies in a
+/// directory.
 pub(crate) fn check_hidden(spill: &Spill, shows: impl Fn(&Path) -> bool) -> Result<(), SandboxError> {
     let error = |source| SandboxError::Path {
         what: "the file for all of the output",

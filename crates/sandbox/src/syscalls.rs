@@ -1,8 +1,10 @@
-//! The table of system calls that the sandbox restricts, which every system-call filter is made from.
+//! The table of system calls that the sandbox restricts, which every system-call filter is made
+//! from.
 //!
-//! `namespaces::filter` turns the rows into the kernel's packet-filter code, for commands with namespaces and for those
-//! confined by Landlock alone; `container::seccomp` turns them into the profile that a container service reads. A call
-//! without a row passes in the first two. In containers only what that profile lists passes.
+//! `namespaces::filter` turns the rows into the kernel's packet-filter code, for commands with
+//! namespaces and for those confined by Landlock alone; `container::seccomp` turns them into the
+//! profile that a container service reads. A call without a row passes in the first two. In
+//! containers only what that profile lists passes.
 
 use std::ffi::{c_int, c_long};
 
@@ -44,8 +46,8 @@ const CONTAINER: u8 = FilteredTier::Container as u8;
 const OWN: u8 = NAMESPACES | LANDLOCK;
 const EVERY: u8 = OWN | CONTAINER;
 
-/// The condition under which a call passes. Arguments are counted from 0 and compared by their low 32 bits, which are
-/// all that the kernel reads of the arguments that are judged here.
+/// The condition under which a call passes. Arguments are counted from 0 and compared by their low
+/// 32 bits, which are all that the kernel reads of the arguments that are judged here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// The call fails with this error.
@@ -56,37 +58,42 @@ pub(crate) enum Rule {
     Never { argument: u32, values: &'static [u32], error: c_int },
     /// The call fails with `EPERM` if the argument has one of these bits, and passes otherwise.
     Without { argument: u32, bits: u32 },
-    /// The argument `mode` may not have a set-ID bit where the argument `flags` says that a file is created.
+    /// The argument `mode` may not have a set-ID bit where the argument `flags` says that a file is
+    /// created.
     Creates { flags: u32, mode: u32 },
-    /// Argument 0 must be `single`, a single process or thread, and argument 1 names a process that may be changed.
+    /// Argument 0 must be `single`, a single process or thread, and argument 1 names a process that
+    /// may be changed.
     Priority { single: u32 },
     /// A socket's family and protocol must be among those that the tier allows.
     Socket,
-    /// `ioctl`: neither typing into a terminal nor, where namespaces are missing, changing a file's attributes.
+    /// `ioctl`: neither typing into a terminal nor, where namespaces are missing, changing a file's
+    /// attributes.
     Ioctl,
-    /// The call changes metadata of a file. It passes, or the supervisor makes the change where there is one that does.
+    /// The call changes metadata of a file. It passes, or the supervisor makes the change where
+    /// there is one that does.
     Metadata,
     /// As [`Metadata`](Self::Metadata), for a mode in this argument. Set-ID bits fail with `EPERM`.
     Mode { argument: u32 },
 }
 
-/// Set-user-ID and set-group-ID: a program with one of them, left in the project, would run as the user for everybody
-/// on the machine.
+/// Set-user-ID and set-group-ID: a program with one of them, left in the project, would run as the
+/// user for everybody on the machine.
 pub(crate) const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
 
-/// Flags of `open` with which a file is created: `O_CREAT`, and `O_TMPFILE` without `O_DIRECTORY`. Without them the mode
-/// is whatever was in the register.
+/// Flags of `open` with which a file is created: `O_CREAT`, and `O_TMPFILE` without `O_DIRECTORY`.
+/// Without them the mode is whatever was in the register.
 pub(crate) const CREATES: u32 = libc::O_CREAT.cast_unsigned() | 0o20_000_000;
 
-/// Protocols of IPv4 and IPv6 sockets: the default, TCP, UDP, ICMP, ICMPv6. SCTP, raw and multipath sockets and the
-/// rest are kernel code that builds and tests don't need.
+/// Protocols of IPv4 and IPv6 sockets: the default, TCP, UDP, ICMP, ICMPv6. SCTP, raw and multipath
+/// sockets and the rest are kernel code that builds and tests don't need.
 pub(crate) const IP_PROTOCOLS: [u32; 5] = [0, 6, 17, 1, 58];
 
 /// `ioctl`s that type into a terminal: `TIOCSTI`, and `TIOCLINUX`, the Linux console's commands.
 pub(crate) const TERMINAL_TYPING: [u32; 2] = [0x5412, 0x541c];
 
 /// `ioctl`s that change a file's attributes though it is only open for reading: `FS_IOC_SETFLAGS`,
-/// `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, and `FS_IOC_ENABLE_VERITY`, after which it can never be written again.
+/// `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, and `FS_IOC_ENABLE_VERITY`, after which it can never
+/// be written again.
 pub(crate) const ATTRIBUTE_CHANGES: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685];
 
 /// New namespaces by `unshare`: mount, cgroup, host name, IPC, user, process, network, time.
@@ -113,8 +120,8 @@ macro_rules! call {
     };
 }
 
-/// Every restricted call. Numbers written as literals are those of calls newer than the `libc` crate's constants; they
-/// are the same on every architecture.
+/// Every restricted call. Numbers written as literals are those of calls newer than the `libc`
+/// crate's constants; they are the same on every architecture.
 pub(crate) const CALLS: &[Call] = &[
     // Keys of the kernel's key rings.
     call!(SYS_keyctl, EVERY, EPERM),
@@ -151,7 +158,8 @@ pub(crate) const CALLS: &[Call] = &[
     call!(SYS_pidfd_getfd, EVERY, EPERM),
     call!(SYS_kcmp, EVERY, EPERM),
     call!(SYS_prlimit64, EVERY, OWN_PROCESS),
-    // Neither namespaces nor Landlock's scopes keep a command from changing the schedule of its supervisor.
+    // Neither namespaces nor Landlock's scopes keep a command from changing the schedule of its
+    // supervisor.
     call!(SYS_sched_setaffinity, NAMESPACES, NOT_INIT),
     call!(SYS_sched_setscheduler, NAMESPACES, NOT_INIT),
     call!(SYS_sched_setparam, NAMESPACES, NOT_INIT),
@@ -236,7 +244,8 @@ pub(crate) const CALLS: &[Call] = &[
     call!("removexattrat", 466, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
     call!("file_setattr", 469, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
     call!(SYS_ioctl, EVERY, Rule::Ioctl),
-    // Landlock lets a command watch directories that it may not read. Programs poll where there are no watches.
+    // Landlock lets a command watch directories that it may not read. Programs poll where there are
+    // no watches.
     #[cfg(target_arch = "x86_64")]
     call!(SYS_inotify_init, LANDLOCK, ENOSYS),
     call!(SYS_inotify_init1, LANDLOCK, ENOSYS),

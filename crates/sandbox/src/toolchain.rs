@@ -26,7 +26,8 @@ pub struct Toolchains {
     pub masked: Vec<PathBuf>,
     /// The environment, from an allow-list.
     pub env: BTreeMap<OsString, OsString>,
-    /// Further variables for a command without network, so that tools fail at once and don't wait for hosts.
+    /// Further variables for a command without network, so that tools fail at once and don't wait
+    /// for hosts.
     pub offline: BTreeMap<OsString, OsString>,
 }
 
@@ -34,8 +35,8 @@ pub struct Toolchains {
 pub(crate) const SYSTEM: [&str; 10] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix"];
 
-/// A toolchain's home: the variable that moves it, where it is else (beneath the home directory), which of
-/// its parts are caches, and which hold credentials.
+/// A toolchain's home: the variable that moves it, where it is else (beneath the home directory),
+/// which of its parts are caches, and which hold credentials.
 struct Home {
     variable: &'static str,
     default: &'static str,
@@ -93,8 +94,8 @@ const HOMES: &[Home] = &[
 /// A home whose sources are other projects: only its programs are shown, besides its caches.
 const PROGRAMS_ONLY: &str = "GOPATH";
 
-/// Settings of homes (named by their variable) that may hold tokens and passwords of proxies; of a directory, the
-/// files in it. They are hidden only then: builds need them.
+/// Settings of homes (named by their variable) that may hold tokens and passwords of proxies; of a
+/// directory, the files in it. They are hidden only then: builds need them.
 const SETTINGS: [(&str, &str); 5] = [
     ("CARGO_HOME", "config.toml"),
     ("CARGO_HOME", "config"),
@@ -148,7 +149,8 @@ const FIXED: [(&str, &str); 16] = [
     ("GIT_EDITOR", "false"),
     ("EDITOR", "false"),
     ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
-    // Git runs what a repository's settings name, and a repository may be planted. These win over its own.
+    // Git runs what a repository's settings name, and a repository may be planted. These win over
+    // its own.
     ("GIT_CONFIG_COUNT", "3"),
     ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
     ("GIT_CONFIG_VALUE_0", "false"),
@@ -168,14 +170,16 @@ const OFFLINE: [(&str, &str); 7] = [
     ("MAVEN_ARGS", "-o"),
 ];
 
-/// A name with one of these is taken for a secret's and never passed, even if allow-listed by pattern.
+/// A name with one of these is taken for a secret's and never passed, even if allow-listed by
+/// pattern.
 const SECRET_WORDS: [&str; 7] = ["TOKEN", "SECRET", "KEY", "PASS", "AUTH", "CRED", "COOKIE"];
 
-/// Finds the toolchains: directories of `PATH` and known homes, as far as they exist. Looks at the file
-/// system only to see what exists; gives the same for the same host.
+/// Finds the toolchains: directories of `PATH` and known homes, as far as they exist. Looks at the
+/// file system only to see what exists; gives the same for the same host.
 ///
-/// The home directory itself, a directory above it, and what lies in `root` are never listed. Directories of
-/// `PATH` in the project come last, so that a planted `git` or `cc` isn't found first.
+/// The home directory itself, a directory above it, and what lies in `root` are never listed.
+/// Directories of `PATH` in the project come last, so that a planted `git` or `cc` isn't found
+/// first.
 #[must_use]
 pub fn toolchains(host: &HostEnvironment, root: &Path) -> Toolchains {
     let mut found = Toolchains::default();

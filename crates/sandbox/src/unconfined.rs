@@ -54,8 +54,8 @@ impl Backend for Unconfined {
     }
 }
 
-/// Runs the request with the caller's own rights, in a process group of its own. Of the limits only wall
-/// time and output hold. `kept` is dropped when it is over.
+/// Runs the request with the caller's own rights, in a process group of its own. Of the limits only
+/// wall time and output hold. `kept` is dropped when it is over.
 pub(crate) fn spawn(
     request: Request,
     enforcement: Enforcement,

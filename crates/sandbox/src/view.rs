@@ -11,8 +11,9 @@ const MAX_LINKS: usize = 40;
 /// The host's path of a path that a command sees.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct View {
-    /// The root, without links, and where its files are. Nothing but absolute names of the latter may be used:
-    /// the system's own resolving of it may say anything (`/proc/self/fd/3` is a link to nowhere).
+    /// The root, without links, and where its files are. Nothing but absolute names of the latter
+    /// may be used: the system's own resolving of it may say anything (`/proc/self/fd/3` is a link
+    /// to nowhere).
     replaced: Option<(PathBuf, PathBuf)>,
 }
 

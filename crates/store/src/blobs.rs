@@ -1,7 +1,8 @@
 //! Content-addressed payloads: `<dir>/<two hex digits>/<the other 62>`.
 //!
-//! A blob's file is one header byte (how the rest is packed) and the packed bytes. Files appear whole, by
-//! rename, and are never changed afterwards; two processes that put the same bytes agree on the file.
+//! A blob's file is one header byte (how the rest is packed) and the packed bytes. Files appear
+//! whole, by rename, and are never changed afterwards; two processes that put the same bytes agree
+//! on the file.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -24,12 +25,12 @@ mod sharing;
 
 pub use sharing::{Sweeping, Using};
 
-/// The most bytes of one blob, before packing. A file beyond this is not a source file, and unpacking
-/// stops here whatever a damaged file claims.
+/// The most bytes of one blob, before packing. A file beyond this is not a source file, and
+/// unpacking stops here whatever a damaged file claims.
 pub const MAX_BLOB_BYTES: usize = 256 * 1024 * 1024;
 
-/// Up to this size a blob that is there already is compared with the bytes that are put. Beyond it the comparison
-/// would cost more memory than a damaged blob is worth.
+/// Up to this size a blob that is there already is compared with the bytes that are put. Beyond it
+/// the comparison would cost more memory than a damaged blob is worth.
 const MAX_COMPARED_BYTES: usize = 16 * 1024 * 1024;
 /// The directory of damaged blobs that were set aside. No fan-out directory has such a name.
 const DAMAGED: &str = "damaged";
@@ -61,9 +62,9 @@ type Note<'a> = &'a mut dyn FnMut(&ContentHash, Stored) -> io::Result<()>;
 
 /// A directory of blobs, each under the hash of its bytes. Files have mode 0600, directories 0700.
 ///
-/// The quota is kept by removing the blobs that were put longest ago, except pinned ones and those of the
-/// last ten minutes; it may be passed by a 64th, because counting is not done at every put. All methods
-/// block; handles in several processes may use one directory.
+/// The quota is kept by removing the blobs that were put longest ago, except pinned ones and those
+/// of the last ten minutes; it may be passed by a 64th, because counting is not done at every put.
+/// All methods block; handles in several processes may use one directory.
 #[derive(Debug)]
 pub struct Blobs {
     dir: PathBuf,
@@ -98,8 +99,8 @@ impl Blobs {
         &self.dir
     }
 
-    /// Stores `bytes` durably and returns their hash. Bytes that are there already are not written again; a damaged
-    /// blob of up to 16 MiB is.
+    /// Stores `bytes` durably and returns their hash. Bytes that are there already are not written
+    /// again; a damaged blob of up to 16 MiB is.
     ///
     /// # Errors
     /// [`StoreError::BlobTooLarge`], [`StoreError::QuotaFull`], failures of the medium.
@@ -115,8 +116,8 @@ impl Blobs {
         self.put_noting(bytes, durability, &mut |_, _| Ok(()))
     }
 
-    /// The same for who keeps a book of the blobs: `note` is told of each before it appears, so that a crash leaves
-    /// none that no book knows of. Where it fails, nothing is stored.
+    /// The same for who keeps a book of the blobs: `note` is told of each before it appears, so
+    /// that a crash leaves none that no book knows of. Where it fails, nothing is stored.
     ///
     /// # Errors
     /// As [`Blobs::put`], and that of `note`.
@@ -140,7 +141,8 @@ impl Blobs {
         Ok(hash)
     }
 
-    /// Stores many contents and waits for the disk once, at the end. Hashes come in the order of `contents`.
+    /// Stores many contents and waits for the disk once, at the end. Hashes come in the order of
+    /// `contents`.
     ///
     /// # Errors
     /// As [`Blobs::put`], at the first content that fails; those before it are stored.
@@ -156,8 +158,8 @@ impl Blobs {
         Ok(hashes)
     }
 
-    /// Waits until everything that was put with [`Durability::Later`] is on the disk: one flush of the
-    /// file system. Does nothing when there is nothing to wait for.
+    /// Waits until everything that was put with [`Durability::Later`] is on the disk: one flush of
+    /// the file system. Does nothing when there is nothing to wait for.
     ///
     /// # Errors
     /// Failures of the medium; the blobs then still count as not durable.
@@ -176,7 +178,8 @@ impl Blobs {
     /// The bytes with this hash, or `None` if they are not (or no longer) here.
     ///
     /// # Errors
-    /// [`StoreError::BlobDamaged`] when what is here doesn't have this hash; failures of the medium.
+    /// [`StoreError::BlobDamaged`] when what is here doesn't have this hash; failures of the
+    /// medium.
     pub fn get(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.path(hash);
         let stored = match fs::read(&path) {
@@ -201,7 +204,8 @@ impl Blobs {
         Ok(self.find(&self.path(hash))?.is_some())
     }
 
-    /// As [`Blobs::contains`]; what is there counts as put just now, as if its bytes had been put again.
+    /// As [`Blobs::contains`]; what is there counts as put just now, as if its bytes had been put
+    /// again.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -251,8 +255,8 @@ impl Blobs {
         }
     }
 
-    /// Moves a damaged blob out of the way, to the place that is returned; `None` if it isn't here. From then on it is
-    /// as if it had been removed.
+    /// Moves a damaged blob out of the way, to the place that is returned; `None` if it isn't here.
+    /// From then on it is as if it had been removed.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -278,7 +282,8 @@ impl Blobs {
         Ok(quota::scan(&self.dir)?.total())
     }
 
-    /// Keeps a blob from being removed for the quota, as long as this handle lives or until [`Blobs::unpin`].
+    /// Keeps a blob from being removed for the quota, as long as this handle lives or until
+    /// [`Blobs::unpin`].
     pub fn pin(&self, hash: &ContentHash) {
         self.lock(&self.pinned).insert(*hash);
     }
@@ -313,7 +318,8 @@ impl Blobs {
             Err(error) if is_absent(&error) => return Ok(false),
             Err(source) => return Err(StoreError::io("look for blob", path, source)),
         };
-        // A power failure before a `sync` can leave a file short or empty; such a one is written anew.
+        // A power failure before a `sync` can leave a file short or empty; such a one is written
+        // anew.
         if !found.is_file() || !packing::is_plausible(found.len(), bytes.len() as u64) {
             return Ok(false);
         }
@@ -323,7 +329,8 @@ impl Blobs {
             return Ok(false);
         }
         if durability == Durability::Now {
-            // Whoever wrote it may not have synced it yet. On a clean file this costs next to nothing.
+            // Whoever wrote it may not have synced it yet. On a clean file this costs next to
+            // nothing.
             let synced = File::open(path).and_then(|file| file.sync_all());
             synced.map_err(|source| StoreError::io("flush blob", path, source))?;
             self.sync_parent(path)?;
@@ -376,7 +383,8 @@ impl Blobs {
         let failed = |source| StoreError::io("write blob", path, source);
         match self.packer.try_lock() {
             Ok(mut packer) => packer.pack(bytes, &mut file),
-            // Another thread packs right now; a packer of our own is dearer, and still better than waiting.
+            // Another thread packs right now; a packer of our own is dearer, and still better than
+            // waiting.
             Err(_) => Packer::default().pack(bytes, &mut file),
         }
         .map_err(failed)?;

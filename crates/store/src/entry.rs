@@ -7,8 +7,8 @@ use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 
 use crate::{StoreError, tail};
 
-/// The most bytes of one entry, kind and payload together. Larger payloads (files, images) belong in
-/// blobs; this keeps one read of a few entries far below the program's memory budget.
+/// The most bytes of one entry, kind and payload together. Larger payloads (files, images) belong
+/// in blobs; this keeps one read of a few entries far below the program's memory budget.
 pub const MAX_ENTRY_BYTES: usize = 16 * 1024 * 1024;
 
 /// The most sessions one call of [`Store::find`] returns: enough to say «ambiguous» and list some.
@@ -114,9 +114,9 @@ pub trait Store: Send + Sync {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Begins a session with the entries of another up to the place `at`, in one step: all of them or
-    /// nothing. It has the parent's root, is [`STATUS_NEW`], nobody holds it, and what is appended to one
-    /// of the two afterwards is not seen in the other.
+    /// Begins a session with the entries of another up to the place `at`, in one step: all of them
+    /// or nothing. It has the parent's root, is [`STATUS_NEW`], nobody holds it, and what is
+    /// appended to one of the two afterwards is not seen in the other.
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`] for the parent; [`StoreError::SessionExists`] for the child;
@@ -130,17 +130,18 @@ pub trait Store: Send + Sync {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Appends all entries or none, and returns the place of the last one. When it returns they survive a
-    /// power failure. With no entries it only checks `expected`.
+    /// Appends all entries or none, and returns the place of the last one. When it returns they
+    /// survive a power failure. With no entries it only checks `expected`.
     ///
-    /// After an error for which [`StoreError::is_uncertain`] holds, nobody knows whether the entries are
-    /// stored. Trying again with the same `expected` settles it: either they are stored now, or there is a
-    /// [`StoreError::Conflict`], and the entries after `expected` are the caller's own, durable by then, or
-    /// another writer's. After every other error nothing was stored.
+    /// After an error for which [`StoreError::is_uncertain`] holds, nobody knows whether the
+    /// entries are stored. Trying again with the same `expected` settles it: either they are stored
+    /// now, or there is a [`StoreError::Conflict`], and the entries after `expected` are the
+    /// caller's own, durable by then, or another writer's. After every other error nothing was
+    /// stored.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when the log's last entry isn't `expected`; [`StoreError::UnknownSession`];
-    /// [`StoreError::EntryTooLarge`]; failures of the medium.
+    /// [`StoreError::Conflict`] when the log's last entry isn't `expected`;
+    /// [`StoreError::UnknownSession`]; [`StoreError::EntryTooLarge`]; failures of the medium.
     fn append(
         &self,
         session: &SessionId,
@@ -148,13 +149,14 @@ pub trait Store: Send + Sync {
         entries: Vec<NewEntry>,
     ) -> BoxFuture<'_, Result<Seq, StoreError>>;
 
-    /// Begins a session with its first entries, and returns the place of the last one. A store that outlives the
-    /// program does this in one step: a crash leaves the whole session or nothing of it. A session without a
-    /// parent that exists already and has no entries is taken for an earlier attempt of the same call.
+    /// Begins a session with its first entries, and returns the place of the last one. A store that
+    /// outlives the program does this in one step: a crash leaves the whole session or nothing of
+    /// it. A session without a parent that exists already and has no entries is taken for an
+    /// earlier attempt of the same call.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when the session has entries; as [`Store::fork`], [`Store::lease`] and
-    /// [`Store::append`].
+    /// [`StoreError::Conflict`] when the session has entries; as [`Store::fork`], [`Store::lease`]
+    /// and [`Store::append`].
     fn begin(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
         async move {
             let NewSession { id, origin, title, now, status, lease, entries } = new;
@@ -181,8 +183,8 @@ pub trait Store: Send + Sync {
         .boxed()
     }
 
-    /// As [`Store::append`], and sets the status that lists show in the same step, where the store outlives the
-    /// program.
+    /// As [`Store::append`], and sets the status that lists show in the same step, where the store
+    /// outlives the program.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -214,8 +216,8 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
 
-    /// At most `limit` records (entries without a channel) after the place `after`, in order. It costs
-    /// what they cost, however many events lie between them.
+    /// At most `limit` records (entries without a channel) after the place `after`, in order. It
+    /// costs what they cost, however many events lie between them.
     ///
     /// # Errors
     /// As [`Store::read`].
@@ -226,9 +228,9 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
 
-    /// The entries after the place `after`, in order, as many as `bytes` of kinds and payloads allow, but at
-    /// least one if there is one. An empty answer is the end. This is how a long log is read in little
-    /// memory.
+    /// The entries after the place `after`, in order, as many as `bytes` of kinds and payloads
+    /// allow, but at least one if there is one. An empty answer is the end. This is how a long log
+    /// is read in little memory.
     ///
     /// # Errors
     /// As [`Store::read`].
@@ -239,15 +241,17 @@ pub trait Store: Send + Sync {
         bytes: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
 
-    /// Waits until the session has an entry after the place `after`, and says which is the last. Entries
-    /// appended through this store are noticed at once, those of other processes within a tenth of a second.
+    /// Waits until the session has an entry after the place `after`, and says which is the last.
+    /// Entries appended through this store are noticed at once, those of other processes within a
+    /// tenth of a second.
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`], also when it is deleted meanwhile; failures of the medium.
     fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>>;
 
-    /// Every entry after the place `after`: first those there are, then each one when it is appended, in
-    /// order, without gap or duplicate. It ends only by an error, after which it gives nothing more.
+    /// Every entry after the place `after`: first those there are, then each one when it is
+    /// appended, in order, without gap or duplicate. It ends only by an error, after which it gives
+    /// nothing more.
     fn tail<'a>(&'a self, session: &SessionId, after: Seq) -> BoxStream<'a, Result<Entry, StoreError>> {
         tail::follow(self, session.clone(), after)
     }
@@ -262,7 +266,8 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
-    /// Sessions whose id begins with `prefix`, the most recently updated first, at most [`MAX_FOUND`].
+    /// Sessions whose id begins with `prefix`, the most recently updated first, at most
+    /// [`MAX_FOUND`].
     ///
     /// # Errors
     /// Failures of the medium.
@@ -279,19 +284,21 @@ pub trait Store: Send + Sync {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Takes or renews the right to write a session, until `now + ttl_ms` milliseconds. `holder` says who,
-    /// for people, such as `pid 123`; the same holder may always renew, through the same store.
+    /// Takes or renews the right to write a session, until `now + ttl_ms` milliseconds. `holder`
+    /// says who, for people, such as `pid 123`; the same holder may always renew, through the same
+    /// store.
     ///
-    /// A lease ends when its time is over, when it is given back, and when the store through which it was
-    /// taken is dropped or its process is gone, however that ended. A clock that is set back keeps nobody
-    /// out for longer than the time that was asked for, counted from the first refusal.
+    /// A lease ends when its time is over, when it is given back, and when the store through which
+    /// it was taken is dropped or its process is gone, however that ended. A clock that is set back
+    /// keeps nobody out for longer than the time that was asked for, counted from the first
+    /// refusal.
     ///
     /// The lease is advice between well-behaved writers: what protects the log is `expected` of
     /// [`Store::append`].
     ///
     /// # Errors
-    /// [`StoreError::Leased`] while another holder's lease runs; [`StoreError::UnknownSession`]; failures of
-    /// the medium.
+    /// [`StoreError::Leased`] while another holder's lease runs; [`StoreError::UnknownSession`];
+    /// failures of the medium.
     fn lease(
         &self,
         session: &SessionId,
@@ -321,7 +328,8 @@ pub trait Store: Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Removes a session with all its entries and its lease. Nothing happens if there is none of this id.
+    /// Removes a session with all its entries and its lease. Nothing happens if there is none of
+    /// this id.
     ///
     /// # Errors
     /// Failures of the medium.

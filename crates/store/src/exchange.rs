@@ -1,7 +1,8 @@
-//! Sessions as JSON Lines: to carry them elsewhere, to keep them, to look at them with other programs.
+//! Sessions as JSON Lines: to carry them elsewhere, to keep them, to look at them with other
+//! programs.
 //!
-//! The first line says which session it is; then comes one line an entry, in order. `docs/sessions.md` has
-//! the format.
+//! The first line says which session it is; then comes one line an entry, in order.
+//! `docs/sessions.md` has the format.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, Read as _, Write as _};
@@ -26,15 +27,16 @@ use crate::{Entry, MAX_ENTRY_BYTES, NewEntry, SessionSummary, Store, StoreError}
 const FORMAT: &str = "journeyman-session";
 /// The version of the format that is written, and the newest that is read.
 pub const EXPORT_VERSION: u64 = 1;
-/// The status of a session while it is imported, and for ever if the program is killed meanwhile. Importing
-/// it again begins afresh.
+/// The status of a session while it is imported, and for ever if the program is killed meanwhile.
+/// Importing it again begins afresh.
 pub const STATUS_IMPORTING: &str = "importing";
-/// The longest line that is read: the largest entry as text whose every byte has to be escaped, and the rest.
+/// The longest line that is read: the largest entry as text whose every byte has to be escaped, and
+/// the rest.
 const MAX_LINE_BYTES: u64 = 6 * MAX_ENTRY_BYTES as u64 + 64 * 1024;
 /// So much is appended at once.
 const BATCH_BYTES: usize = 1024 * 1024;
-/// For how long nobody else may write to a session that is imported, in milliseconds; it ends earlier with
-/// the import, or with the process.
+/// For how long nobody else may write to a session that is imported, in milliseconds; it ends
+/// earlier with the import, or with the process.
 const LEASE_MS: u64 = 60 * 60 * 1000;
 
 /// Under which id a session is imported.
@@ -116,11 +118,11 @@ fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<&'de RawV
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// A session as JSON Lines, up to the entry that is its last when this begins. Each item is some whole lines;
-/// no more than a few hundred kilobytes, or one entry, are in memory at a time.
+/// A session as JSON Lines, up to the entry that is its last when this begins. Each item is some
+/// whole lines; no more than a few hundred kilobytes, or one entry, are in memory at a time.
 ///
-/// The items' errors are [`StoreError::UnknownSession`] and failures of the medium; after one there is no
-/// further item.
+/// The items' errors are [`StoreError::UnknownSession`] and failures of the medium; after one there
+/// is no further item.
 pub fn export<'a, S: Store + ?Sized>(
     store: &'a S,
     session: &SessionId,
@@ -156,12 +158,12 @@ pub fn export<'a, S: Store + ?Sized>(
     .boxed()
 }
 
-/// Writes a session as JSON Lines into a new file with mode 0600, which appears whole and on the disk, or
-/// not at all.
+/// Writes a session as JSON Lines into a new file with mode 0600, which appears whole and on the
+/// disk, or not at all.
 ///
 /// # Errors
-/// [`StoreError::UnknownSession`]; [`StoreError::Io`] when there is such a file already; failures of either
-/// medium.
+/// [`StoreError::UnknownSession`]; [`StoreError::Io`] when there is such a file already; failures
+/// of either medium.
 pub async fn export_file<S: Store + ?Sized>(
     store: &S,
     session: &SessionId,
@@ -195,15 +197,16 @@ async fn write_beside<S: Store + ?Sized>(
     fs::hard_link(temporary, path).map_err(failed)
 }
 
-/// Adds an exported session to a store, all of it or nothing, and returns its id. Its entries have their old
-/// places and times; nobody holds it.
+/// Adds an exported session to a store, all of it or nothing, and returns its id. Its entries have
+/// their old places and times; nobody holds it.
 ///
-/// While it runs the session is in lists with [`STATUS_IMPORTING`]. `source` is read in this thread.
+/// While it runs the session is in lists with [`STATUS_IMPORTING`]. `source` is read in this
+/// thread.
 ///
 /// # Errors
 /// [`StoreError::BadExport`] with the line, also when lines are missing at the end;
-/// [`StoreError::SessionExists`]; [`StoreError::Leased`] while another process imports it; failures of the
-/// medium.
+/// [`StoreError::SessionExists`]; [`StoreError::Leased`] while another process imports it; failures
+/// of the medium.
 pub async fn import<S: Store + ?Sized>(
     store: &S,
     source: &mut (dyn BufRead + Send),

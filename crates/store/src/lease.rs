@@ -31,8 +31,8 @@ impl Lease {
         self.until <= storable(now)
     }
 
-    /// Shortens a lease that would run for longer than it was given, and says whether it was: then the clock
-    /// was set back since.
+    /// Shortens a lease that would run for longer than it was given, and says whether it was: then
+    /// the clock was set back since.
     pub(crate) fn shorten(&mut self, now: UnixMillis) -> bool {
         let latest = storable(UnixMillis(storable(now).0.saturating_add(self.length)));
         let too_long = self.until > latest;

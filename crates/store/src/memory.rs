@@ -43,7 +43,8 @@ impl MemoryStore {
     }
 
     fn logs(&self) -> MutexGuard<'_, BTreeMap<SessionId, Log>> {
-        // Every change below is made after its checks, so a panic elsewhere can't leave half of one.
+        // Every change below is made after its checks, so a panic elsewhere can't leave half of
+        // one.
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

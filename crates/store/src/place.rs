@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{Durability, StoreError};
 
-/// Creates `dir` and what is missing above it with mode 0700. Directories that exist keep their mode: they
-/// may be the user's. With [`Durability::Now`] the new names survive a power failure.
+/// Creates `dir` and what is missing above it with mode 0700. Directories that exist keep their
+/// mode: they may be the user's. With [`Durability::Now`] the new names survive a power failure.
 pub(crate) fn create_private(dir: &Path, durability: Durability) -> Result<(), StoreError> {
     let failed = |source| Err(StoreError::io("create directory", dir, source));
     match make(dir) {

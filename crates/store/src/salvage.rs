@@ -29,13 +29,14 @@ const BATCH_BYTES: usize = 1024 * 1024;
 const SESSION_NUMBERS: RangeInclusive<i64> = 1..=(1 << 23) - 1;
 /// The title of a session whose own is lost.
 const NO_TITLE: &str = "(recovered)";
-/// The kind of an entry that stands for a lost event, so that those behind it keep their places. Nobody knows such a
-/// kind, and readers pass over events of unknown kinds.
+/// The kind of an entry that stands for a lost event, so that those behind it keep their places.
+/// Nobody knows such a kind, and readers pass over events of unknown kinds.
 const LOST_EVENT: &str = "lost";
-/// Maximum number of lost events in a row that are replaced. A page of the file holds far fewer entries; a longer gap
-/// means that the session's own row is damaged.
+/// Maximum number of lost events in a row that are replaced. A page of the file holds far fewer
+/// entries; a longer gap means that the session's own row is damaged.
 const MAX_GAP: u64 = 4096;
-/// SQLite's connections share a lock on these bytes, from the first on, for as long as they are open.
+/// SQLite's connections share a lock on these bytes, from the first on, for as long as they are
+/// open.
 const SHARED_LOCK: (u64, u64) = (0x4000_0002, 510);
 
 /// The part of a damaged log that was saved.
@@ -107,15 +108,15 @@ pub struct Repaired {
     pub aside: PathBuf,
 }
 
-/// Copies what can be read of the log `damaged`, with its write-ahead log, into the new log `into`, which
-/// appears whole or not at all. The damaged one is only read.
+/// Copies what can be read of the log `damaged`, with its write-ahead log, into the new log `into`,
+/// which appears whole or not at all. The damaged one is only read.
 ///
-/// No [`SqliteStore`] of this process may have it open: reading the file would take its locks away. It reads
-/// files in this thread, for as long as they are large.
+/// No [`SqliteStore`] of this process may have it open: reading the file would take its locks away.
+/// It reads files in this thread, for as long as they are large.
 ///
 /// # Errors
-/// [`StoreError::Busy`] while another process has it open; [`StoreError::Io`] when there is an `into`
-/// already; [`StoreError::Damaged`] when nothing at all can be read; failures of the medium.
+/// [`StoreError::Busy`] while another process has it open; [`StoreError::Io`] when there is an
+/// `into` already; [`StoreError::Damaged`] when nothing at all can be read; failures of the medium.
 pub async fn salvage(damaged: &Path, into: &Path) -> Result<Salvage, StoreError> {
     refuse_in_use(damaged)?;
     refuse_existing(into)?;
@@ -156,12 +157,13 @@ async fn save(finds: &Finds, damaged: &Path, into: &Path) -> Result<Salvage, Sto
     Ok(saved)
 }
 
-/// Puts what can be read of the log `damaged` in its place, and the damaged one aside, beside it. Where nothing can be
-/// read, an empty log takes its place. A crash meanwhile leaves the one, the other, or an empty file, which is reported
-/// as damaged: never an empty log in silence.
+/// Puts what can be read of the log `damaged` in its place, and the damaged one aside, beside it.
+/// Where nothing can be read, an empty log takes its place. A crash meanwhile leaves the one, the
+/// other, or an empty file, which is reported as damaged: never an empty log in silence.
 ///
 /// # Errors
-/// [`StoreError::Busy`] while another process has it open; failures of the medium. Then nothing was moved.
+/// [`StoreError::Busy`] while another process has it open; failures of the medium. Then nothing was
+/// moved.
 pub async fn repair(damaged: &Path) -> Result<Repaired, StoreError> {
     let mark = format!("-damaged-{:08x}", unique() >> 32);
     let (fresh, aside) = (beside(damaged, "-saved"), beside(damaged, &mark));
@@ -318,7 +320,8 @@ impl Finds {
         if let Err(StoreError::SessionExists { .. }) =
             store.create(&row.id, &row.root, &row.title, row.created).await
         {
-            // Two rows can only have one id when one of them is a leftover; its entries are kept all the same.
+            // Two rows can only have one id when one of them is a leftover; its entries are kept
+            // all the same.
             row.id = SessionId::new(UnixMillis(0), number.cast_unsigned());
             store.create(&row.id, &row.root, &row.title, row.created).await?;
         }

@@ -1,8 +1,8 @@
 //! Logs in one SQLite file, shared by processes, durable entry by entry.
 //!
-//! One thread owns the connection. It is started by the first call, and the file is opened or created by
-//! it, so that making a store costs nothing. Changes that wait for the thread at the same time, of many
-//! sessions, are stored together and cost one wait for the disk.
+//! One thread owns the connection. It is started by the first call, and the file is opened or
+//! created by it, so that making a store costs nothing. Changes that wait for the thread at the
+//! same time, of many sessions, are stored together and cost one wait for the disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,18 +39,20 @@ pub(crate) use rows::{channel_code, channel_of, checksum, place, place_of, seq_o
 
 /// The durable [`Store`]: WAL journal, and an fsync at the end of every [`Store::append`].
 ///
-/// Appends and deletions survive a power failure once they return. A new session without entries, a status
-/// and a lease survive a crash of the program; a power failure may take back the newest ones.
+/// Appends and deletions survive a power failure once they return. A new session without entries, a
+/// status and a lease survive a crash of the program; a power failure may take back the newest
+/// ones.
 ///
-/// A lease is bound to the store through which it was taken: it ends when that is dropped or its process is
-/// gone. One small file beside the database says whether it is, for all sessions together.
+/// A lease is bound to the store through which it was taken: it ends when that is dropped or its
+/// process is gone. One small file beside the database says whether it is, for all sessions
+/// together.
 ///
-/// When the disk fails in the midst of an append ([`StoreError::Uncertain`]) the file is closed, and the next
-/// call opens it anew; the next append first brings what is stored onto the disk again, and is refused for as
-/// long as that fails.
+/// When the disk fails in the midst of an append ([`StoreError::Uncertain`]) the file is closed,
+/// and the next call opens it anew; the next append first brings what is stored onto the disk
+/// again, and is refused for as long as that fails.
 ///
-/// Dropping it waits for the calls under way and closes the file, which blocks for the time of a few
-/// fsyncs.
+/// Dropping it waits for the calls under way and closes the file, which blocks for the time of a
+/// few fsyncs.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
@@ -64,8 +66,8 @@ pub struct SqliteStore {
 const BUSY: Duration = Duration::from_secs(5);
 
 impl SqliteStore {
-    /// A store in the file `path`, which is opened, or created with mode 0600 together with the directories
-    /// above it (0700), by the first call.
+    /// A store in the file `path`, which is opened, or created with mode 0600 together with the
+    /// directories above it (0700), by the first call.
     ///
     /// # Errors
     /// None today; a file that can't be used is reported by the first call.
@@ -73,8 +75,8 @@ impl SqliteStore {
         Ok(Self { path: path.to_owned(), busy: BUSY, owner: Mutex::default(), watchers: Arc::default() })
     }
 
-    /// Waits so long for another process that writes before it says [`StoreError::Busy`], instead of five
-    /// seconds. Has no effect after the first call.
+    /// Waits so long for another process that writes before it says [`StoreError::Busy`], instead
+    /// of five seconds. Has no effect after the first call.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.busy = patience;
@@ -87,8 +89,8 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Verifies the whole file, every entry by its checksum, and returns the damage, one line each, at most some
-    /// twenty. Takes time in proportion to the file; meant for `jm doctor`.
+    /// Verifies the whole file, every entry by its checksum, and returns the damage, one line each,
+    /// at most some twenty. Takes time in proportion to the file; meant for `jm doctor`.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] when the file can't even be opened; failures of the medium.
@@ -96,7 +98,8 @@ impl SqliteStore {
         self.check_with(|_, _| {})
     }
 
-    /// As [`SqliteStore::check`]; tells `progress` now and then how many entries of how many were verified.
+    /// As [`SqliteStore::check`]; tells `progress` now and then how many entries of how many were
+    /// verified.
     ///
     /// # Errors
     /// As [`SqliteStore::check`].

@@ -124,8 +124,8 @@ impl Language {
         self.row().map_or("", |row| row.name)
     }
 
-    /// Returns true if its grammar is built in: each is a cargo feature. False for languages that are
-    /// read without one.
+    /// Returns true if its grammar is built in: each is a cargo feature. False for languages that
+    /// are read without one.
     #[must_use]
     pub fn is_built_in(self) -> bool {
         self.grammar().is_some()
@@ -173,8 +173,8 @@ impl Language {
         ROWS.iter().find(|row| row.extensions.contains(&extension.as_str())).map(|row| row.language)
     }
 
-    /// Returns the language of a file, by its name, or else by its first lines. A `.h` is C++ if its
-    /// text says so.
+    /// Returns the language of a file, by its name, or else by its first lines. A `.h` is C++ if
+    /// its text says so.
     #[must_use]
     pub fn detect(path: &str, text: &str) -> Option<Self> {
         let head = text.get(..text.floor_char_boundary(MAX_HEAD)).unwrap_or(text);

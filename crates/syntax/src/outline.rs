@@ -1,8 +1,8 @@
 //! Symbols that a text defines, with their names, positions and parents.
 //!
 //! A query in `queries/` describes the definitions of each language: the capture named like a
-//! [`SymbolKind`] is the definition, `@name` its name, and `@parent` the type that it belongs to where
-//! that type doesn't enclose it.
+//! [`SymbolKind`] is the definition, `@name` its name, and `@parent` the type that it belongs to
+//! where that type doesn't enclose it.
 //!
 //! ```
 //! use journeyman_syntax::{language::Language, outline::outline, parse::parse};

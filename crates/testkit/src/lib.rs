@@ -1,9 +1,9 @@
 //! Support for the tests of all crates. No product crate depends on it.
 //!
-//! - [`skip`] is the one rule for tests that need something of the machine: a test that lacks it says `skipped: …`
-//!   and returns, unless `JM_REQUIRE_ALL=1` is set, as in CI, where it fails.
-//! - [`again!`] runs one test of the same program as a process of its own, for tests that kill a process, that need
-//!   another user or namespace, or that measure a whole process.
+//! - [`skip`] is the one rule for tests that need something of the machine: a test that lacks it
+//!   says `skipped: …` and returns, unless `JM_REQUIRE_ALL=1` is set, as in CI, where it fails.
+//! - [`again!`] runs one test of the same program as a process of its own, for tests that kill a
+//!   process, that need another user or namespace, or that measure a whole process.
 //! - [`copy_program`] and [`write_program`] make programs that can be executed at once.
 //!
 //! ```no_run
@@ -37,7 +37,8 @@ pub fn skip(reason: impl std::fmt::Display) {
     println!("skipped: {reason}");
 }
 
-/// Returns true if a program can be found: by its absolute path, or by name in `PATH`. Otherwise skips.
+/// Returns true if a program can be found: by its absolute path, or by name in `PATH`. Otherwise
+/// skips.
 #[track_caller]
 pub fn has_program(name: &str) -> bool {
     let found = is_installed(name);
@@ -77,7 +78,8 @@ macro_rules! again {
     };
 }
 
-/// Returns the name by which the test harness knows a test of the calling module: its path without the crate.
+/// Returns the name by which the test harness knows a test of the calling module: its path without
+/// the crate.
 #[macro_export]
 macro_rules! test_path {
     ($name:expr) => {
@@ -92,7 +94,8 @@ pub fn path_in_crate(module: &str, name: &str) -> String {
     module.split_once("::").map_or_else(|| name.to_owned(), |(_, inner)| format!("{inner}::{name}"))
 }
 
-/// Returns the command that runs the test with this path, ignored or not, on the only thread, its output shown.
+/// Returns the command that runs the test with this path, ignored or not, on the only thread, its
+/// output shown.
 #[must_use]
 pub fn again_by_path(path: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -100,7 +103,8 @@ pub fn again_by_path(path: &str) -> Command {
     command
 }
 
-/// Returns the arguments with which this program runs one test, for callers that start it through another program.
+/// Returns the arguments with which this program runs one test, for callers that start it through
+/// another program.
 #[must_use]
 pub fn again_arguments(path: &str) -> [String; 5] {
     ["--exact", path, "--include-ignored", "--nocapture", "--test-threads=1"].map(str::to_owned)
@@ -108,8 +112,9 @@ pub fn again_arguments(path: &str) -> [String; 5] {
 
 /// Copies a program with its mode.
 ///
-/// Another process does it: a descriptor that this one writes through would leak into a process that a test on another
-/// thread starts, and a file that somebody has open for writing can't be executed.
+/// Another process does it: a descriptor that this one writes through would leak into a process
+/// that a test on another thread starts, and a file that somebody has open for writing can't be
+/// executed.
 pub fn copy_program(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg("--preserve=mode").args([from, to]).status().unwrap().success());
 }
@@ -129,8 +134,8 @@ pub fn write_program(path: &Path, text: &str) {
 /// Set in the environment of a test that runs in a process of its own.
 const ALONE: &str = "JM_TEST_ALONE";
 
-/// Moves the calling test to a process of its own, where no other test runs beside it: for tests that change or measure
-/// something of the whole process. Stands first in the test.
+/// Moves the calling test to a process of its own, where no other test runs beside it: for tests
+/// that change or measure something of the whole process. Stands first in the test.
 #[macro_export]
 macro_rules! own_process {
     () => {{

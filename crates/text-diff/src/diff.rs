@@ -46,7 +46,8 @@ impl<'a> Lines<'a> {
         self.text.get(self.start(lines.start)..self.start(lines.end)).unwrap_or_default()
     }
 
-    /// Returns the offset at which a line begins; the end of the text for every line after the last.
+    /// Returns the offset at which a line begins; the end of the text for every line after the
+    /// last.
     #[must_use]
     pub fn start(&self, line: usize) -> usize {
         self.starts.get(line).copied().unwrap_or(self.text.len())
@@ -63,15 +64,15 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Aligns two sequences of lines by Myers' algorithm, with the bounds that git has: where a difference would
-/// take too long to minimise, a longer one is returned.
+/// Aligns two sequences of lines by Myers' algorithm, with the bounds that git has: where a
+/// difference would take too long to minimise, a longer one is returned.
 #[must_use]
 pub fn diff<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<DiffOp> {
     capture_diff_slices(Algorithm::Myers, old, new)
 }
 
-/// Aligns two sequences of lines, unless more than `max_changed` lines of both together lie between the first
-/// and the last difference: these then count as replaced.
+/// Aligns two sequences of lines, unless more than `max_changed` lines of both together lie between
+/// the first and the last difference: these then count as replaced.
 #[must_use]
 pub fn diff_within<T: Hash + Eq>(old: &[T], new: &[T], max_changed: usize) -> Vec<DiffOp> {
     let is_same = |(one, other): &(&T, &T)| one == other;
@@ -97,8 +98,8 @@ pub struct LineCounts {
     pub removed: usize,
 }
 
-/// Counts the lines in which two texts differ. A line counts with its end, so that a line feed added to the
-/// last line removes one line and adds one, as git counts.
+/// Counts the lines in which two texts differ. A line counts with its end, so that a line feed
+/// added to the last line removes one line and adds one, as git counts.
 #[must_use]
 pub fn count_changed_lines(old: &[u8], new: &[u8]) -> LineCounts {
     let (old, new) = (Lines::new(old), Lines::new(new));

@@ -1,8 +1,9 @@
-//! The edits that a merge compares: a line diff whose runs of changed lines lie where git would have them.
+//! The edits that a merge compares: a line diff whose runs of changed lines lie where git would
+//! have them.
 //!
-//! A run of changed lines can often slide, as in `{ a } { a }`, without a change of the result. Each run comes to
-//! lie where the other text has a run too, else as far down as possible, as in git. So both sides of a merge
-//! have their edits of one place at the same lines of the base.
+//! A run of changed lines can often slide, as in `{ a } { a }`, without a change of the result.
+//! Each run comes to lie where the other text has a run too, else as far down as possible, as in
+//! git. So both sides of a merge have their edits of one place at the same lines of the base.
 
 use std::hash::Hash;
 use std::ops::Range;
@@ -20,8 +21,8 @@ pub(crate) struct Edit {
 
 /// Returns the edits that make `new` of `old`, in order; no two of them touch.
 pub(crate) fn edits<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<Edit> {
-    // Of several smallest differences git takes the one that comes first from the end, so the texts are compared
-    // from their ends.
+    // Of several smallest differences git takes the one that comes first from the end, so the texts
+    // are compared from their ends.
     let reversed = diff(&old.iter().rev().collect::<Vec<_>>(), &new.iter().rev().collect::<Vec<_>>());
     let (mut removed, mut added) = (vec![false; old.len()], vec![false; new.len()]);
     for op in reversed.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
@@ -39,7 +40,8 @@ fn mark_reversed(changed: &mut [bool], from_end: Range<usize>) {
     changed.get_mut(start..end).unwrap_or_default().fill(true);
 }
 
-/// Returns the number of changed lines before a text's first unchanged line, between that and the second, and so on.
+/// Returns the number of changed lines before a text's first unchanged line, between that and the
+/// second, and so on.
 fn run_lengths(changed: &[bool]) -> Vec<usize> {
     let mut runs = vec![0];
     for changed in changed {
@@ -51,8 +53,8 @@ fn run_lengths(changed: &[bool]) -> Vec<usize> {
     runs
 }
 
-/// Moves each run of changed lines to where the other text has changes too, else as far down as it goes. Runs that
-/// meet on the way become one. `others` are the other text's [`run_lengths`].
+/// Moves each run of changed lines to where the other text has changes too, else as far down as it
+/// goes. Runs that meet on the way become one. `others` are the other text's [`run_lengths`].
 fn slide<T: PartialEq>(lines: &[T], changed: &mut [bool], others: &[usize]) {
     let is_changed = |changed: &[bool], at: usize| changed.get(at).copied().unwrap_or_default();
     let has_other = |unchanged: usize| others.get(unchanged).is_some_and(|run| *run > 0);

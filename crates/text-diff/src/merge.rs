@@ -1,9 +1,11 @@
-//! Three-way merge: the changes that two sides made to a base are combined where they leave each other alone.
+//! Three-way merge: the changes that two sides made to a base are combined where they leave each
+//! other alone.
 //!
-//! The method is that of `diff3` and of git: each side is compared with the base, and changes of both sides
-//! that overlap or touch form one region. A region that both sides changed in the same way is taken once; any
-//! other region that both changed is a conflict. Texts are bytes, lines end with a line feed, and everything
-//! else is part of a line, so that no encoding is assumed and none is damaged.
+//! The method is that of `diff3` and of git: each side is compared with the base, and changes of
+//! both sides that overlap or touch form one region. A region that both sides changed in the same
+//! way is taken once; any other region that both changed is a conflict. Texts are bytes, lines end
+//! with a line feed, and everything else is part of a line, so that no encoding is assumed and none
+//! is damaged.
 
 use std::hash::Hash;
 use std::ops::Range;
@@ -11,7 +13,8 @@ use std::ops::Range;
 use crate::Lines;
 use crate::edits::{Edit, edits};
 
-/// Maximum size of a version that [`merge_texts`] takes, in bytes: larger texts were not written by people.
+/// Maximum size of a version that [`merge_texts`] takes, in bytes: larger texts were not written by
+/// people.
 pub const MAX_MERGE_BYTES: usize = 4 * 1024 * 1024;
 /// Characters of a conflict marker, as git has them.
 const MARKER_LEN: usize = 7;
@@ -67,7 +70,8 @@ pub enum Resolution {
     Conflict,
 }
 
-/// A region of a merge, as ranges of lines. The regions of a merge cover all lines of all three versions in order.
+/// A region of a merge, as ranges of lines. The regions of a merge cover all lines of all three
+/// versions in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
     /// The side from which the region comes.
@@ -132,8 +136,8 @@ impl<'e> Walk<'e> {
         self.edits.peek().map(|edit| edit.old.start)
     }
 
-    /// Takes the edits that begin at or before the end of a region of the base, which grows by them. Returns true
-    /// if there were any.
+    /// Takes the edits that begin at or before the end of a region of the base, which grows by
+    /// them. Returns true if there were any.
     fn take_into(&mut self, region: &mut Range<usize>, taken: &mut Vec<&'e Edit>) -> bool {
         let mut any = false;
         while let Some(edit) = self.edits.next_if(|edit| edit.old.start <= region.end) {
@@ -177,7 +181,8 @@ fn regions(
         let Some(next) = next else { return regions };
         let mut base = next..next;
         let (mut our_part, mut their_part) = (Vec::new(), Vec::new());
-        // Edits that touch a region belong to it, also where only the other side's edit made them touch.
+        // Edits that touch a region belong to it, also where only the other side's edit made them
+        // touch.
         while ours.take_into(&mut base, &mut our_part) | theirs.take_into(&mut base, &mut their_part) {}
         line = base.end;
         let (our_lines, their_lines) = (ours.pass(&base, &our_part), theirs.pass(&base, &their_part));
@@ -228,8 +233,8 @@ impl Conflicts<'_> {
         self.pieces.iter().filter(|piece| matches!(piece, Piece::Conflict { .. })).count()
     }
 
-    /// The text with markers as git writes them. Without a base to show, lines that both sides begin or end with
-    /// in a conflict stay out of it.
+    /// The text with markers as git writes them. Without a base to show, lines that both sides
+    /// begin or end with in a conflict stay out of it.
     pub fn marked(&self, labels: &Labels<'_>) -> Vec<u8> {
         let mut out = Marked { text: Vec::new(), line_break: self.line_break };
         for piece in &self.pieces {

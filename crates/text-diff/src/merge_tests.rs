@@ -123,7 +123,8 @@ fn what_is_no_text_or_too_much_is_refused_and_never_slow() {
     let numbered = |word: &str| (0..60_000).map(|n| format!("{word} {n}\n")).collect::<String>();
     let (base, ours, theirs) = (numbered("a"), numbered("b"), numbered("c"));
     assert_eq!(result(&base, &ours, &theirs), Err(1));
-    // Every line is there, at another place: the worst case of the algorithm, which has to stay within its bounds.
+    // Every line is there, at another place: the worst case of the algorithm, which has to stay
+    // within its bounds.
     let mut dice = Dice(7);
     let mut shuffled = || {
         let mut lines: Vec<usize> = (0..60_000).collect();
@@ -343,9 +344,10 @@ fn git_says_the_same() {
                 same += 1;
                 same_markers += usize::from(marked == *git);
             }
-            // A conflict to git in its eager way, although both sides have the same in that place; its default way
-            // finds it clean too. Or a text that has several smallest differences from the base, and git took
-            // another one: then its answer is that of our own merge for one of those.
+            // A conflict to git in its eager way, although both sides have the same in that place;
+            // its default way finds it clean too. Or a text that has several smallest differences
+            // from the base, and git took another one: then its answer is that of our own merge for
+            // one of those.
             (_, git) => {
                 otherwise += 1;
                 let git = git.as_ref().ok().cloned();

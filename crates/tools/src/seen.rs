@@ -285,8 +285,8 @@ impl Known {
 /// to be there anyway.
 ///
 /// # Errors
-/// [`ToolError::ChangedSince`], with what changed. Where that is all of it the model knows the file again, and the
-/// next try is not refused.
+/// [`ToolError::ChangedSince`], with what changed. Where that is all of it the model knows the file
+/// again, and the next try is not refused.
 pub fn refuse_stale(context: &ToolContext, path: &RelPath, now: &FileContent) -> Result<(), ToolError> {
     match context.seen.sight(path, &now.hash) {
         Sight::Changed => Err(stale(context, path.clone(), now)),

@@ -27,7 +27,8 @@ pub use part::ChangedPart;
 use seen::{ALL, ImpactCache, Named, UNNAMED, Viewers};
 use symbols::Symbols;
 
-/// Lines of uses and steps through files that hand names on; where there are more, files are followed.
+/// Lines of uses and steps through files that hand names on; where there are more, files are
+/// followed.
 const MAX_WORK: usize = 20_000_000;
 /// The family of C and C++, where what one file defines another one declares.
 const C: u8 = 6;

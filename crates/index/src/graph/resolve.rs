@@ -4,9 +4,10 @@
 //! Each language has its rule; where that leaves the meaning open (search paths of headers, source
 //! roots), the only fitting file is taken, or the nearest of several.
 //!
-//! Every place that was looked up is returned as a [`PlaceKey`], found or not. So when a file appears or
-//! disappears, only the files with one of its [`touched`] keys have to be resolved again; and when
-//! a settings file changes, those of the languages that it concerns ([`Settings::concerns`]).
+//! Every place that was looked up is returned as a [`PlaceKey`], found or not. So when a file
+//! appears or disappears, only the files with one of its [`touched`] keys have to be resolved
+//! again; and when a settings file changes, those of the languages that it concerns
+//! ([`Settings::concerns`]).
 //!
 //! ```
 //! use journeyman_index::graph::resolve::{PathSet, ImportTarget, Settings, resolve};

@@ -34,11 +34,13 @@ pub enum Match {
     Case,
     /// The name begins with the wanted one.
     Prefix,
-    /// The letters are beginnings of its parts, of the first one and further ones: `gun`, `getname` of `getUserName`.
+    /// The letters are beginnings of its parts, of the first one and further ones: `gun`, `getname`
+    /// of `getUserName`.
     Hump,
     /// One letter is wrong, missing or too many.
     Typo,
-    /// It has the letters in this order, most of them at the beginnings of parts or one right after the other.
+    /// It has the letters in this order, most of them at the beginnings of parts or one right after
+    /// the other.
     Subsequence,
 }
 
@@ -320,8 +322,8 @@ fn part_starts(name: &str) -> Vec<bool> {
 }
 
 /// Returns the minimum number of isolated letters when the letters are matched in order: neither
-/// where a part part_starts, nor right after the previous letter. `None` where the name doesn't contain
-/// them.
+/// where a part part_starts, nor right after the previous letter. `None` where the name doesn't
+/// contain them.
 fn min_isolated_letters(asked: &str, name: &str, part_starts: impl Fn(usize) -> bool) -> Option<usize> {
     let name: Vec<char> = name.chars().take(MAX_COMPARED).collect();
     // For each of the name's characters: the minimum with the letter so far at it.

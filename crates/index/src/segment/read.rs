@@ -302,8 +302,8 @@ impl Segment {
         innermost
     }
 
-    /// Calls `visit` with the chunks (or, for [`DictionaryKind::Paths`] and [`DictionaryKind::Symbols`], the files)
-    /// that have a term.
+    /// Calls `visit` with the chunks (or, for [`DictionaryKind::Paths`] and
+    /// [`DictionaryKind::Symbols`], the files) that have a term.
     pub(crate) fn counted(&self, which: DictionaryKind, term: &str, visit: impl FnMut(Id, u32)) {
         if let Some(list) = self.words(which).and_then(|words| words.get(term.as_bytes())) {
             counts(list, visit);

@@ -1,4 +1,5 @@
-//! Ignore rules of a tree, read within bounds: of whatever kind or size a rule file is, it costs a bounded read.
+//! Ignore rules of a tree, read within bounds: of whatever kind or size a rule file is, it costs a
+//! bounded read.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -19,7 +20,8 @@ const SOURCES: usize = RULE_FILES.len() + 1;
 /// Git's directory, or the file that names it.
 pub(super) const GIT: &str = ".git";
 
-/// Maximum bytes of a rule file; a longer one has no rules. The largest published collections have 20 KiB.
+/// Maximum bytes of a rule file; a longer one has no rules. The largest published collections have
+/// 20 KiB.
 const MAX_RULE_BYTES: u64 = 256 * 1024;
 /// Maximum bytes of a file that holds one path.
 const MAX_POINTER_BYTES: u64 = 8 * 1024;
@@ -141,7 +143,8 @@ fn parse(text: &[u8]) -> Gitignore {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// The file with the rules of a repository whose top is `place`. A linked work tree has those of its main one.
+/// The file with the rules of a repository whose top is `place`. A linked work tree has those of
+/// its main one.
 fn exclude_file(place: &Path) -> Option<PathBuf> {
     let git = place.join(GIT);
     if std::fs::metadata(&git).ok()?.is_dir() {

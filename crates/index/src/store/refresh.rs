@@ -158,7 +158,8 @@ impl Index {
     }
 
     /// Brings the index up to date with some files that may have changed. Segments aren't merged
-    /// until there are very many, which keeps this fast; call [`Index::merge_small_segments`] later.
+    /// until there are very many, which keeps this fast; call [`Index::merge_small_segments`]
+    /// later.
     ///
     /// # Errors
     /// [`IndexError`].

@@ -73,8 +73,8 @@ impl Vectors {
     /// Embeds the chunks of a snapshot that have no vector yet. `source` provides its files.
     ///
     /// # Errors
-    /// [`IndexError`] where vectors can't be stored. Where the model fails, [`EmbeddingReport::failed`]
-    /// tells the reason, and the vectors made until then are kept.
+    /// [`IndexError`] where vectors can't be stored. Where the model fails,
+    /// [`EmbeddingReport::failed`] tells the reason, and the vectors made until then are kept.
     pub fn follow(
         &self,
         snapshot: &Snapshot,

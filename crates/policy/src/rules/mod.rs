@@ -53,8 +53,8 @@ impl Rules {
         Self::parse_with_tools(text, layer, file, &|_| false)
     }
 
-    /// Reads the text of a `policy.toml` as [`Rules::parse`] does. Rules may also name the tools for which
-    /// `is_registered` returns true, such as those that a library user added.
+    /// Reads the text of a `policy.toml` as [`Rules::parse`] does. Rules may also name the tools
+    /// for which `is_registered` returns true, such as those that a library user added.
     ///
     /// # Errors
     /// As [`Rules::parse`].

@@ -53,7 +53,8 @@ async fn is_there(daemon: &Daemon, name: &str) -> Result<bool, SandboxError> {
     }
 }
 
-/// Builds it. The build is given the archive, the arguments, and nothing of this program's or the user's.
+/// Builds it. The build is given the archive, the arguments, and nothing of this program's or the
+/// user's.
 async fn run(daemon: &Daemon, build: &Build, name: &str, tell: impl Fn(&str)) -> Result<(), SandboxError> {
     let options = BuildImageOptionsBuilder::default()
         .dockerfile(&build.dockerfile)

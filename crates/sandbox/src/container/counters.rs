@@ -9,7 +9,8 @@ use std::time::Duration;
 /// The directory of control groups, on every Linux.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// The files of one container. Each is missing where the kernel or the way in which it is set up has none.
+/// The files of one container. Each is missing where the kernel or the way in which it is set up
+/// has none.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     processes: Option<PathBuf>,
@@ -43,7 +44,8 @@ impl Counters {
             let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
                 continue;
             };
-            // A number may be another process's, where the daemon counts them otherwise; the group's name isn't.
+            // A number may be another process's, where the daemon counts them otherwise; the
+            // group's name isn't.
             if !path.contains(id) || Path::new(path).components().any(|part| part.as_os_str() == "..") {
                 continue;
             }

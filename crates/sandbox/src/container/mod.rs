@@ -1,10 +1,11 @@
 //! Back-end 4: a container of Docker or Podman, through the daemon's socket.
 //!
-//! Used only where the user names it: whoever reaches the socket is as good as root. A command runs in a container
-//! that has no privilege, no socket and no network ([`warm`] makes it, from what [`plan`] read out of the request), and
-//! runs there alone. When it ended and no process is left, the container waits for the next command of the same kind
-//! ([`pool`]); after anything else it is removed with all that is in it ([`watch`]). A container ends with its owner:
-//! its first process reads from a connection that the owner holds. [`probe`] runs one with a script that tries to get
+//! Used only where the user names it: whoever reaches the socket is as good as root. A command runs
+//! in a container that has no privilege, no socket and no network ([`warm`] makes it, from what
+//! [`plan`] read out of the request), and runs there alone. When it ended and no process is left,
+//! the container waits for the next command of the same kind ([`pool`]); after anything else it is
+//! removed with all that is in it ([`watch`]). A container ends with its owner: its first process
+//! reads from a connection that the owner holds. [`probe`] runs one with a script that tries to get
 //! out. The image is named, or built by a [`Recipe`] of the project's.
 
 mod build;
@@ -51,7 +52,8 @@ const READ: usize = crate::capture::READ_BYTES;
 /// The settings of containers.
 #[derive(Debug, Clone, Default)]
 pub struct ContainerSettings {
-    /// The daemon's socket; by default `/var/run/docker.sock`, else the user's own of Docker or Podman.
+    /// The daemon's socket; by default `/var/run/docker.sock`, else the user's own of Docker or
+    /// Podman.
     pub socket: Option<PathBuf>,
     /// The image that commands run in.
     pub image: ContainerImage,
@@ -72,8 +74,9 @@ pub enum ContainerImage {
     None,
     /// One that is on this machine, by its name.
     Named(String),
-    /// One that is built as the project says. Building runs the project's code, with the network and the rights of a
-    /// build: only where the user trusts this version of it ([`Recipe::digest`]).
+    /// One that is built as the project says. Building runs the project's code, with the network
+    /// and the rights of a build: only where the user trusts this version of it
+    /// ([`Recipe::digest`]).
     Built(Box<Recipe>),
 }
 
@@ -201,8 +204,8 @@ fn command(request: &Request) -> Result<Vec<String>, SandboxError> {
     Ok(argv)
 }
 
-/// Locks a file for as long as the command is there. It is this program that holds the lock: where that is killed, the
-/// container ends some milliseconds after the lock is free.
+/// Locks a file for as long as the command is there. It is this program that holds the lock: where
+/// that is killed, the container ends some milliseconds after the lock is free.
 fn hold(path: &std::path::Path) -> Result<std::fs::File, SandboxError> {
     let error =
         |source| SandboxError::Path { what: "the command's sign of life", path: path.to_owned(), source };

@@ -1,7 +1,8 @@
 //! The owner of a container, and the removal of containers whose owner is gone.
 //!
-//! A container ends by itself when its owner does: its first process reads from a connection that the owner holds, and
-//! ends with it. What is swept here are the remains of a daemon that was killed at the wrong moment.
+//! A container ends by itself when its owner does: its first process reads from a connection that
+//! the owner holds, and ends with it. What is swept here are the remains of a daemon that was
+//! killed at the wrong moment.
 
 use std::collections::HashMap;
 use std::fs;

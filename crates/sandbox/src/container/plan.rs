@@ -15,15 +15,17 @@ use crate::{Base, Network, SandboxError};
 const MAX_MOUNTS: usize = 512;
 /// `nobody`, on every Linux: who runs commands for root where nothing need be written.
 const NOBODY: u32 = 65_534;
-/// Private directories besides the home, and their shares in eighths of [`crate::Limits::scratch_bytes`]. Another
-/// eighth is `/dev/shm`'s, whose size is a setting of its own.
+/// Private directories besides the home, and their shares in eighths of
+/// [`crate::Limits::scratch_bytes`]. Another eighth is `/dev/shm`'s, whose size is a setting of its
+/// own.
 const SCRATCH: [(&str, u64); 2] = [("/tmp", 3), ("/var/tmp", 1)];
 const HOME_SHARE: u64 = 3;
 
 /// The contents of a path inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The host's file or directory, told by device and inode besides, because a name may come to stand for another.
+    /// The host's file or directory, told by device and inode besides, because a name may come to
+    /// stand for another.
     Bind { source: String, identity: (u64, u64), read_only: bool },
     /// Memory: the user's own directory, of so many bytes.
     Scratch { bytes: u64 },
@@ -185,7 +187,8 @@ impl Places<'_> {
         Ok(())
     }
 
-    /// Shows what the host has at a path without links. The later of two is the stricter, and stands.
+    /// Shows what the host has at a path without links. The later of two is the stricter, and
+    /// stands.
     fn bind(&mut self, path: &Path, read_only: bool) -> Result<(), SandboxError> {
         let copied =
             self.copied.as_ref().and_then(|(root, copy)| Some(copy.join(path.strip_prefix(root).ok()?)));

@@ -7,7 +7,8 @@ use tokio::sync::oneshot;
 use super::plan::Plan;
 use super::warm::Warm;
 
-/// Containers that wait, each with its memory for `/tmp`: the kinds that a session alternates between.
+/// Containers that wait, each with its memory for `/tmp`: the kinds that a session alternates
+/// between.
 const MAX_WAITING: usize = 3;
 
 /// Containers that nothing runs in. Dropped, they end.
@@ -30,14 +31,16 @@ impl Pool {
                 let at = waiting.iter().rposition(|one| one.plan == *plan)?;
                 waiting.remove(at)
             };
-            // One whose runtime ended while it was looked over, or that a command left things in, never comes.
+            // One whose runtime ended while it was looked over, or that a command left things in,
+            // never comes.
             if let Ok(warm) = found.warm.await {
                 return Some(warm);
             }
         }
     }
 
-    /// Gives one back in which no process of a command is left. It is looked over while nobody waits.
+    /// Gives one back in which no process of a command is left. It is looked over while nobody
+    /// waits.
     pub(super) fn give(self: &Arc<Self>, warm: Warm) {
         let (sender, receiver) = oneshot::channel();
         let waiting = Waiting { plan: warm.plan.clone(), warm: receiver };

@@ -1,8 +1,8 @@
 //! A project's description of its image: a `devcontainer.json`, or a Dockerfile.
 //!
-//! All of it is hostile input until the user trusts it: it is opened beneath the root without following links, read
-//! within bounds, and nothing of it is quoted but names. What a build would be given is read once, here, so that what
-//! the user trusts is what is built.
+//! All of it is hostile input until the user trusts it: it is opened beneath the root without
+//! following links, read within bounds, and nothing of it is quoted but names. What a build would
+//! be given is read once, here, so that what the user trusts is what is built.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,8 +53,8 @@ const REFUSED: [(&str, &str); 14] = [
 pub enum RecipeSource {
     /// Its `devcontainer.json`.
     Devcontainer,
-    /// A Dockerfile: this one, or `Dockerfile` or `Containerfile` at the root. All of the project but what its
-    /// `.dockerignore` names is given to the build.
+    /// A Dockerfile: this one, or `Dockerfile` or `Containerfile` at the root. All of the project
+    /// but what its `.dockerignore` names is given to the build.
     Dockerfile(Option<RelPath>),
 }
 

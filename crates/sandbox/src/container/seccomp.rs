@@ -1,13 +1,15 @@
 //! The profile of system calls for a container, as the JSON that Docker and Podman take.
 //!
-//! The profile allows by name, so that calls newer than this list stay closed. Calls with a row in [`crate::syscalls`]
-//! have that row's rule. The service's library passes over names that it doesn't know, which are denied then.
+//! The profile allows by name, so that calls newer than this list stay closed. Calls with a row in
+//! [`crate::syscalls`] have that row's rule. The service's library passes over names that it
+//! doesn't know, which are denied then.
 
 use serde_json::{Value, json};
 
 use crate::syscalls::{CALLS, CREATES, FilteredTier, IP_PROTOCOLS, Rule, SET_ID, TERMINAL_TYPING};
 
-/// Calls that builds and tests need, of both architectures; each is told by its name in the kernel's tables.
+/// Calls that builds and tests need, of both architectures; each is told by its name in the
+/// kernel's tables.
 const ALLOWED: &[&str] = &[
     "accept",
     "accept4",
@@ -296,8 +298,8 @@ const ALLOWED: &[&str] = &[
 /// The low 32 bits of an argument: those above may be anything where the kernel doesn't read them.
 const LOW: u64 = 0xffff_ffff;
 
-/// Execution domains: Linux's own, and without a random layout, which debuggers and sanitizers ask for; the last asks
-/// for the present one.
+/// Execution domains: Linux's own, and without a random layout, which debuggers and sanitizers ask
+/// for; the last asks for the present one.
 const PERSONALITIES: [u32; 3] = [0, 0x0004_0000, u32::MAX];
 
 /// Returns the profile as text.
@@ -325,11 +327,13 @@ pub(super) fn profile() -> String {
     .to_string()
 }
 
-/// Foreign ABIs (32-bit programs, x32) would need lists of their own; a call of theirs ends the program.
+/// Foreign ABIs (32-bit programs, x32) would need lists of their own; a call of theirs ends the
+/// program.
 const ARCHITECTURE: &str =
     if cfg!(target_arch = "aarch64") { "SCMP_ARCH_AARCH64" } else { "SCMP_ARCH_X86_64" };
 
-/// Returns the lists of tests with which the rule lets a call pass: all tests of one list must hold.
+/// Returns the lists of tests with which the rule lets a call pass: all tests of one list must
+/// hold.
 fn ways(rule: Rule) -> Vec<Vec<Value>> {
     match rule {
         Rule::Only { argument, value, .. } => vec![vec![equal(argument, value)]],
@@ -353,8 +357,8 @@ fn ways(rule: Rule) -> Vec<Vec<Value>> {
     }
 }
 
-/// Returns tests of which at least one passes for any 32 bits but these two values: the library can't test half an
-/// argument for inequality.
+/// Returns tests of which at least one passes for any 32 bits but these two values: the library
+/// can't test half an argument for inequality.
 fn all_but(values: [u32; 2]) -> Vec<Value> {
     let [first, second] = values.map(u64::from);
     let differing = first ^ second;

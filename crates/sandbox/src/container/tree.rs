@@ -252,8 +252,8 @@ impl Ignored {
     }
 }
 
-/// Names of a pattern against names of a path; `**` stands for any number of them. By a table, so that no pattern costs
-/// more than its length times the path's.
+/// Names of a pattern against names of a path; `**` stands for any number of them. By a table, so
+/// that no pattern costs more than its length times the path's.
 fn matches_path(rule: &[Vec<u8>], path: &[Vec<u8>]) -> bool {
     matches_sequence(rule, path, |part| part == b"**", |part, name| matches_name(part, name))
 }

@@ -32,10 +32,11 @@ use crate::SandboxError;
 /// The user and group of the first process. No command runs as this user, so none can end the
 /// process.
 const KEEPER: &str = "65532:65532";
-/// The first process: it waits for the end of its input, which is the end of whoever holds the connection to it, and
-/// with it the kernel ends every process of the container.
+/// The first process: it waits for the end of its input, which is the end of whoever holds the
+/// connection to it, and with it the kernel ends every process of the container.
 const KEEP: &str = "while read -r _; do :; done";
-/// Processes that are there before any command: the keeper, the reaper above it, and what looks the container over.
+/// Processes that are there before any command: the keeper, the reaper above it, and what looks the
+/// container over.
 const OWN_PROCESSES: u64 = 4;
 /// Maximum bytes of the check of a container: names at the top of private directories, and the
 /// numbers of mounted files.
@@ -45,8 +46,8 @@ const LOOKS: u32 = 8;
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
 /// Maximum time of the check of a container.
 const LOOK_WAIT: Duration = Duration::from_secs(20);
-/// Names what is in the private directories and in shared memory, then which files are mounted. Nothing of the
-/// project's is in its `PATH`.
+/// Names what is in the private directories and in shared memory, then which files are mounted.
+/// Nothing of the project's is in its `PATH`.
 const LOOK: &str = r#"export PATH=/usr/bin:/bin LC_ALL=C
 n=$1; shift
 while [ "$n" -gt 0 ]; do echo "=$1"; ls -A "$1" || exit 1; shift; n=$((n-1)); done
@@ -57,7 +58,8 @@ echo ==
 pub(super) type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, ApiError>> + Send>>;
 pub(super) type Input = Pin<Box<dyn AsyncWrite + Send>>;
 
-/// A container that runs, and nothing in it but its first process. Dropped, it ends: its input is closed then.
+/// A container that runs, and nothing in it but its first process. Dropped, it ends: its input is
+/// closed then.
 pub(super) struct Warm {
     pub(super) daemon: Daemon,
     pub(super) id: String,
@@ -118,8 +120,8 @@ impl Warm {
         Ok(warm)
     }
 
-    /// Remembers what is in the private directories, and sees that what is mounted is what was meant: between the
-    /// request and the mount a name may have come to stand for something else.
+    /// Remembers what is in the private directories, and sees that what is mounted is what was
+    /// meant: between the request and the mount a name may have come to stand for something else.
     async fn first_look(&mut self) -> Result<(), SandboxError> {
         let binds: Vec<(&String, u64)> = self
             .plan
@@ -308,14 +310,16 @@ fn body(daemon: &Daemon, image: &Image, plan: &Plan, cpus: Option<f64>) -> Conta
             Place::Bind { source, read_only, .. } => mounts.push(bind(source, at, *read_only)),
             Place::Scratch { bytes } => {
                 let mode = if at.starts_with("/tmp") || at.starts_with("/var/tmp") { "1777" } else { "0700" };
-                // Its group is root's unless said otherwise; builds run programs that they put there.
+                // Its group is root's unless said otherwise; builds run programs that they put
+                // there.
                 let options = format!("rw,exec,nosuid,nodev,size={bytes},mode={mode},uid={user},gid={group}");
                 tmpfs.insert(at.clone(), options);
             }
             Place::Hidden => mounts.push(hidden(at)),
         }
     }
-    // A volume of the image's would be a directory on disk that commands could fill and leave things in.
+    // A volume of the image's would be a directory on disk that commands could fill and leave
+    // things in.
     let volumes = image.volumes.iter().filter(|at| !plan.places.contains_key(*at));
     mounts.extend(volumes.map(|at| hidden(at)));
     let limits = plan.limits.iter().map(|(name, value)| {
@@ -402,7 +406,8 @@ fn hidden(at: &str) -> Mount {
     }
 }
 
-/// Sees that the daemon took every setting: some are dropped with nothing but a warning where the kernel lacks them.
+/// Sees that the daemon took every setting: some are dropped with nothing but a warning where the
+/// kernel lacks them.
 fn verify(found: &ContainerInspectResponse, plan: &Plan) -> Result<(), SandboxError> {
     let host = found.host_config.clone().unwrap_or_default();
     let dropped = host.cap_drop.unwrap_or_default();

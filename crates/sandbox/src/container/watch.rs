@@ -27,8 +27,8 @@ use crate::run::{Completed, Outcome, ResourceUsage};
 const LINGER: Duration = Duration::from_millis(250);
 /// Maximum wait for the kernel's report that memory ran out, after a command was killed.
 const OOM_WAIT: Duration = Duration::from_millis(300);
-/// So often, and so far apart, the daemon is asked for the code of a command whose streams ended; after that, it is
-/// asked as often as the disk.
+/// So often, and so far apart, the daemon is asked for the code of a command whose streams ended;
+/// after that, it is asked as often as the disk.
 const ASKED: u32 = 5;
 const ASK_PAUSE: Duration = Duration::from_millis(5);
 /// The interval between two checks of the disk.
@@ -244,7 +244,8 @@ fn take(collector: &mut Collector, piece: LogOutput) {
     collector.take(stream, &bytes);
 }
 
-/// Gives the command its input, then the end of the file. A command that doesn't read it breaks the pipe.
+/// Gives the command its input, then the end of the file. A command that doesn't read it breaks the
+/// pipe.
 async fn feed(mut input: Input, stdin: &Stdin, terminal: bool) {
     if let Stdin::Bytes(bytes) = stdin {
         input.write_all(bytes).await.ok();

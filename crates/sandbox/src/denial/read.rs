@@ -4,7 +4,8 @@ use super::{Denial, DenialKind};
 use crate::network::{HostPattern, Network};
 use crate::run::Outcome;
 
-/// Denials of one command. A build that can't reach its registry says so a hundred times, in a hundred ways.
+/// Denials of one command. A build that can't reach its registry says so a hundred times, in a
+/// hundred ways.
 pub(crate) const MAX_DENIALS: usize = 8;
 /// Bytes of a line that are looked at; what says why stands at its end or its beginning.
 const LINE: usize = 2_000;
@@ -81,8 +82,8 @@ const SAID: &[(&str, Reason, Names)] = &[
     ("EACCES", Reason::Access, Names::Path),
 ];
 
-/// For each byte, the messages that have it as their first, second or third one. Lines are many and few say anything
-/// of this: one look at three bytes tells it of nearly every place.
+/// For each byte, the messages that have it as their first, second or third one. Lines are many and
+/// few say anything of this: one look at three bytes tells it of nearly every place.
 static BEGINNINGS: [[u64; 256]; 3] = beginnings();
 
 // A bit each, and three bytes at least.
@@ -288,8 +289,8 @@ fn tell(reason: Reason, named: Option<&str>, line: &str, network: &Network) -> D
     }
 }
 
-/// Returns true if package managers fill a directory that a path lies in: in the project it is read-only for its links
-/// alone.
+/// Returns true if package managers fill a directory that a path lies in: in the project it is
+/// read-only for its links alone.
 fn is_dependency(path: &str) -> bool {
     path.split('/').any(|name| matches!(name, "node_modules" | ".venv" | "venv" | ".tox" | ".nox" | ".pixi"))
 }

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 
 use super::wire::Stage;
 
-/// Ubuntu's way: its profile lets `bwrap` make user namespaces and takes capabilities from what runs in them. Never the
-/// switch that turns the protection off for everybody.
+/// Ubuntu's way: its profile lets `bwrap` make user namespaces and takes capabilities from what
+/// runs in them. Never the switch that turns the protection off for everybody.
 const APPARMOR: &str = "AppArmor lets only programs with a profile make user namespaces. Install bubblewrap and load its \
      profile: sudo apt install bubblewrap apparmor-profiles && sudo install -m 0644 \
      /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && sudo apparmor_parser -r \

@@ -1,8 +1,8 @@
 //! The bounds of a command's whole process tree that pid 1 of a sandbox checks: memory, processor
 //! time, growth of the disk.
 //!
-//! Looked at some times a second, so a command can be above its bound for that long. Where control groups can be had
-//! the kernel keeps the memory's bound besides.
+//! Looked at some times a second, so a command can be above its bound for that long. Where control
+//! groups can be had the kernel keeps the memory's bound besides.
 
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -168,7 +168,8 @@ impl Bounds {
             // The name, in parentheses, may hold anything.
             let after = text.iter().rposition(|&byte| byte == b')').unwrap_or(0);
             let rest = String::from_utf8_lossy(text.get(after..).unwrap_or_default()).into_owned();
-            // Of proc(5): utime, stime, cutime, cstime are the fields 14 to 17; the first one here is the second.
+            // Of proc(5): utime, stime, cutime, cstime are the fields 14 to 17; the first one here
+            // is the second.
             rest.split(' ').skip(12).take(4).filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>()
         };
         let ticks: u64 = processes.iter().map(of).sum();
@@ -239,8 +240,8 @@ fn segments_of(text: &str) -> u64 {
     text.lines().skip(1).map(held).fold(0, u64::saturating_add)
 }
 
-/// Bytes of the files in memory that have no name but are open, each once. A process that lets nobody look at it hides
-/// its own.
+/// Bytes of the files in memory that have no name but are open, each once. A process that lets
+/// nobody look at it hides its own.
 fn nameless(processes: &[PathBuf]) -> u64 {
     let (mut known, mut bytes) = (HashSet::new(), 0_u64);
     for process in processes {
@@ -305,7 +306,8 @@ fn free(place: &OwnedFd) -> Option<u64> {
     Some(found.f_bfree.saturating_mul(found.f_frsize))
 }
 
-/// Bytes that the processes, and those that were waited for, had written to disks. Allocated ones don't count.
+/// Bytes that the processes, and those that were waited for, had written to disks. Allocated ones
+/// don't count.
 fn written(processes: &[PathBuf]) -> u64 {
     let of = |process: &PathBuf| {
         let text = fs::read_to_string(process.join("io")).unwrap_or_default();

@@ -12,7 +12,8 @@ use super::mount_caches;
 use crate::request::Request;
 use crate::{Base, Mounted, SandboxError, SandboxSettings};
 
-/// The namespaces with caches. A layer that two mounts write to is spoilt, so there is never a second one of it.
+/// The namespaces with caches. A layer that two mounts write to is spoilt, so there is never a
+/// second one of it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Caches(Arc<Mutex<Vec<CachedMount>>>);
 

@@ -29,9 +29,11 @@ pub(super) const ESCAPES: [(i32, &str); 12] = [
 const PROTECTED: i32 = 8;
 /// … processes outside can be seen, …
 const SEEN: i32 = 32;
-/// … and a user who has no capability can't give up the right to have some. None can be gained all the same.
+/// … and a user who has no capability can't give up the right to have some. None can be gained all
+/// the same.
 const BOUND: i32 = 8192;
-/// Landlock has no right for a file's mode, times and owner. They are held where the kernel can ask the supervisor.
+/// Landlock has no right for a file's mode, times and owner. They are held where the kernel can ask
+/// the supervisor.
 pub(super) const METADATA: i32 = 32768;
 /// All of these.
 pub(super) const BEYOND_LANDLOCK: i32 = PROTECTED | SEEN | BOUND | METADATA;
@@ -39,8 +41,8 @@ pub(super) const BEYOND_LANDLOCK: i32 = PROTECTED | SEEN | BOUND | METADATA;
 pub(super) const NESTED: i32 = 512;
 /// The memory of the tree can't be counted.
 pub(super) const UNCOUNTED: i32 = 16384;
-/// The proxy didn't refuse a host that isn't listed: it isn't there, or it isn't ours. Told, not fatal: commands with a
-/// network of some hosts are refused then.
+/// The proxy didn't refuse a host that isn't listed: it isn't there, or it isn't ours. Told, not
+/// fatal: commands with a network of some hosts are refused then.
 pub(super) const UNFILTERED: i32 = 4096;
 /// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
 pub(super) const UNRESTRICTED: i32 = 1024;

@@ -1,7 +1,9 @@
-//! Control groups, where this program may make some: the kernel itself then bounds a command's memory and processes.
+//! Control groups, where this program may make some: the kernel itself then bounds a command's
+//! memory and processes.
 //!
-//! Each command gets groups of its own, made by the agent while the helper starts, joined by the helper or by pid 1
-//! before the command begins, and removed by the agent when the command is gone. What a killed agent leaves is empty, and is removed by the next one.
+//! Each command gets groups of its own, made by the agent while the helper starts, joined by the
+//! helper or by pid 1 before the command begins, and removed by the agent when the command is gone.
+//! What a killed agent leaves is empty, and is removed by the next one.
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -21,17 +23,17 @@ use crate::SandboxError;
 const PREFIX: &str = "journeyman-";
 /// Groups of dead owners that are removed at once; the rest waits for the next start.
 const MAX_SWEPT: usize = 10_000;
-/// The kernel takes some milliseconds to count the last process out of a group; many times that on a machine that
-/// has too much to do.
+/// The kernel takes some milliseconds to count the last process out of a group; many times that on
+/// a machine that has too much to do.
 const REMOVALS: u32 = 400;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
 /// The way in which a command enters a group, by absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Group<T> {
-    /// The helper puts itself into it, alone, before it makes anything else. Version 1 alone: it takes the caller's own
-    /// thread without waiting until no process of the machine can be forking, which for another process takes up to
-    /// tens of milliseconds.
+    /// The helper puts itself into it, alone, before it makes anything else. Version 1 alone: it
+    /// takes the caller's own thread without waiting until no process of the machine can be
+    /// forking, which for another process takes up to tens of milliseconds.
     Enter { file: T },
     /// Pid 1 is put into it.
     Join { file: T },
@@ -111,8 +113,8 @@ fn text(path: &Path) -> Result<CString, SandboxError> {
     super::plan::c_string(path.as_os_str())
 }
 
-/// The groups of one command. Removed when dropped, by which time nothing may be left in them; blocks for some
-/// milliseconds at most.
+/// The groups of one command. Removed when dropped, by which time nothing may be left in them;
+/// blocks for some milliseconds at most.
 #[derive(Debug)]
 pub(super) struct Lease {
     groups: Vec<(PathBuf, Kind)>,
@@ -246,7 +248,8 @@ fn works(place: &Path, kind: Kind) -> bool {
     fs::remove_dir(&trial).is_ok() && bounds
 }
 
-/// Removes groups of owners that are gone. One with a process in it can't be removed, so nothing is lost.
+/// Removes groups of owners that are gone. One with a process in it can't be removed, so nothing is
+/// lost.
 fn sweep(place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten().take(MAX_SWEPT) {
         let name = entry.file_name();
@@ -315,8 +318,8 @@ pub(super) fn enter(groups: &[Group<&CStr>]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Joins the other groups for another process. Shares its memory with that process, so it neither allocates nor uses
-/// `errno`.
+/// Joins the other groups for another process. Shares its memory with that process, so it neither
+/// allocates nor uses `errno`.
 pub(super) fn join(groups: &[Group<&CStr>], process: u32) -> Result<(), Errno> {
     for group in groups {
         let Group::Join { file } = group else { continue };

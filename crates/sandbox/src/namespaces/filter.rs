@@ -1,10 +1,11 @@
-//! The system-call filter of commands that this program confines itself: the kernel's packet-filter code for the rows
-//! of [`crate::syscalls`].
+//! The system-call filter of commands that this program confines itself: the kernel's packet-filter
+//! code for the rows of [`crate::syscalls`].
 //!
-//! Namespaces and dropped capabilities already confine; the filter takes away parts of the kernel that builds and
-//! tests don't need and that break-outs have started from. It is a deny list, because build tools vary too much for an
-//! allow list. The crate `seccompiler` would do less: its filters have one action for all calls that match, none of
-//! them the notifier's, and compare call numbers one after the other.
+//! Namespaces and dropped capabilities already confine; the filter takes away parts of the kernel
+//! that builds and tests don't need and that break-outs have started from. It is a deny list,
+//! because build tools vary too much for an allow list. The crate `seccompiler` would do less: its
+//! filters have one action for all calls that match, none of them the notifier's, and compare call
+//! numbers one after the other.
 
 use crate::syscalls::{
     ATTRIBUTE_CHANGES, CALLS, CREATES, Call, FilteredTier, IP_PROTOCOLS, Rule, SET_ID, TERMINAL_TYPING,
@@ -90,8 +91,8 @@ pub(super) enum Confinement {
     Namespaces,
     /// Landlock alone.
     Landlock {
-        /// Sockets of IPv4 and IPv6 may be made, wherever they lead. No Unix sockets: without a mount namespace those
-        /// of services can be reached.
+        /// Sockets of IPv4 and IPv6 may be made, wherever they lead. No Unix sockets: without a
+        /// mount namespace those of services can be reached.
         internet: bool,
         /// Changes of files' metadata go to the supervisor.
         notify: bool,
@@ -147,8 +148,8 @@ fn ranges(confinement: Confinement) -> Vec<(u32, Program)> {
     ranges
 }
 
-/// Writes a tree of comparisons. The kernel runs the filter once for each call number when it is installed, so a list
-/// of comparisons would cost a tenth of a millisecond a command.
+/// Writes a tree of comparisons. The kernel runs the filter once for each call number when it is
+/// installed, so a list of comparisons would cost a tenth of a millisecond a command.
 fn decide(ranges: &[(u32, Program)]) -> Program {
     let (low, high) = ranges.split_at(ranges.len() / 2);
     let (Some(_), Some((border, _))) = (low.first(), high.first()) else {
@@ -207,8 +208,8 @@ fn without(block: &mut Program, argument: u32, bits: u32, action: u32) {
     block.finish(action);
 }
 
-/// Lets a priority be set of a single process: never of a group or a user, which the supervisor belongs to, nor of the
-/// supervisor itself.
+/// Lets a priority be set of a single process: never of a group or a user, which the supervisor
+/// belongs to, nor of the supervisor itself.
 fn priority(block: &mut Program, single: u32, confinement: Confinement) {
     block.load(low_word(0));
     block.push(EQUAL, single, 1, 0);
@@ -245,8 +246,8 @@ fn sockets(block: &mut Program, confinement: Confinement) {
     block.finish(fail(libc::EPROTONOSUPPORT));
 }
 
-/// Lets every `ioctl` pass but those that type into terminals, and those that change files' attributes where only
-/// Landlock protects files.
+/// Lets every `ioctl` pass but those that type into terminals, and those that change files'
+/// attributes where only Landlock protects files.
 fn commands(block: &mut Program, confinement: Confinement) {
     block.load(low_word(1));
     if confinement != Confinement::Namespaces {

@@ -1,9 +1,10 @@
-//! The helper: it turns into pid 1 of a sandbox, builds the sandbox around itself, starts the command,
-//! reaps, and ends with it.
+//! The helper: it turns into pid 1 of a sandbox, builds the sandbox around itself, starts the
+//! command, reaps, and ends with it.
 //!
-//! Runs single-threaded in a program that has done nothing else. Nothing here prints; what happens is told
-//! in [`HelperMessage`]s over the control socket, which is the helper's standard input. When the other end of that
-//! socket is gone, so is the agent, and pid 1 ends, upon which the kernel kills everything in the sandbox.
+//! Runs single-threaded in a program that has done nothing else. Nothing here prints; what happens
+//! is told in [`HelperMessage`]s over the control socket, which is the helper's standard input.
+//! When the other end of that socket is gone, so is the agent, and pid 1 ends, upon which the
+//! kernel kills everything in the sandbox.
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -30,7 +31,8 @@ use super::{bounds, bubblewrap, canary, cgroups, landlock_only, mounter, pass, t
 pub(super) const RESOURCES: [Resource; 6] =
     [Resource::Core, Resource::Nproc, Resource::Fsize, Resource::Nofile, Resource::Cpu, Resource::As];
 
-/// Connections to the proxy that the agent hasn't taken yet; more are tried again by the client's own kernel.
+/// Connections to the proxy that the agent hasn't taken yet; more are tried again by the client's
+/// own kernel.
 const WAITING: i32 = 128;
 /// One read of standard input on its way to the command.
 const INPUT_CHUNK: usize = 64 * 1024;
@@ -85,7 +87,8 @@ const EARLY: libc::c_int = libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLON
 /// Those that begin with pid 1: the mounts are the host's of that moment.
 const LATE: libc::c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWCGROUP;
 
-/// Makes the namespaces that can be made before there is a command, and waits for one. Nothing of it is known here yet.
+/// Makes the namespaces that can be made before there is a command, and waits for one. Nothing of
+/// it is known here yet.
 fn wait(control: &OwnedFd) -> Result<(), SetupFailure> {
     // In the new namespace this process is nobody until it is mapped.
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
@@ -128,7 +131,8 @@ fn prepare(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
         // The namespaces are made, and aren't those that it needs.
         return Err(SetupFailure(Stage::Policy, 2, Errno::PROTO));
     }
-    // Open here and in pid 1, which ends last. What the agent opened may be where this process can't come to any more.
+    // Open here and in pid 1, which ends last. What the agent opened may be where this process
+    // can't come to any more.
     let _witness = match (policy.witness, waits.then(|| passed.pop()).flatten()) {
         (Some(_), Some(file)) => Some(lock_witness(file)),
         (path, _) => path.map(witness),
@@ -173,19 +177,21 @@ fn prepare(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
     })
 }
 
-/// Enters the namespaces of a base, and its root; what must stay open for as long as anything of the command lives.
+/// Enters the namespaces of a base, and its root; what must stay open for as long as anything of
+/// the command lives.
 fn join(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
     let [root, user, mounts, lock] =
         <[OwnedFd; pass::MAX_DESCRIPTORS]>::try_from(passed).map_err(|_| Errno::PROTO)?;
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
     move_into_link_name_space(mounts.as_fd(), Some(LinkNameSpaceType::Mount))?;
-    // A directory that is worked in is found again in a copy of its mount namespace; an open one isn't.
+    // A directory that is worked in is found again in a copy of its mount namespace; an open one
+    // isn't.
     rustix::process::fchdir(&root)?;
     Ok(lock)
 }
 
-/// Locks the file that says that the command lives. Whoever took it exclusively, or away, counts on there being no
-/// command.
+/// Locks the file that says that the command lives. Whoever took it exclusively, or away, counts on
+/// there being no command.
 pub(super) fn witness(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     lock_witness(rustix::fs::open(path, flags, Mode::empty())?)
@@ -305,7 +311,8 @@ impl Init<'_> {
         restrict::restrict(self.policy.landlock, &root, grants, Tcp::Free)
     }
 
-    /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside keeps it.
+    /// Makes the listener that the agent serves its proxy on, and passes it out. Nobody inside
+    /// keeps it.
     pub(super) fn listen(&self) -> Result<(), Errno> {
         let listener = listener(self.policy.listen)?;
         pass::send(self.control, &HelperMessage::Listening.encode(), &[listener.as_fd()]).map(drop)
@@ -321,7 +328,8 @@ impl Init<'_> {
         Ok(())
     }
 
-    /// Waits until the helper has put this process into its control groups, so that the command begins in them.
+    /// Waits until the helper has put this process into its control groups, so that the command
+    /// begins in them.
     fn grouped(&self) -> Result<(), Errno> {
         let Some(gate) = self.gate else { return Ok(()) };
         loop {
@@ -452,8 +460,8 @@ impl Init<'_> {
 }
 
 impl Init<'_> {
-    /// Kills what is left and tells how the command ended. The agent needn't wait for the kernel to take the
-    /// namespaces apart, which it does when this process ends.
+    /// Kills what is left and tells how the command ended. The agent needn't wait for the kernel to
+    /// take the namespaces apart, which it does when this process ends.
     fn end(&self, command: rustix::process::WaitStatus) -> Result<(), Errno> {
         kill_all()?;
         let usage = sys::usage_so_far();

@@ -1,12 +1,13 @@
 //! Back-end 1: the program's own namespaces.
 //!
-//! The agent plans the root ([`plan`]), starts the helper by posix_spawn (never a fork of the agent, which
-//! may be large), and watches ([`watch`]). The helper ([`init`]) follows the policy ([`wire`]) and becomes
-//! pid 1. [`probe`] runs it once with canaries in place of a command. [`ready`] keeps a helper for the next command.
+//! The agent plans the root ([`plan`]), starts the helper by posix_spawn (never a fork of the
+//! agent, which may be large), and watches ([`watch`]). The helper ([`init`]) follows the policy
+//! ([`wire`]) and becomes pid 1. [`probe`] runs it once with canaries in place of a command.
+//! [`ready`] keeps a helper for the next command.
 //!
-//! Another helper ([`mounter`]) makes namespaces in which nobody lives and mounts in them what a command is to see
-//! at its root ([`mount`] asks for it, [`order`] is what is told to it). The first helper joins them, if there are
-//! any, before it makes its own.
+//! Another helper ([`mounter`]) makes namespaces in which nobody lives and mounts in them what a
+//! command is to see at its root ([`mount`] asks for it, [`order`] is what is told to it). The
+//! first helper joins them, if there are any, before it makes its own.
 
 mod advice;
 mod bounds;
@@ -127,10 +128,11 @@ struct Job {
 /// The process that the agent watches, kills and reaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchedProcess {
-    /// Pid 1 of the sandbox, with which the kernel kills all the others. Its helper makes the namespaces at once, or
-    /// those that don't depend on the command before it knows that.
+    /// Pid 1 of the sandbox, with which the kernel kills all the others. Its helper makes the
+    /// namespaces at once, or those that don't depend on the command before it knows that.
     Init { early: bool },
-    /// A helper of this kind, outside, which ends all the others and then itself when it is told to.
+    /// A helper of this kind, outside, which ends all the others and then itself when it is told
+    /// to.
     Outside(&'static str),
 }
 
@@ -255,10 +257,10 @@ impl Backend for Namespaces {
     }
 }
 
-/// Replaces what the descriptor `old` stands for by what `new` stands for, in one step: whoever uses the number
-/// `old` at the same time finds the one or the other, never nothing. What it stood for is closed, if no other
-/// descriptor stands for it; directories and files that were opened through it stay what they are. `old` is closed
-/// on exec from then on.
+/// Replaces what the descriptor `old` stands for by what `new` stands for, in one step: whoever
+/// uses the number `old` at the same time finds the one or the other, never nothing. What it stood
+/// for is closed, if no other descriptor stands for it; directories and files that were opened
+/// through it stay what they are. `old` is closed on exec from then on.
 ///
 /// # Errors
 /// As `dup3`: `EINVAL` when both are the same number.

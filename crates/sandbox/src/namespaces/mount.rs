@@ -1,4 +1,5 @@
-//! The agent's side of mounting: an order out, descriptors in. Blocks for some milliseconds; needs no runtime.
+//! The agent's side of mounting: an order out, descriptors in. Blocks for some milliseconds; needs
+//! no runtime.
 
 use std::ffi::CString;
 use std::fs;
@@ -188,7 +189,8 @@ impl Maps {
         Some(Self { users: same("/proc/self/uid_map")?, groups: same("/proc/self/gid_map")? })
     }
 
-    /// Gives them to the namespace of a process; the kernel allows it to whoever may change to these users.
+    /// Gives them to the namespace of a process; the kernel allows it to whoever may change to
+    /// these users.
     fn give(&self, pid: u32) -> io::Result<()> {
         fs::write(format!("/proc/{pid}/uid_map"), &self.users)?;
         fs::write(format!("/proc/{pid}/gid_map"), &self.groups)
@@ -208,7 +210,8 @@ fn same(file: &str) -> Option<String> {
     (all > 1).then_some(mapped)
 }
 
-/// A helper that is killed and reaped whatever happens; it ends by itself once it has done its work.
+/// A helper that is killed and reaped whatever happens; it ends by itself once it has done its
+/// work.
 struct Helper(Child);
 
 impl Drop for Helper {

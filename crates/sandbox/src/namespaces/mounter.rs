@@ -22,7 +22,8 @@ pub(super) const MAPPED: u8 = 1;
 /// Of a layer, in the order that failures number them.
 pub(super) const LAYERS: [&str; 3] = ["the lower layer", "the upper layer", "the overlay's work directory"];
 
-/// An attribute that overlays are full of, tried before one is mounted: without, it works only half.
+/// An attribute that overlays are full of, tried before one is mounted: without, it works only
+/// half.
 const PROBE: &CStr = c"user.journeyman";
 
 /// Does the helper's whole work; never returns.

@@ -7,7 +7,8 @@ use super::wire::{MAX_POLICY, Reader, Writer, framed};
 /// First bytes of an order; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JMO1";
 
-/// A user and a mount namespace to make, and what to mount in it. Paths are absolute where nothing else is said.
+/// A user and a mount namespace to make, and what to mount in it. Paths are absolute where nothing
+/// else is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MountOrder<T> {
     pub(super) uid: u32,

@@ -18,8 +18,9 @@ pub(super) enum Durability {
 /// Creates an overlay of directories, not attached yet. All three must have been opened in this
 /// mount namespace.
 ///
-/// They are named by descriptor: a path in an overlay's options needs escaping that differs between kernels, is cut
-/// at 255 bytes, and would show to commands, in their list of mounts, where the layers lie.
+/// They are named by descriptor: a path in an overlay's options needs escaping that differs between
+/// kernels, is cut at 255 bytes, and would show to commands, in their list of mounts, where the
+/// layers lie.
 pub(super) fn overlay(
     lower: impl AsFd,
     upper: impl AsFd,

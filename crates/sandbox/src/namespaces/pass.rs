@@ -13,7 +13,8 @@ use rustix::net::{
 /// Descriptors of one message.
 pub(super) const MAX_DESCRIPTORS: usize = 4;
 
-/// Sends bytes, as many as go at once, and with the first of them the descriptors; how many bytes went.
+/// Sends bytes, as many as go at once, and with the first of them the descriptors; how many bytes
+/// went.
 pub(super) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -23,7 +24,8 @@ pub(super) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_
     rustix::io::retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL))
 }
 
-/// Receives bytes, and puts descriptors that come with them into `descriptors`; they are closed on exec.
+/// Receives bytes, and puts descriptors that come with them into `descriptors`; they are closed on
+/// exec.
 pub(super) fn receive(
     socket: impl AsFd,
     buffer: &mut [u8],

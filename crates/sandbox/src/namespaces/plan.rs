@@ -22,7 +22,8 @@ const MAX_MOUNTS: usize = 512;
 /// Paths with links out of the project that are kept read-only by a mount each: 20 ms in all.
 const MAX_LINKED: usize = 512;
 
-/// Never a project's root nor writable, whether or not they exist. Beneath the first five nothing is, either.
+/// Never a project's root nor writable, whether or not they exist. Beneath the first five nothing
+/// is, either.
 pub(crate) const RESERVED: [&str; 22] = [
     "/proc",
     "/sys",
@@ -97,7 +98,8 @@ pub(super) fn plan(
     let mut builder = Builder::default();
     builder.system(&request.network)?;
     if matches!(request.streams, Streams::Terminal { .. }) {
-        // The terminal that whoever opens it is controlled by: the command's own, as its session has no other.
+        // The terminal that whoever opens it is controlled by: the command's own, as its session
+        // has no other.
         builder.mounts.insert("/dev/tty".into(), Mount::Device);
     }
     let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
@@ -243,7 +245,8 @@ impl Builder {
         Ok(Mount::Base(access))
     }
 
-    /// Resolves a path that becomes the command's own, and refuses what would show or change too much.
+    /// Resolves a path that becomes the command's own, and refuses what would show or change too
+    /// much.
     fn own(&mut self, what: &'static str, path: &Path, home: Option<&Path>) -> Result<PathBuf, SandboxError> {
         let error = |source| SandboxError::Path { what, path: path.to_owned(), source };
         if !path.is_absolute() {
@@ -322,8 +325,9 @@ impl Builder {
         self.cover(path).is_some_and(|(_, mount)| mount.shows_host())
     }
 
-    /// Sockets that programs of the host have in what is shown: whoever may look a socket up may connect to it, however
-    /// it is mounted. Those of other commands aren't in the list, so that one in the background can still be talked to.
+    /// Sockets that programs of the host have in what is shown: whoever may look a socket up may
+    /// connect to it, however it is mounted. Those of other commands aren't in the list, so that
+    /// one in the background can still be talked to.
     fn sockets(&self, list: &str) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = hidden::named_sockets(list)
             .filter_map(|bound| {

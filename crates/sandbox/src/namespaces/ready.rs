@@ -1,10 +1,11 @@
 //! Helpers as the agent starts them, and the one that waits for the next command.
 //!
-//! Executing a program and making a network namespace takes about as long as all the rest of a sandbox. So from the
-//! second command of a sandbox on, a helper is started when a command has ended, for the next one: it has user, network
-//! and IPC namespaces and a host name of its own, of which nothing depends on a command, and waits for its policy. It
-//! knows nothing, has nothing mounted, serves one command, and ends with the agent, whose end of its socket it waits at.
-//! What a command without one that waits gets is the same, made by the same steps in the same order.
+//! Executing a program and making a network namespace takes about as long as all the rest of a
+//! sandbox. So from the second command of a sandbox on, a helper is started when a command has
+//! ended, for the next one: it has user, network and IPC namespaces and a host name of its own, of
+//! which nothing depends on a command, and waits for its policy. It knows nothing, has nothing
+//! mounted, serves one command, and ends with the agent, whose end of its socket it waits at. What
+//! a command without one that waits gets is the same, made by the same steps in the same order.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -26,7 +27,8 @@ pub(super) const MAX_WAIT: Duration = Duration::from_secs(180);
 /// Maximum age of a helper that is given a command: so much younger that the helper can't be about
 /// to end.
 const FRESH: Duration = Duration::from_secs(120);
-/// So many commands of a sandbox suggest that there will be another one; a program that runs a single one needs none.
+/// So many commands of a sandbox suggest that there will be another one; a program that runs a
+/// single one needs none.
 const ENOUGH: u32 = 2;
 /// Maximum bytes that wait in the pipe of standard output, in the kernel, until they are read.
 const PIPE_BYTES: usize = 256 * 1024;
@@ -57,8 +59,8 @@ impl Waiting {
         control.set_nonblocking(true).map_err(error)?;
         let (stdout, out) = io::pipe().map_err(error)?;
         let (stderr, err) = io::pipe().map_err(error)?;
-        // Fewer turns for a command that says much; one that says little costs no more. Where the user's share is used
-        // up it stays as it is.
+        // Fewer turns for a command that says much; one that says little costs no more. Where the
+        // user's share is used up it stays as it is.
         rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES).ok();
         let mut command = Command::new(&program);
         // Nothing of ours: neither variables nor the terminal's signals.

@@ -1,7 +1,8 @@
 //! Landlock: what the kernel grants this process and its children, whatever is mounted where.
 //!
-//! In a sandbox with namespaces it lies beneath the mounts, and would hold if one of them didn't; without namespaces
-//! it is what confines. It is for good: nothing that is started from here on can take it off.
+//! In a sandbox with namespaces it lies beneath the mounts, and would hold if one of them didn't;
+//! without namespaces it is what confines. It is for good: nothing that is started from here on can
+//! take it off.
 
 use std::ffi::CStr;
 use std::os::fd::AsFd;
@@ -41,12 +42,14 @@ pub(crate) fn supported() -> u32 {
     u32::try_from(ABI::from(sys::landlock_version()) as i32).unwrap_or(0)
 }
 
-/// Restricts this process, which must have one thread, to the grants; whatever else version `version` knows is
-/// denied: changes, devices made, signals to and abstract sockets of processes outside. Paths are taken from `at`; one
-/// that isn't there, or that may not be reached, grants nothing.
+/// Restricts this process, which must have one thread, to the grants; whatever else version
+/// `version` knows is denied: changes, devices made, signals to and abstract sockets of processes
+/// outside. Paths are taken from `at`; one that isn't there, or that may not be reached, grants
+/// nothing.
 ///
 /// # Errors
-/// What the kernel said. `ENOTSUP` where it doesn't enforce all that the version has. Nothing was restricted then.
+/// What the kernel said. `ENOTSUP` where it doesn't enforce all that the version has. Nothing was
+/// restricted then.
 pub(crate) fn restrict<'a>(
     version: u32,
     at: impl AsFd,

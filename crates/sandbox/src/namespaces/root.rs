@@ -138,15 +138,16 @@ impl<'a> Builder<'a> {
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         rustix::mount::mount(c"proc", path, c"proc", flags, None)?;
         if self.pid_max > 0 {
-            // Root's processes don't count against RLIMIT_NPROC. The knob is per namespace since Linux 6.14;
-            // before that the kernel refuses the write, and the gap is told.
+            // Root's processes don't count against RLIMIT_NPROC. The knob is per namespace since
+            // Linux 6.14; before that the kernel refuses the write, and the gap is told.
             write_file(c"proc/sys/kernel/pid_max", self.pid_max.to_string().as_bytes()).ok();
         }
         // All of it, not `sys` alone: `sysrq-trigger` and others obey whoever is root.
         sys::mount_attributes(self.root, path, false, RDONLY)
     }
 
-    /// Opens what is at the path inside, without following any link: the tree may belong to an attacker.
+    /// Opens what is at the path inside, without following any link: the tree may belong to an
+    /// attacker.
     fn find(&self, path: &CStr) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;

@@ -18,8 +18,8 @@ use crate::run::ResourceUsage;
 /// Enough for the set-up, whose deepest calls need a few kilobytes; untouched pages cost nothing.
 const STACK: usize = 256 * 1024;
 
-/// Signals whose disposition an agent or its parent may have changed, and which a command expects to find as
-/// usual. Rust's runtime ignores SIGPIPE, `nohup` SIGHUP, Python SIGXFSZ.
+/// Signals whose disposition an agent or its parent may have changed, and which a command expects
+/// to find as usual. Rust's runtime ignores SIGPIPE, `nohup` SIGHUP, Python SIGXFSZ.
 const RESET: [c_int; 12] = [
     libc::SIGPIPE,
     libc::SIGHUP,
@@ -53,7 +53,8 @@ fn stack_top() -> *mut c_void {
 }
 
 extern "C" fn enter<F: FnMut() -> c_int>(body: *mut c_void) -> c_int {
-    // SAFETY: `clone_sharing` passes a pointer to an `F` that outlives this process's use of the memory.
+    // SAFETY: `clone_sharing` passes a pointer to an `F` that outlives this process's use of the
+    // memory.
     let body = unsafe { &mut *body.cast::<F>() };
     body()
 }
@@ -61,35 +62,36 @@ extern "C" fn enter<F: FnMut() -> c_int>(body: *mut c_void) -> c_int {
 /// Makes a process that shares this one's memory and runs `body` on a stack of its own.
 ///
 /// # Safety
-/// Until the new process has ended or executed another program, this one must be suspended (`CLONE_VFORK`),
-/// or must do nothing but raw system calls and exit, so that memory is never used by both; `body` must live
-/// as long.
+/// Until the new process has ended or executed another program, this one must be suspended
+/// (`CLONE_VFORK`), or must do nothing but raw system calls and exit, so that memory is never used
+/// by both; `body` must live as long.
 unsafe fn clone_sharing<F: FnMut() -> c_int>(flags: c_int, body: &mut F) -> Result<Pid, Errno> {
     let flags = flags | libc::CLONE_VM | libc::SIGCHLD;
     let argument = std::ptr::from_mut(body).cast();
-    // SAFETY: the stack is fresh and large enough, `enter::<F>` matches the argument; the rest is the
-    // caller's promise.
+    // SAFETY: the stack is fresh and large enough, `enter::<F>` matches the argument; the rest is
+    // the caller's promise.
     let pid = unsafe { libc::clone(enter::<F>, stack_top(), flags, argument) };
     check(libc::c_long::from(pid))?;
     Pid::from_raw(pid).ok_or(Errno::INVAL)
 }
 
-/// Hands this process's memory over to a new process in new namespaces, a child of this one's parent, and
-/// ends. No page is copied. `tell` learns the new process's id; it must neither allocate nor use `errno`,
-/// for the other runs already.
+/// Hands this process's memory over to a new process in new namespaces, a child of this one's
+/// parent, and ends. No page is copied. `tell` learns the new process's id; it must neither
+/// allocate nor use `errno`, for the other runs already.
 pub(super) fn become_init(
     namespaces: c_int,
     mut body: impl FnMut() -> c_int,
     tell: impl Fn(Result<Pid, Errno>),
 ) -> ! {
-    // SAFETY: this process ends below without returning, so `body` stays, and does only what `tell` may.
+    // SAFETY: this process ends below without returning, so `body` stays, and does only what `tell`
+    // may.
     let result = unsafe { clone_sharing(namespaces | libc::CLONE_PARENT, &mut body) };
     tell(result);
     exit(0)
 }
 
-/// Runs `body` in a child while this process is suspended; returns once the child has ended or executed a
-/// program. What `body` writes to memory is seen here.
+/// Runs `body` in a child while this process is suspended; returns once the child has ended or
+/// executed a program. What `body` writes to memory is seen here.
 pub(super) fn run_suspended(mut body: impl FnMut() -> c_int) -> Result<Pid, Errno> {
     // SAFETY: CLONE_VFORK suspends this process for as long as the memory is shared.
     unsafe { clone_sharing(libc::CLONE_VFORK, &mut body) }
@@ -110,7 +112,8 @@ const BUSY_PAUSE: libc::c_long = 5_000_000;
 /// Replaces the program. Returns only on failure.
 pub(super) fn execute(program: &CStr, argv: &CStringArray, env: &CStringArray) -> Errno {
     for _ in 0..BUSY_TRIES {
-        // SAFETY: both arrays end in a null pointer and hold pointers to strings that outlive the call.
+        // SAFETY: both arrays end in a null pointer and hold pointers to strings that outlive the
+        // call.
         unsafe { libc::execve(program.as_ptr(), argv.0.as_ptr(), env.0.as_ptr()) };
         let errno = last_error();
         if errno != Errno::TXTBSY {
@@ -135,29 +138,31 @@ impl<'a> CStringArray<'a> {
 
 /// Moves this process into new namespaces; it must have one thread.
 pub(super) fn unshare(namespaces: c_int) -> Result<(), Errno> {
-    // SAFETY: new user and mount namespaces touch no memory, and no descriptor table is split (CLONE_FILES isn't
-    // among them).
+    // SAFETY: new user and mount namespaces touch no memory, and no descriptor table is split
+    // (CLONE_FILES isn't among them).
     check(unsafe { libc::syscall(libc::SYS_unshare, namespaces & !libc::CLONE_FILES) }).map(drop)
 }
 
 /// Makes `old`'s number stand for what `new` stands for, at once; what it stood for is closed.
 pub(super) fn replace(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> Result<(), Errno> {
-    // SAFETY: both are open. Whoever owns or borrows the number `old` goes on with a descriptor that is open, and
-    // that still nobody else owns; nothing in this process maps or keeps what it stood for.
+    // SAFETY: both are open. Whoever owns or borrows the number `old` goes on with a descriptor
+    // that is open, and that still nobody else owns; nothing in this process maps or keeps what it
+    // stood for.
     let result = unsafe { libc::dup3(new.as_raw_fd(), old.as_raw_fd(), libc::O_CLOEXEC) };
     check(libc::c_long::from(result)).map(drop)
 }
 
 /// Closes every descriptor from `first` on.
 pub(super) fn close_from(first: u32) -> Result<(), Errno> {
-    // SAFETY: no descriptor from `first` on is owned by a value that is used later; callers pass the number
-    // right at the start of the helper, or right before exec.
+    // SAFETY: no descriptor from `first` on is owned by a value that is used later; callers pass
+    // the number right at the start of the helper, or right before exec.
     check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0u32) }).map(drop)
 }
 
 /// Closes standard input, output and error of this process.
 pub(super) fn close_standard() {
-    // SAFETY: no value owns the three; whatever writes to them later gets an error, which nothing here does.
+    // SAFETY: no value owns the three; whatever writes to them later gets an error, which nothing
+    // here does.
     unsafe { libc::syscall(libc::SYS_close_range, 0u32, 2u32, 0u32) };
 }
 
@@ -201,8 +206,9 @@ pub(super) fn install_filter(instructions: &[u8]) -> Result<(), Errno> {
     set_filter(instructions, 0).map(drop)
 }
 
-/// Installs a filter as [`install_filter`] does, and returns the descriptor on which the calls that it holds arrive.
-/// Once a call was taken there, only a deadly signal interrupts it, so none is made twice.
+/// Installs a filter as [`install_filter`] does, and returns the descriptor on which the calls that
+/// it holds arrive. Once a call was taken there, only a deadly signal interrupts it, so none is
+/// made twice.
 pub(super) fn install_filter_with_listener(instructions: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let descriptor = set_filter(instructions, flags)?;
@@ -220,7 +226,8 @@ fn set_filter(instructions: &[u8], flags: libc::c_ulong) -> Result<libc::c_long,
         aligned.push(libc::sock_filter { code, jt: *jt, jf: *jf, k });
     }
     let program = libc::sock_fprog { len: count, filter: aligned.as_mut_ptr() };
-    // SAFETY: `program` describes `aligned`, which lives through the call; the kernel copies and checks it.
+    // SAFETY: `program` describes `aligned`, which lives through the call; the kernel copies and
+    // checks it.
     let result = unsafe {
         libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, std::ptr::from_ref(&program))
     };
@@ -239,7 +246,8 @@ pub(super) struct HeldCall {
 
 /// Takes the next held call; waits for one.
 pub(super) fn receive_call(listener: &OwnedFd) -> Result<HeldCall, Errno> {
-    // SAFETY: `seccomp_notif` is plain data for which all zeros is a value, and has to be before the call.
+    // SAFETY: `seccomp_notif` is plain data for which all zeros is a value, and has to be before
+    // the call.
     let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
     // SAFETY: the request's number has the size of the structure, which the kernel fills.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut call) };
@@ -265,7 +273,8 @@ pub(super) fn answer_call(listener: &OwnedFd, id: u64, result: Result<(), Errno>
     check(libc::c_long::from(result)).map(drop)
 }
 
-/// Has caller and listener take turns on one processor, which is faster; older kernels don't know it.
+/// Has caller and listener take turns on one processor, which is faster; older kernels don't know
+/// it.
 pub(super) fn wake_synchronously(listener: &OwnedFd) {
     /// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`, of <linux/seccomp.h>.
     const SYNC_WAKE_UP: libc::c_ulong = 1;
@@ -279,13 +288,15 @@ pub(super) fn read_memory(thread: u32, address: u64, buffer: &mut [u8]) -> Resul
     let address = usize::try_from(address).map_err(|_| Errno::FAULT)?;
     let here = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let there = libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: buffer.len() };
-    // SAFETY: the kernel writes to `buffer` alone, at most its length; the other address is of another process.
+    // SAFETY: the kernel writes to `buffer` alone, at most its length; the other address is of
+    // another process.
     let count = unsafe { libc::process_vm_readv(thread, &raw const here, 1, &raw const there, 1, 0) };
     let count = usize::try_from(count).map_err(|_| last_error())?;
     if count == buffer.len() { Ok(()) } else { Err(Errno::FAULT) }
 }
 
-/// Changes the mode of what a descriptor stands for, which needn't be open for anything (`fchmodat2`, Linux 6.6).
+/// Changes the mode of what a descriptor stands for, which needn't be open for anything
+/// (`fchmodat2`, Linux 6.6).
 pub(super) fn change_mode(file: impl AsFd, mode: u32) -> Result<(), Errno> {
     // SAFETY: the path is a string of no length; no other memory is touched.
     let result = unsafe {
@@ -329,20 +340,22 @@ pub(super) fn read_signals(descriptor: &OwnedFd) -> Vec<c_int> {
     all.filter_map(|one| one.first_chunk().map(|number| c_int::from_ne_bytes(*number))).collect()
 }
 
-/// Takes over a descriptor that this program was started with; `None` where there is none of the number. It is closed
-/// on exec from then on. Called once for a number, right at the start of a helper.
+/// Takes over a descriptor that this program was started with; `None` where there is none of the
+/// number. It is closed on exec from then on. Called once for a number, right at the start of a
+/// helper.
 pub(super) fn inherited(number: u32) -> Option<OwnedFd> {
     let number = c_int::try_from(number).ok()?;
     // SAFETY: fcntl takes any number; where nothing is open under it, it fails.
     check(libc::c_long::from(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })).ok()?;
-    // SAFETY: it is open, and nobody in this program owns it: it came with the start, and is taken once.
+    // SAFETY: it is open, and nobody in this program owns it: it came with the start, and is taken
+    // once.
     Some(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// Blocks these signals and returns a descriptor that becomes readable when one comes.
 pub(super) fn watch_signals(signals: &[c_int]) -> Result<OwnedFd, Errno> {
-    // SAFETY: `sigset_t` is plain data that sigemptyset fills; both calls get valid pointers to it, and the
-    // descriptor that signalfd returns is new and owned by nobody else.
+    // SAFETY: `sigset_t` is plain data that sigemptyset fills; both calls get valid pointers to it,
+    // and the descriptor that signalfd returns is new and owned by nobody else.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
@@ -358,7 +371,8 @@ pub(super) fn watch_signals(signals: &[c_int]) -> Result<OwnedFd, Errno> {
 
 /// Gives signals back their usual meaning, and unblocks all.
 pub(super) fn reset_signals() {
-    // SAFETY: SIG_DFL is a valid handler for each of the signals; `sigset_t` is filled before its use.
+    // SAFETY: SIG_DFL is a valid handler for each of the signals; `sigset_t` is filled before its
+    // use.
     unsafe {
         for signal in RESET {
             libc::signal(signal, libc::SIG_DFL);
@@ -369,8 +383,8 @@ pub(super) fn reset_signals() {
     }
 }
 
-/// Takes the exit of a child of this process, with what its whole tree used. `None`: it hasn't ended yet
-/// (only with `wait` false), or is nobody's child any more.
+/// Takes the exit of a child of this process, with what its whole tree used. `None`: it hasn't
+/// ended yet (only with `wait` false), or is nobody's child any more.
 pub(super) fn reap(pid: Pid, wait: bool) -> Option<ResourceUsage> {
     let mut status = 0;
     // SAFETY: `rusage` is plain data; the kernel fills it, or it stays zero.
@@ -388,7 +402,8 @@ pub(super) fn reap(pid: Pid, wait: bool) -> Option<ResourceUsage> {
 pub(super) fn usage_so_far() -> Usage {
     let mut total = Usage::default();
     for whose in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
-        // SAFETY: `rusage` is plain data, all zeros before the kernel fills it; the pointer is to it.
+        // SAFETY: `rusage` is plain data, all zeros before the kernel fills it; the pointer is to
+        // it.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             libc::getrusage(whose, &raw mut usage);
@@ -436,8 +451,8 @@ impl From<Usage> for ResourceUsage {
 /// Opens a descriptor of the process, for the runtime to wait on.
 pub(super) fn watch_process(pid: Pid) -> io::Result<AsyncFd<OwnedFd>> {
     let descriptor = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
-    // SAFETY: an owned descriptor stays open and the same until the `AsyncFd` that owns it is dropped, which
-    // takes it from the runtime first.
+    // SAFETY: an owned descriptor stays open and the same until the `AsyncFd` that owns it is
+    // dropped, which takes it from the runtime first.
     let watched = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
     Ok(watched?)
 }

@@ -1,4 +1,5 @@
-//! A pseudo-terminal of the command's own: made by pid 1 inside, its other side passed out to the agent.
+//! A pseudo-terminal of the command's own: made by pid 1 inside, its other side passed out to the
+//! agent.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -31,8 +32,8 @@ impl Size {
     }
 }
 
-/// Makes one among the sandbox's own terminals, and passes out the side that sees what is written and types. What the
-/// command gets comes back.
+/// Makes one among the sandbox's own terminals, and passes out the side that sees what is written
+/// and types. What the command gets comes back.
 pub(super) fn open(size: Size, control: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let outer = rustix::fs::open(c"/dev/pts/ptmx", flags, Mode::empty())?;

@@ -23,7 +23,8 @@ use crate::network::{Connection, Serving};
 use crate::run::{Completed, Outcome, ResourceUsage};
 use crate::{Denial, DenialKind, Mounted, Network, SandboxError};
 
-/// A helper says hello in a millisecond; only a program that is none takes this long on a busy machine.
+/// A helper says hello in a millisecond; only a program that is none takes this long on a busy
+/// machine.
 const HELLO_WAIT: Duration = Duration::from_secs(10);
 /// Maximum time until killed processes are gone. One that waits for a dead disk or server can take
 /// for ever.
@@ -362,7 +363,8 @@ impl Watcher {
                 WatchEvent::Typing => self.typing.go_on(),
                 WatchEvent::Ended(usage) => self.processes.usage = Some(usage),
                 WatchEvent::Stop(outcome) => self.stop(outcome),
-                // One that goes on without what was killed is stopped as one is whose use is looked at.
+                // One that goes on without what was killed is stopped as one is whose use is looked
+                // at.
                 WatchEvent::Look if self.job.groups.ran_out_of_memory() => self.stop(Outcome::MemoryLimit),
                 WatchEvent::Look => {}
                 WatchEvent::NoHello => return Err(SandboxError::NoHelper { path: self.program }),
@@ -400,8 +402,9 @@ impl Watcher {
     fn stop(&mut self, outcome: Outcome) {
         self.outcome = Some(outcome);
         self.killed = Some(tokio::time::Instant::now() + KILL_WAIT);
-        // Before pid 1 is named the helper isn't killed: it may have begun pid 1 already, which nobody would know
-        // of then. It ends by itself in a few milliseconds, and pid 1 is killed when its name comes.
+        // Before pid 1 is named the helper isn't killed: it may have begun pid 1 already, which
+        // nobody would know of then. It ends by itself in a few milliseconds, and pid 1 is killed
+        // when its name comes.
         if self.processes.init.is_some() {
             self.processes.kill();
         }
@@ -561,7 +564,8 @@ impl Watcher {
     }
 
     async fn finish(mut self) -> Result<Observation, SandboxError> {
-        // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the helper.
+        // Pid 1 says how the command ended; if it couldn't, something outside killed it, or the
+        // helper.
         let outcome = self.outcome.unwrap_or(if self.processes.init.is_some() {
             Outcome::Signaled(Signal::KILL.as_raw())
         } else {
@@ -603,8 +607,8 @@ impl Watcher {
     }
 }
 
-/// Lets go of a copy's mount and of the control groups. If nobody else has the mount, the kernel writes out what was
-/// changed, which takes its time.
+/// Lets go of a copy's mount and of the control groups. If nobody else has the mount, the kernel
+/// writes out what was changed, which takes its time.
 fn leave(held: (Option<Arc<Mounted>>, Lease)) {
     if held.0.is_some() || !held.1.is_empty() {
         tokio::task::spawn_blocking(move || drop(held));

@@ -10,7 +10,8 @@ use super::terminal::Size;
 
 /// First bytes of a policy; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JMS5";
-/// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few megabytes.
+/// A policy is a few kilobytes, plus arguments and environment, which Linux bounds at a few
+/// megabytes.
 pub(super) const MAX_POLICY: usize = 16 * 1024 * 1024;
 /// Bytes before the body: the magic and the body's length.
 pub(super) const HEADER: usize = 8;
@@ -483,7 +484,8 @@ pub(super) enum HelperMessage {
     Exited { code: i32, usage: Usage },
     /// The command ended by a signal, and every process of the sandbox but pid 1 is gone.
     Signaled { signal: i32, usage: Usage },
-    /// The command was killed for what its tree used, and every process of the sandbox but pid 1 is gone.
+    /// The command was killed for what its tree used, and every process of the sandbox but pid 1 is
+    /// gone.
     Exceeded { what: Excess, usage: Usage },
     /// The canaries that got out, one bit each.
     Canaries { escaped: i32 },

@@ -1,11 +1,13 @@
 //! The addresses of the public Internet.
 //!
-//! The ranges are those of the IANA registries for special-purpose addresses (RFC 6890 and what was added since), and
-//! the few public-looking ones at which clouds answer about the machine that asks.
+//! The ranges are those of the IANA registries for special-purpose addresses (RFC 6890 and what was
+//! added since), and the few public-looking ones at which clouds answer about the machine that
+//! asks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks by first address and length of the prefix, with what they are. The first that fits names it.
+/// Networks by first address and length of the prefix, with what they are. The first that fits
+/// names it.
 const V4: &[(u32, u8, &str)] = &[
     (v4(0, 0, 0, 0), 8, "an address of this host"),
     (v4(10, 0, 0, 0), 8, "a private address"),

@@ -9,8 +9,9 @@ pub(crate) const PROXY_PORT: u16 = 3128;
 const PROXY: &str = "http://127.0.0.1:3128";
 /// The sandbox's own servers are asked directly.
 const DIRECT: &str = "localhost,127.0.0.1,::1";
-/// Java reads no variable by itself, and asks loopback directly unless it is told otherwise. These are read by its build tools alone: `JAVA_TOOL_OPTIONS`, which every JVM
-/// reads, makes each of them write a line to standard error, which breaks tests that compare it.
+/// Java reads no variable by itself, and asks loopback directly unless it is told otherwise. These
+/// are read by its build tools alone: `JAVA_TOOL_OPTIONS`, which every JVM reads, makes each of
+/// them write a line to standard error, which breaks tests that compare it.
 const JAVA: &str = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=3128 -Dhttps.proxyHost=127.0.0.1 \
                     -Dhttps.proxyPort=3128 -Daether.connector.http.useSystemProperties=true \
                     -Daether.transport.http.useSystemProperties=true";

@@ -1,5 +1,6 @@
-//! The head of an HTTP request to a proxy: strictly what RFC 9112 allows, and only what is needed of it. What two
-//! programs could read in two ways is refused, because the server behind the proxy reads it again.
+//! The head of an HTTP request to a proxy: strictly what RFC 9112 allows, and only what is needed
+//! of it. What two programs could read in two ways is refused, because the server behind the proxy
+//! reads it again.
 
 use super::target::{HTTP_PORT, Refusal, Target, shown};
 
@@ -168,7 +169,8 @@ fn fields<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Field<'a>>, R
         let colon = line.iter().position(|b| *b == b':');
         let (name, value) = colon.and_then(|at| line.split_at_checked(at)).unwrap_or((line, b""));
         let name = std::str::from_utf8(name).ok().filter(|name| is_token(name));
-        // Neither folded lines nor blanks before the colon, which some servers read as another field.
+        // Neither folded lines nor blanks before the colon, which some servers read as another
+        // field.
         let (Some(name), Some(_)) = (name, colon) else {
             return Err(Refusal::Malformed("this isn't a header field"));
         };

@@ -1,7 +1,7 @@
 //! The name in a TLS connection's first message.
 //!
-//! Records and handshake messages as RFC 8446 has them (sections 4.1.2 and 5.1), the extension as RFC 6066 has it
-//! (section 3). Nothing else of the message is looked at.
+//! Records and handshake messages as RFC 8446 has them (sections 4.1.2 and 5.1), the extension as
+//! RFC 6066 has it (section 3). Nothing else of the message is looked at.
 
 /// A hello has some 2 KiB with the largest keys in use; one that is longer is no hello.
 pub(super) const MAX_HELLO: usize = 32 * 1024;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Connection;
 use crate::denial::{Denial, DenialKind};
 
-/// Entries for connections that were let through, and as many for others: more hosts than any build has.
+/// Entries for connections that were let through, and as many for others: more hosts than any build
+/// has.
 const MAX_ENTRIES: usize = 256;
 /// Maximum number of denials that are reported.
 const MAX_DENIALS: usize = 32;

@@ -1,5 +1,5 @@
-//! The proxy: it takes connections on a listener that was made inside the sandbox, and opens those that the rules
-//! allow, outside.
+//! The proxy: it takes connections on a listener that was made inside the sandbox, and opens those
+//! that the rules allow, outside.
 
 use std::io;
 use std::net::SocketAddr;
@@ -55,7 +55,8 @@ struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            // Package managers open some twenty. Each takes two descriptors of the program that runs the sandbox.
+            // Package managers open some twenty. Each takes two descriptors of the program that
+            // runs the sandbox.
             clients: 64,
             asking: Duration::from_secs(10),
             resolving: Duration::from_secs(15),
@@ -95,8 +96,8 @@ impl Proxy {
         }
     }
 
-    /// Serves a listening TCP socket, which may be of another network namespace, until the result is dropped. Must be
-    /// called within a Tokio runtime.
+    /// Serves a listening TCP socket, which may be of another network namespace, until the result
+    /// is dropped. Must be called within a Tokio runtime.
     pub(crate) fn serve(self, listener: OwnedFd) -> io::Result<Serving> {
         let listener = std::net::TcpListener::from(listener);
         listener.set_nonblocking(true)?;
@@ -215,8 +216,8 @@ impl Client {
         Ok(count > 0)
     }
 
-    /// Writes the last that this client gets, and lets it read that: closing a socket with something unread in it
-    /// throws away what the other side hasn't read.
+    /// Writes the last that this client gets, and lets it read that: closing a socket with
+    /// something unread in it throws away what the other side hasn't read.
     async fn part(mut self, last: &[u8], lingering: Duration) -> io::Result<()> {
         let reading = async {
             self.stream.write_all(last).await?;
@@ -365,8 +366,8 @@ impl ProxyState {
         }
     }
 
-    /// Opens a connection, if the rules let it through: the name is judged before anything is resolved; it is resolved
-    /// once, and the connection goes to what was judged then.
+    /// Opens a connection, if the rules let it through: the name is judged before anything is
+    /// resolved; it is resolved once, and the connection goes to what was judged then.
     async fn open(&self, target: &Target) -> Result<(Entry, TcpStream), ConnectFailure> {
         let Target { host, port } = target;
         target.check(&self.rules).map_err(|refusal| {
@@ -383,7 +384,8 @@ impl ProxyState {
             Ok(_) => return Err(failed("this host's name isn't known")),
             Err(_) => return Err(failed("this host's name wasn't resolved in time")),
         };
-        // One is enough: who answers with public and private addresses at once is trying which one is taken.
+        // One is enough: who answers with public and private addresses at once is trying which one
+        // is taken.
         if let Some(what) = addresses.iter().find_map(|address| address::special(*address)) {
             let why = format!("this host's name leads to {what}, and only public ones are let through");
             self.journal.denied(host.clone(), *port, &why);

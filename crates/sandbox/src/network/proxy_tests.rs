@@ -319,7 +319,8 @@ fn whoever_is_silent_is_let_go() {
             ..Bounds::default()
         };
         let bench = Bench::new(bounds).await;
-        // More than may be at once, one after the other: the last ones wait until the first were let go.
+        // More than may be at once, one after the other: the last ones wait until the first were
+        // let go.
         let mut silent = Vec::new();
         for _ in 0..5 {
             silent.push(bench.client().await);

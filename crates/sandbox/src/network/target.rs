@@ -113,7 +113,8 @@ fn name(host: &str) -> Result<(), Refusal> {
     if !host.split('.').all(label) {
         return Err(Refusal::Malformed("this isn't a host's name"));
     }
-    // Resolvers read `127.1`, `0177.0.0.1`, `2130706433` and `0x7f000001` as addresses; no top-level domain is a number.
+    // Resolvers read `127.1`, `0177.0.0.1`, `2130706433` and `0x7f000001` as addresses; no
+    // top-level domain is a number.
     let last = host.rsplit('.').next().unwrap_or_default();
     let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
     if last.bytes().all(|b| b.is_ascii_digit())

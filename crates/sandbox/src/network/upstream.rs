@@ -10,12 +10,13 @@ use tokio::net::TcpStream;
 /// A future of [`Upstream`].
 pub type UpstreamFuture<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
 
-/// Resolves names and opens connections for the proxy of [`Network::Filtered`](super::Network::Filtered): the system's
-/// resolver and sockets, unless [`SandboxSettings::upstream`](crate::SandboxSettings::upstream) has another one.
+/// Resolves names and opens connections for the proxy of
+/// [`Network::Filtered`](super::Network::Filtered): the system's resolver and sockets, unless
+/// [`SandboxSettings::upstream`](crate::SandboxSettings::upstream) has another one.
 ///
 /// It decides nothing: names are checked before [`resolve`](Self::resolve), addresses before
-/// [`connect`](Self::connect). No configuration and no variable leads here; it is for tests, which have no network, and
-/// for programs that reach the world in a way of their own.
+/// [`connect`](Self::connect). No configuration and no variable leads here; it is for tests, which
+/// have no network, and for programs that reach the world in a way of their own.
 pub trait Upstream: fmt::Debug + Send + Sync {
     /// Resolves the addresses of a host.
     fn resolve<'a>(&'a self, host: &'a str) -> UpstreamFuture<'a, Vec<IpAddr>>;
@@ -24,8 +25,8 @@ pub trait Upstream: fmt::Debug + Send + Sync {
     fn connect(&self, address: SocketAddr) -> UpstreamFuture<'_, TcpStream>;
 }
 
-/// Names that are resolved at once for one command. The system's resolver can't be stopped and takes a thread, which
-/// mustn't be one of those that the caller's files are read on.
+/// Names that are resolved at once for one command. The system's resolver can't be stopped and
+/// takes a thread, which mustn't be one of those that the caller's files are read on.
 const RESOLVERS: usize = 8;
 
 /// The system's.

@@ -17,8 +17,8 @@ const ZSTD: u8 = 1;
 const LEVEL: i32 = 1;
 /// Below this a frame's own overhead eats what packing saves, and a file takes a disk block anyway.
 const WORTH_TRYING: usize = 128;
-/// Up to this, packing happens in a buffer and the file is written in one call; beyond it, as a stream, so
-/// that memory stays bounded.
+/// Up to this, packing happens in a buffer and the file is written in one call; beyond it, as a
+/// stream, so that memory stays bounded.
 const IN_MEMORY: usize = 1024 * 1024;
 /// Of larger contents this much is packed first, to see whether it is worth while.
 const SAMPLE: usize = 128 * 1024;

@@ -13,10 +13,11 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use super::TEMPORARY;
 use crate::StoreError;
 
-/// Counting all blobs costs a look at each, so it is done once this fraction of the quota was written ...
+/// Counting all blobs costs a look at each, so it is done once this fraction of the quota was
+/// written ...
 const COUNT_EVERY: u64 = 64;
-/// ... and at every so-manieth new blob of a handle that hasn't counted yet, so that many short runs count
-/// too. Hashes are evenly spread, so their first byte decides.
+/// ... and at every so-manieth new blob of a handle that hasn't counted yet, so that many short
+/// runs count too. Hashes are evenly spread, so their first byte decides.
 const COUNT_ONE_IN: u8 = 64;
 /// The fraction of the quota that is freed beyond the need when room is made, so that the next put
 /// doesn't have to make room again.
@@ -132,8 +133,8 @@ fn entries(dir: &Path) -> Result<Vec<(PathBuf, fs::DirEntry)>, StoreError> {
     }
 }
 
-/// Counts, and makes room for `needed` bytes if they don't fit: blobs put longest ago go first. Either
-/// enough can be removed, or nothing is. Gives whether anything was.
+/// Counts, and makes room for `needed` bytes if they don't fit: blobs put longest ago go first.
+/// Either enough can be removed, or nothing is. Gives whether anything was.
 pub(super) fn keep(
     dir: &Path,
     quota: u64,

@@ -1,7 +1,8 @@
 //! The lock between putting and removing blobs, among all handles and processes.
 //!
-//! Whoever puts a blob needs some time until it is written down somewhere that it is needed. Whoever removes blobs
-//! that nobody needs has to know that nobody is in the middle of that: the one holds a lock shared, the other alone.
+//! Whoever puts a blob needs some time until it is written down somewhere that it is needed.
+//! Whoever removes blobs that nobody needs has to know that nobody is in the middle of that: the
+//! one holds a lock shared, the other alone.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -47,8 +48,8 @@ impl Drop for Sweeping {
 }
 
 impl Blobs {
-    /// To be held from before a blob is put (or found to be there) until it is written down where a sweeper looks
-    /// that it is needed. Several may hold it, also in one thread.
+    /// To be held from before a blob is put (or found to be there) until it is written down where a
+    /// sweeper looks that it is needed. Several may hold it, also in one thread.
     ///
     /// # Errors
     /// Failures of the medium; somebody sweeps and doesn't come to an end.
@@ -66,7 +67,8 @@ impl Blobs {
         }
     }
 
-    /// The right to remove blobs that nobody needs; `None` while somebody [uses](Blobs::using) them.
+    /// The right to remove blobs that nobody needs; `None` while somebody [uses](Blobs::using)
+    /// them.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -107,8 +109,8 @@ impl Blobs {
         Ok(removed)
     }
 
-    /// A number that grows whenever blobs are removed, by whichever process: what was known to be here before may
-    /// not be any more.
+    /// A number that grows whenever blobs are removed, by whichever process: what was known to be
+    /// here before may not be any more.
     #[must_use]
     pub fn removals(&self) -> u64 {
         fs::metadata(self.dir.join(REMOVALS)).map_or(0, |found| found.len())

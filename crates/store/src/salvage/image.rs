@@ -1,7 +1,7 @@
 //! A database file page by page, without SQLite, which gives up at the first damage.
 //!
-//! The format is <https://sqlite.org/fileformat2.html>; ours has pages of 4096 bytes and nothing reserved in
-//! them.
+//! The format is <https://sqlite.org/fileformat2.html>; ours has pages of 4096 bytes and nothing
+//! reserved in them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -215,7 +215,8 @@ fn behind_damage(wal: &File) -> io::Result<Option<(u64, u64)>> {
         }
         offset += frame_bytes as u64;
     }
-    // The end of the damaged frame's own transaction is among them, unless that is the frame itself.
+    // The end of the damaged frame's own transaction is among them, unless that is the frame
+    // itself.
     let own = u64::from(first != Some(true));
     Ok(Some((valid, commits.saturating_sub(own))).filter(|(_, lost)| *lost > 0))
 }

@@ -81,7 +81,8 @@ impl Column {
     }
 }
 
-/// The columns of a record, if its header makes sense for a record of so many bytes, and where they begin.
+/// The columns of a record, if its header makes sense for a record of so many bytes, and where they
+/// begin.
 fn columns(record: &[u8], length: usize) -> Option<(Vec<Column>, usize)> {
     let mut rest = record;
     let header = usize::try_from(varint(&mut rest)?).ok()?;

@@ -20,10 +20,12 @@ const STRIDE: u64 = 1000;
 pub(super) type Progress = Box<dyn FnMut(u64, u64) + Send>;
 
 impl Log {
-    /// Verifies the file's structure, the number of every session's entries, and every entry's checksum.
+    /// Verifies the file's structure, the number of every session's entries, and every entry's
+    /// checksum.
     pub(super) fn check(&mut self, progress: &mut Progress) -> Result<Vec<String>, StoreError> {
         let path = self.path().to_owned();
-        // Opening the file takes what the write-ahead log has behind a damaged place for never written.
+        // Opening the file takes what the write-ahead log has behind a damaged place for never
+        // written.
         if !self.is_open() {
             let wal = beside(&path, "-wal");
             let lost = lost_transactions(&wal).map_err(|source| StoreError::io("check", &wal, source))?;
@@ -62,8 +64,8 @@ fn structure(connection: &Connection) -> Result<Vec<String>, Stop> {
     Ok(lines.into_iter().map(|line| format!("its pages don't fit together ({})", line.trim())).collect())
 }
 
-/// Sessions that have more or fewer entries than they say. SQLite doesn't know how many there should be, and passes
-/// over what an index of some rows has too many.
+/// Sessions that have more or fewer entries than they say. SQLite doesn't know how many there
+/// should be, and passes over what an index of some rows has too many.
 fn counts(connection: &Connection) -> Result<Vec<String>, Stop> {
     let mut statement = connection.prepare(
         "SELECT * FROM (

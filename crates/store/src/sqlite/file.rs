@@ -21,9 +21,9 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 /// Prepared statements that are kept: more than there are.
 const STATEMENTS: usize = 32;
 
-/// An entry's `place` is its session's number and its seq in one integer, so that the table itself is the
-/// index, a session's entries lie together, and an append touches the end of its range only. The index of the
-/// records has nothing but their places: events cost it nothing.
+/// An entry's `place` is its session's number and its seq in one integer, so that the table itself
+/// is the index, a session's entries lie together, and an append touches the end of its range only.
+/// The index of the records has nothing but their places: events cost it nothing.
 const SCHEMA: &str = "
 CREATE TABLE sessions (
   number INTEGER PRIMARY KEY CHECK (number BETWEEN 1 AND 8388607),
@@ -51,7 +51,8 @@ CREATE TABLE entries (
 CREATE INDEX records ON entries (channel) WHERE channel IS NULL;
 ";
 
-/// From format 1, which had no index of the records, no checksums, and no leases that end with their holder.
+/// From format 1, which had no index of the records, no checksums, and no leases that end with
+/// their holder.
 const UPGRADE: &str = "
 ALTER TABLE sessions ADD COLUMN held_for INTEGER;
 ALTER TABLE sessions ADD COLUMN holder_file TEXT;
@@ -119,8 +120,8 @@ fn number(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
-/// Brings an older file up to date, whole or not at all. A process of an older version that has it open may
-/// go on: it doesn't see what is new.
+/// Brings an older file up to date, whole or not at all. A process of an older version that has it
+/// open may go on: it doesn't see what is new.
 fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have been faster.
@@ -135,9 +136,9 @@ fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // cache_size: 1 MiB of pages is plenty for appends. wal_autocheckpoint: `Log::settle` does it, so that
-    // no append pays for it. journal_size_limit: a WAL that once grew is cut back to 16 MiB.
-    // secure_delete: a deleted session's text is not to be found in the file.
+    // cache_size: 1 MiB of pages is plenty for appends. wal_autocheckpoint: `Log::settle` does it,
+    // so that no append pays for it. journal_size_limit: a WAL that once grew is cut back to 16
+    // MiB. secure_delete: a deleted session's text is not to be found in the file.
     connection.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA cache_size = -1024; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;
          PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 16777216; PRAGMA secure_delete = ON;",
@@ -150,11 +151,12 @@ enum State {
     Present,
 }
 
-/// Looks at the file before SQLite does: SQLite would take an empty file for a new database, and so turn a
-/// loss into silence.
+/// Looks at the file before SQLite does: SQLite would take an empty file for a new database, and so
+/// turn a loss into silence.
 ///
-/// The file must not be opened here: closing it would take away the locks that another store in this
-/// process holds on it (POSIX locks belong to the process), and with them the file's integrity.
+/// The file must not be opened here: closing it would take away the locks that another store in
+/// this process holds on it (POSIX locks belong to the process), and with them the file's
+/// integrity.
 fn inspect(path: &Path) -> Result<State, StoreError> {
     let damaged = |detail: String| Err(StoreError::Damaged { path: path.to_owned(), detail });
     let wal = beside(path, "-wal");
@@ -175,14 +177,15 @@ fn inspect(path: &Path) -> Result<State, StoreError> {
     if metadata.len() == 0 {
         return damaged("it is empty, which it never is by itself".to_owned());
     }
-    // SQLite fills a page that was cut off with zeros. With a write-ahead log this may be a crash in the
-    // midst of moving pages from there, which SQLite then does again.
+    // SQLite fills a page that was cut off with zeros. With a write-ahead log this may be a crash
+    // in the midst of moving pages from there, which SQLite then does again.
     if metadata.len() % PAGE_BYTES != 0 && !has_wal() {
         return damaged(format!("its {} bytes are not a whole number of pages", metadata.len()));
     }
     let access = rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK);
     access.map_err(|error| StoreError::io("open the session log", path, error.into()))?;
-    // SQLite gives the files that it makes beside it the same mode; those left by a crash keep theirs.
+    // SQLite gives the files that it makes beside it the same mode; those left by a crash keep
+    // theirs.
     make_private(path)?;
     make_private(&wal)?;
     make_private(&beside(path, "-shm"))?;
@@ -200,8 +203,8 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Makes an empty log beside `path` and links it there when it is whole: a crash leaves nothing or all,
-/// and of two processes that do so at once, one wins and both use its file.
+/// Makes an empty log beside `path` and links it there when it is whole: a crash leaves nothing or
+/// all, and of two processes that do so at once, one wins and both use its file.
 fn create(path: &Path) -> Result<(), StoreError> {
     let parent = path.parent().unwrap_or(Path::new(""));
     if !parent.as_os_str().is_empty() {

@@ -122,8 +122,8 @@ pub(super) enum Broken {
     Commit(rusqlite::Error),
 }
 
-/// Runs changes in order as one transaction, and gives each its own result: one that is refused takes
-/// nothing away from the others.
+/// Runs changes in order as one transaction, and gives each its own result: one that is refused
+/// takes nothing away from the others.
 pub(super) fn transact(
     connection: &mut Connection,
     ground: &mut Ground,

@@ -1,8 +1,8 @@
 //! The liveness of the process that holds a lease.
 //!
-//! A store that takes leases has one file beside the database, locked with `flock` for as long as the store
-//! lives; leases name the file. The kernel lets go of the lock when the process ends, however it does, so
-//! whoever can lock the file knows that its owner is gone.
+//! A store that takes leases has one file beside the database, locked with `flock` for as long as
+//! the store lives; leases name the file. The kernel lets go of the lock when the process ends,
+//! however it does, so whoever can lock the file knows that its owner is gone.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -39,8 +39,8 @@ pub(super) enum Life {
 }
 
 impl Holder {
-    /// Makes and locks a file; none where the file system has no such locks. What others that are gone have
-    /// left is removed.
+    /// Makes and locks a file; none where the file system has no such locks. What others that are
+    /// gone have left is removed.
     pub(super) fn claim(database: &Path) -> Result<Option<Self>, StoreError> {
         sweep(database);
         loop {

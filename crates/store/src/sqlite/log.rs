@@ -14,10 +14,11 @@ use super::rows::Stop;
 use crate::StoreError;
 use crate::watch::Watchers;
 
-/// Pages of the write-ahead log after which its content is moved into the main file: 4 MiB, SQLite's own
-/// default.
+/// Pages of the write-ahead log after which its content is moved into the main file: 4 MiB,
+/// SQLite's own default.
 const SETTLE_PAGES: u64 = 1000;
-/// Pages a change writes beside its payload: its place in the table and in the index, and the session's row.
+/// Pages a change writes beside its payload: its place in the table and in the index, and the
+/// session's row.
 const PAGES_A_CHANGE: u64 = 3;
 /// The interval between two checks for changes by another process while somebody waits for one: as
 /// fast as a person notices. A check costs microseconds.
@@ -28,7 +29,8 @@ pub(super) struct Log {
     ground: Ground,
     busy: Duration,
     connection: Option<Connection>,
-    /// The device and inode of the file that was opened first: what is at its path later may be another.
+    /// The device and inode of the file that was opened first: what is at its path later may be
+    /// another.
     file: Option<(u64, u64)>,
     /// Estimated pages that were written since the write-ahead log was last moved.
     pages: u64,
@@ -86,7 +88,8 @@ impl Log {
             Ok(value) => Ok(value),
             Err(Stop::Ours(error)) => Err(error),
             Err(Stop::Sqlite(error)) => {
-                // What SQLite holds in memory may not be what the disk has; the next call starts afresh.
+                // What SQLite holds in memory may not be what the disk has; the next call starts
+                // afresh.
                 self.connection = None;
                 self.doubtful |= is_device(&error);
                 Err(file::failure(action, self.path(), &error))
@@ -97,8 +100,8 @@ impl Log {
     fn open(&mut self) -> Result<(&mut Connection, &mut Ground), StoreError> {
         let path = &self.ground.path;
         let found = || fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-        // Entries written into a file without a name would be lost with the process, and a new file hasn't the
-        // earlier ones.
+        // Entries written into a file without a name would be lost with the process, and a new file
+        // hasn't the earlier ones.
         if self.file.is_some() && self.file != found() {
             return Err(StoreError::Gone { path: path.clone() });
         }
@@ -113,8 +116,8 @@ impl Log {
         Ok((connection, &mut self.ground))
     }
 
-    /// Runs changes as one transaction that has the file to itself, so that what they read still holds when
-    /// they write, and answers each.
+    /// Runs changes as one transaction that has the file to itself, so that what they read still
+    /// holds when they write, and answers each.
     pub(super) fn write(&mut self, mut group: Vec<Box<dyn Change>>) {
         match self.attempt(&mut group) {
             Ok(results) => {
@@ -172,8 +175,8 @@ impl Log {
             Broken::Begin(_) => Failed { error: known, try_alone: false },
             Broken::Statement(_) => Failed { error: known, try_alone: true },
             Broken::Commit(error) => match known {
-                // SQLite says so when a write found no room, that is before the mark that makes the whole
-                // transaction valid was there; a smaller change may fit.
+                // SQLite says so when a write found no room, that is before the mark that makes the
+                // whole transaction valid was there; a smaller change may fit.
                 StoreError::DiskFull { .. } if !is_device(&error) => Failed { error: known, try_alone: true },
                 StoreError::Busy { .. } => known.into(),
                 _ => {
@@ -186,11 +189,12 @@ impl Log {
 
     /// Brings everything that is stored onto the disk anew after a failure of the device.
     ///
-    /// Linux forgets a failed write: the pages count as clean, and the next `fsync` of the same file succeeds
-    /// although they never got there (see <https://wiki.postgresql.org/wiki/Fsync_Errors>). Appending to a
-    /// write-ahead log with such a hole would lose, after a power failure, everything behind it, although
-    /// each `fsync` of that was good. So what it holds is written into the main file, which is flushed, and
-    /// the write-ahead log starts over.
+    /// Linux forgets a failed write: the pages count as clean, and the next `fsync` of the same
+    /// file succeeds although they never got there (see
+    /// <https://wiki.postgresql.org/wiki/Fsync_Errors>). Appending to a write-ahead log with such a
+    /// hole would lose, after a power failure, everything behind it, although each `fsync` of that
+    /// was good. So what it holds is written into the main file, which is flushed, and the
+    /// write-ahead log starts over.
     fn make_sure(&mut self) -> Result<(), StoreError> {
         let busy = self.run("move the newest changes within", |connection| {
             let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -209,8 +213,8 @@ impl Log {
             return;
         }
         self.pages = 0;
-        // A failure (another process reads right now, the disk is full) leaves everything where it is, which
-        // is just as durable; the next time tries again.
+        // A failure (another process reads right now, the disk is full) leaves everything where it
+        // is, which is just as durable; the next time tries again.
         drop(self.run("settle", |connection| {
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
             Ok(())

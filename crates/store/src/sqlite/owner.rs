@@ -15,15 +15,15 @@ pub(super) enum Job {
     Change(Box<dyn Change>),
 }
 
-/// Calls that may wait before the next caller does, which then blocks its thread. Callers await each answer,
-/// so this is reached only by more sessions than this, all writing at once.
+/// Calls that may wait before the next caller does, which then blocks its thread. Callers await
+/// each answer, so this is reached only by more sessions than this, all writing at once.
 const QUEUE: usize = 1024;
 /// SQLite needs less than 100 KiB for statements as simple as ours.
 const STACK_BYTES: usize = 512 * 1024;
 /// Changes that share a transaction, at most: nobody waits for more than about two of these.
 const GROUP: usize = 256;
-/// Payload of changes that share a transaction, after which no further one joins: SQLite then writes it out
-/// in well under a second.
+/// Payload of changes that share a transaction, after which no further one joins: SQLite then
+/// writes it out in well under a second.
 const GROUP_BYTES: u64 = 8 * 1024 * 1024;
 
 /// A running thread; dropping it lets the thread finish its calls and waits for it.
@@ -76,8 +76,8 @@ fn work(log: &mut Log, queue: &Receiver<Job>) {
     }
 }
 
-/// The changes that wait behind one, in order, and the call that ends their row if there is one: calls take
-/// effect in the order in which they were made.
+/// The changes that wait behind one, in order, and the call that ends their row if there is one:
+/// calls take effect in the order in which they were made.
 fn gather(first: Box<dyn Change>, queue: &Receiver<Job>) -> (Vec<Box<dyn Change>>, Option<Job>) {
     let mut bytes = weight(&*first);
     let mut group = vec![first];
@@ -94,8 +94,8 @@ fn gather(first: Box<dyn Change>, queue: &Receiver<Job>) -> (Vec<Box<dyn Change>
     (group, None)
 }
 
-/// Bytes towards the bound of a group. Whoever joins one that copies or deletes a session waits for that
-/// anyway, but nobody else does.
+/// Bytes towards the bound of a group. Whoever joins one that copies or deletes a session waits for
+/// that anyway, but nobody else does.
 fn weight(change: &dyn Change) -> u64 {
     match change.about().weight {
         Weight::Payload(bytes) => bytes,

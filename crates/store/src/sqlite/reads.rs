@@ -154,8 +154,8 @@ impl Log {
     }
 }
 
-/// Refuses an entry behind the one that its session says is the last: then the session's row is damaged, and
-/// the log is longer than it seems.
+/// Refuses an entry behind the one that its session says is the last: then the session's row is
+/// damaged, and the log is longer than it seems.
 fn not_beyond(entry: &Entry, head: &Head, session: &SessionId, path: &Path) -> Result<(), Stop> {
     if entry.seq <= head.last {
         return Ok(());
@@ -164,8 +164,8 @@ fn not_beyond(entry: &Entry, head: &Head, session: &SessionId, path: &Path) -> R
     Err(Stop::Ours(StoreError::Damaged { path: path.to_owned(), detail }))
 }
 
-/// Counts a session's entries one by one after its records didn't add up, and says what is wrong, if
-/// anything is: an older version of this program that is still running doesn't count records.
+/// Counts a session's entries one by one after its records didn't add up, and says what is wrong,
+/// if anything is: an older version of this program that is still running doesn't count records.
 fn recount(
     connection: &Connection,
     session: &SessionId,

@@ -175,7 +175,8 @@ pub(super) fn set_status(
     if changed == 0 { Err(unknown(session)) } else { Ok(()) }
 }
 
-/// Takes a lease, or says why not. That answer is no failure of the call: a shortened lease is stored.
+/// Takes a lease, or says why not. That answer is no failure of the call: a shortened lease is
+/// stored.
 pub(super) fn lease(
     connection: &Connection,
     ground: &mut Ground,
@@ -201,7 +202,8 @@ pub(super) fn lease(
             Some(name) => life(&ground.path, name),
             None => Life::Unknown,
         };
-        // The same words from another store that lives are another process's: numbers of processes repeat.
+        // The same words from another store that lives are another process's: numbers of processes
+        // repeat.
         let same = held.holder == holder && alive != Life::Alive;
         if !same && alive != Life::Dead && !held.is_over(now) {
             if held.shorten(now) {

@@ -28,7 +28,8 @@ pub(crate) fn read(text: &str, said: &[DocPosition], symbols: &[Symbol]) -> Vec<
         let near = written.get(..written.floor_char_boundary(MAX_COMMENT)).unwrap_or(written);
         let mut mentions = Mentions::default();
         for line in near.lines() {
-            // `[Name]` links in Go and Rust, `{@link Name}` in Java and JavaScript, `cref="Name"` in C#.
+            // `[Name]` links in Go and Rust, `{@link Name}` in Java and JavaScript, `cref="Name"`
+            // in C#.
             match linked(line) {
                 Some(quoted) => mentions.line(&quoted, false),
                 None => mentions.line(line, false),

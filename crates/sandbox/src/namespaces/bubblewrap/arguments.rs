@@ -1,5 +1,5 @@
-//! From the steps that build a root to the arguments that have `bwrap` build it, and to what is looked at afterwards:
-//! that it did. Pure.
+//! From the steps that build a root to the arguments that have `bwrap` build it, and to what is
+//! looked at afterwards: that it did. Pure.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -11,7 +11,8 @@ use crate::SandboxError;
 pub(super) const INSIDE: &str = "/.sandbox/helper";
 /// The first of the descriptors that masked files read from.
 pub(super) const FIRST_TEXT: u32 = 200;
-/// Files that are masked at once: a descriptor each, and the usual hard limit of them is 4,096 or more.
+/// Files that are masked at once: a descriptor each, and the usual hard limit of them is 4,096 or
+/// more.
 const MAX_TEXTS: u32 = 2_000;
 
 /// Bytes of the smallest file system: a page.
@@ -54,8 +55,8 @@ impl Kind {
 
 /// Returns the arguments for these steps. `scratch_bytes` bounds all private directories together.
 ///
-/// `bwrap` has nothing that several private directories share, so `/tmp` gets half of the space and the others equal
-/// parts of the rest; and no layers for a layered directory, which is read-only.
+/// `bwrap` has nothing that several private directories share, so `/tmp` gets half of the space and
+/// the others equal parts of the rest; and no layers for a layered directory, which is read-only.
 pub(super) fn arguments(
     steps: &[Step<CString>],
     helper: &CString,

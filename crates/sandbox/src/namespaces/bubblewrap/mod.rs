@@ -1,13 +1,14 @@
 //! Back-end 2: the distribution's `bwrap` makes the namespaces and mounts.
 //!
-//! For systems that let that program make user namespaces and no other, as Ubuntu's AppArmor profile does. The root is
-//! the one that back-end 1 would build, from the same plan ([`arguments`] translates it). `bwrap` is started by the
-//! helper ([`outer`]) and starts the helper again as pid 1 ([`inner`]), which checks what it finds itself in, adds
-//! limits, Landlock and the system-call filter, and runs the command as back-end 1's does. All is told over
-//! descriptors, nothing on a command line.
+//! For systems that let that program make user namespaces and no other, as Ubuntu's AppArmor
+//! profile does. The root is the one that back-end 1 would build, from the same plan ([`arguments`]
+//! translates it). `bwrap` is started by the helper ([`outer`]) and starts the helper again as pid
+//! 1 ([`inner`]), which checks what it finds itself in, adds limits, Landlock and the system-call
+//! filter, and runs the command as back-end 1's does. All is told over descriptors, nothing on a
+//! command line.
 //!
-//! What `bwrap` can't: layers that take writes. Layered directories are read-only, caches of copies are left out, and
-//! a copy that is mounted is refused. [`program`] says which `bwrap` is used.
+//! What `bwrap` can't: layers that take writes. Layered directories are read-only, caches of copies
+//! are left out, and a copy that is mounted is refused. [`program`] says which `bwrap` is used.
 
 mod arguments;
 mod frame;

@@ -1,8 +1,9 @@
-//! The helper around `bwrap`: it reads the order and the policy, has `bwrap` build the root and start the inner
-//! helper in it as pid 1, and stays until both are gone.
+//! The helper around `bwrap`: it reads the order and the policy, has `bwrap` build the root and
+//! start the inner helper in it as pid 1, and stays until both are gone.
 //!
-//! The agent knows this process alone: told to end (SIGTERM, or the agent's end of the socket closed), it kills pid
-//! 1, upon which the kernel kills everything inside, and waits. When it has ended, nothing is left.
+//! The agent knows this process alone: told to end (SIGTERM, or the agent's end of the socket
+//! closed), it kills pid 1, upon which the kernel kills everything inside, and waits. When it has
+//! ended, nothing is left.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
@@ -20,7 +21,8 @@ use super::super::{HELPER_ARGUMENT, INSIDE_ARGUMENT};
 use super::arguments::{FIRST_TEXT, INSIDE, Kind};
 use super::frame::{self, Expected, OuterOrder};
 
-/// Descriptors of the inner helper. What of the agent's this process inherited is closed, so that they are free.
+/// Descriptors of the inner helper. What of the agent's this process inherited is closed, so that
+/// they are free.
 pub(super) const CONTROL: u32 = 100;
 pub(super) const POLICY: u32 = 101;
 pub(super) const INPUT: u32 = 102;
@@ -229,7 +231,8 @@ fn informed(information: &OwnedFd) -> Option<OwnedFd> {
             Ok(count) => text.extend_from_slice(part.get(..count)?),
         }
     }
-    // It is a child of `bwrap`'s, which reaps it and ends: the number is nobody else's for as long as that lives.
+    // It is a child of `bwrap`'s, which reaps it and ends: the number is nobody else's for as long
+    // as that lives.
     rustix::process::pidfd_open(child(&text)?, PidfdFlags::empty()).ok()
 }
 

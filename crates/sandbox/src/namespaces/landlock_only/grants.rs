@@ -1,4 +1,5 @@
-//! From the steps that would build a root to what Landlock grants instead. Looks at directories, changes nothing.
+//! From the steps that would build a root to what Landlock grants instead. Looks at directories,
+//! changes nothing.
 
 use std::ffi::{CString, OsStr};
 use std::fs;
@@ -42,8 +43,8 @@ impl Grants {
 /// Returns the grants for these steps.
 ///
 /// # Errors
-/// [`SandboxError::Refused`] where something can't be hidden: without mounts, what lies where a command may write can
-/// be read by it.
+/// [`SandboxError::Refused`] where something can't be hidden: without mounts, what lies where a
+/// command may write can be read by it.
 pub(super) fn grants(steps: &[Step<CString>]) -> Result<Grants, SandboxError> {
     let mut out = Grants::default();
     let (mut read, mut written, mut hidden) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,13 +1,15 @@
 //! Changes of files' modes, times and owners, for which Landlock has no right.
 //!
-//! The kernel holds a call of the command's that changes metadata, and tells this process's second thread of it
-//! (`SECCOMP_RET_USER_NOTIF`). The thread reads the call's arguments from the command's memory, opens the file that
-//! they name without opening it for anything, and asks the kernel where that very file is. Where the command may
-//! write there, the thread makes the change on the descriptor that it has; else the call fails with `EPERM`. No call
-//! is ever let go on, because the command can change the memory that was judged.
+//! The kernel holds a call of the command's that changes metadata, and tells this process's second
+//! thread of it (`SECCOMP_RET_USER_NOTIF`). The thread reads the call's arguments from the
+//! command's memory, opens the file that they name without opening it for anything, and asks the
+//! kernel where that very file is. Where the command may write there, the thread makes the change
+//! on the descriptor that it has; else the call fails with `EPERM`. No call is ever let go on,
+//! because the command can change the memory that was judged.
 //!
-//! The thread has the command's user and no capability, so it can change nothing that the command couldn't. It handles
-//! one call at a time and keeps nothing of it. Without the thread such calls fail.
+//! The thread has the command's user and no capability, so it can change nothing that the command
+//! couldn't. It handles one call at a time and keeps nothing of it. Without the thread such calls
+//! fail.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -28,14 +30,16 @@ use crate::syscalls::FCHMODAT2;
 const STACK_BYTES: usize = 256 * 1024;
 /// The longest path that the kernel takes, its end included.
 const MAX_PATH: usize = 4096;
-/// Reads of the command's memory end where pages of this size do, because the next one may be missing.
+/// Reads of the command's memory end where pages of this size do, because the next one may be
+/// missing.
 const PAGE: u64 = 4096;
 /// Lookups of a file that is moved at the same time.
 const MAX_LOOKUPS: usize = 16;
 /// Modes that can be set; the filter refuses set-ID bits.
 const MODE_BITS: u32 = 0o1777;
 
-/// The thread, and the socket by which the command's first process hands over the descriptor of held calls.
+/// The thread, and the socket by which the command's first process hands over the descriptor of
+/// held calls.
 pub(super) struct MetadataThread {
     thread: JoinHandle<()>,
     socket: OwnedFd,
@@ -104,7 +108,8 @@ fn serve(socket: &OwnedFd, writable: &[OwnedFd]) {
 fn change(call: &HeldCall, listener: &OwnedFd, writable: &[OwnedFd]) -> Result<(), Errno> {
     let (target, change) = read_arguments(call)?;
     let file = target.open(call.thread)?;
-    // The thread's number may be another's by now, with whose memory and files this would have to do then.
+    // The thread's number may be another's by now, with whose memory and files this would have to
+    // do then.
     if !sys::is_waiting(listener, call.id) {
         return Err(Errno::SRCH);
     }
@@ -169,14 +174,16 @@ fn open_of(thread: u32, number: Option<i32>) -> Result<OwnedFd, Errno> {
     })
 }
 
-/// Returns the number in a path that names an open file of the caller's own, as C libraries write it.
+/// Returns the number in a path that names an open file of the caller's own, as C libraries write
+/// it.
 fn own_descriptor(path: &[u8]) -> Option<i32> {
     let prefixes: [&[u8]; 3] = [b"/proc/self/fd/", b"/proc/thread-self/fd/", b"/dev/fd/"];
     let number = prefixes.iter().find_map(|prefix| path.strip_prefix(*prefix))?;
     str::from_utf8(number).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
 }
 
-/// Returns a descriptor of the file that was opened beneath one of the places that the command may write.
+/// Returns a descriptor of the file that was opened beneath one of the places that the command may
+/// write.
 ///
 /// # Errors
 /// `EPERM` if the file is elsewhere.
@@ -226,7 +233,8 @@ fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
-/// Returns true if metadata may be changed at or beneath what is granted: devices are granted for writing to them.
+/// Returns true if metadata may be changed at or beneath what is granted: devices are granted for
+/// writing to them.
 pub(super) fn is_place(granted: BorrowedFd<'_>) -> bool {
     let kind = rustix::fs::fstat(granted).map(|found| FileType::from_raw_mode(found.st_mode));
     matches!(kind, Ok(FileType::Directory | FileType::RegularFile))
@@ -379,7 +387,8 @@ impl Clock {
         self == Self::Seconds
     }
 
-    /// Microseconds must be less than a second; the kernel itself judges nanoseconds, which have special values.
+    /// Microseconds must be less than a second; the kernel itself judges nanoseconds, which have
+    /// special values.
     fn nanoseconds(self, fraction: i64) -> Result<i64, Errno> {
         match self {
             Self::Seconds => Ok(0),

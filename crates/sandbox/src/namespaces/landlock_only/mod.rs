@@ -1,13 +1,16 @@
 //! Back-end 3: Landlock and a system-call filter, without namespaces.
 //!
-//! For containers and hardened hosts where no namespace can be made, and only where the user named it, because it gives
-//! less ([`SandboxTier::promises`](journeyman_protocol::SandboxTier::promises)): what is in a writable project can all be changed,
-//! processes outside can be seen though not touched, and nothing bounds the whole tree. What it does give it gives for
-//! good: reading and writing what is granted alone ([`grants`]), no socket of any kind, no signal to or abstract socket
-//! of anybody outside, no capability.
+//! For containers and hardened hosts where no namespace can be made, and only where the user named
+//! it, because it gives less
+//! ([`SandboxTier::promises`](journeyman_protocol::SandboxTier::promises)): what is in a writable
+//! project can all be changed, processes outside can be seen though not touched, and nothing bounds
+//! the whole tree. What it does give it gives for good: reading and writing what is granted alone
+//! ([`grants`]), no socket of any kind, no signal to or abstract socket of anybody outside, no
+//! capability.
 //!
-//! A helper outside ([`supervisor`]) starts the command and kills what is left of its tree. What should have stayed as
-//! it was is compared before and after ([`snapshot`]), and what changed is told as [`DenialKind::Breach`].
+//! A helper outside ([`supervisor`]) starts the command and kills what is left of its tree. What
+//! should have stayed as it was is compared before and after ([`snapshot`]), and what changed is
+//! told as [`DenialKind::Breach`].
 //!
 //! [`DenialKind::Breach`]: crate::DenialKind::Breach
 
@@ -44,8 +47,8 @@ use crate::{Base, Network, SandboxError, SandboxSettings};
 use frame::SupervisorOrder;
 use snapshot::Snapshot;
 
-/// The version that has scopes (Linux 6.12): before it a command could kill whatever the user runs, what watches it
-/// included.
+/// The version that has scopes (Linux 6.12): before it a command could kill whatever the user runs,
+/// what watches it included.
 const MIN_LANDLOCK_VERSION: u32 = 6;
 /// The parent of private directories: every system has it, and empties it some time.
 const TEMPORARY: &str = "/tmp";
@@ -266,7 +269,8 @@ impl Backend for LandlockOnly {
             if let Ok(enforcement) = probe::probe(&self.settings, &probed, notifying).await {
                 return Ok(enforcement);
             }
-            // The kernel has one notifier for a process and its ancestors, or lets nobody read another's memory.
+            // The kernel has one notifier for a process and its ancestors, or lets nobody read
+            // another's memory.
             let plain = |request, canary| self.canaries(request, canary, false);
             probe::probe(&self.settings, &probed, plain).await
         })

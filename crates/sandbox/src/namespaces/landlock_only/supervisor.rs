@@ -1,8 +1,10 @@
-//! The helper outside: it starts the command, restricted for good, and stays until every process of it is gone.
+//! The helper outside: it starts the command, restricted for good, and stays until every process of
+//! it is gone.
 //!
-//! Without a process namespace nothing kills a tree at once. This process is the one that orphans of the tree fall
-//! to, so as long as anything of it lives, a child of this process does: it kills its children, and theirs that fall
-//! to it, until there are none. The command can't signal it: Landlock's scope forbids that.
+//! Without a process namespace nothing kills a tree at once. This process is the one that orphans
+//! of the tree fall to, so as long as anything of it lives, a child of this process does: it kills
+//! its children, and theirs that fall to it, until there are none. The command can't signal it:
+//! Landlock's scope forbids that.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr};
@@ -26,8 +28,8 @@ use super::super::wire::{HEADER, HelperMessage, Policy, Stage};
 use super::frame::{self, SupervisorOrder};
 use super::metadata::{MetadataThread, is_place};
 
-/// Rounds of killing without a pause. A process that forks and ends without a pause is caught by being as fast; one
-/// that waits for a dead disk isn't worth a processor.
+/// Rounds of killing without a pause. A process that forks and ends without a pause is caught by
+/// being as fast; one that waits for a dead disk isn't worth a processor.
 const FAST_ROUNDS: u32 = 20_000;
 /// One read of the list of children.
 const LISTED_AT_ONCE: usize = 64 * 1024;
@@ -90,7 +92,8 @@ impl<'a> Private<'a> {
 
 impl Drop for Private<'_> {
     fn drop(&mut self) {
-        // Nobody writes to it any more. What can't be removed is the user's own, and lies where such things do.
+        // Nobody writes to it any more. What can't be removed is the user's own, and lies where
+        // such things do.
         std::fs::remove_dir_all(self.0).ok();
     }
 }
@@ -236,8 +239,8 @@ fn wait(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<Ended, Err
     }
 }
 
-/// Kills children until there are none. Orphans of theirs become children. Where they can't be listed, the command and
-/// its group are killed, if they may live, and it is told.
+/// Kills children until there are none. Orphans of theirs become children. Where they can't be
+/// listed, the command and its group are killed, if they may live, and it is told.
 fn sweep(children: &Children, mut command: Option<Pid>) -> Result<(), Errno> {
     let mut round: u32 = 0;
     loop {
@@ -269,8 +272,8 @@ fn sweep(children: &Children, mut command: Option<Pid>) -> Result<(), Errno> {
     }
 }
 
-/// This process's children, as the kernel lists them. Open before the command begins: later there may be no descriptor
-/// to be had.
+/// This process's children, as the kernel lists them. Open before the command begins: later there
+/// may be no descriptor to be had.
 struct Children(File);
 
 impl Children {
