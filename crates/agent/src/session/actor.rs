@@ -1,4 +1,5 @@
-//! The actor: one task a session, which takes what is sent to it until its handle is gone.
+//! The session actor: a Tokio task that runs the session's work until its handle is dropped or
+//! closed.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -16,31 +17,32 @@ use crate::session::stages::Session;
 use crate::session::task_begin::Begin;
 use crate::transcript::record::MessageId;
 
-/// How long after a refused write the log is tried again; doubled every time.
+/// Delay before the first retry after the store refused a write. It doubles with every retry.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
-/// The longest wait between two tries.
+/// Maximum delay between two retries.
 const RETRY_MOST: Duration = Duration::from_secs(60);
 
-/// A task's report, and the newest message that it or one before it answers.
+/// A task's report with the id of the newest message of a person that the report covers.
 pub(crate) type Answered = (MessageId, Arc<RunReport>);
 
-/// How a session is opened.
+/// The two ways to open a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// It has no log yet.
+    /// A new session, which has no log yet.
     Fresh,
-    /// It has one, and perhaps a task that was cut off.
+    /// A session with a log, and maybe with a task that was cut off.
     Again(CutOff),
 }
 
-/// Works until the session is closed or somebody else has it.
+/// Runs the session until it is closed or another process takes its lease.
 pub(crate) async fn act(
     mut session: Session,
     opening: Opening,
     reports: watch::Sender<Option<Answered>>,
     lease: Arc<Lease>,
 ) {
-    // A model or a hook may be anybody's. One that panics ends the session, and whoever waits for it hears so.
+    // A panic in a model or hook implementation ends the session instead of leaving callers
+    // waiting.
     let living = AssertUnwindSafe(live(&mut session, opening, &reports)).catch_unwind();
     let ended = tokio::select! {
         biased;
@@ -50,7 +52,7 @@ pub(crate) async fn act(
     match ended {
         Ok(Ok(())) => session.end().await,
         Ok(Err(_)) => session.died().await,
-        // Nothing more may be written: only whoever listens hears of it.
+        // Nothing may be written after the lease is lost, so only live subscribers get this event.
         Err(why) => {
             session.cx.transcript.emit(Event::StorageFailure { message: why.to_string(), waiting: 0 })
         }
@@ -58,7 +60,7 @@ pub(crate) async fn act(
     session.cx.shared.closing.cancel();
     session.cx.shared.rest();
     session.cx.transcript.log().end().await;
-    // The copy that it works in, too: whoever waits for the end may open it.
+    // Also drops the isolated copy, so that whoever waits for the end may open it.
     drop(session);
     lease.give_back().await;
     drop(reports);
@@ -82,7 +84,7 @@ async fn live(session: &mut Session, opening: Opening, reports: &watch::Sender<O
     }
 }
 
-/// Waits for something to do. Entries that the store refused are tried again meanwhile.
+/// Waits for work. Meanwhile retries entries that the store refused.
 async fn idle(session: &mut Session) {
     let shared = Arc::clone(&session.cx.shared);
     let todos = session.supervision.todos();
@@ -93,13 +95,13 @@ async fn idle(session: &mut Session) {
         tokio::select! {
             () = shared.closing.cancelled() => return,
             () = shared.wake.notified() => return,
-            // One that is made before the first message waits for the log to begin.
+            // A todo that is added before the first message waits until the log begins.
             () = todos.changed(), if session.cx.transcript.state().last > Seq::START => {
                 session.supervision.note_todos(&mut session.cx);
                 session.cx.transcript.flush().await.ok();
             }
             () = tokio::time::sleep(wait), if refused => {
-                // What the store says then is shown by the log itself.
+                // The log itself reports the store's error.
                 if let Err(AgentError::LostSession { .. }) = session.cx.transcript.flush().await {
                     shared.closing.cancel();
                 }
@@ -110,25 +112,25 @@ async fn idle(session: &mut Session) {
 }
 
 impl Session {
-    /// Says that the session ends because of a bug. What the log holds can be opened again.
+    /// Reports that a bug ended the session. `jm resume` can open the log again.
     async fn died(&mut self) {
         self.runner.stop_background(&mut self.cx).await;
         let (severity, phase) = (ErrorSeverity::Error, ErrorPhase::System);
         let message =
             "the session ended in the middle of its work because of a bug; `jm resume` goes on with it";
         self.cx.transcript.emit(Event::Error { severity, phase, message: message.to_owned() });
-        // Nobody is left to be told.
+        // A failed flush has no caller left to report to.
         self.cx.transcript.flush().await.ok();
     }
 
-    /// Ends the session: what runs in the background ends with it.
+    /// Ends the session and its background commands.
     async fn end(&mut self) {
         self.runner.stop_background(&mut self.cx).await;
         if self.cx.transcript.state().last > Seq::START {
             self.supervision.note_todos(&mut self.cx);
             let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
             self.hooks.session_end(&mut self.cx, review).await;
-            // Nobody is left to be told.
+            // A failed flush has no caller left to report to.
             self.cx.transcript.flush().await.ok();
         }
     }

@@ -1,4 +1,4 @@
-//! Putting a session together from its parts, its settings and what its log says.
+//! Assembles a session from its parts, its settings and the state read from its log.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::transcript::record::{Record, Setting};
 use crate::transcript::running::{SafePlace, Transcript};
 use crate::transcript::state::State;
 
-/// A session that nobody works on yet.
+/// A session whose actor has not started.
 pub(crate) struct Assembled {
     pub(crate) session: Session,
     pub(crate) id: SessionId,
@@ -29,7 +29,7 @@ pub(crate) struct Assembled {
     pub(crate) lease: Arc<Lease>,
 }
 
-/// Puts a session together. `first` stands before all else in the log of a new one.
+/// Assembles a session. The log of a new session begins with the records in `first`.
 pub(crate) fn assemble(
     mut parts: Parts,
     settings: RunSettings,
@@ -48,7 +48,8 @@ pub(crate) fn assemble(
         Arc::clone(&parts.redactor),
         LogBounds::default(),
     );
-    // What a person said «always» to. What an older version wrote is asked again.
+    // Rules that a person allowed for the rest of the session. Rules that this version can't parse
+    // are dropped, so those calls are asked about again.
     let said = state
         .allowed
         .iter()
@@ -57,7 +58,8 @@ pub(crate) fn assemble(
         said.fold(std::mem::take(&mut parts.policy), |policy, rules| policy.with_rules(rules.unfiled()));
     let lease = Arc::new(lease);
     if state.last == Seq::START {
-        // On record with the first message: a session that is cut off at once knows how it was set.
+        // Written with the first message, so that a session cut off right after it has its settings
+        // on record.
         let setting = setting(&parts, &settings);
         state.setting = Some(setting.clone());
         first.push(Record::Setting(setting));
@@ -80,7 +82,7 @@ pub(crate) fn assemble(
     Assembled { session, id, log, safe, shared, lease }
 }
 
-/// How a session with these parts is set.
+/// Returns the setting record for these parts and settings.
 fn setting(parts: &Parts, settings: &RunSettings) -> Setting {
     Setting {
         model: parts.model.name(),

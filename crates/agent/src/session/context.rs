@@ -1,4 +1,4 @@
-//! What every stage of a session works with: who and where it is, its bounds, and its transcript.
+//! The data that every stage of a session needs: identity, settings, shared parts and transcript.
 
 use std::sync::Arc;
 
@@ -14,19 +14,20 @@ use crate::session::settings::{Approver, RunSettings};
 use crate::session::shared::Shared;
 use crate::transcript::running::Transcript;
 
-/// The context of a running session. Each stage gets it as an argument and keeps fields of its own for the rest.
+/// The context of a running session. Each stage takes it as an argument and owns only its own
+/// state.
 pub(crate) struct Context {
     pub(crate) session: SessionId,
     pub(crate) settings: RunSettings,
     pub(crate) workspace: Arc<Workspace>,
-    /// The copy of the project that the session works in, where it does.
+    /// The isolated copy that the session works in, if any.
     pub(crate) copy: Option<Arc<WorkCopy>>,
     pub(crate) index: Arc<SharedIndex>,
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) toolchains: Arc<Toolchains>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) redactor: Arc<Redactor>,
-    /// What the handle shares with the session: waiting messages, open questions, the switch that stops a task.
+    /// State shared with the handle: queued messages, open questions and the task's stop token.
     pub(crate) shared: Arc<Shared>,
     pub(crate) transcript: Transcript,
 }

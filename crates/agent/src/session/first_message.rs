@@ -1,26 +1,26 @@
-//! The words that a task begins with.
+//! The message that begins a task.
 
 use journeyman_protocol::{Block, MessageKind};
 
 use crate::AgentError;
 use crate::transcript::record::{MessageId, Queued};
 
-/// A task's first words.
+/// The content of a task's first message.
 #[derive(Default)]
 pub(super) struct FirstMessage {
     pub(super) content: Vec<Block>,
-    /// Messages that are left for the next task.
+    /// Messages that stay queued for the next task.
     pub(super) waits: Vec<MessageId>,
-    /// Why the task ends before the model is asked, where it does.
+    /// The reason to end the task before the first model request, if any.
     pub(super) refused: Option<AgentError>,
 }
 
-/// Texts as a message has them. No provider takes an empty one.
+/// Returns texts as blocks. Blank texts are skipped because no provider takes them.
 pub(super) fn blocks(texts: impl IntoIterator<Item = String>) -> Vec<Block> {
     texts.into_iter().filter(|text| !text.trim().is_empty()).map(Block::text).collect()
 }
 
-/// What a person asked for: the words of all that waits from them.
+/// Returns the texts of all waiting messages from a person, joined by blank lines.
 pub(super) fn words(waiting: &[Queued]) -> String {
     let spoken = waiting.iter().filter(|queued| queued.kind == MessageKind::User);
     let spoken: Vec<&str> = spoken.map(|queued| queued.text.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The handle: all that a surface holds of a session.
+//! The session handle: the only access that a surface has to a session.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ use crate::transcript::record::{MessageId, Record};
 use crate::transcript::running::SafePlace;
 use crate::transcript::state::State;
 
-/// All that a surface holds of a session: send, decide, interrupt, subscribe. Clones are the same session; when the
-/// last one is dropped the session ends, with whatever it runs.
+/// A session as its surfaces use it: send, decide, interrupt, subscribe. Clones refer to the same
+/// session. Dropping the last clone ends the session and everything it runs.
 #[derive(Clone)]
 pub struct SessionHandle(Arc<Inner>);
 
@@ -50,8 +50,8 @@ struct Inner {
     actor: JoinHandle<()>,
 }
 
-/// Starts a session. Nothing is written or asked before the first [`SessionHandle::send`].
-/// Has to be called within a Tokio runtime.
+/// Starts a session. Writes nothing and sends no request before the first [`SessionHandle::send`].
+/// Must be called within a Tokio runtime.
 #[must_use]
 pub fn start(parts: Parts, settings: RunSettings, id: SessionId) -> SessionHandle {
     let lease =
@@ -60,13 +60,13 @@ pub fn start(parts: Parts, settings: RunSettings, id: SessionId) -> SessionHandl
     open(assembled, actor::Opening::Fresh)
 }
 
-/// Opens a session again: what was cut off is closed with one result a call that says what is known, and its task
-/// goes on, or is closed. A model, mode or sandbox other than before is taken from here on.
-/// Has to be called within a Tokio runtime.
+/// Opens an existing session. Every call that was cut off gets one result that states what is known
+/// of its effect, and the interrupted task continues or is closed as `cut_off` says. A changed
+/// model, mode or sandbox applies from here on. Must be called within a Tokio runtime.
 ///
 /// # Errors
-/// [`AgentError::Store`] where there is no such session, where somebody else has it, or where the log can't be
-/// read; [`AgentError::NewerRecord`] for a log of a newer version.
+/// [`AgentError::Store`] if there is no such session, if another process holds it, or if the log
+/// can't be read; [`AgentError::NewerRecord`] if a newer version wrote the log.
 pub async fn resume(
     parts: Parts,
     settings: RunSettings,
@@ -79,7 +79,7 @@ pub async fn resume(
     let state = match State::load(&*parts.store, &id).await {
         Ok(state) => state,
         Err(error) => {
-            // Nobody has it now, and somebody else may be able to read it.
+            // Releases the lease: another process may be able to read the log.
             lease.give_back().await;
             return Err(error);
         }
@@ -98,24 +98,25 @@ fn open(assembled: Assembled, opening: actor::Opening) -> SessionHandle {
 }
 
 impl SessionHandle {
-    /// The session's id.
+    /// Returns the session's id.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.0.id
     }
 
-    /// Gives the session a task, or a further message while it works: it then goes along at the next boundary of
-    /// the turn. When this returns the message is durable: it is answered also after a crash.
+    /// Gives the session a task. A message sent while a task runs joins it at the next boundary of
+    /// the turn. The message is durable when this returns: it is answered even after a crash.
     ///
     /// # Errors
-    /// [`AgentError::Ended`] when the session is over; [`AgentError::Store`] when the message could not be
-    /// written: it is not sent then; [`AgentError::InDoubt`] when nobody knows: it is sent unless the program ends first;
-    /// [`AgentError::MessageTooLong`].
+    /// [`AgentError::Ended`] if the session is over; [`AgentError::Store`] if the message could not
+    /// be written, and so was not sent; [`AgentError::InDoubt`] if the store can't tell: the
+    /// message is sent unless the program ends first; [`AgentError::MessageTooLong`].
     pub async fn send(&self, text: impl Into<String>) -> Result<MessageId, AgentError> {
         self.queue(MessageKind::User, ReminderCategory::General, text.into()).await
     }
 
-    /// Gives the session a message of any kind. Only a person's wakes it; the others go along with the next turn.
+    /// Sends a message of any kind. Only a person's message wakes the session; others wait for the
+    /// next turn.
     ///
     /// # Errors
     /// As [`SessionHandle::send`].
@@ -123,7 +124,7 @@ impl SessionHandle {
         self.queue(kind, ReminderCategory::General, text.into()).await
     }
 
-    /// Reminds the model of something with the next turn, wrapped so that it doesn't answer it.
+    /// Adds a reminder to the next turn, wrapped so that the model doesn't answer it.
     ///
     /// # Errors
     /// As [`SessionHandle::send`].
@@ -145,35 +146,38 @@ impl SessionHandle {
             return Err(AgentError::Ended);
         }
         let inbox = Arc::clone(&self.0.inbox);
-        // In a task of its own: a caller who goes away in the middle must not leave a message on record that
-        // nobody has queued.
+        // A separate task: if the caller is dropped halfway, a message on record must still be
+        // queued.
         let queued = tokio::spawn(async move { inbox.take(kind, category, text).await });
         queued.await.map_err(|died| AgentError::Background { what: "sending", reason: died.to_string() })?
     }
 
-    /// Answers a question. False when it is not open: never asked, answered, or withdrawn by an interrupt.
+    /// Answers a question. Returns false if it is not open: never asked, already answered or
+    /// withdrawn.
     pub fn decide(&self, call: &CallId, answer: Answer) -> bool {
         self.decide_as(call, answer, "user")
     }
 
-    /// Answers a question under a name that the log keeps, such as a surface's.
+    /// Answers a question under a name that the log keeps, such as the name of a surface.
     pub fn decide_as(&self, call: &CallId, answer: Answer, by: &str) -> bool {
         self.0.shared.answer(call, Decided { answer, by: by.to_owned() })
     }
 
-    /// Stops the running task at once, or the one that was sent last and has not begun; its transcript stays
-    /// valid. Messages that wait behind a running task are not lost: they are the next task.
+    /// Stops the running task, or the one that was sent and has not begun. Its transcript stays
+    /// valid. Messages queued behind a running task become the next task.
     pub fn interrupt(&self) {
         self.0.shared.interrupt();
     }
 
-    /// Events that pass a filter: from now on, or all after a bookmark and then from now on; in order, each once.
+    /// Subscribes to the events that pass a filter, in order and each once. `since` selects the
+    /// events from now on, or also those after a bookmark.
     #[must_use]
     pub fn subscribe(&self, filter: Filter, since: Since) -> Subscription {
         self.0.log.subscribe(filter, since)
     }
 
-    /// Calls back with every event that passes a filter, until the session is over or the returned task is aborted.
+    /// Calls `heard` for every event that passes a filter, until the session ends or the returned
+    /// task is aborted.
     pub fn on(
         &self,
         filter: Filter,
@@ -189,7 +193,7 @@ impl SessionHandle {
         })
     }
 
-    /// Where the session is.
+    /// Returns the session's current status.
     #[must_use]
     pub fn status(&self) -> Status {
         let mut status = self.0.shared.status.borrow().clone();
@@ -197,54 +201,55 @@ impl SessionHandle {
         status
     }
 
-    /// The status whenever it changes.
+    /// Returns a receiver that is notified when the status changes.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Status> {
         self.0.shared.status.subscribe()
     }
 
-    /// The last entry of the log: a bookmark.
+    /// Returns the number of the log's last entry, as a bookmark.
     #[must_use]
     pub fn bookmark(&self) -> Seq {
         self.0.log.position()
     }
 
-    /// What is to be done: the list that the model keeps. A change that is made here is logged with the next step, or
-    /// when the session is next idle.
+    /// Returns the list of todos that the model keeps. A change made through this list is logged
+    /// with the next step, or when the session is next idle.
     #[must_use]
     pub fn todos(&self) -> &Todos {
         &self.0.todos
     }
 
-    /// Tasks that run every so many steps, or when somebody triggers them.
+    /// Returns the schedule of tasks that run every few steps or when triggered.
     #[must_use]
     pub fn schedule(&self) -> &Schedule {
         &self.0.schedule
     }
 
-    /// Gives the newest place at which every call was answered a name, for [`fork`](crate::fork).
+    /// Names the newest position in the log where every call has its result, for
+    /// [`fork`](crate::fork).
     ///
     /// # Errors
-    /// [`AgentError::SnapshotName`]; the store's.
+    /// [`AgentError::SnapshotName`] for an invalid name, and errors of the store.
     pub async fn snapshot(&self, name: &str) -> Result<Seq, AgentError> {
         check_name(name)?;
         let at = self.0.safe.get();
         let offered =
             self.0.log.offer(vec![Item::from(Record::Snapshot { name: name.to_owned(), at })]).await;
         if let Err(AgentError::InDoubt { .. }) = &offered {
-            // A session that rests doesn't know that something waits to be written again.
+            // Wakes the actor, which retries the write when it is idle.
             self.0.shared.wake.notify_one();
         }
         offered?;
         Ok(at)
     }
 
-    /// Waits until everything that was sent before this call is answered, and gives the last report: one a
-    /// task, and a message that was sent while a task ran belongs to that task if it still took it. Before the
-    /// first message it waits for the first report.
+    /// Waits until every message sent before this call is answered, and returns the last report.
+    /// Each task has one report. A message sent while a task runs belongs to that task if the task
+    /// still took it. Before the first message, waits for the first report.
     ///
     /// # Errors
-    /// [`AgentError::Ended`] when the session ended without a report.
+    /// [`AgentError::Ended`] if the session ended without a report.
     pub async fn finished(&self) -> Result<Arc<RunReport>, AgentError> {
         let mut reports = self.0.reports.clone();
         let sent = self.0.shared.sent().unwrap_or_default();
@@ -253,12 +258,12 @@ impl SessionHandle {
         report.as_ref().map(|(_, report)| Arc::clone(report)).ok_or(AgentError::Ended)
     }
 
-    /// Ends the session: what runs is interrupted and written down, background commands are stopped, the session is
-    /// free for others. Waits until that is done.
+    /// Ends the session and waits until it has ended: the running task is interrupted and recorded,
+    /// background commands are stopped, and the lease is released.
     pub async fn close(&self) {
         self.0.shared.closing.cancel();
         let mut reports = self.0.reports.clone();
-        // The actor drops its end of the reports when it is done.
+        // The actor drops its sender when it has ended.
         while reports.changed().await.is_ok() {}
     }
 }
@@ -271,8 +276,8 @@ impl Drop for Inner {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (lease, log, mut reports) = (Arc::clone(&self.lease), self.log.clone(), self.reports.clone());
             runtime.spawn(async move {
-                // The actor drops its end of the reports when it is gone. What it was writing is still under way:
-                // whoever has the session next must not find it in the middle of their log.
+                // The actor drops its sender when it has ended. A write may still be under way, and
+                // it must finish before another process takes the session.
                 while reports.changed().await.is_ok() {}
                 log.end().await;
                 lease.give_back().await;

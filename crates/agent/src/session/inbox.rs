@@ -1,4 +1,4 @@
-//! Where messages come in: durable before whoever sent them hears so.
+//! The inbox: stores incoming messages durably before their senders are told.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use crate::transcript::log::{Beginning, Item, Log};
 use crate::transcript::record::{MessageId, Queued, Record, logged_bytes};
 use crate::transcript::reminder;
 
-/// Characters of a session's title: a line of a list.
+/// Maximum characters of a session's title, which is one line of a list.
 const MAX_TITLE: usize = 120;
-/// Bytes of one message: more than any model's window.
+/// Maximum bytes of one message: more than any model's context window.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
-/// Bytes of messages that may wait, as the log has them: they go into the transcript as one entry, and the store takes
-/// none of more than 16 MiB.
+/// Maximum bytes of queued messages, as logged. They enter the transcript as one entry, and the
+/// store takes entries of up to 16 MiB.
 const MAX_WAITING_BYTES: usize = 8 * 1024 * 1024;
-/// Messages that may wait. Nobody reads more; whoever sends more is a program in a loop.
+/// Maximum number of queued messages. A sender of more is a program in a loop.
 const MAX_WAITING: usize = 10_000;
 
-/// The way of messages into a session, from its handles and from its own background work.
+/// Accepts messages from a session's handles and from its own background work.
 pub(crate) struct Inbox {
     log: Log,
     shared: Arc<Shared>,
     lease: Arc<Lease>,
     redactor: Arc<Redactor>,
     root: String,
-    /// One message at a time, so that the queue has the order of the log. Holds what a new session's first append has
-    /// before its first message: how the session is set.
+    /// Held while one message is sent, so that the queue has the order of the log. Contains the
+    /// records that a new session's first append writes before its first message.
     sending: Mutex<Vec<Record>>,
 }
 
@@ -48,7 +48,8 @@ impl Inbox {
         Self { log, shared, lease, redactor, root, sending: Mutex::new(first) }
     }
 
-    /// Takes a message: it is on record and queued afterwards, or neither. Not to be dropped half-way.
+    /// Logs and queues a message. On an error neither happens, except for [`AgentError::InDoubt`],
+    /// where the message is queued all the same. The future must not be dropped halfway.
     pub(crate) async fn take(
         &self,
         kind: MessageKind,
@@ -62,7 +63,7 @@ impl Inbox {
         if self.shared.closing.is_cancelled() {
             return Err(AgentError::Ended);
         }
-        // Half a secret is one too: redacted before anything is cut.
+        // Redacts before truncating, because a part of a secret would not be recognized.
         let text = self.redactor.redact(&text).into_owned();
         let title: String = text.lines().next().unwrap_or_default().chars().take(MAX_TITLE).collect();
         let text = if kind == MessageKind::Reminder { reminder::wrapped(&text) } else { text };
@@ -83,7 +84,8 @@ impl Inbox {
                 }
                 return Err(error);
             }
-            // One in doubt will be on record: then it has to be answered, although its sender can't be told so.
+            // An entry in doubt will be written, so its message must be answered although its
+            // sender gets an error.
             _ => {}
         }
         first.clear();
@@ -92,7 +94,7 @@ impl Inbox {
         offered.map(|()| id)
     }
 
-    /// Refuses what would make more wait than the log takes at once. Called by one sender at a time.
+    /// Refuses a message that would exceed the queue's limits. Callers hold the `sending` lock.
     fn check_room(&self, text: &str) -> Result<(), AgentError> {
         let bytes = logged_bytes(text);
         if bytes > MAX_WAITING_BYTES {

@@ -1,4 +1,4 @@
-//! The session: its handle, its actor, and the turn that orders all stages.
+//! The session: its handle, its actor, and the turn loop that orders the stages.
 
 pub(crate) mod actor;
 pub(crate) mod assemble;

@@ -1,4 +1,4 @@
-//! How a task begins: what waits is taken, the first context is packed.
+//! The beginning of a task: takes the queued messages and packs the first context.
 
 use std::sync::Arc;
 
@@ -14,11 +14,12 @@ use crate::hooks::unseen::ChangeReview;
 use crate::request::lookup::look_up;
 use crate::transcript::record::{MessageId, Queued, Record};
 
-/// Files that the map is drawn from. A path is some 50 bytes; 20,000 keep the walk of a huge tree bounded.
+/// Maximum number of files listed for the repository map. A path has some 50 bytes; the limit
+/// bounds the walk of a huge tree.
 const MAP_FILES: usize = 20_000;
 
 impl Session {
-    /// Takes what waits, and begins a task with it.
+    /// Begins a task with the queued messages.
     pub(crate) async fn open(&mut self) -> Result<(), AgentError> {
         let waiting = self.cx.shared.waiting();
         let mut taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
@@ -29,7 +30,8 @@ impl Session {
         if self.cx.transcript.state().setting.as_ref() != Some(&setting) {
             self.requests.set(&mut self.cx, setting);
         }
-        // Asked early: it is remembered, and what can't be confined is known before anything is tried.
+        // Done early: the result is cached, and the user sees what can't be confined before any
+        // command runs.
         let enforcement = self.cx.sandbox.enforcement(&self.cx.settings.needs).await.ok();
         self.cx.transcript.emit(Event::RunStarted {
             task,
@@ -39,18 +41,19 @@ impl Session {
             enforcement,
         });
         self.copy_updates.announce(&self.cx);
-        // After that: a task's first event says what it is.
+        // Follows `RunStarted`, so that a task's first event describes the task.
         self.cx.transcript.set_state(AgentState::Working);
-        // What the handle changed before there was a log.
+        // Changes that the handle made before the log began.
         self.supervision.note_todos(&mut self.cx);
         let FirstMessage { content, waits, refused } = self.first_words(waiting).await;
         taken.retain(|id| !waits.contains(id));
-        // Whatever came of it: a task that can't begin must not be begun again and again.
+        // Taken even after a refusal: a task that can't begin must not be started again and again.
         self.cx.transcript.take(content, taken);
         refused.map_or(Ok(()), Err)
     }
 
-    /// What the model is told first: the packed context at the session's first task, and what waits.
+    /// Builds the first message. In a new session this is the packed context and the queued
+    /// messages.
     async fn first_words(&mut self, waiting: Vec<Queued>) -> FirstMessage {
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         let mut context = self.hooks.session_start(&mut self.cx, review).await;
@@ -59,18 +62,19 @@ impl Session {
         let (kept, more, denied) = self.hooks.screen(&mut self.cx, review, waiting).await;
         context.extend(more);
         if denied.is_some() && !kept.iter().any(|queued| queued.kind == MessageKind::User) {
-            // What others said is for the next task, as is what hooks had to say.
+            // Messages that no person sent, and context from hooks, are kept for the next task.
             self.hooks.keep_context(context);
             let waits = kept.into_iter().map(|queued| queued.id).collect();
             return FirstMessage { waits, refused: denied, ..FirstMessage::default() };
         }
         let mut first = FirstMessage::default();
         let mut said: Vec<String> = Vec::new();
-        // A transcript without a beginning is one that was cut off between the two.
+        // An empty transcript means that an earlier task was cut off before its first message.
         if self.cx.transcript.state().system.is_empty() || self.cx.transcript.state().messages.is_empty() {
             let task = words(&kept);
             let packed = self.pack_first(&task).await;
-            // The next message is answered with this one in mind.
+            // If packing fails, the task's text still enters the transcript as context for the next
+            // message.
             said.push(packed.unwrap_or_else(|error| {
                 first.refused = Some(error);
                 task
@@ -91,7 +95,7 @@ impl Session {
             self.cx.settings.index_patience.map(|patience| (look_up(&self.cx, may_show, task), patience));
         let listing = list_files(&self.cx).await?;
         let checks = self.verification.find(&self.cx, &mut self.approvals, &listing);
-        // It was begun before the tree was listed; who isn't done soon isn't waited for.
+        // The lookup ran while the tree was listed. A slow lookup is not waited for any longer.
         let found = match found {
             Some((looked_up, patience)) => tokio::time::timeout(patience, looked_up).await.ok(),
             None => None,
@@ -101,7 +105,7 @@ impl Session {
     }
 }
 
-/// Lists the files that the map and the checks are found in.
+/// Lists the files from which the repository map and the checks are derived.
 pub(super) async fn list_files(cx: &Context) -> Result<Listing, AgentError> {
     let workspace = Arc::clone(&cx.workspace);
     let options = ListOptions { limit: MAP_FILES, ..ListOptions::default() };

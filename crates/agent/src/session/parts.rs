@@ -1,4 +1,4 @@
-//! The parts that a session is put together from.
+//! The parts that a session is assembled from.
 
 use std::sync::Arc;
 
@@ -14,43 +14,43 @@ use crate::Clock;
 use crate::hooks::Hooks;
 use crate::isolation::WorkCopy;
 
-/// Says whether a program is installed, by name.
+/// A predicate that returns true if the program of that name is installed.
 pub type Programs = dyn Fn(&str) -> bool + Send + Sync;
 
-/// What a session works with. Everything is passed in: there are no process-wide singletons.
+/// The dependencies of a session. All are passed in; there are no process-wide singletons.
 pub struct Parts {
-    /// Where the log is kept.
+    /// The store that keeps the log.
     pub store: Arc<dyn Store>,
     /// The model.
     pub model: Arc<dyn Model>,
     /// The project tree, or the copy of it that the session works in.
     pub workspace: Arc<Workspace>,
-    /// That copy; [`Parts::within`] puts it here.
+    /// The isolated copy that `workspace` belongs to, set by [`Parts::within`].
     pub copy: Option<Arc<WorkCopy>>,
-    /// What is known of the whole code base, and the way to the project's commits.
+    /// The code index and the project's commit history.
     pub index: Arc<SharedIndex>,
-    /// Where commands run.
+    /// The sandbox that commands run in.
     pub sandbox: Arc<Sandbox>,
-    /// Which toolchains commands see.
+    /// The toolchains visible to commands.
     pub toolchains: Arc<Toolchains>,
     /// The tools the model may call.
     pub registry: Registry,
-    /// The rules.
+    /// The permission rules.
     pub policy: Policy,
-    /// What must never be shown or kept.
+    /// Removes secrets from what is shown or stored.
     pub redactor: Arc<Redactor>,
-    /// What looks on and may step in.
+    /// Hooks that observe and may intervene.
     pub hooks: Hooks,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Which programs are installed.
+    /// Looks up installed programs.
     pub programs: Arc<Programs>,
-    /// Who writes the session, for people, such as `jm run, process 123`.
+    /// A description of the process that holds the session, such as `jm run, process 123`.
     pub holder: String,
 }
 
 impl Parts {
-    /// The same, working in a copy of the project.
+    /// Moves these parts into an isolated copy of the project.
     #[must_use]
     pub fn within(mut self, copy: WorkCopy) -> Self {
         self.workspace = copy.workspace();

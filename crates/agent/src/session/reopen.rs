@@ -1,7 +1,8 @@
-//! Opening a session again: what was cut off is closed or taken up.
+//! Opens a session again: closes or continues the work that was cut off.
 //!
-//! A call whose effect may have begun gets one error result that says what is known from the workspace's journal;
-//! a call that hadn't begun is judged and asked for again. So nothing runs twice, and nothing is left unanswered.
+//! A call whose effect may have begun gets one error result that states what the workspace's
+//! journal shows. A call that had not begun is judged again and, where needed, asked about again.
+//! So no call runs twice, and every call gets a result.
 
 use std::sync::Arc;
 
@@ -15,21 +16,22 @@ use crate::hooks::StartedBy;
 use crate::recovery::cut_off::{CutOffWork, given_up, own_changes, seal_cut_off};
 use crate::transcript::record::Record;
 
-/// Where a task that was cut off goes on.
+/// The point where a task that was cut off continues.
 pub(super) enum ResumePoint {
-    /// The task had not taken what it is about.
+    /// The task had not taken its messages into the transcript.
     Open,
-    /// The model is asked: what came of a reply before is void.
+    /// The next action is a model request. A partial reply is discarded.
     Ask,
-    /// The newest reply is on record, and what follows it isn't.
+    /// The newest reply is on record, and the work after it is not.
     AfterReply,
 }
 
 impl Session {
-    /// Takes over from the process that had the session before. Gives what to go on with, if anything is.
+    /// Takes over from the process that held the session before. Returns the task to continue, if
+    /// any.
     pub(crate) async fn reopen(&mut self, cut_off: CutOff) -> Option<Begin> {
         let strategy = match self.cx.transcript.state().task {
-            // It was made with its task open, and nobody has worked on it yet.
+            // A candidate run starts with an open task that no process has worked on.
             Some(_)
                 if self.cx.transcript.state().candidate.is_some()
                     && (self.cx.transcript.state().books.turns, self.cx.transcript.state().books.step)
@@ -53,7 +55,7 @@ impl Session {
         self.copy_updates.announce(&self.cx);
         events.into_iter().for_each(|event| self.cx.transcript.emit(event));
         match list_files(&self.cx).await {
-            // Policy knows the checks by name.
+            // Registers the checks' command lines with policy.
             Ok(listing) => drop(self.verification.find(&self.cx, &mut self.approvals, &listing)),
             Err(error) => self.cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string()),
         }
@@ -72,18 +74,19 @@ impl Session {
                 None
             }
         };
-        // What can't be written now is told by the log, and written when it can be.
+        // The log reports a failed write and retries it.
         self.cx.transcript.flush().await.ok();
         begin
     }
 
-    /// The settings hold that the session is opened with; what is different is said.
+    /// Applies the settings that the session is opened with, and returns a line for each
+    /// difference.
     fn take_over_setting(&mut self) -> Vec<String> {
         let mut changed = Vec::new();
         let mut now = self.requests.setting(&self.cx);
         if let Some(was) = &self.cx.transcript.state().setting {
             if was.model == now.model && !was.tool_calling {
-                // It was found to take no tools.
+                // An earlier run found that this model takes no tools.
                 now.tool_calling = false;
                 self.requests.use_text_protocol();
             }
@@ -104,11 +107,11 @@ impl Session {
         changed
     }
 
-    /// Finds where a task that was cut off goes on.
+    /// Finds the point where a task that was cut off continues.
     pub(super) fn resume_point(&mut self) -> ResumePoint {
         let state = self.cx.transcript.state();
         if state.task.as_ref().is_some_and(|task| !task.opened) && self.cx.shared.has_work() {
-            // The transcript ends with the task before it, which is over.
+            // The transcript ends with the previous task, which is finished.
             return ResumePoint::Open;
         }
         self.cx.transcript.set_phase(TurnPhase::PreModel);

@@ -1,4 +1,4 @@
-//! What a finished run says.
+//! The report at the end of a task.
 
 use std::time::Duration;
 
@@ -16,13 +16,14 @@ use crate::isolation::checkpoints::Checkpoints;
 use crate::transcript::log::redacted;
 use crate::transcript::record::Record;
 
-/// Bytes of diff in the report. What a person reads in one sitting; `git diff` shows the rest.
+/// Maximum bytes of diff in a report. `git diff` shows the rest.
 const MAX_DIFF: usize = 256 * 1024;
-/// Ignored files named in a summary, which is one line.
+/// Maximum number of ignored files named in a summary, which is one line.
 const MAX_NAMED: usize = 5;
 
 impl Session {
-    /// Closes a task: the diff, the books, the last entry. Never fails: what can't be said is left out and named.
+    /// Ends a task: builds its report and writes its last entries. Problems with the diff or the
+    /// changes become warnings.
     pub(super) async fn report(&mut self, end: TaskEnd, took: Duration) -> RunReport {
         self.runner.note_background_violations(&mut self.cx);
         let end = without_violation(end, &self.cx.transcript.state().violations);
@@ -47,7 +48,7 @@ impl Session {
         let cost_usd =
             self.cx.settings.price.as_ref().map(|price| price.cost(&self.cx.transcript.state().books.usage));
         let copy = self.cx.copy.as_ref().map(|copy| copy.kept());
-        // What isn't in the user's tree can't be taken back there.
+        // `jm undo` works on the user's tree, so it can't undo changes that are only in a copy.
         let ignored = self.checkpoints.ignored_changes(&self.cx).await;
         let undo = ((!changes.is_empty() || ignored.iter().any(|it| it.is_undoable)) && copy.is_none())
             .then(|| format!("jm undo {}", self.cx.session));
@@ -89,8 +90,8 @@ impl Session {
     }
 }
 
-/// The changes that the report shows: what checks have looked at, or else what this task changed. Beside them the
-/// checkpoint since which there are changes that nothing has verified.
+/// Returns the changes to report: those since the last verified state if checks ran, or else those
+/// of this task. Also returns the checkpoint since which changes are unverified, if any.
 async fn changes_to_report(
     cx: &mut Context,
     checkpoints: &mut Checkpoints,
@@ -98,7 +99,7 @@ async fn changes_to_report(
     outcome: RunOutcome,
 ) -> (Result<Vec<FileChange>, AgentError>, Option<u64>) {
     let earlier = cx.transcript.state().unverified;
-    // A copy is compared with the user's tree, whatever was verified of it.
+    // In an isolated copy, changes are relative to the user's tree, whatever was verified.
     let in_place = cx.copy.is_none();
     let all = checkpoints.unverified_changes(cx).await;
     let unverified = match &all {
@@ -115,13 +116,13 @@ async fn changes_to_report(
     (looked, unverified)
 }
 
-/// Writes the last entries. A log that refuses them turns the outcome into an error: what is not on
-/// record has not been verified.
+/// Writes the last entries. If the log refuses them, the outcome becomes an error, because an
+/// unrecorded task doesn't count as verified.
 async fn write_end(cx: &mut Context, mut report: RunReport) -> RunReport {
     let written = cx.transcript.flush().await;
     let Err(problem) = written else { return report };
     if matches!(problem, AgentError::Store(StoreError::Gone { .. })) {
-        // Whatever went wrong before that, such as a checkpoint that wasn't there, came of the same.
+        // A missing session also explains earlier problems, such as a missing checkpoint.
         report.summary = problem.to_string();
     } else if report.outcome != RunOutcome::Error {
         report.summary = format!("{} (before that: {})", problem, report.summary);
@@ -141,7 +142,8 @@ async fn diff(cx: &Context, checkpoints: &Checkpoints, nothing: bool) -> Result<
     Ok(format!("{}{cut}", cx.redactor.redact(&diff.text)))
 }
 
-/// What passed its checks isn't verified where a command did what it may not: what else it did nobody knows.
+/// Turns a verified outcome into an unverified one if a command violated a guard: its other effects
+/// are unknown.
 fn without_violation(end: TaskEnd, violations: &[GuardViolation]) -> TaskEnd {
     let Some(first) = violations.first() else { return end };
     let more = match violations.len() - 1 {
@@ -157,8 +159,8 @@ fn without_violation(end: TaskEnd, violations: &[GuardViolation]) -> TaskEnd {
     }
 }
 
-/// Describes the changes to ignored files, as the end of a report's summary. A change that a command of another session
-/// may have made as well is not called the run's.
+/// Describes changes to ignored files for the end of a summary. A change that a command of another
+/// session may also have made is listed apart.
 fn describe_ignored(ignored: &[IgnoredChange]) -> String {
     let names = |all: Vec<String>| {
         let more = all.len().saturating_sub(MAX_NAMED);

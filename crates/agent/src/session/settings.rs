@@ -1,4 +1,4 @@
-//! What a session is told to do and how far it may go.
+//! A session's settings and limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,53 +10,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::isolation::CommitWish;
 
-/// Model ↔ tool round trips before a run stops. A large refactoring takes 30 to 60.
+/// Maximum model requests in a task. A large refactoring takes 30 to 60.
 pub const DEFAULT_MAX_TURNS: u32 = 100;
-/// How often failed checks go back to the model (row A9 of the requirements).
+/// Maximum rounds in which failed checks are fed back to the model.
 pub const DEFAULT_MAX_ITERATIONS: u32 = 5;
-/// Wall time of a run. Long enough for slow models and test suites, short enough to end overnight runs.
+/// Wall time of a task: enough for slow models and test suites, and short enough to end overnight
+/// runs.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
-/// Calls that run at once (row B5 of the requirements).
+/// Maximum tool calls that run at once.
 pub const DEFAULT_CONCURRENCY: usize = 3;
-/// How long a call may take whose tool doesn't say. A search of a large tree takes seconds.
+/// Time limit of a call whose tool doesn't set one. Searching a large tree takes seconds.
 pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(120);
-/// Steps with open todos and no look at them before the model is reminded.
+/// Steps without a change of the todo list before the model is reminded of open todos.
 pub const DEFAULT_TODO_INTERVAL: u32 = 10;
-/// Tokens that the first context may cost, of windows that start at 32,000.
+/// Token budget of the first context. The smallest supported context windows have 32,000.
 pub const DEFAULT_CONTEXT_BUDGET: Tokens = Tokens(20_000);
 
-/// How long the first request waits for the index: what is there already answers within some milliseconds.
+/// Extra time that the first request waits for an index lookup. A loaded index answers within
+/// milliseconds.
 pub const DEFAULT_INDEX_PATIENCE: Duration = Duration::from_millis(20);
 
-/// Which checks decide whether a change is verified.
+/// The checks that decide if a change is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checks {
-    /// Those found in the project.
+    /// The checks found in the project.
     #[default]
     Found,
-    /// These shell commands and no others.
+    /// Only these shell commands.
     Custom(Vec<String>),
-    /// None: nothing is verified, and the report says so.
+    /// No checks: nothing is verified, and the report says so.
     Off,
 }
 
-/// Who answers when a permission is needed.
+/// The party that answers permission questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Approver {
-    /// Nobody: what would ask is refused, and the run never waits.
+    /// No one: calls that need permission are refused, and the run never waits.
     #[default]
     Nobody,
-    /// Whoever holds the session's handle.
+    /// The holder of the session's handle.
     Handle,
 }
 
-/// How the list of todos is kept.
+/// Settings of the todo list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TodoSettings {
-    /// Steps without a change of the list before the model is reminded of what is open; 0 for never.
+    /// Steps without a change of the list before the model is reminded of open todos; 0 for never.
     pub remind_every: u32,
-    /// Whether it is reminded when the session begins or is opened again.
+    /// True to remind the model when the session begins or is opened again.
     pub remind_at_start: bool,
 }
 
@@ -66,49 +68,52 @@ impl Default for TodoSettings {
     }
 }
 
-/// What a session is started with beside the configuration, kept so that it can be opened again as it was.
+/// Options given when the session was started, beyond the configuration. Kept so that the session
+/// can be opened again with them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
-    /// The address of the model, where it is no provider's.
+    /// The base URL of the model, if it is not a known provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The protocol that is spoken there.
+    /// The wire protocol spoken at that URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<String>,
-    /// Which checks verify.
+    /// The checks to verify with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Checks>,
-    /// Whether it works in a copy of the project.
+    /// True to work in an isolated copy of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolate: Option<bool>,
-    /// Whether its work stays in that copy, also when it is verified.
+    /// True to keep the work in that copy even when it is verified.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub keep: bool,
-    /// How its work is committed once it is verified.
+    /// The commit to make of verified work, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitWish>,
-    /// The files that the user had changed and not committed when it began, where it is to commit.
+    /// The files with uncommitted changes of the user when the session began, if the session is to
+    /// commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uncommitted: Option<Vec<RelPath>>,
 }
 
 impl Asked {
-    /// Whether the configuration says it all.
+    /// Returns true if no option differs from the configuration.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A budget that several sessions spend together, in billionths of a dollar: the cheapest models' single tokens count.
+/// A budget that several sessions share, counted in billionths of a dollar so that single tokens of
+/// the cheapest models count.
 #[derive(Debug, Default)]
 pub struct Purse(AtomicU64);
 
 impl Purse {
     const PARTS: f64 = 1e9;
 
-    /// What all of them have spent, in US dollars.
+    /// Returns the total that the sessions have spent, in US dollars.
     #[must_use]
     pub fn spent(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "exact up to nine million dollars")]
@@ -116,7 +121,7 @@ impl Purse {
         parts / Self::PARTS
     }
 
-    /// One of them spends so many US dollars.
+    /// Adds an amount in US dollars to the total.
     pub(crate) fn spend(&self, usd: f64) {
         #[expect(
             clippy::cast_possible_truncation,
@@ -128,61 +133,61 @@ impl Purse {
     }
 }
 
-/// One run's settings. `Default` is a headless run with every limit on.
+/// A run's settings. `Default` is a headless run with default limits and no cost limit.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
-    /// What is allowed without asking.
+    /// The permission mode.
     pub mode: Mode,
-    /// Who answers questions.
+    /// The party that answers permission questions.
     pub approver: Approver,
-    /// How long a question waits before it counts as denied; `None` for as long as it takes.
+    /// Time after which an unanswered question counts as denied; `None` to wait without limit.
     pub approval_timeout: Option<Duration>,
-    /// Calls that run at once.
+    /// Maximum calls that run at once.
     pub concurrency: usize,
-    /// How long a call may take whose tool doesn't say.
+    /// Time limit of a call whose tool doesn't set one.
     pub tool_timeout: Duration,
-    /// The list of todos; `None` for none.
+    /// Settings of the todo list; `None` to disable it.
     pub todos: Option<TodoSettings>,
-    /// Whether a run that goes in circles is told so, and then stopped.
+    /// True to warn a run that repeats itself, and then to stop it.
     pub loop_guard: bool,
-    /// Model requests before the run stops.
+    /// Maximum model requests in a task.
     pub max_turns: u32,
-    /// Rounds of feedback before the run gives up on its checks.
+    /// Maximum rounds of feedback before the run gives up on its checks.
     pub max_iterations: u32,
-    /// Wall time before the run stops.
+    /// Maximum wall time of a task.
     pub timeout: Duration,
-    /// US dollars before the run stops.
+    /// Cost limit in US dollars.
     pub budget_usd: Option<f64>,
-    /// What others spend of the same budget too.
+    /// Spending of other sessions that counts towards `budget_usd`.
     pub purse: Option<Arc<Purse>>,
-    /// What the model costs, where that is known.
+    /// The model's price, if known.
     pub price: Option<Price>,
-    /// Which checks verify.
+    /// The checks to verify with.
     pub checks: Checks,
-    /// What must be enforced for a command to run.
+    /// The sandbox guarantees that a command needs to run.
     pub needs: SandboxNeeds,
     /// The user's own instructions, for every project.
     pub instructions: Option<String>,
-    /// What the project's configuration wants the model to be told.
+    /// Instructions for the model from the project's configuration.
     pub project_instructions: Option<String>,
-    /// Whether the model calls tools; without, it speaks the text protocol.
+    /// True if the model takes tool calls; false to use the text protocol.
     pub tool_calling: bool,
     /// Sampling temperature.
     pub temperature: Option<f32>,
     /// Nucleus sampling.
     pub top_p: Option<f32>,
-    /// How much the model may think.
+    /// The model's thinking effort.
     pub thinking: Option<Thinking>,
     /// Output limit of one reply.
     pub max_output: Option<Tokens>,
-    /// What the first context may cost.
+    /// Token budget of the first context.
     pub context_budget: Tokens,
-    /// How long the first context waits for what the index finds for the task, beside what it waits for anyway. `None` where it
-    /// is to be of the files alone: a recording has to play back where there is no index.
+    /// Extra time that the first context waits for the index lookup. `None` skips the lookup: a
+    /// recorded session must play back where there is no index.
     pub index_patience: Option<Duration>,
-    /// What the session is to be opened with again beside the configuration; it changes nothing of the run.
+    /// Options to open the session again with. They don't affect the run.
     pub asked: Asked,
-    /// The day, as `2026-01-31`, for the prompt.
+    /// The current date, such as `2026-01-31`, for the prompt.
     pub today: String,
     /// The platform, such as `linux`, for the prompt.
     pub platform: String,

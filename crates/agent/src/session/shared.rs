@@ -1,4 +1,4 @@
-//! What the handle and the actor share: messages that wait, questions that wait for a person, and the switch that
+//! State shared by the handle and the actor: queued messages, open questions, and the token that
 //! stops a task.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -10,93 +10,93 @@ use tokio_util::sync::CancellationToken;
 
 use crate::transcript::record::{MessageId, Queued};
 
-/// What a person says of a call.
+/// A person's answer to a permission question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// It may run, this once.
+    /// Allows the call once.
     Allow {
-        /// What the person wants the model to know.
+        /// A note for the model.
         note: Option<String>,
     },
-    /// It may run, and so may all that the question's rule covers, for as long as the session lives.
+    /// Allows the call, and every call that the question's rule covers for the rest of the session.
     AllowRule {
-        /// What the person wants the model to know.
+        /// A note for the model.
         note: Option<String>,
     },
-    /// It may not run; the model is told why.
+    /// Denies the call. The model is told the reason.
     Deny {
-        /// What the person wants the model to know.
+        /// A note for the model.
         note: Option<String>,
     },
 }
 
 impl Answer {
-    /// It may run, this once.
+    /// Returns an answer that allows the call once.
     #[must_use]
     pub fn allow() -> Self {
         Self::Allow { note: None }
     }
 
-    /// It may run, and so may all that the question's rule covers.
+    /// Returns an answer that allows every call that the question's rule covers.
     #[must_use]
     pub fn allow_rule() -> Self {
         Self::AllowRule { note: None }
     }
 
-    /// It may not run.
+    /// Returns an answer that denies the call.
     #[must_use]
     pub fn deny() -> Self {
         Self::Deny { note: None }
     }
 }
 
-/// An answer and who gave it.
+/// An answer with the name of its author.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decided {
     pub(crate) answer: Answer,
     pub(crate) by: String,
 }
 
-/// What to do with a task that was cut off.
+/// The treatment of a task that was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CutOff {
-    /// Go on with it.
+    /// Continue the task.
     #[default]
     Continue,
-    /// Close it as interrupted, and wait for a message.
+    /// Close the task as interrupted, and wait for a message.
     Close,
 }
 
-/// Where a session is.
+/// The status of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
-    /// Whether it works.
+    /// The activity: ready, working or paused.
     pub state: AgentState,
-    /// Where in a turn it is.
+    /// The phase of the current turn.
     pub turn_phase: TurnPhase,
-    /// Steps so far: replies of the model with the calls they made.
+    /// Number of steps so far. A step is a model reply with its calls.
     pub step: u64,
-    /// Messages that wait.
+    /// Number of queued messages.
     pub queued: usize,
-    /// Calls that wait for a person, in the order they were asked for.
+    /// Calls that await a person's decision, in the order of their questions.
     pub asked: Vec<CallId>,
-    /// Entries that the log has not taken yet, because its store fails.
+    /// Number of entries that the store has not accepted yet.
     pub unwritten: usize,
 }
 
-/// What the handle and the actor share.
+/// State shared by the handle and the actor.
 pub(crate) struct Shared {
     waiting: Mutex<HashMap<CallId, oneshot::Sender<Decided>>>,
     switch: Mutex<Switch>,
     queue: Mutex<Queue>,
-    /// Wakes the actor when something for it has come.
+    /// Wakes the actor when it has work.
     pub(crate) wake: Notify,
-    /// Ends the session.
+    /// Cancelled to end the session.
     pub(crate) closing: CancellationToken,
     pub(crate) status: watch::Sender<Status>,
 }
 
-/// The switch of the task that runs.
+/// The stop token of the running task.
 #[derive(Default)]
 struct Switch {
     token: CancellationToken,
@@ -104,22 +104,22 @@ struct Switch {
     stop_next: bool,
 }
 
-/// Messages on their way into the transcript.
+/// Messages that are not in the transcript yet.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Queued>,
-    /// Bytes of those that wait, as the log has them.
+    /// Bytes of the waiting messages, as logged.
     bytes: usize,
-    /// The name that was given last.
+    /// The newest message id that was assigned.
     newest: MessageId,
-    /// The newest message of a person that `send` has returned for.
+    /// The newest message from a person that was queued.
     sent: Option<MessageId>,
-    /// The newest message of a person that has gone into the transcript.
+    /// The newest message from a person that entered the transcript.
     taken: MessageId,
 }
 
 impl Shared {
-    /// With what waited when the session was last open.
+    /// Creates the state with the messages that were queued when the session was last open.
     pub(crate) fn new(waiting: VecDeque<Queued>, newest: MessageId) -> Self {
         let queued = waiting.len();
         let bytes = waiting.iter().map(|queued| queued.logged_bytes()).sum();
@@ -135,14 +135,14 @@ impl Shared {
         }
     }
 
-    /// The name of the message after the newest.
+    /// Assigns the next message id.
     pub(crate) fn name(&self) -> MessageId {
         let mut queue = lock(&self.queue);
         queue.newest = MessageId(queue.newest.0.saturating_add(1));
         queue.newest
     }
 
-    /// Queues a message that is on record, and wakes the actor.
+    /// Queues a message that is already logged, and wakes the actor.
     pub(crate) fn queue(&self, queued: Queued) {
         let mut queue = lock(&self.queue);
         if queued.kind == MessageKind::User {
@@ -156,23 +156,23 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    /// Whether a person's message waits.
+    /// Returns true if a message from a person is queued.
     pub(crate) fn has_work(&self) -> bool {
         lock(&self.queue).waiting.iter().any(|queued| queued.kind == MessageKind::User)
     }
 
-    /// How many messages wait, and how many bytes they have in the log.
+    /// Returns the number of queued messages and their bytes in the log.
     pub(crate) fn load(&self) -> (usize, usize) {
         let queue = lock(&self.queue);
         (queue.waiting.len(), queue.bytes)
     }
 
-    /// All that waits, in order. They are still in the queue: [`Shared::took`] takes them out.
+    /// Returns all queued messages in order. They stay queued until [`Shared::took`] removes them.
     pub(crate) fn waiting(&self) -> Vec<Queued> {
         lock(&self.queue).waiting.iter().cloned().collect()
     }
 
-    /// Takes messages out that are in the transcript now.
+    /// Removes messages that have entered the transcript.
     pub(crate) fn took(&self, taken: &[MessageId]) {
         let mut queue = lock(&self.queue);
         let users = queue.waiting.iter().filter(|queued| queued.kind == MessageKind::User);
@@ -186,17 +186,17 @@ impl Shared {
         self.status.send_modify(|status| status.queued = waiting);
     }
 
-    /// The newest message of a person that `send` has returned for.
+    /// Returns the newest message from a person that was queued.
     pub(crate) fn sent(&self) -> Option<MessageId> {
         lock(&self.queue).sent
     }
 
-    /// The newest message of a person that has gone into the transcript.
+    /// Returns the newest message from a person that entered the transcript.
     pub(crate) fn taken(&self) -> MessageId {
         lock(&self.queue).taken
     }
 
-    /// Opens a question; the receiver gets its answer, or an error if it is withdrawn.
+    /// Opens a question. The receiver gets the answer, or an error if the question is withdrawn.
     pub(crate) fn ask(&self, call: &CallId) -> oneshot::Receiver<Decided> {
         let (sender, receiver) = oneshot::channel();
         lock(&self.waiting).insert(call.clone(), sender);
@@ -213,20 +213,21 @@ impl Shared {
         self.status.send_modify(|status| status.asked.retain(|asked| asked != call));
     }
 
-    /// Withdraws every open question: a late answer finds nothing.
+    /// Withdraws every open question. Later answers are ignored.
     pub(crate) fn withdraw_all(&self) {
         lock(&self.waiting).clear();
         self.status.send_modify(|status| status.asked.clear());
     }
 
-    /// Answers a question; false when no such question is open.
+    /// Answers a question. Returns false if the question is not open.
     pub(crate) fn answer(&self, call: &CallId, decided: Decided) -> bool {
         let sender = lock(&self.waiting).remove(call);
         self.status.send_modify(|status| status.asked.retain(|asked| asked != call));
         sender.is_some_and(|sender| sender.send(decided).is_ok())
     }
 
-    /// A fresh switch for the task that begins now.
+    /// Creates the stop token of a task that begins. It is cancelled already if the task was
+    /// interrupted first.
     pub(crate) fn arm(&self) -> CancellationToken {
         let mut switch = lock(&self.switch);
         switch.running = true;
@@ -237,13 +238,13 @@ impl Shared {
         switch.token.clone()
     }
 
-    /// The task has ended.
+    /// Marks the running task as ended and withdraws its questions.
     pub(crate) fn disarm(&self) {
         lock(&self.switch).running = false;
         self.withdraw_all();
     }
 
-    /// The session has ended, perhaps in the middle of its work.
+    /// Resets the status when the session has ended, maybe in the middle of a task.
     pub(crate) fn rest(&self) {
         self.disarm();
         self.status.send_modify(|status| {
@@ -251,8 +252,8 @@ impl Shared {
         });
     }
 
-    /// Stops the task that runs now, or the one that was sent and has not begun. An answer that comes after
-    /// this finds nothing to answer.
+    /// Stops the running task, or the one that was sent and has not begun. Withdraws all open
+    /// questions.
     pub(crate) fn interrupt(&self) {
         let waits = self.has_work();
         let mut switch = lock(&self.switch);
@@ -263,7 +264,7 @@ impl Shared {
     }
 }
 
-/// A panic while the lock was held leaves what it guards whole: every change is one assignment.
+/// Locks a mutex despite poisoning: no holder leaves its data half changed when it panics.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The session as its stages: one type of one job each. The session only orders them.
+//! The session as a set of stages, each with one job. The session calls them in order.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::transcript::running::Transcript;
 use crate::verification::Verification;
 use journeyman_protocol::SessionId;
 
-/// A session at work: its context, and the stages in the order of a turn.
+/// A running session: its context and its stages, in the order of a turn.
 pub(crate) struct Session {
     pub(crate) cx: Context,
     pub(crate) inbox: Arc<Inbox>,
@@ -38,16 +38,16 @@ pub(crate) struct Session {
     pub(super) progress: Progress,
 }
 
-/// How far a task has come.
+/// Progress of the running task.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// Replies in a row that the output limit cut off.
+    /// Number of consecutive replies that the output limit cut off.
     pub(super) cut_off: u32,
-    /// What the model said last.
+    /// The text of the model's last reply that had any.
     pub(super) last_text: String,
 }
 
-/// What a session shares with its handle.
+/// Objects that a session shares with its handle.
 #[derive(Clone)]
 pub(crate) struct SharedParts {
     pub(crate) shared: Arc<Shared>,
@@ -57,7 +57,7 @@ pub(crate) struct SharedParts {
 }
 
 impl Session {
-    /// Puts the stages together.
+    /// Creates the session and its stages.
     pub(crate) fn new(
         mut parts: Parts,
         settings: RunSettings,

@@ -1,4 +1,4 @@
-//! A step: the calls of one reply are authorized, put on record, run, and given their results.
+//! A step: authorizes, records and runs the calls of one reply, and records their results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +25,8 @@ use crate::recovery::cut_off::clear_up;
 use crate::supervision::Supervision;
 use crate::transcript::running::CallChange;
 
-/// How long the end of a call may wait to be written while others still run: what people watch should not lag, and
-/// ten quick calls should not cost ten fsyncs.
+/// Time after a call's end before it is written while other calls run. Short enough that observers
+/// don't lag; long enough that ten quick calls don't cost ten fsyncs.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// The stages that the calls of one reply go through.
@@ -41,12 +41,14 @@ pub(super) struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Runs the calls of the last reply that have no result yet. Afterwards each has one, whatever happened.
+    /// Runs the calls of the last reply that have no result yet. On return every call has a result,
+    /// also after an error.
     pub(super) async fn run(&mut self, stop: &CancellationToken) -> Result<(), AgentError> {
         self.cx.transcript.set_phase(TurnPhase::ToolPending);
         let ran = self.authorize_and_run(stop).await;
         if let Err(error) = &ran {
-            // The transcript stays one that every provider takes, also when the task ends here.
+            // Providers refuse a transcript with unanswered calls, so calls are closed also when
+            // the task ends here.
             self.cx.transcript.close_calls(&format!("not run: {error}"));
         }
         self.cx.transcript.set_phase(TurnPhase::PostTool);
@@ -100,7 +102,8 @@ impl Step<'_> {
         authorizer.authorize(self.cx, call, stop).await
     }
 
-    /// Runs calls, those that can't get into each other's way together. Intent is on disk before the effect.
+    /// Runs calls, in parallel where they don't conflict. Each call is recorded on disk before it
+    /// takes effect.
     async fn execute(&mut self, ready: Vec<Ready>, stop: &CancellationToken) -> Result<(), AgentError> {
         let cancel = stop.child_token();
         let permits = Arc::new(Semaphore::new(self.cx.settings.concurrency.max(1)));
@@ -121,7 +124,8 @@ impl Step<'_> {
                 match self.intend(&next, &label, stop).await {
                     Ok(()) => {}
                     Err(error) => {
-                        // What runs is ended and gets its result; what was about to run never does.
+                        // Cancels running calls, which still get their results. Calls that had not
+                        // begun never run.
                         cancel.cancel();
                         failed = Some(error);
                         continue;
@@ -169,7 +173,8 @@ impl Step<'_> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Puts on disk that calls are about to run, and the tree's state before the first that may change it.
+    /// Records on disk that calls are about to run, and records a checkpoint first if one of them
+    /// may change files.
     async fn intend(
         &mut self,
         next: &[Ready],
@@ -186,7 +191,7 @@ impl Step<'_> {
         self.cx.transcript.flush().await
     }
 
-    /// Lets the hooks see a result, and keeps it.
+    /// Passes a result to the hooks and records it.
     async fn finish_call(
         &mut self,
         mut ready: Ready,

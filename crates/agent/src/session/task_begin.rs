@@ -1,10 +1,10 @@
-//! What a task begins with.
+//! The two ways for a task to begin.
 
-/// What a task begins with.
+/// The two ways for a task to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begin {
-    /// The messages that wait.
+    /// With the queued messages.
     Message,
-    /// The place where the task was cut off.
+    /// At the point where it was cut off.
     WhereItWas,
 }

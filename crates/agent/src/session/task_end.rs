@@ -1,4 +1,4 @@
-//! How a task ended, before the report puts it in words.
+//! A task's outcome, before the report is built.
 
 use journeyman_protocol::RunOutcome;
 
@@ -14,7 +14,7 @@ impl TaskEnd {
         Self { outcome, summary: summary.into() }
     }
 
-    /// The user stopped the task.
+    /// Returns the end of a task that the user stopped.
     pub(crate) fn interrupted() -> Self {
         Self::new(RunOutcome::Interrupted, "interrupted")
     }

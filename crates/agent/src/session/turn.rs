@@ -1,4 +1,5 @@
-//! The turn: ask the model, run what it called, verify when it stops. This page orders the stages.
+//! The turn loop: asks the model, runs its calls, and verifies when it stops. This file orders the
+//! stages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,16 +24,16 @@ use crate::request::reply::{calls_of, thinking_of};
 use crate::request::stream::stream;
 use crate::transcript::record::{Books, MessageId, Record};
 
-/// Questions that may be refused for want of anybody to ask before the run ends: a model that hears no
-/// three times has no other way.
+/// Calls refused because there was no one to ask before the run ends. After three refusals a model
+/// has no other way to go on.
 const MAX_UNANSWERED: u32 = 3;
-/// Replies in a row that the output limit may cut off before the run ends.
+/// Maximum consecutive replies that the output limit may cut off before the run ends.
 const MAX_CUT_OFF: u32 = 3;
-/// Bytes of a reply as the log has it: some million tokens. The store takes no entry of more than 16 MiB, and in the
-/// text protocol a reply's calls are kept beside it.
+/// Maximum bytes of a reply, as logged: about a million tokens. The store takes entries of up to 16
+/// MiB, and in the text protocol an entry has the reply's calls as well.
 const MAX_REPLY: usize = 4 * 1024 * 1024;
 impl Session {
-    /// Takes one task to its end, whatever that is.
+    /// Runs one task to its end.
     pub(crate) async fn task(&mut self, begin: Begin) -> RunReport {
         let started = Instant::now();
         self.progress = Progress::default();
@@ -75,7 +76,7 @@ impl Session {
         self.report(end, started.elapsed()).await
     }
 
-    /// The loop itself.
+    /// Runs the model loop until the task ends.
     async fn work(&mut self, begin: Begin, stop: &CancellationToken) -> Result<TaskEnd, AgentError> {
         match begin {
             Begin::Message => self.open().await?,
@@ -103,7 +104,7 @@ impl Session {
             match self.ask(stop).await {
                 Ok(reply) => self.accept(&reply).await?,
                 Err(AgentError::Model(ModelError::Cancelled)) => return Ok(TaskEnd::interrupted()),
-                // A hook that was being asked when the user stopped the task said no to nothing.
+                // A hook that was interrupted by the user didn't deny the request.
                 Err(AgentError::HookDenied { .. }) if stop.is_cancelled() => {
                     return Ok(TaskEnd::interrupted());
                 }
@@ -123,7 +124,7 @@ impl Session {
         }
     }
 
-    /// What follows a whole reply: its calls, or the end of the task.
+    /// Handles a complete reply: runs its calls, or verifies and ends the task.
     async fn after_reply(&mut self, stop: &CancellationToken) -> Result<Option<TaskEnd>, AgentError> {
         if !self.cx.transcript.state().is_settled() {
             let mut step = Step {
@@ -170,7 +171,7 @@ impl Session {
         }
     }
 
-    /// Asks the model once, showing its reply as it comes.
+    /// Sends one model request and streams the reply to subscribers.
     async fn ask(&mut self, stop: &CancellationToken) -> Result<Reply, AgentError> {
         self.cx.transcript.set_phase(TurnPhase::PreModel);
         self.requests.put_in_words(&mut self.cx);
@@ -179,7 +180,7 @@ impl Session {
         self.cx.transcript.emit(Event::TurnStarted { turn: turns });
         let mut request = self.requests.build(&mut self.cx);
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
-        // A hook changes what the model is sent, not what was said.
+        // Hooks may change the request, but not the transcript.
         let (said, allowed) = match self.hooks.pre_model(&mut self.cx, review, &mut request, stop).await {
             Ok(said) => (said, Ok(())),
             Err(denied) => (None, Err(denied)),
@@ -195,7 +196,7 @@ impl Session {
         result
     }
 
-    /// Takes a whole reply into the transcript and the books.
+    /// Records a complete reply and its usage.
     async fn accept(&mut self, reply: &Reply) -> Result<(), AgentError> {
         let mut message = reply.message.clone();
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
@@ -217,7 +218,8 @@ impl Session {
         let tool_calling = self.requests.tool_calling();
         let calls = calls_of(self.cx.transcript.state(), tool_calling, &mut message, &text);
         let thinking = thinking_of(&message);
-        // Also an empty one: it says why the model stopped. No provider takes it back, so it is no message then.
+        // Empty replies are recorded too, for their stop reason. They don't become messages,
+        // because no provider takes them.
         self.cx.transcript.note(Record::Message {
             message,
             taken: Vec::new(),
@@ -250,7 +252,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the model has more to say although it called nothing; adds what it has to be told.
+    /// Returns true if the model has more to say although it made no call. Tells it so if it was
+    /// cut off.
     fn continues(&mut self) -> bool {
         match self.cx.transcript.state().stop {
             Some(StopReason::Paused) => true,
@@ -263,7 +266,7 @@ impl Session {
         }
     }
 
-    /// Takes what was said meanwhile into the transcript; true when the model has to be asked for it.
+    /// Takes queued messages into the transcript. Returns true if that added content for the model.
     async fn take_messages(&mut self, which: Which) -> bool {
         let waiting = self.cx.shared.waiting();
         let spoke = waiting.iter().any(|queued| queued.kind == MessageKind::User);
@@ -285,7 +288,7 @@ impl Session {
         any
     }
 
-    /// Counts a step: a reply with the calls it made.
+    /// Counts a step: a model reply with its calls.
     fn step_done(&mut self, took: Duration) {
         let books = Books {
             step: self.cx.transcript.state().books.step.saturating_add(1),
@@ -296,14 +299,14 @@ impl Session {
         self.cx.transcript.emit(Event::StepComplete { step: books.step, duration_ms });
     }
 
-    /// Why the model isn't asked again, if it isn't. What is said from then on is left for the next task: in this
-    /// one nobody would answer it.
+    /// Returns the task's end if a hook or a limit stops it. Messages that arrive later stay queued
+    /// for the next task, because this one won't answer them.
     fn spent(&self) -> Option<TaskEnd> {
         self.hooks.stop().or_else(|| limit(&self.cx))
     }
 }
 
-/// The limit that has been reached, if any.
+/// Returns the task's end if a limit is reached.
 fn limit(cx: &Context) -> Option<TaskEnd> {
     if cx.transcript.state().books.turns >= cx.settings.max_turns {
         let why = format!("the limit of {} turns was reached (--max-turns)", cx.settings.max_turns);
@@ -318,12 +321,12 @@ fn limit(cx: &Context) -> Option<TaskEnd> {
     })
 }
 
-/// Which of the messages that wait are taken.
+/// The queued messages to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Which {
-    /// All of them: the model is asked next anyway.
+    /// All, because a model request follows in any case.
     All,
-    /// All of them if a person spoke; otherwise they wait for the next turn.
+    /// All if one of them is from a person, or else none.
     IfAnybodySpoke,
 }
 

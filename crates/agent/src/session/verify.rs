@@ -1,4 +1,4 @@
-//! The end of a turn: what changed is verified, and what failed goes back to the model.
+//! The end of a turn: verifies changes and feeds failures back to the model.
 
 use journeyman_protocol::{Event, Evidence, Mode, RunOutcome};
 use journeyman_verify::{Verdict, verdict};
@@ -12,12 +12,13 @@ use crate::session::settings::Checks;
 use crate::transcript::record::{Books, Record};
 use crate::verification::{end_of, feed_back};
 
-/// How often checks that passed are run again because the user's tree moved on meanwhile. Landing looks once more.
+/// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
+/// again.
 const MAX_MOVED_ON: usize = 2;
 
 impl Session {
-    /// Verifies what changed. `Some` ends the task; `None` means that failures went back to the model, or that
-    /// the user stopped it.
+    /// Verifies the changes. `Some` ends the task. `None` means that failures were fed back to the
+    /// model, or that the user stopped the checks.
     pub(super) async fn verify(&mut self, stop: &CancellationToken) -> Result<Option<TaskEnd>, AgentError> {
         self.refresh_copy().await?;
         let changes = self.checkpoints.unverified_changes(&mut self.cx).await?;
@@ -58,9 +59,9 @@ impl Session {
         Ok(Some(end_of(verdict, &evidence, self.cx.transcript.state().books.iterations)))
     }
 
-    /// Runs the checks, again where the user's tree moved on under what had just passed: what is verified is to be
-    /// what would be landed. Gives what they found, and what those of the round before had; `None` when the user
-    /// stopped them.
+    /// Runs the checks, and repeats passed checks if the user's tree changed meanwhile, so that the
+    /// verified state is the one to land. Returns the evidence of this round and of the round
+    /// before; `None` if the user stopped the checks.
     async fn prove(
         &mut self,
         stop: &CancellationToken,
