@@ -1,4 +1,4 @@
-//! Slow work off the session's thread.
+//! Runs slow work on other threads than the session's.
 
 use crate::AgentError;
 

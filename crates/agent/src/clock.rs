@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use journeyman_protocol::UnixMillis;
 
-/// Tells the time. The command line and the server implement it over the system's clock; tests over a counter.
+/// Tells the time. The command line and the server implement this trait with the system's clock,
+/// tests with a counter.
 pub trait Clock: Send + Sync {
     /// Milliseconds since 1970-01-01 UTC.
     fn now(&self) -> UnixMillis;

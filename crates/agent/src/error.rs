@@ -1,4 +1,4 @@
-//! What can go wrong in a session.
+//! Errors of a session.
 
 use journeyman_context::ContextError;
 use journeyman_model::ModelError;
@@ -9,7 +9,7 @@ use journeyman_workspace::WorkspaceError;
 
 use crate::hooks::HookEvent;
 
-/// Describes a failure of the log. A log that can't be read was not to be written.
+/// Describes a failure of the log. Only a refused write says that nothing further was done.
 fn log_failure(error: &StoreError) -> String {
     match error.is_refused_write() {
         true => {
@@ -20,22 +20,23 @@ fn log_failure(error: &StoreError) -> String {
     }
 }
 
-/// Why a session could not start or go on.
+/// The reason why a session could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The log can't be read, or refused an entry: then the turn stopped before its effect.
+    /// The log can't be read, or refused an entry. A refused entry stops the turn before its
+    /// effect.
     #[error("{}", log_failure(.0))]
     Store(#[from] StoreError),
-    /// The log failed in the midst of writing something down.
+    /// The log failed during a write, so the entry may or may not be stored.
     #[error(
         "whether this is in the session log can't be told now; it is written, once, as soon as the log works again: \
          {reason}"
     )]
     InDoubt {
-        /// What failed.
+        /// The failure.
         reason: String,
     },
-    /// Somebody else has written the session's log.
+    /// Another process has written the session's log.
     #[error(
         "another process writes session {session}: nothing further was written here after entry {last}. Go on there, \
          or end it and `jm resume {session}`"
@@ -43,7 +44,7 @@ pub enum AgentError {
     LostSession {
         /// The session.
         session: SessionId,
-        /// The last entry that was written here.
+        /// The last entry that this process wrote.
         last: Seq,
     },
     /// The model could not be reached or refused.
@@ -63,7 +64,7 @@ pub enum AgentError {
     Verify(Box<VerifyError>),
     /// The log holds a record that this version doesn't know.
     #[error(
-        "entry {seq} of session {session} is of a kind («{kind}») that this version doesn't know; use the newer \
+        "entry {seq} of session {session} is of a kind (`{kind}`) that this version doesn't know; use the newer \
          version that wrote it"
     )]
     NewerRecord {
@@ -77,9 +78,9 @@ pub enum AgentError {
     /// A hook forbids it.
     #[error("a hook ({event}) forbids it: {reason}")]
     HookDenied {
-        /// What was about to happen.
+        /// The event that the hook forbids.
         event: HookEvent,
-        /// Why it must not.
+        /// The hook's reason.
         reason: String,
     },
     /// A message is larger than any model's window.
@@ -89,32 +90,32 @@ pub enum AgentError {
     MessageTooLong {
         /// Its size in bytes.
         bytes: usize,
-        /// The most that is taken.
+        /// The maximum size in bytes.
         limit: usize,
     },
     /// More messages wait than can go to the model at once.
     #[error("{messages} messages of {bytes} bytes wait already; send this one when they have been taken")]
     QueueFull {
-        /// How many wait.
+        /// Number of waiting messages.
         messages: usize,
-        /// Their bytes in the log.
+        /// Their size in the log, in bytes.
         bytes: usize,
     },
     /// A snapshot's name is blank, too long, or has control characters.
-    #[error("«{name}» can't name a snapshot: up to 100 bytes without control characters")]
+    #[error("`{name}` can't name a snapshot: up to 100 bytes without control characters")]
     SnapshotName {
-        /// The name as given, cut.
+        /// The name as given, truncated.
         name: String,
     },
     /// No snapshot has this name.
-    #[error("there is no snapshot «{name}»{}", listed(known))]
+    #[error("there is no snapshot `{name}`{}", listed(known))]
     UnknownSnapshot {
         /// The name as given.
         name: String,
-        /// The names there are.
+        /// The existing names.
         known: Vec<String>,
     },
-    /// The session has said nothing yet, at least not up to the place that was given.
+    /// The session has no messages yet, at least not up to the given position.
     #[error("session {session} has nothing to fork there yet; give a later place")]
     NothingToFork {
         /// The session.
@@ -126,9 +127,9 @@ pub enum AgentError {
     /// A background step died.
     #[error("{what} failed: {reason}")]
     Background {
-        /// Which step.
+        /// The step.
         what: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -140,7 +141,7 @@ impl From<VerifyError> for AgentError {
 }
 
 impl AgentError {
-    /// What was being done when it happened.
+    /// Returns the phase of the run that the error belongs to.
     #[must_use]
     pub fn phase(&self) -> ErrorPhase {
         match self {
@@ -165,7 +166,7 @@ impl AgentError {
     }
 }
 
-/// What is left of a run without its log.
+/// Describes the state of the project's files after the loss of the log.
 fn left_by(error: &StoreError) -> &'static str {
     match error {
         StoreError::Gone { .. } => " and the project's files stay as they are now",

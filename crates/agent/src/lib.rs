@@ -1,12 +1,14 @@
-//! The session: one actor that takes a task to a verified change. The whole agent, as a library.
+//! The agent as a library: a session is one actor that takes a task to a verified change.
 //!
-//! [`start`] gives a [`SessionHandle`]: send a task, subscribe to events, decide what is asked, interrupt.
-//! Inside, a turn asks the model, judges and runs the calls it makes, and when the model stops, runs the
-//! project's own checks and feeds failures back. Everything that happens is an entry of one durable log:
-//! intent is written before its effect, and every call gets exactly one result.
+//! [`start`] returns a [`SessionHandle`], which sends tasks, subscribes to events, answers approval
+//! requests and interrupts the session. A turn asks the model, authorizes and runs the calls that
+//! the model makes and, when the model stops, runs the project's own checks and returns their
+//! failures to the model. Everything that happens is an entry of one durable log: an intent is
+//! written before its effect, and every call gets exactly one result.
 //!
-//! The crates that [`Parts`] are made of are re-exported ([`protocol`], [`model`], [`store`], [`workspace`],
-//! [`sandbox`], [`tools`], [`policy`]). `journeyman-host` reads the configuration and builds a session from it.
+//! The crates that [`Parts`] are made of are re-exported ([`protocol`], [`model`], [`store`],
+//! [`workspace`], [`sandbox`], [`tools`], [`policy`]). `journeyman-host` reads the configuration
+//! and builds a session from it.
 //!
 //! ```no_run
 //! # async fn example(parts: journeyman_agent::Parts) -> Result<(), journeyman_agent::AgentError> {
@@ -21,8 +23,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! It draws no terminal, serves no HTTP, and reads neither clock nor environment: those come in through
-//! [`Parts`].
+//! This crate draws no terminal, serves no HTTP, and reads neither the clock nor the environment:
+//! [`Parts`] brings both in.
 
 mod agents;
 mod approval;

@@ -1,4 +1,4 @@
-//! Several sessions: by name in a pool, and talking to each other in a room.
+//! Several sessions: a registry by name, and messages between agents.
 
 pub mod pool;
 pub mod room;

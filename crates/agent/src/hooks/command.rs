@@ -1,9 +1,10 @@
-//! Running one configured command outside of the sandbox, as its configuration says.
+//! Runs a configured command outside the sandbox, as its configuration asks.
 //!
-//! Elsewhere only the crates `sandbox` and `git` start programs. A hook with `sandbox = false` is the user's own program,
-//! with the user's rights (it notifies, or asks a server). Nothing of the session may decide what it does: so it isn't
-//! started once the session changed a file that it is, names or obeys, and no directory of the project is in its
-//! `PATH`. That is why this module uses Tokio's processes.
+//! Elsewhere only the crates `sandbox` and `git` start programs. A hook with `sandbox = false` is
+//! the user's own program with the user's rights (for example, to send a notification or query a
+//! server). The session must not decide what this program does. The program is therefore not
+//! started once the session has changed a file that it is, names or obeys, and its `PATH` holds no
+//! directory of the project. For this reason the module uses Tokio's processes directly.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,51 +20,52 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, Command};
 use tokio_util::sync::CancellationToken;
 
-/// Bytes of each output stream that are kept; the rest is read and dropped, so that a talkative hook ends too.
+/// Bytes of each output stream that are kept. The rest is read and dropped, so that a verbose hook
+/// isn't blocked by a full pipe.
 pub const HOOK_OUTPUT_BYTES: usize = 64 * 1024;
-/// Bytes that are still read once the command has ended. A pipe holds no more, whatever a child that lives on
-/// goes on writing.
+/// Maximum number of bytes that are read after the command has ended. No pipe holds more, whatever
+/// a surviving child process goes on writing.
 const REST_BYTES: usize = 1024 * 1024;
 
-/// Where programs are for a user without a `PATH`.
+/// The `PATH` for a user who has none.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// By itself, or by a signal.
+    /// The process exited or was killed by a signal.
     Exited {
         status: Exit,
         stdout: Kept,
         stderr: Kept,
-        /// What the sandbox kept it from.
+        /// The access that the sandbox denied.
         denial: Option<String>,
     },
-    /// It was killed for what this says.
+    /// The command was killed for this reason.
     Killed(&'static str),
-    /// It ran for longer than it may.
+    /// The command exceeded its timeout.
     TimedOut,
-    /// It couldn't be started.
+    /// The command couldn't be started, for this reason.
     NotStarted(String),
-    /// The session stopped it.
+    /// The session cancelled the command.
     Cancelled,
 }
 
-/// How a process ended.
+/// The exit status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     Code(i32),
     Signal(i32),
 }
 
-/// The head of an output stream.
+/// The beginning of an output stream.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     bytes: Vec<u8>,
     pub(super) cut: bool,
 }
 
-/// What a command is started with.
+/// The parameters of a command to start.
 pub(super) struct Start<'a> {
     pub(super) command: &'a str,
     pub(super) root: &'a Path,
@@ -73,7 +75,8 @@ pub(super) struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// The user's `PATH` without directories of the project: whatever lies there, the session may have put there.
+    /// Returns the user's `PATH` without directories of the project, since the session may have
+    /// written the programs in them.
     fn path(&self) -> OsString {
         let path = self.variables.get(OsStr::new("PATH")).map_or(OsStr::new(PATH), OsString::as_os_str);
         let outside = |directory: &PathBuf| {
@@ -84,7 +87,7 @@ impl Start<'_> {
     }
 }
 
-/// Runs a command with `input` on its standard input. Whoever drops the future kills the process group.
+/// Runs a command with `input` on its standard input. Dropping the future kills the process group.
 pub(super) async fn run(start: Start<'_>, input: Vec<u8>) -> Ended {
     let finished = async {
         match tokio::time::timeout(start.timeout, talk(&start, input)).await {
@@ -106,7 +109,8 @@ async fn talk(start: &Start<'_>, input: Vec<u8>) -> std::io::Result<Ended> {
     let (stdin, mut stdout, mut stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut out, mut err) = (Kept::default(), Kept::default());
     let status = {
-        // The pipes don't say when a command has ended: a child that it left behind may hold them open for ever.
+        // Closing pipes don't tell when a command ends: a surviving child process may hold them
+        // open.
         let pipes = async {
             tokio::join!(write(stdin, input), out.fill(&mut stdout), err.fill(&mut stderr));
             std::future::pending::<Infallible>().await
@@ -117,7 +121,7 @@ async fn talk(start: &Start<'_>, input: Vec<u8>) -> std::io::Result<Ended> {
             never = pipes => match never {},
         }
     };
-    // What was left behind on purpose (a notifier in the background) is the user's own business from here on.
+    // Processes that the command left running (such as a notifier) belong to the user from here on.
     group.0 = None;
     out.take_rest(stdout.as_ref());
     err.take_rest(stderr.as_ref());
@@ -143,7 +147,8 @@ fn spawn(start: &Start<'_>) -> std::io::Result<tokio::process::Child> {
     command.spawn()
 }
 
-/// Hands the JSON over. A hook that doesn't read it closes the pipe, which is its right.
+/// Writes the JSON to the command. A hook that doesn't read its input closes the pipe, which is no
+/// error.
 async fn write(stdin: Option<ChildStdin>, input: Vec<u8>) {
     if let Some(mut stdin) = stdin
         && stdin.write_all(&input).await.is_ok()
@@ -152,13 +157,13 @@ async fn write(stdin: Option<ChildStdin>, input: Vec<u8>) {
     }
 }
 
-/// A command's processes. Dropping it kills them, unless the command has ended by itself.
+/// The process group of a command. Dropping the group kills it, unless the command has ended.
 struct Group(Option<Pid>);
 
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // Nobody is left to kill when this fails.
+            // A failure means that the group has no process left to kill.
             kill_process_group(group, Signal::KILL).ok();
         }
     }
@@ -173,7 +178,7 @@ impl From<ExitStatus> for Exit {
 impl From<i32> for Exit {
     fn from(code: i32) -> Self {
         match code {
-            // The shell's own way to say that what it ran was killed.
+            // The shell reports a command killed by a signal with 128 plus the signal's number.
             129..=159 => Self::Signal(code - 128),
             code => Self::Code(code),
         }
@@ -181,14 +186,14 @@ impl From<i32> for Exit {
 }
 
 impl Kept {
-    /// The head of what there was; `cut` says that more was dropped already.
+    /// Keeps the beginning of `bytes`. `cut` is true if the caller has dropped output already.
     pub(super) fn head(bytes: &[u8], cut: bool) -> Self {
         let mut kept = Self { bytes: Vec::new(), cut };
         kept.push(bytes);
         kept
     }
 
-    /// Reads to the end.
+    /// Reads the stream to its end.
     async fn fill(&mut self, stream: &mut Option<impl AsyncRead + Unpin>) {
         let Some(stream) = stream else { return };
         let mut piece = vec![0; 8 * 1024];
@@ -197,12 +202,13 @@ impl Kept {
         }
     }
 
-    /// Reads what is in a pipe at this moment, without waiting for more.
+    /// Reads what a pipe holds at this moment, without waiting for more.
     fn take_rest(&mut self, stream: Option<&impl AsFd>) {
         let Some(stream) = stream else { return };
         let mut piece = vec![0; 8 * 1024];
         let mut total = 0;
-        // Tokio's pipes don't block, so an empty one that is still open ends the loop with an error.
+        // Tokio's pipes don't block, so reading an empty pipe that is still open fails and ends the
+        // loop.
         while total < REST_BYTES
             && let Ok(count @ 1..) = rustix::io::read(stream, &mut piece)
         {
@@ -217,7 +223,7 @@ impl Kept {
         self.bytes.extend_from_slice(piece.get(..room).unwrap_or(piece));
     }
 
-    /// The text, with what isn't UTF-8 replaced and without the blank space around it.
+    /// Returns the kept output as text without surrounding white space. Invalid UTF-8 is replaced.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).trim().to_owned()
     }

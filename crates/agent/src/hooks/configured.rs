@@ -1,4 +1,4 @@
-//! Configured commands, and the scripts that they run.
+//! Configured commands and the scripts that they run.
 
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,40 +12,42 @@ use journeyman_sandbox::Network;
 use super::event::{Dialect, HookEvent, Results};
 use super::matcher::Matcher;
 
-/// How long a hook may take unless it says otherwise: as long as a person waits for a call to begin.
+/// Default timeout of a hook: as long as a person waits for a call to begin.
 pub const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes of a script that are hashed. Of a larger one, a program in the tree, its length and time count as well.
+/// Maximum number of bytes of a script that are hashed. For a larger script, such as a program in
+/// the tree, the hash also covers its length and modification time.
 const SCRIPT_BYTES: u64 = 16 * 1024 * 1024;
-/// Characters of a command that name it in messages.
+/// Maximum number of characters of a command in messages.
 const LABEL_CHARS: usize = 80;
 
 /// A command that runs at an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookCommand {
-    /// When.
+    /// The event at which the command runs.
     pub event: HookEvent,
-    /// Whose names its JSON uses.
+    /// The dialect whose names the command's JSON uses.
     pub dialect: Dialect,
-    /// Which results of calls it is for.
+    /// The results of calls that the command runs for.
     pub results: Results,
-    /// Which tools, or other subjects of the event, it is for.
+    /// The tools, or other subjects of the event, that the command runs for.
     pub matcher: Matcher,
     /// The text that `/bin/sh -c` runs.
     pub command: String,
-    /// How long it may take.
+    /// The timeout.
     pub timeout: Duration,
-    /// True where it runs in the sandbox.
+    /// True if the command runs in the sandbox.
     pub sandbox: bool,
-    /// The network that it has in the sandbox.
+    /// The network access in the sandbox.
     pub network: Network,
-    /// Further paths that it reads in the sandbox; `~` is the home.
+    /// Further paths that the command may read in the sandbox; `~` is the home directory.
     pub read: Vec<PathBuf>,
-    /// Further paths that it writes in the sandbox.
+    /// Further paths that the command may write in the sandbox.
     pub write: Vec<PathBuf>,
 }
 
 impl HookCommand {
-    /// A command for every subject of an event, in our own names, with the usual time.
+    /// Creates a command for every subject of an event, in this project's dialect and with the
+    /// default timeout.
     #[must_use]
     pub fn new(event: HookEvent, command: impl Into<String>) -> Self {
         Self {
@@ -62,7 +64,7 @@ impl HookCommand {
         }
     }
 
-    /// What messages call it.
+    /// Returns the command's label in messages.
     pub(super) fn label(&self) -> String {
         let line = self.command.split_whitespace().collect::<Vec<_>>().join(" ");
         let shown: String = line.chars().filter(|c| !c.is_control()).take(LABEL_CHARS).collect();
@@ -81,11 +83,12 @@ pub(super) struct Armed {
 struct Script {
     path: PathBuf,
     hash: ContentHash,
-    /// What the file system said of it before it was read; while it says so, the content is the same.
+    /// The file's metadata from before the content was read. Equal metadata means equal content.
     stat: Option<Stat>,
 }
 
-/// What changes with every write: the kernel sets the last one, and no program can set it back.
+/// Metadata that changes with every write: device, inode, size and change time. The kernel sets the
+/// change time, and no program can set it back.
 type Stat = (u64, u64, u64, i64, i64);
 
 impl Armed {
@@ -95,7 +98,8 @@ impl Armed {
         Self { scripts: scripts.collect(), hook }
     }
 
-    /// A script that is no longer what it was. `reach` is where the tree at `root` is that the hook runs in.
+    /// Returns a script whose content has changed. `reach` is the place of the tree at `root` for
+    /// this run of the hook.
     pub(super) fn changed(&self, root: &Path, reach: &Path) -> Option<&Path> {
         let same = |script: &Script| {
             let path =
@@ -106,8 +110,8 @@ impl Armed {
         self.scripts.iter().find(|script| !same(script)).map(|script| script.path.as_path())
     }
 
-    /// Those of the files that decide what the hook does: programs run or obey them, or the hook's text or one of its
-    /// scripts names them.
+    /// Returns those of the files that decide what the hook does: files that programs run or obey,
+    /// and files that the hook's text or one of its scripts names.
     pub(super) fn obeyed<'a>(&self, files: &'a [RelPath]) -> Vec<&'a RelPath> {
         let scripts = self.scripts.iter().filter_map(|script| bytes_of(&script.path));
         let texts: Vec<Vec<u8>> = scripts.chain([self.hook.command.clone().into_bytes()]).collect();
@@ -116,7 +120,7 @@ impl Armed {
     }
 }
 
-/// Returns true where a name stands in a text by itself.
+/// Returns true if `name` occurs in `text` as a whole word.
 fn has_name(text: &[u8], name: &[u8]) -> bool {
     let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if name.iter().all(inside) {
@@ -125,20 +129,21 @@ fn has_name(text: &[u8], name: &[u8]) -> bool {
     text.windows(name.len().max(1)).any(|window| window == name)
 }
 
-/// Returns the files of the project at `root` that a command's text names, with the hashes of their contents: trust in the
-/// configuration that has the command covers these scripts too.
+/// Returns the files of the project at `root` that a command's text names, with the hashes of their
+/// contents. Trust in the configuration that holds the command covers these scripts too.
 #[must_use]
 pub fn script_hashes(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash)> {
     scripts(command, root).into_iter().map(|(path, hash, _)| (path, hash)).collect()
 }
 
-/// The files of the project that a command's text names, with their contents' hashes. The shell is not
-/// understood for this: every word that leads to a file counts.
+/// Returns the files of the project that a command's text names, with the hashes of their contents.
+/// The text isn't parsed as shell syntax: every word that is the path of a file counts.
 fn scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash, Option<Stat>)> {
     let command = ["JOURNEYMAN_PROJECT_DIR", "CLAUDE_PROJECT_DIR"].into_iter().fold(
         command.to_owned(),
         |text, name| {
-            // Without a separator in between: a path is often written as "$CLAUDE_PROJECT_DIR"/.claude/hooks/x.sh.
+            // Quotes go with the variable, for paths written as
+            // "$CLAUDE_PROJECT_DIR"/.claude/hooks/x.sh.
             let text = text.replace(&format!("\"${name}\""), ".").replace(&format!("\"${{{name}}}\""), ".");
             text.replace(&format!("${{{name}}}"), ".").replace(&format!("${name}"), ".")
         },

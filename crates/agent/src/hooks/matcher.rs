@@ -1,15 +1,16 @@
-//! Which calls a configured hook is for.
+//! Selection of the calls that a configured hook runs for.
 
 use std::fmt;
 
 use regex::{Regex, RegexBuilder};
 
-/// Bytes that a compiled pattern may take. Matchers name a handful of tools.
+/// Maximum size of a compiled pattern in bytes. Matchers name a handful of tools.
 const PATTERN_BYTES: usize = 1 << 20;
 
-/// Which tools (or other subjects of an event) a hook is for, with Claude Code's rules: empty and `*` are
-/// everything; letters, digits, `_`, `-`, blanks, `|` and `,` alone are a list of exact names; anything else is
-/// a regular expression that is searched for. Case matters.
+/// Selects the tools (or other subjects of an event) that a hook runs for, by Claude Code's rules.
+/// An empty text and `*` match everything. Letters, digits, `_`, `-`, spaces, `|` and `,` alone are
+/// a list of exact names. Anything else is a regular expression that may match anywhere in a name.
+/// Case matters.
 #[derive(Clone)]
 pub struct Matcher {
     text: String,
@@ -24,16 +25,17 @@ enum Rule {
 }
 
 impl Matcher {
-    /// Matches everything.
+    /// Returns a matcher for every subject.
     #[must_use]
     pub fn everything() -> Self {
         Self { text: String::new(), rule: Rule::Everything }
     }
 
-    /// Reads a matcher.
+    /// Parses a matcher.
     ///
     /// # Errors
-    /// What is wrong with the regular expression. Looking around and back references are not supported.
+    /// Returns a description of what is wrong with the regular expression. Lookaround and back
+    /// references are not supported.
     pub fn new(text: &str) -> Result<Self, String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_- |,".contains(c);
         let rule = match text.trim() {
@@ -56,7 +58,7 @@ impl Matcher {
         Ok(Self { text: text.to_owned(), rule })
     }
 
-    /// Whether it matches any of a subject's names.
+    /// Returns true if the matcher matches any of a subject's names.
     #[must_use]
     pub fn matches(&self, names: &[&str]) -> bool {
         match &self.rule {

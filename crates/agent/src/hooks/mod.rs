@@ -1,24 +1,28 @@
-//! Hooks: what a program or a user wants to know of, or to have a say in, while a session works.
+//! Hooks: closures and commands that observe a session's work and take part in its decisions.
 //!
-//! A hook is a Rust closure ([`HooksBuilder`]) or a command that a configuration names ([`HookCommand`]), which gets
-//! JSON on its standard input and answers with its exit code and output as Claude Code's hooks do. docs/hooks.md
-//! is for those who write one.
+//! A hook is a Rust closure ([`HooksBuilder`]) or a command that a configuration names
+//! ([`HookCommand`]). A command gets JSON on its standard input and answers with its exit code and
+//! output, as Claude Code's hooks do. `docs/hooks.md` is the guide for hook authors.
 //!
 //! The rules, for closures and commands alike:
 //!
-//! * Closures run one after the other in the order in which they were added, then the commands, all of an event at
-//!   once. What the commands say is put together in the order of the configuration, whichever ended first.
-//! * Before a call, deny beats ask beats approve. Of several that decide the same, the first one's reason is given.
-//!   A closure that denies or gives the result ends the matter; one that asks ends it for the other closures, and a
-//!   command can still deny.
-//! * Only what comes before something ([`HookEvent::may_deny`]) is refused by a hook, and is refused too by one that
-//!   hangs, dies or can't be started. Anything else that goes wrong with a hook is a warning.
-//! * Commands run in the sandbox, unless their configuration says otherwise; then they run only as long as the session
-//!   changed nothing that decides what they do ([`Unseen`]).
-//! * A hook never allows what policy denies. [`PreTool::Approve`] only spares a question below level 3.
-//! * Amended input is an offer: whoever called checks it against the schema and judges it anew.
+//! - Closures run first, one after another, in the order in which they were added. Then the
+//!   commands of the event run, all at once. Their answers are combined in the order of the
+//!   configuration, whichever command ends first.
+//! - Before a call, deny beats ask beats approve. If several hooks decide the same, the first one's
+//!   reason is given. A closure that denies the call or supplies its result ends the decision. A
+//!   closure that asks skips the remaining closures, but a command can still deny.
+//! - A hook can refuse only an event that precedes an action ([`HookEvent::may_deny`]). A hook for
+//!   such an event that hangs, dies or can't be started refuses the action too. Any other failure
+//!   of a hook is a warning.
+//! - Commands run in the sandbox, unless their configuration says otherwise. A command outside the
+//!   sandbox runs only while the session has changed no file that decides what the command does
+//!   ([`Unseen`]).
+//! - A hook never allows a call that policy denies. [`PreTool::Approve`] only skips the approval
+//!   question, and only below level 3.
+//! - Amended input is a proposal: the caller checks it against the schema and authorizes it again.
 //!
-//! Nothing here writes the log or asks a person. The session does, with what it gets back.
+//! This module neither writes the log nor asks a person. The session does both with the results.
 
 mod answer;
 mod builder;
@@ -80,7 +84,7 @@ impl Hooks {
         Self { inner: Arc::new(Inner { closures, commands, variables }) }
     }
 
-    /// The files that keep commands of an event outside of the sandbox from being run.
+    /// Returns the files that keep an event's commands outside the sandbox from running.
     #[must_use]
     pub fn kept_by(&self, event: HookEvent, unseen: &Unseen) -> Vec<RelPath> {
         let mut found: Vec<RelPath> =
@@ -90,13 +94,13 @@ impl Hooks {
         found
     }
 
-    /// Returns true where commands run outside of the sandbox at an event.
+    /// Returns true if commands run outside the sandbox at an event.
     #[must_use]
     pub fn has_outside(&self, event: HookEvent) -> bool {
         self.outside(event).next().is_some()
     }
 
-    /// Returns true where commands run at an event.
+    /// Returns true if commands run at an event.
     #[must_use]
     pub fn has_commands(&self, event: HookEvent) -> bool {
         self.inner.commands.iter().any(|armed| armed.hook.event == event)
@@ -106,7 +110,7 @@ impl Hooks {
         self.inner.commands.iter().filter(move |armed| armed.hook.event == event && !armed.hook.sandbox)
     }
 
-    /// Whether nothing runs at an event.
+    /// Returns true if no hook runs at an event.
     #[must_use]
     pub fn is_empty(&self, event: HookEvent) -> bool {
         let closures = &self.inner.closures;
@@ -133,7 +137,7 @@ impl Default for Hooks {
 
 impl fmt::Debug for Hooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Variables are somebody's secrets.
+        // The variables may hold secrets.
         let commands = self.inner.commands.iter().map(|command| &command.hook);
         f.debug_struct("Hooks").field("commands", &commands.collect::<Vec<_>>()).finish_non_exhaustive()
     }

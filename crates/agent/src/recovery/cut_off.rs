@@ -1,7 +1,8 @@
-//! What a killed process left: calls, checks and commands that were cut off are closed.
+//! Crash recovery: closes the calls, checks and commands that a killed process left unfinished.
 //!
-//! A call whose effect may have begun gets one error result that says what is known from the workspace's journal;
-//! one that hadn't begun is judged and asked for again. So nothing runs twice, and nothing is left unanswered.
+//! A call whose effect may have begun gets one error result, which says what is known from the
+//! workspace's journal. A call that hadn't begun is authorized and approved again. So nothing runs
+//! twice, and every call gets a result.
 
 use std::sync::Arc;
 
@@ -25,21 +26,21 @@ use crate::transcript::reminder;
 use crate::transcript::running::cut_off_event;
 use crate::transcript::state::OpenCall;
 
-/// Files named in a seal: the model reads the rest from the tree.
+/// Maximum number of files named in a result. The model reads the rest from the tree.
 const MOST_NAMED: usize = 20;
 
-/// What was found of calls and checks that were cut off.
+/// The interrupted calls and checks that recovery found.
 #[derive(Default)]
 pub(crate) struct CutOffWork {
     /// The records of the calls that were closed.
     pub(crate) sealed: Vec<CallRecord>,
-    /// What they and checks changed, and what was taken back of it.
+    /// The changes of these calls and of checks, and the changes that undid them.
     pub(crate) changes: Vec<FileChange>,
-    /// What is to be told of them.
+    /// The events to report about these calls.
     pub(crate) events: Vec<Event>,
 }
 
-/// What the model is told of a call whose arguments the log doesn't have as they were.
+/// The model's result for a call whose arguments are masked in the log.
 const ARGUMENTS_LOST: &str = "not run: the program ended before this call began, and its arguments held a secret, \
                               which the log doesn't keep. Make the call again, with the whole text.";
 
@@ -80,7 +81,7 @@ pub(crate) async fn seal_cut_off(cx: &mut Context, inbox: &Inbox) -> CutOffWork 
     found
 }
 
-/// Keeps that these changes are the session's own, though no result told of them before the program ended.
+/// Records changes as the session's own, though no result reported them before the program ended.
 pub(crate) async fn own_changes(cx: &mut Context, seen: &Arc<Seen>, changes: Vec<FileChange>) {
     let (known, workspace) = (Arc::clone(seen), Arc::clone(&cx.workspace));
     let looked = blocking("looking at what was cut off", move || known.left_by(&workspace, &changes)).await;
@@ -90,8 +91,8 @@ pub(crate) async fn own_changes(cx: &mut Context, seen: &Arc<Seen>, changes: Vec
     cx.transcript.note_seen(seen);
 }
 
-/// Puts on record what recovery moved away or put back of guarded paths. The workspace knows of the call until the next
-/// flush.
+/// Records what recovery moved away or restored of guarded paths. The workspace remembers the call
+/// until the next flush.
 fn note_sealed(cx: &mut Context, fate: &Sealed) {
     cx.transcript.forget_sealed_when_written(&cx.workspace, &cx.session);
     cx.transcript.note_violations(None, fate.violations.clone());
@@ -100,22 +101,22 @@ fn note_sealed(cx: &mut Context, fate: &Sealed) {
     }
 }
 
-/// The messages that go with a task which is closed: what it was to begin with. Those that came behind one that
-/// had begun are the next task.
+/// Returns the messages that are dropped with a task that is closed: those that the task was to
+/// begin with. Messages that came after a task had begun start the next task.
 pub(crate) fn given_up(cx: &Context, cut_off: CutOff) -> Vec<MessageId> {
     let opened = cx.transcript.state().task.as_ref().is_some_and(|task| task.opened);
     if opened || cut_off == CutOff::Continue {
         return Vec::new();
     }
-    // One that was sent since the session was opened is for the next task.
+    // A message that was sent since the session was opened is for the next task.
     let before = |id: MessageId| id <= cx.transcript.state().newest;
     let waiting = cx.shared.waiting().into_iter();
     let given_up = waiting.filter(|queued| queued.kind == MessageKind::User && before(queued.id));
     given_up.map(|queued| queued.id).collect()
 }
 
-/// Closes calls that hadn't begun and whose arguments had a secret: the log has them without it, and they would
-/// write the mask into a file.
+/// Closes calls that hadn't begun and whose arguments held a secret. The log has the arguments
+/// masked, and running such a call would write the mask into a file.
 fn seal_masked(cx: &mut Context, found: &mut CutOffWork) {
     let open = cx.transcript.state().calls.iter().filter(|open| open.result.is_none());
     let masked: Vec<CallId> = open
@@ -129,7 +130,8 @@ fn seal_masked(cx: &mut Context, found: &mut CutOffWork) {
     }
 }
 
-/// Brings commands to an end that ran in the background when the program ended: their calls had their results.
+/// Settles commands that ran in the background when the program ended. Their calls have their
+/// results already.
 async fn seal_background(
     cx: &mut Context,
     inbox: &Inbox,
@@ -138,7 +140,7 @@ async fn seal_background(
 ) {
     let sealed: Vec<CallId> = sealed.iter().map(|record| record.id.clone()).collect();
     let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
-    // Without a checkpoint nothing is compared with it.
+    // Without a checkpoint there is nothing to compare with.
     let checkpoint = checkpoint.unwrap_or(CheckpointId(0));
     let seal = move || {
         let mut calls = workspace.unrecorded_calls(&session)?;
@@ -161,7 +163,8 @@ async fn seal_background(
     }
 }
 
-/// Takes back what a call did in part that didn't end when it was told to, and says what of it is in place.
+/// Undoes the partial effects of a call that didn't end when it was cancelled, and adds a
+/// description of the remaining effects to its result.
 pub(crate) async fn clear_up(
     cx: &mut Context,
     checkpoints: &Checkpoints,
@@ -200,8 +203,8 @@ pub(crate) async fn clear_up(
     finished.parts.push(ResultPart::Text { text });
 }
 
-/// Says what was put back of a command that was cut off, and how to have it again: while it ran, a person may
-/// have changed the same tree.
+/// Describes the files that were restored after an interrupted command, and how to undo that: a
+/// person may have changed the same tree while the command ran.
 fn put_back(cx: &Context, fate: &Sealed) -> Option<String> {
     if fate.restored.is_empty() {
         return None;
@@ -218,26 +221,28 @@ fn put_back(cx: &Context, fate: &Sealed) -> Option<String> {
     ))
 }
 
-/// What the journal knows of a call that was cut off. What a command left half done is taken back first.
+/// Returns what the journal knows of an interrupted call, after undoing the partial effects of a
+/// command.
 async fn find_fate(
     cx: &Context,
     checkpoint: Option<CheckpointId>,
     open: &OpenCall,
 ) -> Result<Sealed, AgentError> {
-    // Nothing changes the tree before it is on record.
+    // No call changes the tree before the checkpoint is recorded.
     let Some(checkpoint) = checkpoint else { return Ok(Sealed::default()) };
     let workspace = Arc::clone(&cx.workspace);
     let (session, call) = (cx.session.clone(), open.call.id.clone());
     let started = open.record.started_at().unwrap_or(UnixMillis(0));
     let seal = move || {
-        // Nothing of a command that was being tried out is in place.
+        // A command that ran in an overlay preview has no effects in the tree.
         workspace.sweep_trials();
         workspace.seal_call(&checkpoint, &session, &call, started)
     };
     Ok(blocking("looking at what was cut off", seal).await??)
 }
 
-/// What checks left behind when they were cut off is theirs, and undone with the session. Gives it.
+/// Records the files that interrupted checks left behind as the checks' changes, so that undoing
+/// the session undoes them. Returns the changes.
 async fn claim_checks(cx: &mut Context) -> Vec<FileChange> {
     let workspace = Arc::clone(&cx.workspace);
     let session = cx.session.clone();
@@ -291,7 +296,7 @@ fn describe_left(left: &[(FileChange, String)]) -> String {
     named.map(|(change, why)| format!(" {} differs and was left as it is: {why}.", change.path)).collect()
 }
 
-/// Names guarded paths that a call changed, and what became of each.
+/// Names guarded paths that a call changed, and how each was settled.
 fn describe_violations(violations: &[GuardViolation]) -> String {
     let named = violations.iter().take(MOST_NAMED).map(|one| format!(" Also, {one}."));
     let mut text: String = named.collect();
@@ -303,7 +308,7 @@ fn describe_violations(violations: &[GuardViolation]) -> String {
     text
 }
 
-/// What is known of a command's effects on what isn't tracked.
+/// Describes what is known of a command's effects on untracked files.
 fn beyond_tracking(ignored: &IgnoredChanges) -> String {
     let paths: Vec<String> = ignored.paths.iter().map(ToString::to_string).collect();
     let found = match (paths.is_empty(), ignored.more) {

@@ -1,4 +1,4 @@
-//! The right to write a session: one process at a time.
+//! Lease of a session: only one process may write it at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,12 @@ use journeyman_store::{Store, StoreError};
 
 use crate::{AgentError, Clock};
 
-/// How long the right holds unless it is renewed. A process that died is noticed by other means at once, so this is
-/// only for one that hangs: long enough to outlast a suspended laptop's first seconds.
+/// Time after which an unrenewed lease expires. A process that died is noticed at once by other
+/// means, so the expiry is only for a process that hangs. It outlasts the first seconds of a
+/// resumed laptop.
 const TTL: Duration = Duration::from_secs(10 * 60);
-/// How often it is renewed: twice before it runs out, and once every few seconds for a thousand sessions.
+/// Interval of renewal: two renewals fit into a lease, and a thousand sessions renew about four
+/// times a second.
 const RENEW: Duration = Duration::from_secs(4 * 60);
 
 /// A session's lease, taken when the session is created or opened again.
@@ -34,46 +36,48 @@ impl Lease {
         Self { store, session, holder, clock, taken: AtomicBool::new(false) }
     }
 
-    /// Whether it was taken.
+    /// Returns true if the session holds the lease.
     pub(crate) fn is_taken(&self) -> bool {
         self.taken.load(Ordering::Acquire)
     }
 
-    /// What the store is told of it when the session begins with it.
+    /// Returns the holder and the duration in milliseconds, with which the store creates the
+    /// session.
     pub(crate) fn terms(&self) -> (String, u64) {
         (self.holder.clone(), millis(TTL))
     }
 
-    /// The session has begun with it.
+    /// Marks the lease as taken, after the session was created with it.
     pub(crate) fn begun(&self) {
         self.taken.store(true, Ordering::Release);
     }
 
-    /// Takes or renews it.
+    /// Takes or renews the lease.
     pub(crate) async fn take(&self) -> Result<(), AgentError> {
         self.store.lease(&self.session, &self.holder, self.clock.now(), millis(TTL)).await?;
         self.taken.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Renews it for as long as this is polled. Ends when somebody else has the session.
+    /// Renews the lease for as long as the future is polled. Returns when another process holds the
+    /// session.
     pub(crate) async fn keep(&self) -> StoreError {
         loop {
             tokio::time::sleep(RENEW).await;
             if !self.is_taken() {
                 continue;
             }
-            // A store that fails otherwise may work again; the log tells people of it.
+            // Other failures of the store may pass, and the log reports them to people.
             if let Err(AgentError::Store(error @ StoreError::Leased { .. })) = self.take().await {
                 return error;
             }
         }
     }
 
-    /// Gives it back.
+    /// Releases the lease.
     pub(crate) async fn give_back(&self) {
         if self.taken.swap(false, Ordering::AcqRel) {
-            // Whoever comes next waits for it to run out, or finds this process gone.
+            // After a failure, the next process waits for the expiry or finds this process gone.
             self.store.release(&self.session, &self.holder).await.ok();
         }
     }

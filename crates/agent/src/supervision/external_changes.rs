@@ -1,19 +1,22 @@
-//! Notices when somebody else changes a file that the session has seen.
+//! Detection of external changes to files that the session has seen.
 //!
-//! What was seen, and what was last known to be there, is in [`Seen`](journeyman_tools::Seen); what is there now is
-//! passed in. Contents are compared by hash, so a touched file is no change. One change is told once, and the
-//! session's own writes are never told: the tools keep the books of those.
+//! [`Seen`](journeyman_tools::Seen) keeps the content that the model saw and the last known content
+//! of each file. The caller passes in the present hashes. Contents are compared by hash, so
+//! touching a file is no change. Each change is reported once. The session's own writes are never
+//! reported, since the tools record them.
 
 use journeyman_protocol::{ContentHash, FileChange, FileChangeKind};
 use journeyman_tools::SeenFile;
 
-/// Files named in one notice; of more than these a number says enough.
+/// Maximum number of files named in one notice.
 const LISTED: usize = 10;
 
-/// A file that somebody else changed, and its content's hash now; none where it is gone.
+/// A file that somebody else changed, with the hash of its present content, or `None` if the file
+/// is gone.
 pub(crate) type Outside = (FileChange, Option<ContentHash>);
 
-/// What somebody else changed since it was last looked at. `now` has the hash of each file, in order.
+/// Returns the external changes since the last look. `now` has the hash of each file in `seen`, in
+/// the same order.
 pub(crate) fn outside_changes(seen: &[SeenFile], now: &[Option<ContentHash>]) -> Vec<Outside> {
     let different = seen.iter().zip(now).filter(|(file, now)| file.known != **now);
     different
@@ -28,8 +31,8 @@ pub(crate) fn outside_changes(seen: &[SeenFile], now: &[Option<ContentHash>]) ->
         .collect()
 }
 
-/// What the model is told of outside changes. While a command of its own runs in the background nobody can tell
-/// who changed a file, and the words leave it open.
+/// Returns the notice of external changes for the model. While a command of the session runs in the
+/// background, its changes can't be told from others, and the wording leaves the author open.
 pub(crate) fn notice(changes: &[Outside], background: bool) -> Option<String> {
     if changes.is_empty() {
         return None;

@@ -109,7 +109,7 @@ impl Supervision {
                 Ok(None) => {}
                 Ok(Some(text)) => cx.transcript.remind(ReminderCategory::General, text),
                 Err(why) => {
-                    cx.transcript.warn(ErrorPhase::System, format!("the task «{}» failed: {why}", fired.task))
+                    cx.transcript.warn(ErrorPhase::System, format!("the task `{}` failed: {why}", fired.task))
                 }
             }
         }

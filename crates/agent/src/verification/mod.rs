@@ -21,11 +21,11 @@ use crate::session::settings::Checks;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::{Books, Record};
 
-/// The tool that checks are judged as: rules name it so.
+/// The tool name under which checks are authorized: rules use this name.
 const CHECK: &str = "check";
-/// Files that the search for checks looks at after a change.
+/// Maximum number of files that the search for checks visits after a change.
 const CHECK_FILES: usize = 20_000;
-/// Edits that the feedback recalls; older ones no longer explain a failure.
+/// Maximum number of recent edits in the feedback; older ones no longer explain a failure.
 const RECALLED_EDITS: usize = 20;
 
 /// The checks of a session, and what they found in its task.
@@ -50,17 +50,18 @@ impl Verification {
         &self.evidence
     }
 
-    /// Takes what a round of checks found; gives what the round before had found.
+    /// Stores the results of a round of checks and returns those of the round before.
     pub(crate) fn keep_evidence(&mut self, evidence: Vec<Evidence>) -> Vec<Evidence> {
         std::mem::replace(&mut self.evidence, evidence)
     }
 
-    /// Returns true where there is no check to run.
+    /// Returns true if there is no check to run.
     pub(crate) fn has_none(&self) -> bool {
         self.checks.is_empty()
     }
 
-    /// Finds the project's checks in a listing, and tells policy of them. Gives their command lines.
+    /// Finds the project's checks in a listing and makes them known to policy. Returns their
+    /// command lines.
     pub(crate) fn find(&mut self, cx: &Context, approvals: &mut Approvals, listing: &Listing) -> Vec<String> {
         self.checks = match &cx.settings.checks {
             Checks::Off => Vec::new(),
@@ -72,7 +73,7 @@ impl Verification {
         commands
     }
 
-    /// Looks for checks again: the change may have brought the first one.
+    /// Looks for checks again, since the change may have added the first one.
     pub(crate) async fn refresh_checks(
         &mut self,
         cx: &Context,
@@ -92,7 +93,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Runs the checks that may run; those that may not are in the evidence, with the reason.
+    /// Runs the permitted checks. The evidence lists the others with the reason.
     pub(crate) async fn run_checks(
         &mut self,
         cx: &mut Context,
@@ -138,7 +139,8 @@ impl Verification {
         Ok(evidence)
     }
 
-    /// The checks that may run, and proof of not running for those that may not.
+    /// Returns the permitted checks, and evidence of the others with the reason why they didn't
+    /// run.
     async fn permitted_checks(
         &self,
         cx: &mut Context,
@@ -155,9 +157,10 @@ impl Verification {
             let effects = Effects { command: Some(check.command.clone()), ..Effects::default() };
             let mut judged = approvals.judge_in(CHECK, &effects, cx.settings.mode, enforcement.clone());
             if judged.verdict.decision == Decision::Ask && confined && judged.verdict.rules.is_empty() {
-                // The mode `ask` is about what the model does; a confined check is what the user gave the task
-                // for. An unconfined one asks: what it runs is the project's, and the model has changed that. So
-                // does one that a rule wants to be asked about.
+                // The mode `ask` covers the calls of the model. A confined check is part of what
+                // the user asked for and runs without a question. An unconfined check asks first,
+                // because it runs the project's code, which the model has changed. A check also
+                // asks if a rule demands it.
                 judged.verdict.decision = Decision::Allow;
             }
             let call = ToolUse {
@@ -187,7 +190,7 @@ async fn show_step(cx: &mut Context, step: Progress) -> Result<(), AgentError> {
         Progress::GuardViolated { check, violations, .. } => {
             cx.transcript.note_violations(Some(check.command), violations);
         }
-        // The diff and the report show what checks changed; their output is in the evidence.
+        // The diff and the report show the files that checks changed; the evidence has the output.
         Progress::Output { .. } | Progress::Changed { .. } => return Ok(()),
     }
     cx.transcript.flush().await

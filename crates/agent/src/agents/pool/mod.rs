@@ -1,8 +1,10 @@
-//! Sessions by name, for programs that run several: a server, a group of agents.
+//! Registry of sessions by name, for programs that run several, such as a server or a group of
+//! agents.
 //!
-//! A [`Pool`] holds handles and makes none itself: whoever creates, resumes or forks passes in how. A name is taken
-//! before the first `await`, so two creators of one name never both get a session, and a creator that fails or is
-//! dropped gives the name back. [`Member`] is what a pool and a [`Room`](crate::agents::room::Room) need of a session.
+//! A [`Pool`] holds handles and creates none itself: callers pass in how to create, resume or fork
+//! a session. A name is reserved before the first `await`, so two creators of one name never both
+//! get a session. A creator that fails or is dropped releases the name. [`Member`] is the interface
+//! of a session that a pool and a [`Room`](crate::agents::room::Room) use.
 
 #[cfg(test)]
 mod tests;
@@ -16,40 +18,41 @@ use tokio::sync::watch;
 
 use crate::AgentError;
 
-/// Sessions in a pool, unless said otherwise.
+/// Default maximum number of sessions in a pool.
 pub const DEFAULT_CAPACITY: usize = 50;
 
 /// A session as its pool and its rooms see it. Clones stand for the same session.
 pub trait Member: Clone + Send + Sync + 'static {
-    /// What [`Member::status`] gives.
+    /// The type that [`Member::status`] returns.
     type Status: Send;
 
-    /// Queues a message. It is there, durably, when this returns; no turn is waited for.
+    /// Queues a message. The message is stored durably when this function returns; no turn is
+    /// awaited.
     fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>>;
 
-    /// What the session is doing.
+    /// Returns the state of the session.
     fn status(&self) -> BoxFuture<'_, Self::Status>;
 
-    /// Ends the session and whatever it runs.
+    /// Ends the session and everything that it runs.
     fn close(&self) -> BoxFuture<'_, Result<(), AgentError>>;
 }
 
-/// Why a pool refused.
+/// The reason why a pool refused a request.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
-    /// It has as many sessions as it may.
+    /// The pool has as many sessions as it may hold.
     #[error("Pool is full: it holds {capacity} sessions; remove one first")]
     Full {
-        /// How many that is.
+        /// The maximum number of sessions.
         capacity: usize,
     },
     /// The name is taken.
-    #[error("there is a session «{0}» in the pool already")]
+    #[error("there is a session `{0}` in the pool already")]
     Taken(String),
-    /// The name leads nowhere.
-    #[error("there is no session «{0}» in the pool")]
+    /// No session has this name.
+    #[error("there is no session `{0}` in the pool")]
     Unknown(String),
-    /// The session could not be made, or not be ended well.
+    /// The session could not be created, or failed while ending.
     #[error(transparent)]
     Session(#[from] AgentError),
 }
@@ -66,7 +69,7 @@ struct Shared<M> {
 
 enum Slot<M> {
     Live(M),
-    /// Being made, or being ended. The sender is dropped when that is over.
+    /// The session is being created or ended. The sender is dropped when that is over.
     Busy(watch::Receiver<()>),
 }
 
@@ -83,16 +86,16 @@ impl<M: Member> Default for Pool<M> {
 }
 
 impl<M: Member> Pool<M> {
-    /// An empty pool for so many sessions.
+    /// Creates an empty pool for at most `capacity` sessions.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { shared: Arc::new(Shared { capacity, slots: Mutex::new(BTreeMap::new()) }) }
     }
 
-    /// Makes a session under a name that is free.
+    /// Creates a session under a free name.
     ///
     /// # Errors
-    /// [`PoolError::Taken`], [`PoolError::Full`], or what `make` fails with.
+    /// [`PoolError::Taken`], [`PoolError::Full`], or the error of `make`.
     pub async fn create<Fut>(
         &self,
         name: impl Into<String>,
@@ -108,11 +111,11 @@ impl<M: Member> Pool<M> {
         Ok(place.fill(make().await?))
     }
 
-    /// Gives the live session of this name, or opens it again with `open` where it is not live. Two who resume at
-    /// once get the same one.
+    /// Returns the live session of this name, or opens the session again with `open`. Concurrent
+    /// calls for one name get the same session.
     ///
     /// # Errors
-    /// [`PoolError::Full`], or what `open` fails with.
+    /// [`PoolError::Full`], or the error of `open`.
     pub async fn resume<Fut>(
         &self,
         name: impl Into<String>,
@@ -135,7 +138,8 @@ impl<M: Member> Pool<M> {
         }
     }
 
-    /// Opens many again, one after the other, and goes on where one fails. Gives what failed, with the reason.
+    /// Opens many sessions again, one after another, and continues after a failure. Returns the
+    /// names that failed with their errors.
     pub async fn resume_all<Fut>(
         &self,
         names: impl IntoIterator<Item = String>,
@@ -153,7 +157,8 @@ impl<M: Member> Pool<M> {
         failed
     }
 
-    /// Makes a session under the name `child` from the one called `parent`, which goes on as it was.
+    /// Creates a session under the name `child` from the session `parent`, which continues
+    /// unchanged.
     ///
     /// # Errors
     /// [`PoolError::Unknown`] without a parent, and as [`Pool::create`].
@@ -170,7 +175,7 @@ impl<M: Member> Pool<M> {
         self.create(child, || fork(parent)).await
     }
 
-    /// The session of this name, once it is made.
+    /// Returns the session of this name, if its creation is complete.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<M> {
         match self.lock().get(name) {
@@ -179,7 +184,7 @@ impl<M: Member> Pool<M> {
         }
     }
 
-    /// The names of the live sessions that begin with `prefix`, in order.
+    /// Returns the names of the live sessions that begin with `prefix`, in order.
     #[must_use]
     pub fn list(&self, prefix: &str) -> Vec<String> {
         let slots = self.lock();
@@ -188,32 +193,34 @@ impl<M: Member> Pool<M> {
         live.map(|(name, _)| name.clone()).collect()
     }
 
-    /// What the session of this name is doing.
+    /// Returns the state of the session of this name.
     ///
     /// # Errors
-    /// [`PoolError::Unknown`] where there is none.
+    /// [`PoolError::Unknown`] if no session has this name.
     pub async fn status(&self, name: &str) -> Result<M::Status, PoolError> {
         let member = self.get(name).ok_or_else(|| PoolError::Unknown(name.to_owned()))?;
         Ok(member.status().await)
     }
 
-    /// Sessions in the pool, with those that are being made or ended.
+    /// Returns the number of sessions, including those that are being created or ended.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Whether there is none.
+    /// Returns true if the pool has no sessions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Ends the session of this name and takes it out; one that is just being made first gets made. Its place is
-    /// free when this returns. Its log stays.
+    /// Ends the session of this name and removes it from the pool. A session that is still being
+    /// created is created first. The name is free when this function returns. The session's log
+    /// stays.
     ///
     /// # Errors
-    /// [`PoolError::Unknown`] where there is none, and what ending it fails with: it is out of the pool all the same.
+    /// [`PoolError::Unknown`] if no session has this name, or the error of ending the session,
+    /// which is out of the pool all the same.
     pub async fn remove(&self, name: &str) -> Result<(), PoolError> {
         let (member, _place) = loop {
             let until = {
@@ -231,18 +238,20 @@ impl<M: Member> Pool<M> {
             };
             wait(until).await;
         };
-        // Nobody makes a second session of this name before the first is over: the place is held until then.
+        // The name stays reserved until the first session is over, so that no second one is
+        // created.
         member.close().await?;
         Ok(())
     }
 
-    /// Ends every session, all at once, and gives what failed. The pool is empty then and can be used again.
+    /// Ends every session, all at once, and returns the failures. The pool is empty then and can be
+    /// used again.
     pub async fn close(&self) -> Vec<(String, PoolError)> {
         let names: Vec<String> = self.lock().keys().cloned().collect();
         let ended = join_all(names.iter().map(|name| self.remove(name))).await;
         let failed =
             names.into_iter().zip(ended).filter_map(|(name, ended)| ended.err().map(|error| (name, error)));
-        // Somebody else may have removed it meanwhile.
+        // Another caller may have removed the session in the meantime.
         failed.filter(|(_, error)| !matches!(error, PoolError::Unknown(_))).collect()
     }
 
@@ -281,18 +290,19 @@ impl<M> Shared<M> {
 
 /// Waits until a name is no longer busy.
 async fn wait(mut until: watch::Receiver<()>) {
-    // Nothing is ever sent: the sender's end is what is waited for.
+    // No value is ever sent: the wait ends when the sender is dropped.
     while until.changed().await.is_ok() {}
 }
 
-/// Why a name can't be reserved.
+/// The reason why a name can't be reserved.
 enum Refused<M> {
     Live(String, M),
     Busy(String, watch::Receiver<()>),
     Full,
 }
 
-/// A name that is held while its session is made or ended. Dropped unfilled, the name is free again.
+/// A name that is reserved while its session is created or ended. Dropping it unfilled frees the
+/// name.
 struct Place<M> {
     shared: Arc<Shared<M>>,
     name: String,

@@ -1,18 +1,19 @@
-//! Whom a text speaks to.
+//! Parser for the mentions in a message.
 
-/// Unknown names that are reported: whoever wrote more of them wrote something else than mentions.
+/// Maximum number of unknown names that are reported. A text with more of them hardly means
+/// mentions.
 const MAX_UNKNOWN: usize = 100;
 
 /// The mentions of a text, each name once, in the order of the text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Mentions {
-    /// Names that somebody has.
+    /// Names of members.
     pub(super) known: Vec<String>,
-    /// Names that nobody has.
+    /// Names that no member has.
     pub(super) unknown: Vec<String>,
 }
 
-/// Finds `@name` in `text`. Of the names that fit at a place the longest is meant.
+/// Finds `@name` in `text`. If several names match at a position, the longest is meant.
 pub(super) fn mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Mentions {
     let mut names: Vec<&str> = names.collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
@@ -34,7 +35,7 @@ pub(super) fn mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> 
             Some(name) => (&mut found.known, *name),
             None => (&mut found.unknown, word(after)),
         };
-        // A name may have no `@` in it, but what follows `@` in an address may.
+        // A name can't contain `@`, but the text behind `@` in an address can.
         until = at + 1 + name.len();
         let room = list.len() < MAX_UNKNOWN.max(names.len());
         if !name.is_empty() && room && !list.iter().any(|other| other == name) {
@@ -44,32 +45,33 @@ pub(super) fn mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> 
     found
 }
 
-/// Whether an `@` behind this character belongs to a word or an address. Scripts that put no blank between words put
-/// none before a mention either.
+/// Returns true if an `@` behind this character belongs to a word or an address. Scripts without
+/// spaces between words have none before a mention either.
 fn joins_before(character: char) -> bool {
     (character.is_alphanumeric() && !is_unspaced(character))
         || matches!(character, '_' | '%' | '+' | '-' | '@' | '/')
 }
 
-/// Whether a mention of `name` can end before `rest`: «@bob» in «@bob, look» and in «@bob.», not in «@bobby»,
-/// «@bob-2» or «@bob.org».
+/// Returns true if a mention of `name` can end before `rest`: `@bob` ends in `@bob, look` and in
+/// `@bob.`, but not in `@bobby`, `@bob-2` or `@bob.org`.
 fn ends_here(name: &str, rest: &str) -> bool {
     let mut rest = rest.chars();
     let Some(next) = rest.next() else { return true };
     match next {
-        // A joiner or an accent makes another name of what is before it.
+        // A joiner or an accent makes another name of the characters before it.
         '_' | '\u{200d}' | '\u{300}'..='\u{36f}' => false,
         '-' | '.' | '@' => !rest.next().is_some_and(char::is_alphanumeric),
         _ if next.is_alphanumeric() => {
-            // Without blanks nobody can say where the name ends: it does where a member's does.
+            // Without spaces the end of the name is ambiguous: a member's name is taken as
+            // complete.
             is_unspaced(next) || name.chars().next_back().is_some_and(is_unspaced)
         }
         _ => true,
     }
 }
 
-/// The word that `text` begins with, for whom it names isn't known: letters, digits and signs of any script, and `-`
-/// or `.` between them.
+/// Returns the word at the beginning of `text`, for a mention that matches no member: letters,
+/// digits and symbols of any script, with `-` or `.` between them.
 fn word(text: &str) -> &str {
     let mut end = 0;
     for (at, character) in text.char_indices() {
@@ -82,7 +84,8 @@ fn word(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Letters, digits, `_`, and beyond ASCII whatever is no blank and no punctuation: emoji are names too.
+/// Returns true for letters, digits, `_`, and any non-ASCII character that is neither white space
+/// nor punctuation, such as emoji.
 fn is_of_names(character: char) -> bool {
     let punctuation = matches!(character,
         '\u{80}'..='\u{bf}' | '\u{2000}'..='\u{200c}' | '\u{200e}'..='\u{206f}' | '\u{3000}'..='\u{3004}'
@@ -92,8 +95,8 @@ fn is_of_names(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || sign
 }
 
-/// Whether a script writes words without blanks between them (Chinese, Japanese, Thai, Lao, Khmer, Burmese), or hangs
-/// particles on names (Korean).
+/// Returns true for scripts without spaces between words (Chinese, Japanese, Thai, Lao, Khmer,
+/// Burmese) and for Korean, which appends particles to names.
 fn is_unspaced(character: char) -> bool {
     matches!(character,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
@@ -101,7 +104,8 @@ fn is_unspaced(character: char) -> bool {
         | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Byte ranges of code: between runs of as many backticks. What is never closed is no code.
+/// Returns the byte ranges of code: the text between runs of equally many backticks. A run that is
+/// never closed starts no code.
 fn code_spans(text: &str) -> Vec<(usize, usize)> {
     let mut spans = Vec::new();
     let mut open: Option<(usize, usize)> = None;

@@ -1,8 +1,9 @@
-//! Messages between agents by name.
+//! Channel: messages between agents by name.
 //!
-//! What a member says goes to whom it mentions with `@name`, else to everybody but itself, with `[from:name] ` in
-//! front. It is queued in each receiver's own log, which is where it is kept: a room has no memory of its own, and a
-//! delivery waits for no turn. Replies are not routed back; a member that wants to answer says something itself.
+//! A member's message goes to the members that it mentions with `@name`, or to every other member
+//! if it mentions nobody, with the prefix `[from:name] `. The message is queued and stored in each
+//! receiver's own log. A room stores nothing itself, and a delivery waits for no turn. Replies are
+//! not routed back: a member that wants to answer sends a message itself.
 
 mod mentions;
 
@@ -18,31 +19,32 @@ use crate::AgentError;
 use crate::agents::pool::Member;
 use mentions::mentions;
 
-/// Characters of a member's name.
+/// Maximum number of characters of a member's name.
 const MAX_NAME: usize = 100;
 
-/// Why a name was refused.
+/// The reason why a name was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoomError {
-    /// Somebody has it.
-    #[error("there is a member «{0}» in the room already")]
+    /// Another member has the name.
+    #[error("there is a member `{0}` in the room already")]
     Taken(String),
-    /// It can't be mentioned, or could pass for another sender.
+    /// The name can't be mentioned, or could be mistaken for another sender.
     #[error(
-        "«{0}» can't be a member's name: it must have 1 to {MAX_NAME} characters, none of them a control character, \
+        "`{0}` can't be a member's name: it must have 1 to {MAX_NAME} characters, none of them a control character, \
          `@`, `[` or `]`, and no blank at either end"
     )]
     Name(String),
 }
 
-/// What became of something that was said.
+/// The result of sending a message.
 #[derive(Debug, Default)]
 pub struct Delivery {
-    /// Who has it in their queue, in the order in which they joined.
+    /// The members that have the message in their queue, in the order in which they joined.
     pub to: Vec<String>,
-    /// Mentions of nobody. Where a message has no others, nobody got it: it was meant for somebody, and not for all.
+    /// Mentioned names that no member has. If a message mentions no member beside these, it is
+    /// delivered to nobody, because it was not meant for all.
     pub unknown: Vec<String>,
-    /// Whom it could not be delivered to, and why.
+    /// The members that the message could not be delivered to, with the errors.
     pub failed: Vec<(String, AgentError)>,
 }
 
@@ -59,17 +61,17 @@ impl<M> Clone for Room<M> {
 }
 
 impl<M: Member> Room<M> {
-    /// An empty room. As messages of kind [`MessageKind::User`], what is said wakes its receivers; as
-    /// [`MessageKind::System`] it goes along with their next turn.
+    /// Creates an empty room. Messages of kind [`MessageKind::User`] wake their receivers; messages
+    /// of kind [`MessageKind::System`] wait for the receivers' next turn.
     #[must_use]
     pub fn new(kind: MessageKind) -> Self {
         Self { kind, members: Arc::default() }
     }
 
-    /// Takes somebody in, under any name that can be mentioned.
+    /// Adds a member under any name that can be mentioned.
     ///
     /// # Errors
-    /// [`RoomError`] when the name is taken or can't be one.
+    /// [`RoomError`] if the name is taken or invalid.
     pub fn join(&self, name: impl Into<String>, member: M) -> Result<(), RoomError> {
         let name = name.into();
         check(&name)?;
@@ -81,7 +83,8 @@ impl<M: Member> Room<M> {
         Ok(())
     }
 
-    /// Lets somebody go; they hear nothing from then on. False when there was nobody of that name.
+    /// Removes a member, which gets no messages from then on. Returns false if no member has this
+    /// name.
     pub fn leave(&self, name: &str) -> bool {
         let mut members = self.lock();
         let before = members.len();
@@ -89,22 +92,22 @@ impl<M: Member> Room<M> {
         members.len() < before
     }
 
-    /// The members' names, in the order in which they joined.
+    /// Returns the members' names, in the order in which they joined.
     #[must_use]
     pub fn members(&self) -> Vec<String> {
         self.lock().iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Says something: to the members that `text` mentions, or, where it mentions nobody, to all but the sender. A
-    /// person who is no member may speak too. Of one sender's messages, each is delivered before the next if the
-    /// sender waits for each.
+    /// Sends a message to the members that `text` mentions, or to all but the sender if the text
+    /// mentions nobody. A sender need not be a member. Messages of one sender arrive in order if
+    /// the sender awaits each call.
     ///
-    /// A mention is `@` and a name, not inside a word or an e-mail address, nor in a code span or block. Of names that
-    /// begin alike the longest is meant. The sender's own name counts for nothing.
+    /// A mention is `@` and a name, outside a word, an e-mail address, a code span or a code block.
+    /// If several names match, the longest is meant. A mention of the sender itself is ignored.
     ///
     /// # Errors
-    /// [`RoomError::Name`] when the sender's name can't be one. That a member couldn't be reached is in the
-    /// [`Delivery`].
+    /// [`RoomError::Name`] if the sender's name is invalid. The [`Delivery`] lists the members that
+    /// could not be reached.
     pub async fn say(&self, from: &str, text: &str) -> Result<Delivery, RoomError> {
         check(from)?;
         let (receivers, unknown) = {

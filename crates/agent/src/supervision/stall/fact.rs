@@ -1,4 +1,4 @@
-//! What a call and its result come down to.
+//! Hashes of a call and its result, by which the stall detector compares steps.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -6,26 +6,26 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use journeyman_protocol::{CheckOutcome, Evidence, ResultPart, ToolUse};
 use serde_json::Value;
 
-/// Words that say how long something took.
+/// Units of durations.
 const UNITS: [&str; 14] = [
     "ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "min", "mins", "minute", "minutes",
     "hours",
 ];
-/// Stands for what a clock said.
+/// Placeholder for a time or a duration.
 const CLOCK: &str = "⏱";
 
-/// A call and its result, as the guard looks at them: hashes, some 80 bytes.
+/// A call and its result as the stall detector compares them: hashes, about 80 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFact {
-    /// The tool's name, for words.
+    /// The tool's name, for messages.
     pub(super) tool: String,
-    /// Name and arguments.
+    /// Hash of the tool's name and the arguments.
     pub(super) call: u64,
-    /// The whole result, without clocks.
+    /// Hash of the whole result, without times.
     pub(super) whole: u64,
-    /// What the result says that the arguments don't.
+    /// Hash of the result's words that don't occur in the arguments.
     pub(super) said: u64,
-    /// The same, whatever its numbers.
+    /// Hash of the same words, with all numbers alike.
     pub(super) shape: u64,
     pub(super) is_error: bool,
     pub(super) read_only: bool,
@@ -34,7 +34,8 @@ pub struct CallFact {
 }
 
 impl CallFact {
-    /// A call and what the model was told. `read_only` is the tool's own word.
+    /// Creates the fact from a call and the result that the model got. `read_only` is the tool's
+    /// own declaration.
     #[must_use]
     pub fn new(call: &ToolUse, result: &[ResultPart], is_error: bool, read_only: bool) -> Self {
         let mut key = DefaultHasher::new();
@@ -75,15 +76,15 @@ impl CallFact {
         }
     }
 
-    /// Says that the call changed files; which, is in the step's changes.
+    /// Marks the call as one that changed files. The step's changes name the files.
     #[must_use]
     pub fn changing(mut self) -> Self {
         self.changed = true;
         self
     }
 
-    /// Says that the call waited for a background command that still runs: silence is then part of honest work, for
-    /// a while.
+    /// Marks the call as waiting for a background command that still runs. For a while, such
+    /// silence is part of normal work.
     #[must_use]
     pub fn waiting(mut self) -> Self {
         self.waiting = true;
@@ -91,8 +92,8 @@ impl CallFact {
     }
 }
 
-/// What checks found, whatever they printed and however long they took: two rounds with the same commands, outcomes
-/// and findings are the same.
+/// Returns a key for the results of checks, independent of output and duration: two rounds with the
+/// same commands, outcomes and diagnostics have the same key.
 #[must_use]
 pub fn checks_key(evidence: &[Evidence]) -> u64 {
     let mut key = DefaultHasher::new();
@@ -110,14 +111,15 @@ pub fn checks_key(evidence: &[Evidence]) -> u64 {
     key.finish()
 }
 
-/// One hash of two things.
+/// Hashes two values into one hash.
 pub(super) fn mix(one: impl Hash, other: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     (one, other).hash(&mut hasher);
     hasher.finish()
 }
 
-/// Hashes arguments whatever the order of their names and the width of their blanks, and collects their words.
+/// Hashes arguments independently of the order of field names and the width of white space, and
+/// collects their words.
 fn take_value<'v>(value: &'v Value, key: &mut DefaultHasher, known: &mut HashSet<&'v str>) {
     match value {
         Value::Null => 0_u8.hash(key),
@@ -144,12 +146,12 @@ fn take_value<'v>(value: &'v Value, key: &mut DefaultHasher, known: &mut HashSet
     }
 }
 
-/// Runs of letters and digits.
+/// Returns the runs of letters and digits.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// The text between blanks, with a sign in the place of every time and duration.
+/// Splits the text at white space, with a placeholder for every time and duration.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.split_whitespace().peekable();
     std::iter::from_fn(move || {
@@ -172,7 +174,8 @@ fn is_number(piece: &str) -> bool {
         && piece.chars().all(|character| character.is_ascii_digit() || character == '.' || character == ',')
 }
 
-/// `0.53s`, `1m3s`, `12:30:05.1`, `2026-03-01`, `2026-03-01T12:30:05Z`. Not `12:30`, which is a place in a file.
+/// Returns true for `0.53s`, `1m3s`, `12:30:05.1`, `2026-03-01`, `2026-03-01T12:30:05Z`. `12:30` is
+/// no time but a line and column in a file.
 fn is_clock(piece: &str) -> bool {
     let digits = piece.chars().filter(char::is_ascii_digit).count();
     if digits == 0 || !piece.starts_with(|character: char| character.is_ascii_digit()) {
@@ -214,7 +217,7 @@ fn is_date(piece: &str) -> bool {
     shape == "0000-00-00"
 }
 
-/// Hashes a word with every run of digits as one.
+/// Hashes a word with every run of digits as one digit.
 fn hash_shape(word: &str, hasher: &mut DefaultHasher) {
     let mut in_number = false;
     for character in word.chars() {

@@ -1,28 +1,31 @@
-//! The loop guard: notices that a run goes in circles, tells the model twice, and then ends the run.
+//! Stall detector: notices a run that makes no progress, warns the model twice, then ends the run.
 //!
-//! Progress is a change of state, not a new call. A step is worth one of these:
+//! Progress is a change of state, not a new call. Each step has one of these values:
 //!
-//! * **news**: the tree is in a state that this task hasn't had; checks gave results that they hadn't given; a
-//!   message or a notice came in; or a call said something that no call had said before.
-//! * **fresh**: a call that wasn't made before went well, and says nothing new: a step of a long list, such as one
-//!   silent command a file. It costs nothing, and makes up for nothing.
-//! * **little**: something is different, and it carries no state: another call that fails as one did before, a result
-//!   that differs only in its numbers, the same command changing files once more, a look at a background command that
-//!   goes on in silence.
-//! * **nothing**: calls that were made before with results that were had before, a tree that goes back to a state it
-//!   was in, a reply without calls.
+//! - **news**: the tree is in a state that is new in this task, checks gave results that they
+//!   hadn't given, a message or a notice came in, or a call returned something that no call had
+//!   returned before.
+//! - **fresh**: a new call succeeded and returned nothing new, as in a long list of steps with one
+//!   silent command per file. Such a step has no cost, and resets nothing.
+//! - **little**: something is different but carries no state: another call that fails as one did
+//!   before, a result that differs only in its numbers, the same command changing files once more,
+//!   or a look at a background command that is still silent.
+//! - **nothing**: calls that were made before with the same results, a tree that returns to an
+//!   earlier state, or a reply without calls.
 //!
-//! What a result says is measured so that noise doesn't pass for news. Clocks (durations, times of day, dates) are
-//! left out of it. Of a call that may change things or failed, only the words count that aren't in the call itself:
-//! `echo 1` and `echo 2` say the same, as do the refusals of two paths that don't exist. Of a call that
-//! only reads, the whole result counts, so that a hundred files are a hundred news however alike they are, and so is
-//! a command's output that advances.
+//! Results are compared so that noise doesn't count as news. Times (durations, times of day, dates)
+//! are left out. For a call that may change things or that failed, only words that don't occur in
+//! the call itself count: `echo 1` and `echo 2` return the same, as do the errors for two paths
+//! that don't exist. For a call that only reads, the whole result counts. So a hundred similar
+//! files are a hundred pieces of news, and so is the advancing output of a command.
 //!
-//! News resets the count. Without, a step of nothing costs [`NOTHING`] and a step of little costs [`LITTLE`], and
-//! where the sum reaches a limit the guard speaks: see [`FIRST`] and [`NEXT`].
+//! News resets the count. Without news, a step worth nothing costs [`NOTHING`] and a step worth
+//! little costs [`LITTLE`]. When the sum reaches a limit ([`FIRST`], [`NEXT`]), the detector warns
+//! or ends the run.
 //!
-//! It doesn't see a run that writes something new into a file in every step and never comes closer to its goal: by
-//! state that is progress. The limits on turns, time and budget are for those. Nothing of it is kept over a restart.
+//! The detector doesn't notice a run that writes something new into a file in every step and never
+//! comes closer to its goal: by its state, such a run makes progress. The limits on turns, time and
+//! budget end those runs. The detector keeps nothing over a restart.
 
 mod fact;
 
@@ -37,80 +40,82 @@ use fact::{mix, words};
 
 pub use fact::{CallFact, checks_key};
 
-/// What a step of nothing costs.
+/// Cost of a step that is worth nothing.
 pub const NOTHING: u32 = 3;
-/// What a step of little costs: a third. Silent commands, searches without a hit and waiting are parts of honest
-/// work, only not dozens in a row.
+/// Cost of a step that is worth little: a third of [`NOTHING`]. Silent commands, searches without a
+/// hit and waiting are parts of normal work, but not dozens in a row.
 pub const LITTLE: u32 = 1;
-/// Where the first warning comes: 5 steps of nothing, 15 of little. A model that reads a file three times, or tries a
-/// failing command twice more, hasn't been told anything yet; Gemini CLI speaks at the 5th call of a kind too, and at
-/// the 10th of two that alternate, which are 8 steps of nothing.
+/// Cost at which the first warning comes: 5 steps worth nothing, or 15 worth little. A model that
+/// reads a file three times, or retries a failing command twice, gets no warning yet. Gemini CLI,
+/// too, warns at the 5th identical call, and at the 10th of two alternating calls, which are 8
+/// steps worth nothing.
 pub const FIRST: u32 = 5 * NOTHING;
-/// Where the second warning comes after the first, and the end after the second: 3 steps of nothing, 9 of little. It
-/// has been told by then, and every step costs the whole transcript.
+/// Further cost at which the second warning, and then the end, comes: 3 steps worth nothing, or 9
+/// worth little. The model has been warned by then, and every step costs the whole transcript.
 pub const NEXT: u32 = 3 * NOTHING;
-/// Steps with news after which a warning is forgotten, so that two slips of a long task don't add up, and a loop that
-/// reads one new file a round isn't free of them. A new state of the tree or of the checks forgets it at once.
+/// Number of steps with news after which a warning is forgotten, so that two slips in a long task
+/// don't add up, while a loop that reads one new file per round isn't exempt. A new state of the
+/// tree or of the checks forgets a warning at once.
 pub const FORGIVE: u32 = 10;
 
-/// What happened in a step: one reply of the model and the calls it made.
+/// The events of a step: one reply of the model and the calls that it made.
 #[derive(Debug, Clone, Default)]
 pub struct StepFacts {
     /// The calls, in order, with their results.
     pub calls: Vec<CallFact>,
-    /// The files that are different after the step, with their content's hash now; none where a file is gone. Where a
-    /// file changed more than once, its last content.
+    /// The files that differ after the step, with the hash of their present content, or `None` for
+    /// a deleted file. A file that changed more than once has its last content.
     pub changes: Vec<(RelPath, Option<ContentHash>)>,
-    /// What checks that ran in this step found, as [`checks_key`] tells it.
+    /// The results of checks that ran in this step, as a key from [`checks_key`].
     pub checks: Option<u64>,
-    /// Whether a person said something.
+    /// True if a person sent a message.
     pub user_message: bool,
-    /// What else was told to the session in this step: another agent spoke, a background command ended. Not its own
-    /// reminders.
+    /// Other messages to the session in this step, such as another agent's message or the end of a
+    /// background command. The session's own reminders are left out.
     pub notices: Vec<String>,
 }
 
-/// What to do about a step.
+/// The action to take after a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Guidance {
-    /// Go on.
+    /// Continue.
     Fine,
-    /// Tell the model, as a reminder.
+    /// Remind the model with this text.
     Warn(String),
     /// End the run; the reason is for people.
     Stop(String),
 }
 
-/// What a step was worth. Ordered: the best of its parts counts.
+/// The value of a step. The order matters: the best of a step's parts counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Worth {
     Nothing,
     Little,
-    /// A call that wasn't made before went well: a list is being worked through, whatever its results say.
+    /// A new call succeeded. The model works through a list, whatever the results say.
     Fresh,
-    /// Something was learned.
+    /// A result was new.
     News,
-    /// The tree or the checks came to a new state, or a person spoke.
+    /// The tree or the checks reached a new state, or a person sent a message.
     State,
 }
 
-/// Watches one task.
+/// Detects a stall in one task.
 #[derive(Debug, Default)]
 pub struct Guard {
-    /// The sum of what steps without news cost since the last news or warning.
+    /// Total cost of the steps without news since the last news or warning.
     cost: u32,
-    /// Steps without news in a row.
+    /// Number of steps without news in a row.
     steps: u32,
-    /// Steps with news since the last warning.
+    /// Number of steps with news since the last warning.
     good: u32,
     warnings: u8,
-    /// Calls with their results, results, and the shapes of results.
+    /// Hashes of calls with their results, of results, and of the shapes of results.
     seen: HashSet<u64>,
     files: HashMap<RelPath, Option<ContentHash>>,
-    /// The state of the tree: the sum of its changed files, whatever their order.
+    /// The state of the tree: the sum of its changed files' keys, independent of their order.
     tree: u64,
     trees: HashSet<u64>,
-    /// Calls since the last news, by name and arguments.
+    /// Calls since the last news, by the hash of name and arguments.
     repeated: HashMap<u64, Repeated>,
 }
 
@@ -122,21 +127,22 @@ struct Repeated {
 }
 
 impl Guard {
-    /// A guard for a task that begins.
+    /// Creates a detector for a task that begins.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets what calls have said: the transcript was made shorter, and reading a file again is news to the model.
+    /// Forgets the results of calls. After the transcript is shortened, reading a file again is
+    /// news to the model.
     pub fn forget_results(&mut self) {
         self.seen.clear();
     }
 
-    /// Takes a step into account, and says what to do.
+    /// Records a step and returns the action to take.
     pub fn observe(&mut self, step: &StepFacts) -> Guidance {
         if step.user_message {
-            // A person may ask for the same once more; they and their words begin everything anew.
+            // A person may ask for the same work once more, so a message starts the count anew.
             *self = Self::default();
         }
         let mut worth = self.worth_of(step);
@@ -146,7 +152,7 @@ impl Guard {
         match worth {
             Worth::State => self.calm(true),
             Worth::News => self.calm(false),
-            // It costs nothing, and makes up for nothing.
+            // A fresh step costs nothing and resets nothing.
             Worth::Fresh => {}
             Worth::Little => self.without_news(step, LITTLE),
             Worth::Nothing => self.without_news(step, NOTHING),
@@ -176,7 +182,7 @@ impl Guard {
         }
     }
 
-    /// The best that a step has to show. Everything is taken in, so that it is old the next time.
+    /// Returns the best value among a step's parts, and records all of them as seen.
     fn worth_of(&mut self, step: &StepFacts) -> Worth {
         let mut best = Worth::Nothing;
         let new_tree = self.take_changes(step);
@@ -204,7 +210,7 @@ impl Guard {
         best
     }
 
-    /// Takes a result in, and says what it is worth beside the results before it.
+    /// Records a result and returns its value compared with the results before it.
     fn take_result(&mut self, call: &CallFact, new_call: bool) -> Worth {
         let new_pair = self.seen.insert(mix("pair", mix(call.call, call.whole)));
         let new_whole = self.seen.insert(mix("whole", mix(&call.tool, call.whole)));
@@ -212,7 +218,7 @@ impl Guard {
         let new_shape = self.seen.insert(mix("shape", mix(&call.tool, call.shape)));
         let reads = call.read_only && !call.is_error;
         if reads && (new_whole || (new_pair && !new_call)) {
-            // The same words from another moment: what it looks at came to be so.
+            // A known result that is new for this call: the state that the call reads has changed.
             return Worth::News;
         }
         if !reads && new_said && new_shape {
@@ -224,9 +230,9 @@ impl Guard {
         if new_call || new_pair || new_said || call.waiting { Worth::Little } else { Worth::Nothing }
     }
 
-    /// Takes the step's changes into the state of the tree, and says whether it was never in that state.
+    /// Applies the step's changes to the state of the tree. Returns true if the state is new.
     fn take_changes(&mut self, step: &StepFacts) -> bool {
-        // The state that a task begins in has no changes in it.
+        // The task begins in a state without changes.
         self.trees.insert(self.tree);
         for (path, hash) in &step.changes {
             if let Some(old) = self.files.insert(path.clone(), *hash) {
@@ -259,7 +265,7 @@ impl Guard {
         }
     }
 
-    /// The call that was made most, in words.
+    /// Describes the most frequent call.
     fn example(&self) -> String {
         let most = self.repeated.values().filter(|call| call.times > 1);
         match most.max_by(|one, other| (one.times, &one.tool).cmp(&(other.times, &other.tool))) {

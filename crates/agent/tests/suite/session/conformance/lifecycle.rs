@@ -139,7 +139,7 @@ async fn case_06_a_fork_has_the_history_and_leaves_its_parent_alone() {
     assert_eq!(said(&told, 2)[1..], ["one", "second", "two", "third"]);
     let unknown = fork(&*bench.log, &id(), &ForkPoint::Snapshot("there".to_owned()), &child, &|| NOW).await;
     let text = unknown.unwrap_err().to_string();
-    assert_eq!(text, "there is no snapshot «there»; there are: here");
+    assert_eq!(text, "there is no snapshot `there`; there are: here");
 }
 
 async fn case_07_resuming_restores_messages_todos_and_hooks() {
