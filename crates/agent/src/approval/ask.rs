@@ -1,4 +1,4 @@
-//! Approvals: what policy says of a call, and what a person says where policy asks.
+//! Approvals: judges calls by policy, and asks a person where policy says so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,19 +24,19 @@ use crate::session::shared::{Answer, Decided};
 use crate::transcript::record::Record;
 use crate::transcript::running::CallChange;
 
-/// The name of a decision by a hook.
+/// The author name of a hook's decision.
 pub(crate) const HOOK: &str = "hook";
 /// The note in the log for a call that an earlier answer allows.
 const EARLIER: &str = "allowed from now on, earlier in this session";
 
-/// A question's answer as it came, with its place among the questions.
+/// The answer to a question, if there is one, with the question's index.
 type Heard = (usize, Option<Decided>);
 
-/// Policy, and the questions that it leaves to a person.
+/// The policy, and the open questions that it leaves to a person.
 pub(crate) struct Approvals {
     policy: Policy,
     registry: Arc<Registry>,
-    /// Questions of the task that nobody could be asked.
+    /// Number of calls of the task that were refused because there was no one to ask.
     unanswered: u32,
 }
 
@@ -45,17 +45,17 @@ impl Approvals {
         Self { policy, registry, unanswered: 0 }
     }
 
-    /// Forgets the last task's questions.
+    /// Resets the count of unanswered questions.
     pub(crate) fn begin_task(&mut self) {
         self.unanswered = 0;
     }
 
-    /// Returns how many questions of the task nobody could be asked.
+    /// Returns the number of calls of the task that were refused because there was no one to ask.
     pub(crate) fn unanswered(&self) -> u32 {
         self.unanswered
     }
 
-    /// Refuses a call because nobody can be asked.
+    /// Refuses a call because there is no one to ask.
     pub(crate) fn refuse_unanswered(
         &mut self,
         cx: &Context,
@@ -73,12 +73,13 @@ impl Approvals {
         self.policy.propose(call).ok()
     }
 
-    /// Tells policy which commands are the project's own checks.
+    /// Registers the project's own check commands with policy.
     pub(crate) fn know_checks(&mut self, commands: Vec<String>) {
         self.policy = std::mem::take(&mut self.policy).with_checks(commands);
     }
 
-    /// What a search may show of: what `read_file` would be allowed to read without a question.
+    /// Returns a predicate for the files that a search may show: those that `read_file` may read
+    /// without asking.
     pub(crate) fn may_show(&self, mode: Mode) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
         let policy = self.policy.clone();
         if policy.rules().is_empty() {
@@ -91,17 +92,18 @@ impl Approvals {
         })
     }
 
-    /// One line for people: what a call does.
+    /// Returns a one-line summary of a call for people.
     pub(crate) fn summary(&self, cx: &Context, call: &ToolUse) -> String {
         let Ok(tool) = self.registry.get(&call.name) else { return call.name.clone() };
-        // A tool shortens what it says; half a secret is one too.
+        // Redacted before the tool shortens the input, because a part of a secret would not be
+        // recognized.
         let mut input = call.input.clone();
         cx.redactor.redact_json(&mut input);
         tool.summary(&input)
     }
 
-    /// What policy says. The sandbox is only asked what it enforces when something is to change: the first
-    /// answer costs a few milliseconds.
+    /// Judges a call by policy. The sandbox is probed only for calls that may change something,
+    /// because the first probe takes a few milliseconds.
     pub(crate) async fn judge(&self, cx: &Context, tool: &str, effects: &Effects, read_only: bool) -> Judged {
         let mode = cx.settings.mode;
         if read_only {
@@ -109,8 +111,8 @@ impl Approvals {
         }
         let sandbox = cx.sandbox.enforcement(&cx.settings.needs).await.ok();
         let confined = sandbox.as_ref().is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
-        // `auto` holds while the sandbox meets every need, as policy judges it; without one it is `edit`, also
-        // for a user who allowed unconfined commands: a wider mode never asks for what a narrower one allows.
+        // `auto` requires a sandbox that meets every need, and is `edit` otherwise, also for a user
+        // who allowed unconfined commands: a wider mode never asks for what a narrower mode allows.
         let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
         self.judge_in(tool, effects, mode, sandbox)
     }
@@ -127,7 +129,7 @@ impl Approvals {
         Judged { verdict, mode, sandbox }
     }
 
-    /// Whether a judged call runs, is asked for, or is refused.
+    /// Turns a verdict into the next action: run the call, ask a person, or refuse the call.
     pub(crate) fn admit(&mut self, cx: &mut Context, ready: Ready, judged: Judged) -> Assessed {
         if ready.trial.is_some() && judged.verdict.decision != Decision::Deny {
             let reason =
@@ -158,8 +160,8 @@ impl Approvals {
         let before = cx.transcript.state().calls.iter().find(|open| open.call.id == ready.call.id);
         let approved = |record: &CallRecord| record.state == CallState::Approved && by_a_person(record);
         if let Some(open) = before.filter(|open| approved(&open.record)) {
-            // A person said yes before the program was cut off, and the log has it. What a wider mode or a hook
-            // allowed then is asked for now.
+            // A person approved the call before the program was cut off, and the log has the
+            // answer. Approvals by a wider mode or a hook don't count here.
             let note = open.record.approval.as_ref().and_then(|approval| approval.note.as_deref());
             ready.context.extend(note.map(said));
             return Assessed::Run(ready);
@@ -180,8 +182,9 @@ impl Approvals {
         Assessed::Done(self.refuse_unanswered(cx, &ready.call, verdict, text))
     }
 
-    /// Whether a check may run; the reason where it may not. A check isn't the model's call, so an allowed one
-    /// leaves no trace of its own.
+    /// Asks policy, and a person if needed, for permission to run a check. Returns the reason if
+    /// the check may not run. A check isn't a call of the model, so an allowed check leaves no
+    /// record.
     pub(crate) async fn permit_check(
         &mut self,
         cx: &mut Context,
@@ -206,7 +209,8 @@ impl Approvals {
         }
     }
 
-    /// Asks for several calls at once, and waits until each is answered. Who may run comes back as `Ok`.
+    /// Asks about several calls at once and waits until all are answered. `Ok` holds the calls that
+    /// may run.
     pub(crate) async fn ask_all(
         &mut self,
         cx: &mut Context,
@@ -235,10 +239,10 @@ impl Approvals {
             match heard {
                 Some((place, Some(decided))) => {
                     self.take_answer(cx, place, decided, &mut open, &mut answered);
-                    // On record before its effect, and before anybody else is told.
+                    // Recorded before the call takes effect and before later answers.
                     cx.transcript.flush().await?;
                 }
-                // Withdrawn, such as by an interrupt.
+                // The question was withdrawn, such as by an interrupt.
                 Some((place, None)) if !stop.is_cancelled() => {
                     self.give_up(cx, &mut open, Some(place), "interrupt", &mut answered);
                 }
@@ -253,7 +257,7 @@ impl Approvals {
         Ok(answered.into_iter().map(|(_, answer)| answer).collect())
     }
 
-    /// Opens one question.
+    /// Opens a question about one call.
     fn open_question(
         &self,
         cx: &mut Context,
@@ -274,7 +278,8 @@ impl Approvals {
         answer
     }
 
-    /// Takes one answer; an answer for all of a kind answers the other questions of that kind as well.
+    /// Applies one answer. A lasting answer also settles the other open questions that its rule
+    /// covers.
     fn take_answer(
         &mut self,
         cx: &mut Context,
@@ -293,7 +298,8 @@ impl Approvals {
                 };
                 tell_decision(cx, &ready.call, false, &by, note);
                 if cx.transcript.state().is_open(&ready.call.id) {
-                    // At once: after a crash nobody is asked again for what they have said no to.
+                    // Recorded at once, so that no one is asked again after a crash about a call
+                    // they denied.
                     settle(cx, &ready.call, Finished::denied(text.clone(), &by));
                 }
                 let finished = Finished::denied(text, &by);
@@ -321,14 +327,15 @@ impl Approvals {
         }
     }
 
-    /// Whether a call that is asked about is allowed by now. What a hook asks about is for a person to say.
+    /// Returns true if the current rules allow a call that is being asked about. A question without
+    /// a rule, such as a hook's, stays open.
     fn covers(&self, ready: &Ready, asked: &Question) -> bool {
         let Judged { mode, sandbox, .. } = asked.judged.clone();
         let now = self.judge_in(&ready.call.name, &ready.effects, mode, sandbox);
         asked.rules.is_some() && now.verdict.decision == Decision::Allow
     }
 
-    /// Closes open questions that nobody answers any more: one of them, or all.
+    /// Closes open questions without an answer: the one at index `only`, or all.
     fn give_up(
         &self,
         cx: &Context,
@@ -364,20 +371,20 @@ fn allow(cx: &mut Context, ready: &mut Ready, note: Option<String>, by: &str) {
     ready.context.extend(note.as_deref().map(said));
 }
 
-/// An answer with the place of its question.
+/// The outcome of a question, with the question's index.
 type Placed = (usize, Result<Ready, Box<Refused>>);
 
-/// Tells people who decided about a call.
+/// Emits an event that says who decided about a call.
 pub(crate) fn tell_decision(cx: &Context, call: &ToolUse, allowed: bool, by: &str, note: Option<String>) {
     cx.transcript.emit(Event::PermissionDecided { call: call.id.clone(), allowed, by: by.to_owned(), note });
 }
 
-/// What the model is told beside the result of a call that a person allowed with a note.
+/// Returns the text for the model about a note that a person gave when allowing a call.
 fn said(note: &str) -> String {
     format!("The user allowed this and says: {note}")
 }
 
-/// Whether whoever allowed a call was asked.
+/// Returns true if a person (not a hook or a rule) approved the call.
 fn by_a_person(record: &CallRecord) -> bool {
     let approval = record.approval.as_ref();
     approval.is_some_and(|it| it.allowed == Some(true) && it.by.as_deref().is_some_and(|by| by != HOOK))

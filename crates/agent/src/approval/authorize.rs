@@ -1,4 +1,5 @@
-//! Authorization: a call is validated, judged, shown to hooks, and run, asked about or refused.
+//! Authorization: validates and judges a call, passes it to hooks, and decides to run, ask or
+//! refuse.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +51,7 @@ impl Authorizer<'_> {
         }
     }
 
-    /// What a call would do, and what policy says of it.
+    /// Returns the call with its effects, and policy's verdict.
     async fn judged(&mut self, cx: &mut Context, call: &ToolUse) -> Result<(Ready, Judged), Finished> {
         let failed =
             |error: journeyman_tools::ToolError| Finished::refused(CallState::Failed, error.to_string());
@@ -60,7 +61,7 @@ impl Authorizer<'_> {
         let effects = follow_links(cx, effects);
         let mut judged = self.approvals.judge(cx, &call.name, &effects, read_only).await;
         let limit = match tool.limit() {
-            // What a tool has that says nothing of its own.
+            // The default of tools that set no limit of their own.
             Some(CALL_TIME) => cx.settings.tool_timeout,
             Some(own) => own,
             None => Duration::MAX,
@@ -77,7 +78,7 @@ impl Authorizer<'_> {
         Ok((Ready { call, effects, read_only, limit, context, trial, layer: None }, judged))
     }
 
-    /// Lets the hooks look at a call that policy doesn't deny. What they change is judged anew.
+    /// Passes a call that policy doesn't deny to the hooks. Changed input is judged again.
     async fn ask_hooks(
         &mut self,
         cx: &mut Context,
@@ -131,7 +132,7 @@ impl Authorizer<'_> {
     }
 }
 
-/// Adds the files that the named ones really are: a link to a guarded file is as guarded as the file.
+/// Adds the real paths behind links to the written files: a link to a guarded file is guarded too.
 fn follow_links(cx: &Context, mut effects: Effects) -> Effects {
     let real: Vec<RelPath> = effects
         .writes
@@ -143,7 +144,8 @@ fn follow_links(cx: &Context, mut effects: Effects) -> Effects {
     effects
 }
 
-/// Whether a hook may say yes in place of a person: to what the mode asks about, and to no rule's question.
+/// Returns true if a hook may approve the call in place of a person: only if the mode asks, and no
+/// rule does.
 fn is_a_hooks_to_approve(verdict: &Verdict) -> bool {
     verdict.decision == Decision::Ask && verdict.level < Level::System && !is_by_rule(verdict)
 }

@@ -1,21 +1,21 @@
-//! What a command would take away for good, in words.
+//! Descriptions of destructive changes, for questions and results.
 
 use std::fmt::Write as _;
 
 use journeyman_protocol::{FileChange, RelPath};
 use journeyman_workspace::Loss;
 
-/// Things named in one sentence: a question is read.
+/// Maximum number of items named in one sentence.
 const MOST_NAMED: usize = 8;
 
-/// What would be lost, for a question: «removes 3 files that undo can't bring back: .env (1.2 KB), target/ (2 files,
-/// 812 MB)». `None` where an undo brings all of it back.
+/// Describes the changes that undo can't revert, such as "removes 3 files that undo can't bring
+/// back: .env (1.2 KB), target/ (2 files, 812 MB)". Returns `None` if undo can revert all of them.
 pub(crate) fn lost(losses: &[Loss]) -> Option<String> {
     let mut gone: Vec<&Loss> = losses.iter().filter(|loss| !loss.undoable).collect();
     if gone.is_empty() {
         return None;
     }
-    // What is most of it first.
+    // Largest first.
     gone.sort_by_key(|loss| std::cmp::Reverse(loss.bytes));
     let verb = match (gone.iter().all(|loss| loss.replaced), gone.iter().any(|loss| loss.replaced)) {
         (true, _) => "replaces",
@@ -31,7 +31,7 @@ pub(crate) fn lost(losses: &[Loss]) -> Option<String> {
     Some(text)
 }
 
-/// What of ignored files went, where an undo brings it back.
+/// Describes the removed or replaced ignored files that undo can bring back, if there are any.
 pub(crate) fn recoverable(losses: &[Loss]) -> Option<String> {
     let kept: Vec<&Loss> = losses.iter().filter(|loss| loss.undoable).collect();
     (!kept.is_empty()).then(|| format!("{} that no checkpoint has: {}", counted(&kept), named(&kept)))
@@ -66,7 +66,7 @@ fn and_more(mut text: String, all: usize) -> String {
     text
 }
 
-/// The changed files of a command, for a question.
+/// Lists the files that a command changed, for a question.
 pub(crate) fn changed(changes: &[FileChange]) -> String {
     match changes {
         [] => "no file that a checkpoint has".to_owned(),
@@ -79,13 +79,13 @@ pub(crate) fn changed(changes: &[FileChange]) -> String {
     }
 }
 
-/// Files with the reason for each.
+/// Lists files with the reason for each.
 pub(crate) fn reasons(files: &[(RelPath, String)]) -> String {
     let each = files.iter().take(MOST_NAMED).map(|(path, why)| format!("{path}: {why}"));
     and_more(each.collect::<Vec<_>>().join("; "), files.len())
 }
 
-/// Thousands apart.
+/// Formats a number with commas between groups of three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -98,7 +98,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// Bytes as people say them: three digits at most, decimal units.
+/// Formats a size in decimal units, with at most three digits.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1_000 {

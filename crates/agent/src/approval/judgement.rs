@@ -1,4 +1,4 @@
-//! A call between the model and its execution: what it would do, what policy says, what a person is asked.
+//! A call before its execution: its effects, policy's verdict, and the question to a person.
 
 use std::time::Duration;
 
@@ -13,25 +13,27 @@ pub(crate) struct Ready {
     pub(crate) call: ToolUse,
     pub(crate) effects: Effects,
     pub(crate) read_only: bool,
-    /// How long it may take.
+    /// The time limit.
     pub(crate) limit: Duration,
-    /// What is to be said beside its result: hooks' and people's notes.
+    /// Notes of hooks and people to add to the result.
     pub(crate) context: Vec<String>,
-    /// For one that is tried out in a layer first: what is said of it if nothing is lost.
+    /// The verdict that applies if an overlay preview shows no destructive changes. `None` for a
+    /// call without a preview.
     pub(crate) trial: Option<Box<Judged>>,
-    /// That layer.
+    /// The layer of the overlay preview.
     pub(crate) layer: Option<Trial>,
 }
 
 impl Ready {
-    /// The same call, to be asked about.
+    /// Returns a copy of the call to ask about.
     pub(crate) fn again(&self) -> Self {
         let (call, effects) = (self.call.clone(), self.effects.clone());
         let (read_only, limit) = (self.read_only, self.limit);
         Self { call, effects, read_only, limit, context: Vec::new(), trial: None, layer: None }
     }
 
-    /// Whether the two may not overlap: one of them may change what the other looks at or changes.
+    /// Returns true if the calls must not overlap because one may change files that the other reads
+    /// or changes.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
         if self.read_only && other.read_only {
             return false;
@@ -51,35 +53,35 @@ impl Ready {
     }
 }
 
-/// What becomes of a call before it runs.
+/// The result of authorizing a call.
 pub(crate) enum Assessed {
-    /// It may run.
+    /// The call may run.
     Run(Ready),
     /// A person decides.
     Ask(Ready, Question),
-    /// It has its result already.
+    /// The call has its result already.
     Done(Finished),
 }
 
-/// A call that a person, or the lack of one, refused.
+/// A call that was refused, by a person or because no one answered.
 pub(crate) struct Refused {
     pub(crate) call: ToolUse,
     pub(crate) finished: Finished,
 }
 
-/// What policy says of a call, and what that rests on.
+/// Policy's verdict on a call, with the inputs of the judgement.
 #[derive(Clone)]
 pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
-    /// The mode it was judged in.
+    /// The mode in which the call was judged.
     pub(crate) mode: Mode,
-    /// What confines it.
+    /// The sandbox guarantees for the call, if a sandbox is available.
     pub(crate) sandbox: Option<Enforcement>,
 }
 
-/// What a person is asked.
+/// A question to a person.
 pub(crate) struct Question {
     pub(crate) judged: Judged,
-    /// The rules that «from now on» would make; `None` where that is never offered.
+    /// The rules that a lasting answer would add; `None` if no lasting answer is offered.
     pub(crate) rules: Option<Rules>,
 }

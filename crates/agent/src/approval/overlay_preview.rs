@@ -1,8 +1,8 @@
-//! Commands that may destroy what undoing can't bring back: tried out in a layer over the tree first, then asked about
-//! with what they would really take away, then landed or dropped.
+//! Overlay previews: a command that may destroy files beyond undo first runs in a layer over the
+//! tree. A person is then asked about its real effects, and the layer is landed or discarded.
 //!
-//! While such a command runs, and while somebody thinks about it, nothing of it is in place: a crash drops the layer.
-//! Its landing is one transaction of the call, begun when the log says that it executes.
+//! The tree is unchanged until the layer lands, so a crash discards the layer. Landing is one
+//! transaction of the call, begun once the log records the call as executing.
 
 use std::sync::Arc;
 
@@ -22,35 +22,35 @@ use crate::calls::finished::Finished;
 use crate::session::context::Context;
 use crate::transcript::running::CallChange;
 
-/// Bytes of the diff that people are shown with the question.
+/// Maximum bytes of the diff shown with the question.
 const SHOWN_DIFF: usize = 16 * 1024;
 
-/// What is known of layers in a session: the first that was wanted tells.
+/// The session's experience with mounting layers. The first attempt decides.
 #[derive(Debug, Default)]
 pub(crate) enum Layers {
     #[default]
     Untried,
     Work,
-    /// Why none can be mounted here.
+    /// The reason why no layer can be mounted here.
     Fail(String),
 }
 
-/// Whether a call is tried out.
+/// The decision to preview a call.
 pub(crate) enum Trying {
-    /// It runs as every call does, or is asked about before.
+    /// No preview: the call runs directly, or a person is asked first.
     No,
-    /// It is; what would be said of it if nothing were lost.
+    /// Preview the call. The verdict applies if nothing is destroyed.
     First(Box<Judged>),
-    /// It would be, but for this.
+    /// A preview is needed but impossible, for this reason.
     Cannot(String),
 }
 
-/// What becomes of a command's layer.
+/// The end of a command's layer.
 enum Fate {
     Land,
-    /// It goes, and the call has this result.
+    /// Discard the layer. The call gets this result.
     Drop(Box<Finished>),
-    /// It goes, and the call has its result already.
+    /// Discard the layer. The call has its result already.
     Settled,
 }
 
@@ -65,7 +65,7 @@ impl OverlayPreviews {
         Self { registry, layers: Layers::Untried }
     }
 
-    /// Whether a call that was judged is to be tried out first.
+    /// Decides if a judged call needs a preview.
     pub(crate) async fn plan(
         &mut self,
         cx: &Context,
@@ -75,13 +75,13 @@ impl OverlayPreviews {
         verdict: &Verdict,
     ) -> Trying {
         let ordinary = match verdict.decision {
-            // What a rule allows by name runs as it is.
+            // A command that a rule allows by name runs directly.
             Decision::Allow => verdict.rules.is_empty(),
-            // What anybody else's rule wants asked is asked before.
+            // Questions of other rules are asked before the command runs.
             Decision::Ask => verdict.rules.iter().all(|rule| rule == RULE_LOSS),
             Decision::Deny => false,
         };
-        // A session in a copy has its layer already.
+        // A session in an isolated copy can't harm the tree.
         let in_place = cx.copy.is_none() && cx.workspace.base().is_none();
         let reaches = matches!(verdict.level, Level::Edit | Level::Shell);
         if !(ordinary && in_place && reaches && effects.command.is_some()) {
@@ -98,7 +98,8 @@ impl OverlayPreviews {
         let contained = Effects { previewed: true, ..effects.clone() };
         let judged = approvals.judge(cx, &call.name, &contained, false).await;
         let allowed = judged.verdict.decision == Decision::Allow;
-        // Where nobody can be asked in the end, or what it sends can't be taken back, there is nothing to be won.
+        // A preview is no help if no one can be asked about its result, or if the command sends
+        // data to other hosts.
         if judged.verdict.decision == Decision::Deny
             || !(allowed || (cx.can_ask() && effects.hosts.is_empty()))
         {
@@ -110,7 +111,7 @@ impl OverlayPreviews {
         }
     }
 
-    /// Whether layers can be mounted over this tree; found out once a session.
+    /// Tests once a session whether layers can be mounted over the tree.
     async fn layers(&mut self, cx: &Context) -> &Layers {
         if matches!(self.layers, Layers::Untried) {
             let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
@@ -124,14 +125,14 @@ impl OverlayPreviews {
         &self.layers
     }
 
-    /// Mounts the layer of a call that is about to run; why not, for the model, where that can't be done.
+    /// Mounts the layer of a call that is about to run. The error is a text for the model.
     pub(crate) async fn mount(&mut self, cx: &Context) -> Result<Trial, String> {
         let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
         let session = cx.session.clone();
         let made = blocking("mounting a layer", move || workspace.try_out(&session, &sandbox)).await;
         made.and_then(|made| made.map_err(AgentError::from)).map_err(|error| {
             let why = error.to_string();
-            // The next one is asked about before it runs.
+            // Later calls are asked about before they run.
             self.layers = Layers::Fail(why.clone());
             format!(
                 "not run: it was to be tried out first, and that can't be done: {why}. Make the call again."
@@ -140,8 +141,8 @@ impl OverlayPreviews {
     }
 }
 
-/// Brings what a command did in its layer to an end: landed, asked about first where that is needed, or dropped.
-/// `None` where the call has its result by then.
+/// Ends a preview: lands the layer, after asking if needed, or discards it. Returns `None` if the
+/// call has its result already.
 pub(crate) async fn finish_preview(
     cx: &mut Context,
     approvals: &mut Approvals,
@@ -151,7 +152,7 @@ pub(crate) async fn finish_preview(
     mut finished: Finished,
     stop: &CancellationToken,
 ) -> Result<Option<(Ready, Finished)>, AgentError> {
-    // What the tool tells was in the layer.
+    // The changes that the tool reported were made in the layer.
     finished.changes.clear();
     if finished.abandoned || finished.state == CallState::Interrupted {
         discard(trial).await;
@@ -201,7 +202,7 @@ pub(crate) async fn finish_preview(
     Ok(Some((ready, finished)))
 }
 
-/// Whether what a command did is landed; asks where somebody has to decide.
+/// Decides what happens to a command's changes, and asks a person if needed.
 async fn decide_landing(
     cx: &mut Context,
     approvals: &mut Approvals,
@@ -231,7 +232,7 @@ async fn decide_landing(
         return Ok(Fate::Drop(Box::new(refuse_unanswered(cx, approvals, ready, verdict))));
     }
     show_diff(cx, ready, tried).await;
-    // What «from now on» covers is never tried out again: not offered for what is lost.
+    // A lasting rule would skip later previews, so none is offered for destructive changes.
     let effects = Effects { previewed: true, ..ready.effects.clone() };
     let call =
         Call { tool: &ready.call.name, agent: None, mode, effects: &effects, sandbox: sandbox.as_ref() };
@@ -264,7 +265,7 @@ fn refuse_unanswered(cx: &Context, approvals: &mut Approvals, ready: &Ready, ver
     approvals.refuse_unanswered(cx, &ready.call, verdict, text)
 }
 
-/// Shows people what would be landed, as the call's output.
+/// Emits the diff of the layer as output of the call.
 async fn show_diff(cx: &Context, ready: &Ready, tried: &Tried) {
     let (workspace, changes) = (Arc::clone(&cx.workspace), tried.copy_changes().clone());
     let diff = move || workspace.copy_diff(&changes, SHOWN_DIFF);
@@ -323,7 +324,7 @@ async fn land_layer(
     Ok(())
 }
 
-/// Says that nothing was landed.
+/// Adds to the result that nothing was landed, and why.
 fn refuse(finished: &mut Finished, why: &str) {
     finished.parts.push(text(&format!("error: nothing of what it did was landed: {why}")));
     finished.mark(true);
@@ -333,8 +334,8 @@ fn text(text: &str) -> ResultPart {
     ResultPart::Text { text: text.to_owned() }
 }
 
-/// Removes a layer beside the session's other work: it may hold gigabytes.
+/// Removes a layer on a blocking thread, because it may hold gigabytes.
 async fn discard(trial: Trial) {
-    // What can't be removed now is swept by the next one.
+    // The next preview removes layers that can't be removed now.
     blocking("removing a layer", move || trial.discard()).await.ok();
 }

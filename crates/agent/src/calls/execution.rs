@@ -1,4 +1,4 @@
-//! One call under way: its time limit, its cancellation, and its output while it runs.
+//! A running call: its time limit, its cancellation and its live output.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,11 +15,11 @@ use crate::clock::seconds;
 use crate::transcript::log::LiveSink;
 use crate::transcript::stream_redactor::Holdback;
 
-/// How long a call that was told to end may take for it. A command's processes are killed at once; this is for
-/// tools that have something to put away.
+/// Time that a cancelled call gets to end by itself. Processes of a command are killed at once; the
+/// time is for tools that have to clean up.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A call under way.
+/// A call that is about to run.
 pub(crate) struct Execution {
     pub(super) registry: Arc<Registry>,
     pub(super) call: ToolUse,
@@ -29,12 +29,12 @@ pub(crate) struct Execution {
 }
 
 impl Execution {
-    /// Runs the call to its result, whatever that is.
+    /// Runs the call and returns its result.
     pub(crate) async fn run(self, permits: Arc<Semaphore>) -> (CallId, Finished) {
         let Self { registry, call, limit, context, live } = self;
         let id = call.id.clone();
         let cancel = context.cancel.clone();
-        // Waiting for a place is over at once when the task is.
+        // Cancellation also ends the wait for a permit.
         let permit = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
@@ -49,7 +49,7 @@ impl Execution {
                 let tool = registry.get(&call.name)?;
                 tool.call(&context, call.input).await
             };
-            // A tool may be anybody's. One that panics costs its call, not the session and the other results.
+            // A panicking tool fails its own call, not the session or other calls.
             let caught = AssertUnwindSafe(called).catch_unwind().await;
             caught.unwrap_or_else(|_| Err(ToolError::Stopped("the tool panicked".to_owned())))
         });
@@ -85,14 +85,14 @@ impl Execution {
     }
 }
 
-/// The task that a call runs in; it ends with whoever waits for it.
+/// The Tokio task of a call. Dropping it aborts the task.
 struct Task {
     running: JoinHandle<Result<ToolOutput, ToolError>>,
     abandoned: bool,
 }
 
 impl Task {
-    /// Waits a little for a call that was told to end, and then ends it.
+    /// Waits a short time for a cancelled call to end, and then aborts it.
     async fn put_away(&mut self) -> Result<ToolOutput, ToolError> {
         if let Ok(done) = tokio::time::timeout(GRACE, &mut self.running).await {
             return joined(done);
@@ -118,7 +118,7 @@ fn joined(
 fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> Finished {
     let ToolOutput { mut parts, changes, is_error, violations } = output;
     if !is_error {
-        // It came to its own end in the moment in which it was told to end: that is what happened.
+        // The call succeeded while it was being cancelled, so it counts as completed.
         return Finished { violations, ..Finished::ran(CallState::Completed, parts, changes) };
     }
     if let Some(limit) = timed_out {

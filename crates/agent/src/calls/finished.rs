@@ -1,25 +1,25 @@
-//! A call's one result.
+//! The result of a call.
 
 use journeyman_protocol::{CallState, FileChange, GuardViolation, ResultPart, Verdict};
 
-/// How a call ended, and what the model is told.
+/// The state in which a call ended, and its result for the model.
 pub(crate) struct Finished {
     pub(crate) state: CallState,
     pub(crate) parts: Vec<ResultPart>,
     pub(crate) note: Option<String>,
-    /// Who refused it, where somebody did.
+    /// The author of a refusal, if there is one.
     pub(crate) by: Option<String>,
-    /// What policy said, where it refused.
+    /// Policy's verdict, if it refused the call.
     pub(crate) verdict: Option<Verdict>,
     pub(crate) changes: Vec<FileChange>,
     pub(crate) violations: Vec<GuardViolation>,
     pub(crate) duration_ms: u64,
-    /// Whether it was ended without having come to an end of its own.
+    /// True if the call was aborted because it did not end by itself.
     pub(crate) abandoned: bool,
 }
 
 impl Finished {
-    /// It did not run.
+    /// Creates the result of a call that did not run, or that ended without output.
     pub(crate) fn refused(state: CallState, text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
@@ -35,28 +35,28 @@ impl Finished {
         }
     }
 
-    /// It ran: its result says how, and nothing else needs to.
+    /// Creates the result of a call that ran.
     pub(crate) fn ran(state: CallState, parts: Vec<ResultPart>, changes: Vec<FileChange>) -> Self {
         Self { state, parts, changes, note: None, ..Self::refused(state, "") }
     }
 
-    /// Somebody said no.
+    /// Creates the result of a denied call.
     pub(crate) fn denied(text: impl Into<String>, by: &str) -> Self {
         Self { by: Some(by.to_owned()), ..Self::refused(CallState::Denied, text) }
     }
 
-    /// With what else the model is told.
+    /// Adds notes for the model.
     pub(crate) fn saying(mut self, notes: Vec<String>) -> Self {
         self.parts.extend(notes.into_iter().map(|text| ResultPart::Text { text }));
         self
     }
 
-    /// It did not run because the user stopped the task.
+    /// Creates the result of a call that did not run because the user stopped the task.
     pub(crate) fn interrupted() -> Self {
         Self::refused(CallState::Interrupted, "not run: interrupted by the user")
     }
 
-    /// What the model is told, as text.
+    /// Returns the result as text.
     pub(crate) fn text(&self) -> String {
         let texts: Vec<&str> = self
             .parts
@@ -69,7 +69,8 @@ impl Finished {
         texts.join("\n")
     }
 
-    /// A hook takes it for a failure, or for none. One that was cut off or refused stays that.
+    /// Marks the call as failed or completed, such as by a hook. Denied and interrupted calls keep
+    /// their state.
     pub(crate) fn mark(&mut self, is_error: bool) {
         match (self.state, is_error) {
             (CallState::Completed, true) => self.state = CallState::Failed,
@@ -78,7 +79,7 @@ impl Finished {
         }
     }
 
-    /// Whether the model is told of a failure.
+    /// Returns true if the model is told of a failure.
     pub(crate) fn is_error(&self) -> bool {
         self.state != CallState::Completed
     }

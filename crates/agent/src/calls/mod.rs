@@ -1,4 +1,4 @@
-//! Tool calls: how they run side by side, and their results.
+//! Tool calls: their parallel execution and their results.
 
 pub(crate) mod execution;
 pub(crate) mod finished;

@@ -1,4 +1,5 @@
-//! The tool runner: what calls work with, which of them run together, and commands in the background.
+//! The tool runner: prepares calls, selects calls that may run together, and owns background
+//! commands.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,16 +18,17 @@ use crate::session::context::Context;
 use crate::session::inbox::Inbox;
 use crate::transcript::reminder;
 
-/// Calls that one reply may make. More than this is a model in a loop; the rest are refused with the reason.
+/// Maximum calls of one reply. A model that makes more is in a loop; the rest are refused with this
+/// reason.
 pub(crate) const MAX_CALLS: usize = 64;
-/// Bytes of what a tool tells people in a form of its own.
+/// Maximum bytes of a tool's custom event.
 const MAX_CUSTOM: usize = 64 * 1024;
-/// Files named in a notice.
+/// Maximum number of files named in a notice.
 const MOST_NAMED: usize = 10;
-/// Bytes of a checkpoint's label: a line of a list.
+/// Maximum bytes of a checkpoint's label.
 const MAX_LABEL: usize = journeyman_workspace::limits::LABEL_BYTES;
 
-/// Runs tools, and keeps what they share within a session.
+/// Runs tools, and owns the state that they share within a session.
 pub(crate) struct ToolRunner {
     registry: Arc<Registry>,
     inbox: Arc<Inbox>,
@@ -53,7 +55,7 @@ impl ToolRunner {
         &self.registry
     }
 
-    /// Returns what the session knows of files.
+    /// Returns the versions of files that the session has seen.
     pub(crate) fn seen(&self) -> &Arc<Seen> {
         &self.seen
     }
@@ -63,7 +65,7 @@ impl ToolRunner {
         &self.edits
     }
 
-    /// Keeps that a call of `tool` changed files.
+    /// Records that a call of `tool` changed files.
     pub(crate) fn keep_edit(&mut self, tool: &str, changes: &[FileChange]) {
         if !changes.is_empty() {
             let files: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
@@ -76,7 +78,7 @@ impl ToolRunner {
         self.background.as_ref().is_some_and(|it| it.list().iter().any(|one| one.running))
     }
 
-    /// Puts together what a call works with.
+    /// Prepares the execution of a call.
     pub(crate) fn begin(
         &mut self,
         cx: &Context,
@@ -85,7 +87,7 @@ impl ToolRunner {
         cancel: &CancellationToken,
     ) -> Execution {
         let call = &ready.call.id;
-        // What it leaves in a layer counts when that is landed.
+        // In a layer, files seen by the call don't count for the session.
         let (workspace, seen) = match &ready.layer {
             Some(layer) => (layer.workspace(), Arc::default()),
             None => (&cx.workspace, Arc::clone(&self.seen)),
@@ -95,7 +97,7 @@ impl ToolRunner {
         let output = live.clone();
         let (log, custom, tool) = (cx.transcript.log().clone(), call.clone(), tool_of(cx, call));
         if self.has_running_commands() {
-            // What it changes isn't known before it ends.
+            // The changes of a background command are unknown until it ends.
             cx.index.doubt();
         }
         let context = ToolContext {
@@ -128,7 +130,7 @@ impl ToolRunner {
         Execution { registry, call: ready.call.clone(), limit: ready.limit, context, live }
     }
 
-    /// The session's commands in the background. Their ends are news for the model.
+    /// Returns the session's background commands. The model is told when one of them ends.
     fn background(&mut self, cx: &Context) -> Arc<Background> {
         if let Some(background) = &self.background {
             return Arc::clone(background);
@@ -139,18 +141,20 @@ impl ToolRunner {
             let inbox = Arc::clone(&inbox);
             runtime.spawn(async move {
                 let text = reminder::wrapped(&ended(&exit));
-                // A log that refuses it is told of elsewhere; the command's output can still be asked for.
+                // The log reports a refused write itself. The model can still ask for the command's
+                // output.
                 inbox.take(MessageKind::System, ReminderCategory::General, text).await.ok();
             });
         };
-        // No more commands than calls have had a name.
+        // Command numbers start after the number of earlier calls, so that they stay unique after a
+        // restart.
         let count = cx.transcript.state().call_ids.len() as u64;
         let background = Arc::new(Background::new(notice).after(count));
         self.background = Some(Arc::clone(&background));
         background
     }
 
-    /// Ends the commands in the background, and waits until what they did is journaled.
+    /// Stops the background commands, and waits until their changes are journaled.
     pub(crate) async fn stop_background(&mut self, cx: &mut Context) {
         if let Some(background) = self.background.take() {
             background.close().await;
@@ -158,7 +162,7 @@ impl ToolRunner {
         }
     }
 
-    /// Does it for commands that ended in the background.
+    /// Records guard violations of background commands.
     pub(crate) fn note_background_violations(&self, cx: &mut Context) {
         if let Some(background) = self.background.clone() {
             note_violations_of(cx, &background);
@@ -181,7 +185,7 @@ fn note_violations_of(cx: &mut Context, background: &Background) {
     }
 }
 
-/// What the checkpoint before this step says of itself: the step, and what is about to happen in it.
+/// Returns the label of the checkpoint before this step: the step's number and its changing calls.
 pub(crate) fn step_label(cx: &Context, approvals: &Approvals, ready: &[Ready]) -> String {
     let changing = ready.iter().filter(|one| !one.read_only);
     let summaries: Vec<String> = changing
@@ -193,7 +197,7 @@ pub(crate) fn step_label(cx: &Context, approvals: &Approvals, ready: &[Ready]) -
     label
 }
 
-/// Takes out those that wait for nobody: neither for one that runs nor for an earlier one that waits.
+/// Removes the calls that conflict neither with a running call nor with an earlier waiting call.
 pub(crate) fn take_free(waiting: &mut Vec<Ready>, running: &[Ready]) -> Vec<Ready> {
     let mut free: Vec<Ready> = Vec::new();
     let mut blocked: Vec<Ready> = Vec::new();
@@ -206,7 +210,7 @@ pub(crate) fn take_free(waiting: &mut Vec<Ready>, running: &[Ready]) -> Vec<Read
     free
 }
 
-/// What the model is told of a command that ended in the background.
+/// Returns the notice for the model about a background command that ended.
 fn ended(exit: &BackgroundExit) -> String {
     let how = match &exit.outcome {
         Outcome::Exited(code) => format!("ended with exit code {code}"),

@@ -1,4 +1,4 @@
-//! The end of a call: its result goes into the transcript, and people are told.
+//! The end of a call: records its result and emits its events.
 
 use journeyman_context::fenced;
 use journeyman_protocol::{Block, CallState, CallTransition, Event, GuardViolation, ToolUse};
@@ -6,13 +6,13 @@ use journeyman_protocol::{Block, CallState, CallTransition, Event, GuardViolatio
 use super::finished::Finished;
 use crate::session::context::Context;
 
-/// Bytes of a result that people see in the event; the model sees the whole.
+/// Maximum characters of a result shown in an event. The model gets the whole result.
 const PREVIEW: usize = 2_000;
-/// Bytes of a result as the log has it: an image, or a text that no model's window holds. The store takes no entry of
-/// more than 16 MiB.
+/// Maximum bytes of a result, as logged: larger than any model's window, with room for images. The
+/// store takes entries of up to 16 MiB.
 const MAX_RESULT: usize = 12 * 1024 * 1024;
 
-/// Writes a call's end and its result down, together.
+/// Records a call's end together with its result.
 pub(crate) fn settle(cx: &mut Context, call: &ToolUse, mut finished: Finished) {
     let violations = std::mem::take(&mut finished.violations).into_iter();
     let violations = violations.map(|one| GuardViolation { call: Some(call.id.clone()), ..one }).collect();
@@ -20,7 +20,7 @@ pub(crate) fn settle(cx: &mut Context, call: &ToolUse, mut finished: Finished) {
     for change in &finished.changes {
         cx.transcript.emit(Event::FileEdited { call: call.id.clone(), change: change.clone() });
     }
-    // Half a secret is one too: redacted before it is cut.
+    // Redacted before truncating, because a part of a secret would not be recognized.
     let preview = shortened(&cx.redactor.redact(&finished.text()));
     if finished.state == CallState::Failed {
         let (call, tool, error) = (call.id.clone(), call.name.clone(), preview.clone());
@@ -44,7 +44,8 @@ pub(crate) fn settle(cx: &mut Context, call: &ToolUse, mut finished: Finished) {
     }
 }
 
-/// A result as the model is given it, or that it is too long for the log.
+/// Returns a result as a block for the model, or a short text if the result is too long for the
+/// log.
 fn block_of(cx: &Context, call: &ToolUse, finished: Finished) -> Block {
     let block = whole_block_of(cx, call, finished);
     let bytes = serde_json::to_vec(&block).map_or(0, |bytes| bytes.len());
@@ -57,7 +58,8 @@ fn block_of(cx: &Context, call: &ToolUse, finished: Finished) -> Block {
 
 fn whole_block_of(cx: &Context, call: &ToolUse, finished: Finished) -> Block {
     if !cx.transcript.takes_result(&call.id) {
-        // Fenced: what a file or a command says can't pass for the next result, or for the user.
+        // Fenced, so that text of a file or a command can't pass for another result or for the
+        // user.
         let text = fenced("result", &[("of", &call.name)], &finished.text());
         return Block::text(cx.redactor.redact(&text));
     }
@@ -73,7 +75,7 @@ fn whole_block_of(cx: &Context, call: &ToolUse, finished: Finished) -> Block {
     Block::ToolResult { id: call.id.clone(), content, is_error }
 }
 
-/// Head of a text that people see in an event.
+/// Returns the beginning of a text, for an event.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(PREVIEW) {
         Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),

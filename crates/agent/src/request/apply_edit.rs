@@ -1,6 +1,6 @@
-//! The tool behind the text protocol: one `<edit>` block, all of its steps or none.
+//! The tool behind the text protocol: applies one `<edit>` block, with all of its steps or none.
 //!
-//! It is not offered to models that call tools; they have `edit_file` and `write_file`.
+//! Not offered to models with tool calling, which have `edit_file` and `write_file`.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 /// The tool's name.
 pub(crate) const NAME: &str = "apply_edit";
 
-/// One block, in the form that a call carries and the log keeps.
+/// The input of a call: one `<edit>` block.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -24,12 +24,12 @@ struct Input {
     ops: Vec<EditOp>,
 }
 
-/// The call that a block makes.
+/// Returns the call input for an `<edit>` block.
 pub(crate) fn input(edit: &Edit) -> Value {
     json!({ "path": edit.path, "ops": edit.ops })
 }
 
-/// Applies `<edit>` blocks.
+/// The tool that applies `<edit>` blocks.
 pub(crate) struct ApplyEdit;
 
 fn read(input: &Value) -> Result<Input, ToolError> {
@@ -135,7 +135,7 @@ fn apply(context: &ToolContext, input: Input) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput::text(said(&path, &outcome)).changing(&context.workspace, applied.changes))
 }
 
-/// What was done, with whatever differed from what the model wrote.
+/// Describes the applied edit, with notes on differences from the model's text.
 fn said(path: &RelPath, outcome: &Outcome) -> String {
     let mut text = match (&outcome.content, &outcome.rename) {
         (None, _) => format!("Deleted {path}."),

@@ -1,4 +1,5 @@
-//! Requests to the model: the first context, the tools on offer, and the text protocol for a model without tool calls.
+//! Builds requests to the model: the first context, the offered tools, and the text protocol for
+//! models without tool calling.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::transcript::record::{Record, Setting};
 /// Builds every request of a session.
 pub(crate) struct RequestBuilder {
     registry: Arc<Registry>,
-    /// False where the model speaks the text protocol.
+    /// False if the model uses the text protocol.
     tool_calling: bool,
 }
 
@@ -26,15 +27,16 @@ impl RequestBuilder {
         Self { registry, tool_calling }
     }
 
-    /// Returns false where the model speaks the text protocol.
+    /// Returns false if the model uses the text protocol.
     pub(crate) fn tool_calling(&self) -> bool {
         self.tool_calling
     }
 
-    /// Builds the next request. It borrows the transcript's messages: see
+    /// Builds the next request. It takes the transcript's messages, which must be given back with
     /// [`Transcript::return_messages`](crate::transcript::running::Transcript::return_messages).
     pub(crate) fn build(&self, cx: &mut Context) -> ModelRequest {
-        // Providers keep prefixes by this name, and a fork's prefix is that of the session it was made from.
+        // Providers cache prefixes by this name, and a fork shares the prefix of its oldest
+        // ancestor.
         let name = cx.transcript.state().lineage.first().unwrap_or(&cx.session).to_string();
         ModelRequest {
             model: String::new(),
@@ -49,8 +51,9 @@ impl RequestBuilder {
         }
     }
 
-    /// Packs the first context: the system parts are kept, the first message is returned. `checks` are the command
-    /// lines of the project's checks; `found` is what the index found for the task.
+    /// Packs the first context: records the system parts and returns the first message. `checks`
+    /// are the command lines of the project's checks; `found` holds the index's results for the
+    /// task.
     pub(crate) fn pack_first(
         &self,
         cx: &mut Context,
@@ -87,7 +90,7 @@ impl RequestBuilder {
         Ok(message)
     }
 
-    /// Returns how the session is set now.
+    /// Returns the session's current settings record.
     pub(crate) fn setting(&self, cx: &Context) -> Setting {
         Setting {
             model: cx.model.name(),
@@ -97,17 +100,17 @@ impl RequestBuilder {
         }
     }
 
-    /// Goes on in the text protocol without telling anybody: an earlier run found that the model takes no tools.
+    /// Switches to the text protocol silently: an earlier run found that the model takes no tools.
     pub(crate) fn use_text_protocol(&mut self) {
         self.tool_calling = false;
     }
 
-    /// The tools this mode offers: in plan mode those that only write are not even shown.
+    /// Returns the tools offered in a mode. Plan mode leaves out tools that write.
     pub(crate) fn tools(&self, mode: Mode) -> Vec<ToolSpec> {
         let plan = mode == Mode::Plan;
         let offered = |name: &str| {
             let reads = || self.registry.get(name).is_ok_and(|tool| tool.is_read_only());
-            // A command may well only read; policy judges it by its words.
+            // A command may only read; policy judges it by its text.
             name != apply_edit::NAME && (!plan || name == "run_command" || reads())
         };
         let mut specs = self.registry.specs();
@@ -115,7 +118,7 @@ impl RequestBuilder {
         specs
     }
 
-    /// The model takes no tools: the session goes on in the text protocol.
+    /// Switches to the text protocol with a warning, because the model takes no tools.
     pub(crate) fn fall_back_to_text(&mut self, cx: &mut Context) {
         self.tool_calling = false;
         let message =
@@ -125,7 +128,7 @@ impl RequestBuilder {
         self.set(cx, setting);
     }
 
-    /// Takes a setting other than before: what every request begins with says how the model works now.
+    /// Records a new setting. If the mode or protocol changed, also records a new system prompt.
     pub(crate) fn set(&self, cx: &mut Context, setting: Setting) {
         let same = |was: &Setting| (was.mode, was.tool_calling) == (setting.mode, setting.tool_calling);
         let same = cx.transcript.state().setting.as_ref().is_some_and(same);
@@ -139,7 +142,7 @@ impl RequestBuilder {
         cx.transcript.note_together(records);
     }
 
-    /// Says in text what the transcript has as calls and results, for a model that takes none.
+    /// Rewrites tool calls and results in the transcript as text, for a model without tool calling.
     pub(crate) fn put_in_words(&self, cx: &mut Context) {
         if self.tool_calling || !cx.transcript.state().messages.iter().any(has_calls) {
             return;

@@ -1,7 +1,7 @@
-//! What the index finds for a task before the model is asked for the first time.
+//! Index results for a task, before the first model request.
 //!
-//! Only what is there already is asked: nothing is made, brought up to date or waited for. So it may be of an earlier state of
-//! the files: one whose content is another now is named, and nothing is told of what is in it.
+//! Uses only the loaded index: nothing is built, updated or waited for. The index may be older than
+//! the files, so the outline of a file whose content has changed is left empty.
 
 use std::sync::Arc;
 
@@ -17,10 +17,11 @@ use tokio::task::JoinHandle;
 
 use crate::session::context::Context as SessionContext;
 
-/// Files whose definitions are looked at: more have no room.
+/// Maximum number of outlined files.
 const OUTLINED: usize = 16;
 
-/// Begins to ask the index what it finds for a task; gives nothing where there is none.
+/// Starts an index lookup for a task. The result is `None` if no index is loaded or nothing
+/// matches.
 pub(crate) fn look_up(
     cx: &SessionContext,
     may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
@@ -50,7 +51,7 @@ fn found(
     let mut found = Found::default();
     for (file, score) in order.iter().take(FOUND) {
         let Some(path) = snapshot.file(*file).and_then(|view| view.path()) else { continue };
-        // Its name is in any listing; what is in it isn't told.
+        // File names appear in any listing, but signatures need permission to read.
         if found.outlines.len() < OUTLINED && may_show(&path) {
             let wanted = asked.iter().any(|(asked, _)| asked == file);
             let signatures = signatures(&snapshot, workspace, *file, &path, task);
@@ -63,7 +64,8 @@ fn found(
     Some(found)
 }
 
-/// What a file defines, where the index knows it as it is and nothing had to be left out of it.
+/// Returns the signatures of a file, unless its index record is outdated or its content was
+/// redacted.
 fn signatures(
     snapshot: &Snapshot,
     workspace: &Workspace,

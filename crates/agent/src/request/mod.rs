@@ -1,4 +1,5 @@
-//! The request to the model: the first context, the tools on offer, calls written as text, and the streamed reply.
+//! Model requests: the first context, the offered tools, calls written as text, and the streamed
+//! reply.
 
 pub(crate) mod apply_edit;
 pub(crate) mod builder;

@@ -1,4 +1,4 @@
-//! The calls in a reply, under names that are unique in the session.
+//! The calls of a reply, with ids that are unique in the session.
 
 use std::collections::HashSet;
 
@@ -7,12 +7,15 @@ use journeyman_protocol::{Block, CallId, Message, ToolUse};
 use super::text_protocol;
 use crate::transcript::state::State;
 
-/// Bytes of a call's id that are kept as they are. Providers give some 30; the log has each a dozen times.
+/// Maximum bytes of a call id that is kept. Providers use some 30 bytes, and the log repeats each
+/// id a dozen times.
 const MAX_ID: usize = 200;
-/// Calls that are kept of a reply. The model hears of the limit by the first one above what may run.
+/// Maximum calls kept of a text-protocol reply. The one call above the limit tells the model of the
+/// limit.
 pub(crate) const MAX_KEPT: usize = crate::calls::runner::MAX_CALLS + 1;
 
-/// Gives calls names that are unique in the session; reads them out of the text where the model takes no tools.
+/// Gives calls ids that are unique in the session. In the text protocol, reads the calls from the
+/// text.
 pub(crate) fn calls_of(state: &State, tool_calling: bool, message: &mut Message, text: &str) -> Vec<ToolUse> {
     let turns = state.books.turns;
     let mut given = HashSet::new();
@@ -26,9 +29,10 @@ pub(crate) fn calls_of(state: &State, tool_calling: bool, message: &mut Message,
         return Vec::new();
     }
     let mut calls = text_protocol::read(text, turns);
-    // Results are text here, so a call that came all the same can't stay in the transcript.
+    // Results are text here, so native calls can't stay in the transcript.
     calls.extend(message.tool_uses().cloned());
-    // One more than may run, so that the model hears of the limit. Nobody has to answer the rest.
+    // One call above the limit is kept, so that the model is told of the limit. The rest are
+    // dropped.
     calls.truncate(MAX_KEPT);
     message.content.retain(|block| !matches!(block, Block::ToolUse(_)));
     for (place, call) in calls.iter_mut().enumerate() {
@@ -38,9 +42,9 @@ pub(crate) fn calls_of(state: &State, tool_calling: bool, message: &mut Message,
     calls
 }
 
-/// Some servers number their calls anew in every reply; the log and the transcript need names that are
-/// unique in the session. A repeated one gets the turn's number, and one more while that is taken: turns
-/// are counted anew with every task.
+/// Returns an id that is unique in the session, because some servers number calls anew in every
+/// reply. A repeated id gets the turn's number as a suffix, and a counter if that is taken too,
+/// because turns are counted anew in every task.
 fn unique(state: &State, given: &HashSet<CallId>, place: usize, wanted: &CallId) -> CallId {
     let wanted = if wanted.as_str().len() > MAX_ID { &CallId::new("call") } else { wanted };
     let mut id = wanted.clone();

@@ -1,4 +1,4 @@
-//! The reply of the model as it comes: shown piece by piece, and given whole at its end.
+//! The streamed reply: emits its pieces as they arrive, and returns the whole at the end.
 
 use futures_util::StreamExt as _;
 use journeyman_model::{Delta, Model, ModelError, ModelRequest, Reply};
@@ -10,7 +10,8 @@ use crate::isolation::checkpoints::Checkpoints;
 use crate::session::context::Context;
 use crate::transcript::stream_redactor::{PieceKind, Pieces};
 
-/// Sends a request and shows the reply while it is streamed. Meanwhile the tree is recorded and the index reads ahead.
+/// Sends a request and emits the reply while it is streamed. Meanwhile the tree is recorded and the
+/// index reads ahead.
 pub(crate) async fn stream(
     cx: &mut Context,
     checkpoints: &mut Checkpoints,
@@ -23,14 +24,14 @@ pub(crate) async fn stream(
     let cancelled = stop.cancelled();
     tokio::pin!(cancelled);
     loop {
-        // A model need not listen while it waits for its provider; dropping the stream ends it.
+        // A model may ignore its cancellation token while it waits. Dropping the stream ends it.
         let delta = tokio::select! {
             biased;
             () = &mut cancelled => return Err(ModelError::Cancelled.into()),
             delta = deltas.next() => delta,
         };
         let Some(delta) = delta else { break };
-        // The request is on its way: time to record the tree, while the model thinks.
+        // Records the tree while the model works on the request.
         checkpoints.record_before(cx);
         cx.index.ahead();
         match delta? {

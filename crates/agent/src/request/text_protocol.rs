@@ -1,4 +1,4 @@
-//! Calls out of the text of a model that has no tool calling, and as text for one.
+//! Reads calls from the text of a model without tool calling, and writes calls and results as text.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::request::apply_edit;
 
-/// Whether a message has calls or results that only a model with tool calling takes.
+/// Returns true if a message has tool calls or tool results.
 pub(crate) fn has_calls(message: &Message) -> bool {
     message.content.iter().any(|block| matches!(block, Block::ToolUse(_) | Block::ToolResult { .. }))
 }
 
-/// A message as it would stand in the text protocol.
+/// Returns a message with its calls and results written as text.
 pub(crate) fn in_words(message: &Message) -> Message {
     let content = message.content.iter().map(|block| match block {
         Block::ToolUse(call) => {
@@ -35,8 +35,8 @@ pub(crate) fn in_words(message: &Message) -> Message {
     Message { role: message.role, content: content.collect() }
 }
 
-/// Reads the `<edit>` and `<call>` blocks of a reply as calls, in order. A block that can't be read becomes a
-/// malformed call, so that the model is told and nothing is guessed.
+/// Reads the `<edit>` and `<call>` blocks of a reply as calls, in order. An unreadable block
+/// becomes a malformed call, so that the model is told instead of guessed at.
 pub(crate) fn read(text: &str, turn: u32) -> Vec<ToolUse> {
     let blocks = parse_blocks(text);
     let mut calls = Vec::new();
@@ -75,8 +75,8 @@ pub(crate) fn read(text: &str, turn: u32) -> Vec<ToolUse> {
     calls
 }
 
-/// Edits that a model wrote as it learnt to, instead of as it was asked to. Only formats that nobody writes but to
-/// have them applied: a diff or a file in a fence is as often an explanation.
+/// Reads edits in other formats that models were trained on. Accepts only formats that are always
+/// meant to be applied: a diff or a fenced file may be an explanation.
 fn by_habit(text: &str) -> Reading {
     let no_files: BTreeMap<RelPath, String> = BTreeMap::new();
     match detect(text) {
