@@ -1,4 +1,4 @@
-//! What a command's exit and output mean.
+//! The meaning of a command's exit status and output.
 
 use serde_json::{Map, Value};
 
@@ -6,21 +6,22 @@ use super::HookNotes;
 use super::command::{Ended, Exit, HOOK_OUTPUT_BYTES, Kept};
 use super::event::HookEvent;
 
-/// Characters of one hook's text that reach the model or a person, as in Claude Code.
+/// Maximum number of characters of one hook's text that reach the model or a person, as in Claude
+/// Code.
 pub const HOOK_TEXT_CHARS: usize = 10_000;
 
-/// What one hook says, whoever it is.
+/// The answer of one hook.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Answer {
     pub(super) ruling: Option<Ruling>,
-    /// The call's input in place of the one it has.
+    /// The input that replaces the call's input.
     pub(super) input: Option<Value>,
-    /// The result's text in place of the one it has.
+    /// The text that replaces the result's text.
     pub(super) output: Option<String>,
     pub(super) notes: HookNotes,
 }
 
-/// A decision, weakest first; the strongest of several counts.
+/// A decision, weakest first. The strongest of several decisions counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Strength {
     Approve,
@@ -28,7 +29,7 @@ pub(super) enum Strength {
     Deny,
 }
 
-/// A decision and why.
+/// A decision and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ruling {
     pub(super) strength: Strength,
@@ -44,12 +45,14 @@ impl Answer {
         Self { notes: HookNotes { warnings: vec![text.into()], ..HookNotes::default() }, ..Self::default() }
     }
 
-    /// A hook that didn't do its work: what comes after its event must not happen unseen by it.
+    /// Returns the answer for a hook that failed. The action after a deniable event must not happen
+    /// without its hook.
     pub(super) fn failure(event: HookEvent, reason: impl Into<String>) -> Self {
         if event.may_deny() { Self::ruling(Strength::Deny, reason) } else { Self::warning(reason) }
     }
 
-    /// Reads how a command ended. `hook` names it, `timeout` is how many seconds it had.
+    /// Interprets the end of a command. `hook` names the command; `timeout` is its timeout in
+    /// seconds.
     pub(super) fn read(event: HookEvent, hook: &str, timeout: f64, ended: &Ended) -> Self {
         match ended {
             Ended::TimedOut => Self::failure(
@@ -65,7 +68,7 @@ impl Answer {
             Ended::Exited { status: Exit::Signal(number), .. } => {
                 Self::failure(event, format!("the hook `{hook}` was killed by signal {number}"))
             }
-            // The shell's ways to say that there is no such program, or that it can't be executed.
+            // The shell's exit codes for a program that can't be executed or doesn't exist.
             Ended::Exited { status: Exit::Code(code @ (126 | 127)), stderr, .. } => {
                 let why = said(stderr).unwrap_or_else(|| format!("exit code {code}"));
                 Self::failure(event, format!("the hook `{hook}` could not be started: {why}"))
@@ -81,7 +84,8 @@ impl Answer {
                 let why = said(stderr).map(|text| format!(": {text}")).unwrap_or_default();
                 let text = format!("the hook `{hook}` ended with exit code {code}{why}");
                 match denial {
-                    // What it was kept from may be what it decides by.
+                    // The hook may have failed because the sandbox denied the access that its
+                    // decision depends on.
                     Some(denial) => Self::failure(event, format!("{text} ({denial})")),
                     None => Self::warning(text),
                 }
@@ -89,12 +93,13 @@ impl Answer {
         }
     }
 
-    /// Exit code 2, or `decision: "block"`: what it means depends on whether something can still be stopped.
+    /// Interprets exit code 2 and `decision: "block"`, whose meaning depends on whether the event
+    /// can still be refused.
     fn blocked(event: HookEvent, hook: &str, reason: Option<String>) -> Self {
         let reason = reason.unwrap_or_else(|| format!("the hook `{hook}` blocks this and gives no reason"));
         match event {
             event if event.may_deny() || event == HookEvent::TurnEnd => Self::ruling(Strength::Deny, reason),
-            // It has happened already; the model is told what is wrong with it.
+            // The call has run already. The model is told the objection.
             HookEvent::PostTool => {
                 Self { notes: HookNotes { context: vec![reason], ..HookNotes::default() }, ..Self::default() }
             }
@@ -111,7 +116,7 @@ impl Answer {
         }
         match serde_json::from_str(&text) {
             Ok(Value::Object(fields)) => Self::from_json(event, hook, &fields),
-            // It may have been a denial.
+            // The truncated output may have been a denial.
             _ if stdout.cut => Self::failure(
                 event,
                 format!("the hook `{hook}` answered with more than {HOOK_OUTPUT_BYTES} bytes of JSON"),
@@ -129,7 +134,7 @@ impl Answer {
         let text = |map: &Map<String, Value>, name: &str| {
             map.get(name).and_then(Value::as_str).map(clean).filter(|text| !text.is_empty())
         };
-        // The newer form wins over the one it replaced.
+        // The newer form takes precedence over the form that it replaced.
         let decision = specific.get("permissionDecision").or_else(|| fields.get("decision"));
         let reason = text(specific, "permissionDecisionReason").or_else(|| text(fields, "reason"));
         let mut answer = match decision.filter(|it| !it.is_null()) {
@@ -171,7 +176,8 @@ impl Answer {
             Some("ask") if event == HookEvent::PreTool => {
                 Self::ruling(Strength::Ask, or("wants a person to decide"))
             }
-            // A word of another version, or a slip. A person sees it before anything happens.
+            // The decision belongs to another version or is a typing error. A person sees it before
+            // the call runs.
             _ if event == HookEvent::PreTool => {
                 let shown = clean(&decision.to_string());
                 Self::ruling(
@@ -187,7 +193,7 @@ impl Answer {
     }
 }
 
-/// A stream's text, if there is any; `cut` is said.
+/// Returns a stream's text, if any, with a note if it was truncated.
 fn said(stream: &Kept) -> Option<String> {
     let text = stream.text();
     let long = stream.cut || text.chars().nth(HOOK_TEXT_CHARS).is_some();
@@ -200,7 +206,8 @@ fn said(stream: &Kept) -> Option<String> {
 
 const CUT: &str = "\n… (cut: the hook said more)";
 
-/// Text for the model and for people: bounded, and without what could repaint a terminal.
+/// Returns text for the model and for people: bounded, and without control characters that could
+/// repaint a terminal.
 fn clean(text: &str) -> String {
     let shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     let text = text.trim();

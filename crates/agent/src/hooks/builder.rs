@@ -1,4 +1,4 @@
-//! Gathering hooks: closures of a program, commands of a configuration.
+//! Collects the hooks of a session: closures of a program, and commands of a configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -15,7 +15,8 @@ use super::closures::Closures;
 use super::configured::{Armed, HookCommand};
 use super::{Gate, HookContext, HookResult, Hooks, PreToolAnswer, TurnEnd};
 
-/// Collects hooks. Closures run in the order in which they are added here, before any configured command.
+/// Collects hooks. Closures run in the order in which they are added here, before any configured
+/// command.
 ///
 /// ```
 /// use journeyman_agent::hooks::{HooksBuilder, PreTool};
@@ -42,7 +43,8 @@ pub struct HooksBuilder {
     root: Option<Arc<Path>>,
 }
 
-/// The two ways to add a closure for one event: one that answers at once, and one that may wait.
+/// Defines the two ways to add a closure for one event: one that returns its answer, and one that
+/// returns a future.
 macro_rules! closure {
     ($what:literal, $now:ident, $later:ident, $field:ident, $life:lifetime,
      ($($arg:ident: $kind:ty),*) -> $answer:ty, $given:ty) => {
@@ -69,7 +71,7 @@ macro_rules! closure {
 }
 
 impl HooksBuilder {
-    /// Without any hook.
+    /// Creates a builder without hooks.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -96,7 +98,8 @@ impl HooksBuilder {
         (at: &'a HookContext) -> Vec<String>, Vec<String>);
     closure!("when a session ends", on_session_end, on_session_end_async, session_end, 'a,
         (at: &'a HookContext) -> (), ());
-    /// How long each closure may take; [`DEFAULT_HOOK_TIMEOUT`](super::DEFAULT_HOOK_TIMEOUT) unless set. One that answers at once can't be
+    /// Sets the timeout of each closure; the default is
+    /// [`DEFAULT_HOOK_TIMEOUT`](super::DEFAULT_HOOK_TIMEOUT). A synchronous closure can't be
     /// stopped, so it must not wait for anything.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
@@ -111,30 +114,31 @@ impl HooksBuilder {
         self
     }
 
-    /// The environment that commands get: the user's. Without it they get the two variables that name the
-    /// project, and nothing else.
+    /// Sets the environment of the commands: the user's. By default they get only the two variables
+    /// that name the project.
     #[must_use]
     pub fn variables(mut self, variables: BTreeMap<OsString, OsString>) -> Self {
         self.variables = variables;
         self
     }
 
-    /// Variables that commands don't get: those that hold providers' keys.
+    /// Hides variables from the commands, such as those that hold providers' keys.
     #[must_use]
     pub fn hide(mut self, names: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.hidden.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Holds commands to the scripts of this project as they are now: one whose script changes while the session
-    /// runs is not started any more, because the model could have changed it.
+    /// Pins the commands to the present scripts of this project. A command whose script changes
+    /// while the session runs is no longer started, because the model could have changed the
+    /// script.
     #[must_use]
     pub fn pin_scripts(mut self, root: &Path) -> Self {
         self.root = Some(root.into());
         self
     }
 
-    /// The hooks.
+    /// Builds the hooks.
     #[must_use]
     pub fn build(mut self) -> Hooks {
         self.variables.retain(|name, _| !self.hidden.contains(name));

@@ -10,14 +10,14 @@ use journeyman_protocol::{Effects, Message, ToolUse};
 use super::configured::DEFAULT_HOOK_TIMEOUT;
 use super::interface::{Gate, HookContext, HookResult, PreToolAnswer, TurnEnd};
 
-/// A closure that gives its answer later.
+/// The future of a closure's answer.
 type Later<'a, T> = BoxFuture<'a, T>;
 
-/// Of an event about nothing but the session.
+/// A closure for an event that concerns only the session.
 type Told<T> = dyn for<'a> Fn(&'a HookContext) -> Later<'a, T> + Send + Sync;
-/// Of an event about `S`.
+/// A closure for an event with a subject of type `S`.
 type Shown<S, T> = dyn for<'a> Fn(&'a HookContext, &'a S) -> Later<'a, T> + Send + Sync;
-/// Of an event whose `S` it may change.
+/// A closure for an event whose subject of type `S` it may change.
 type Lent<S, T> = dyn for<'a> Fn(&'a HookContext, &'a mut S) -> Later<'a, T> + Send + Sync;
 type PreToolFn =
     dyn for<'a> Fn(&'a HookContext, &'a ToolUse, &'a Effects) -> Later<'a, PreToolAnswer> + Send + Sync;
@@ -36,7 +36,7 @@ pub(super) struct Closures {
     pub(super) turn_end: Vec<Arc<Shown<str, TurnEnd>>>,
     pub(super) session_start: Vec<Arc<Told<Vec<String>>>>,
     pub(super) session_end: Vec<Arc<Told<()>>>,
-    /// How long each may take.
+    /// Timeout of each closure.
     pub(super) timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Running one configured command in the sandbox.
+//! Runs a configured command in the sandbox.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,10 +13,11 @@ use super::command::{Ended, Exit, HOOK_OUTPUT_BYTES, Kept};
 use super::configured::HookCommand;
 use super::{HookContext, HookSandbox, home};
 
-/// Output of a hook, in bytes, above which it is ended: what is over [`HOOK_OUTPUT_BYTES`] is dropped.
+/// Maximum output of a hook in bytes, above which the hook is killed. Output beyond
+/// [`HOOK_OUTPUT_BYTES`] is dropped.
 const FLOOD_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Runs a command with `input` on its standard input. Whoever drops the future kills all its processes.
+/// Runs a command with `input` on its standard input. Dropping the future kills all its processes.
 pub(super) async fn run(
     at: &HookContext,
     place: &HookSandbox,
@@ -48,7 +49,8 @@ fn request(
     let writes = hook.event.may_write();
     let mut request = Request::shell(&at.root, &hook.command);
     request.network = hook.network.clone();
-    // What may change the project may be the project's own program: it gets no more than commands do.
+    // A hook that may change the project may run the project's own program, so it sees no secret
+    // variables, as with commands of the model.
     let shown = variables.iter().filter(|(name, _)| !writes || !is_secret_name(&name.to_string_lossy()));
     request.env.extend(shown.map(|(name, value)| (name.clone(), value.clone())));
     let mut request = request.with_toolchains(&place.toolchains);
@@ -66,13 +68,14 @@ fn request(
     request.streams = Streams::Separate;
     request.limits = Limits {
         wall: hook.timeout,
-        // Half of it is the head, which counts.
+        // The sandbox keeps half of the limit as the head of the output, and only the head is used.
         output_bytes: 2 * HOOK_OUTPUT_BYTES,
         flood_bytes: Some(FLOOD_BYTES),
         ..Limits::default()
     };
     request.needs = place.needs;
-    // A back-end that confines neither isn't the sandbox that the hook was configured for.
+    // A back end that doesn't confine reads and writes isn't the sandbox that the hook was
+    // configured for.
     (request.needs.writes_confined, request.needs.reads_confined) = (true, true);
     request.needs.network_off &= hook.network != Network::Host;
     Ok(request)

@@ -1,4 +1,4 @@
-//! Where hooks come in on a session's way.
+//! Runs the hooks at the events of a session and applies their answers.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::transcript::record::Queued;
 /// Maximum extra turns that `turn_end` hooks may force in one task.
 const MAX_SENT_BACK: u32 = 5;
 
-/// What hooks say before a call.
+/// The combined answer of the hooks before a call.
 pub(crate) struct Looked {
     pub(crate) context: Vec<String>,
     pub(crate) input: Option<Value>,
@@ -35,7 +35,8 @@ pub(crate) struct Looked {
 }
 
 impl HookContext {
-    /// Hooks may not change what is guarded in the tree; where that isn't known, they may change nothing.
+    /// Protects the guarded paths of the tree from hooks. If the guarded paths are unknown, hooks
+    /// may change nothing.
     fn guard(&mut self, watched: Option<&(TreeSnapshot, Guarded)>) {
         if let Some(place) = &mut self.sandbox {
             place.protected = watched.map(|(_, guard)| guard.protected().to_vec());
@@ -47,18 +48,18 @@ fn listed<'a>(paths: impl Iterator<Item = &'a RelPath>) -> String {
     paths.map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The hooks of a session, and what they left to be told or done.
+/// The hooks of a session, and their answers that are still to be applied.
 pub(crate) struct HookDispatch {
     hooks: Hooks,
-    /// How the session began, until its hooks have heard of it.
+    /// The way in which the session began, until its `session_start` hooks have run.
     starting: Option<StartedBy>,
-    /// Why a hook wants the task to end.
+    /// The reason why a hook wants the task to end.
     stop_reason: Option<String>,
-    /// What hooks have for the model, until it is asked next.
+    /// Hooks' context for the next request to the model.
     waiting_context: Vec<String>,
     /// Extra turns that hooks have forced in this task.
     sent_back: u32,
-    /// The files that a person saw and let hooks run with.
+    /// The files that a person reviewed and allowed hooks to run with.
     shown: ShownFiles,
 }
 
@@ -74,24 +75,24 @@ impl HookDispatch {
         }
     }
 
-    /// Forgets what hooks wanted of the last task.
+    /// Resets the requests that hooks made in the last task.
     pub(crate) fn begin_task(&mut self) {
         self.stop_reason = None;
         self.sent_back = 0;
     }
 
-    /// Takes what hooks have for the model.
+    /// Takes the hooks' context for the model.
     pub(crate) fn take_context(&mut self) -> Vec<String> {
         std::mem::take(&mut self.waiting_context)
     }
 
-    /// Keeps what the model is to be told with the next request.
+    /// Stores context for the next request to the model.
     pub(crate) fn keep_context(&mut self, context: Vec<String>) {
         self.waiting_context = context;
     }
 
-    /// Where the hooks of an event run. Asks about what keeps one of them from running outside of the sandbox, where
-    /// `asks` says that this can be done now.
+    /// Returns the context of an event's hooks. With `asks`, a person is asked about unseen changes
+    /// that keep a hook from running outside the sandbox.
     async fn context(
         &mut self,
         cx: &mut Context,
@@ -120,7 +121,7 @@ impl HookDispatch {
         }
     }
 
-    /// Passes on what hooks say beside a decision; gives what is for the model.
+    /// Reports the hooks' warnings and notices, and returns their context for the model.
     fn heed(&mut self, cx: &mut Context, notes: HookNotes) -> Vec<String> {
         for warning in notes.warnings {
             cx.transcript.warn(ErrorPhase::System, warning);
@@ -131,7 +132,7 @@ impl HookDispatch {
         if notes.stop.is_some() {
             self.stop_reason = notes.stop;
         }
-        // A program of the user's own may print what is in its environment.
+        // A program of the user may print secrets from its environment.
         let clean = |text: String| cx.redactor.redact(&text).into_owned();
         notes.context.into_iter().map(clean).collect()
     }
@@ -149,13 +150,13 @@ impl HookDispatch {
         }
     }
 
-    /// Ends the task if a hook wants that.
+    /// Returns the end of the task if a hook wants to stop it.
     pub(crate) fn stop(&self) -> Option<TaskEnd> {
         let why = self.stop_reason.as_ref()?;
         Some(TaskEnd::new(RunOutcome::Interrupted, format!("a hook stopped the run: {why}")))
     }
 
-    /// Before a call runs.
+    /// Runs the hooks before a call.
     pub(crate) async fn pre_tool(
         &mut self,
         cx: &mut Context,
@@ -172,7 +173,8 @@ impl HookDispatch {
         Looked { context, input: said.input, decision: said.decision }
     }
 
-    /// When a call has its result, which hooks may change; gives what else the model is told.
+    /// Runs the hooks after a call, which may change its result. Returns their context for the
+    /// model.
     pub(crate) async fn post_tool(
         &mut self,
         cx: &mut Context,
@@ -203,7 +205,8 @@ impl HookDispatch {
         context
     }
 
-    /// Before the model is asked. Gives the transcript as it was, where hooks may have changed what is sent.
+    /// Runs the hooks before a request to the model. Returns the messages as they were, if hooks
+    /// ran and may have changed the request.
     pub(crate) async fn pre_model(
         &mut self,
         cx: &mut Context,
@@ -223,7 +226,8 @@ impl HookDispatch {
                     Some(last) if last.role == Role::User => {
                         last.content.extend(context.into_iter().map(journeyman_protocol::Block::text));
                     }
-                    // The model goes on with its own words: nothing can be put between.
+                    // The model continues its own message, so nothing can be inserted before the
+                    // reply.
                     _ => self.waiting_context.extend(context),
                 }
                 Ok(Some(said))
@@ -235,7 +239,7 @@ impl HookDispatch {
         }
     }
 
-    /// When the model has replied; hooks may change the reply.
+    /// Runs the hooks after the model's reply, which they may change.
     pub(crate) async fn post_model(
         &mut self,
         cx: &mut Context,
@@ -248,12 +252,12 @@ impl HookDispatch {
         let closing = cx.shared.closing.clone();
         let at = self.context(cx, review, HookEvent::PostModel, &closing, None).await;
         let notes = self.hooks.post_model(&at, reply).await;
-        // A reply is no place to add to: what hooks have to say goes along with the next request.
+        // Nothing can be added to a reply, so the hooks' context goes along with the next request.
         let context = self.heed(cx, notes);
         self.waiting_context.extend(context);
     }
 
-    /// When a reply has been added to the transcript.
+    /// Runs the hooks after a reply was added to the transcript.
     pub(crate) async fn post_append(&mut self, cx: &mut Context, review: ChangeReview<'_>) {
         if self.hooks.is_empty(HookEvent::PostAppend) {
             return;
@@ -266,7 +270,7 @@ impl HookDispatch {
         self.waiting_context.extend(context);
     }
 
-    /// Whether a hook sends the model back to work although it has nothing left to do.
+    /// Runs the hooks at the end of a turn. Returns true if a hook makes the model continue.
     pub(crate) async fn sends_back(
         &mut self,
         cx: &mut Context,
@@ -305,7 +309,7 @@ impl HookDispatch {
         }
     }
 
-    /// When the session begins or is opened again, once; gives what the model is told.
+    /// Runs the hooks at the start of a session, once, and returns their context for the model.
     pub(crate) async fn session_start(&mut self, cx: &mut Context, review: ChangeReview<'_>) -> Vec<String> {
         let Some(by) = self.starting.take() else { return Vec::new() };
         if self.hooks.is_empty(HookEvent::SessionStart) {
@@ -317,19 +321,19 @@ impl HookDispatch {
         self.heed(cx, notes)
     }
 
-    /// When the session ends.
+    /// Runs the hooks at the end of a session.
     pub(crate) async fn session_end(&mut self, cx: &mut Context, review: ChangeReview<'_>) {
         if self.hooks.is_empty(HookEvent::SessionEnd) {
             return;
         }
-        // The session's own switch is off already.
+        // The session's own token is cancelled already.
         let at = self.context(cx, review, HookEvent::SessionEnd, &CancellationToken::new(), None).await;
         let notes = self.hooks.session_end(&at, "other").await;
         self.heed(cx, notes);
     }
 
-    /// Shows hooks what a person says before it is taken. What they refuse is left out, and the reason is given;
-    /// what they add goes along.
+    /// Runs the hooks on a person's messages before the session takes them. Returns the accepted
+    /// messages, the hooks' context, and the error of the last refused message.
     pub(crate) async fn screen(
         &mut self,
         cx: &mut Context,
@@ -362,14 +366,14 @@ impl HookDispatch {
         (kept, context, denied)
     }
 
-    /// How the session begins.
+    /// Records the way in which the session begins.
     pub(crate) fn starts(&mut self, by: StartedBy) {
         self.starting = Some(by);
     }
 }
 
-/// Looks at the tree before hooks run that may change it, such as a formatter after an edit: what they do is
-/// undone with the session.
+/// Takes a snapshot of the tree before hooks that may change it, such as a formatter after an edit,
+/// so that undoing the session undoes their changes.
 async fn watch_tree(cx: &mut Context) -> Option<(TreeSnapshot, Guarded)> {
     let workspace = Arc::clone(&cx.workspace);
     let begun = blocking("looking at the tree", move || {
@@ -386,8 +390,8 @@ async fn watch_tree(cx: &mut Context) -> Option<(TreeSnapshot, Guarded)> {
     }
 }
 
-/// Journals what hooks changed, for the call they ran after, and takes away what they may not leave behind. Gives
-/// what the model is told of it, too.
+/// Journals the changes that hooks made, for the call that they followed, and reverts changes of
+/// guarded paths. Returns the changes and a note for the model.
 async fn record_changes(
     cx: &mut Context,
     seen: &Seen,
@@ -398,7 +402,7 @@ async fn record_changes(
     let workspace = Arc::clone(&cx.workspace);
     let (session, call) = (cx.session.clone(), call.cloned());
     let ended = blocking("looking at the tree", move || {
-        // Hooks may have run outside of the sandbox, where nothing kept them from guarded files.
+        // Hooks may have run outside the sandbox, where guarded files are not protected.
         let end = || workspace.command_end(before, &session, call.as_ref());
         let (changes, aftermath) = guard.end(&workspace, false, end);
         changes.map(|changes| (changes, aftermath))

@@ -1,4 +1,4 @@
-//! When hooks run, and what each moment is called here and in Claude Code.
+//! Events at which hooks run, with their names in this project and in Claude Code.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub enum HookEvent {
     /// A message of the user is about to be taken.
     Prompt,
-    /// A tool call has been judged and is about to run.
+    /// A tool call has been authorized and is about to run.
     PreTool,
     /// A tool call has its result.
     PostTool,
@@ -25,7 +25,7 @@ pub enum HookEvent {
     PostAppend,
 }
 
-/// Whose names a command's JSON uses: those under which it was configured.
+/// The names that a command's JSON uses: those of its configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// `pre_tool`, `run_command`, `path`.
@@ -34,18 +34,19 @@ pub enum Dialect {
     ClaudeCode,
 }
 
-/// Which results of a call a hook is for. Claude Code has an event for each; here it is one.
+/// The results of a call that a hook runs for. Claude Code has one event for each; here both are
+/// one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Results {
     /// Every result.
     Any,
-    /// Those of calls that ended well.
+    /// Results of calls that succeeded.
     Good,
-    /// Those of calls that failed.
+    /// Results of calls that failed.
     Bad,
 }
 
-/// Claude Code's names of what happens here.
+/// Claude Code's names for the events of this crate.
 const CLAUDE_CODE: &[(&str, HookEvent, Results)] = &[
     ("UserPromptSubmit", HookEvent::Prompt, Results::Any),
     ("PreToolUse", HookEvent::PreTool, Results::Any),
@@ -56,7 +57,8 @@ const CLAUDE_CODE: &[(&str, HookEvent, Results)] = &[
     ("SessionEnd", HookEvent::SessionEnd, Results::Any),
 ];
 
-/// Claude Code's names of what doesn't happen here: a file that sets them is no mistake, but they never run.
+/// Claude Code's names for events that don't exist here. A configuration may name them, but their
+/// hooks never run.
 const ELSEWHERE: &[&str] = &[
     "ConfigChange",
     "CwdChanged",
@@ -83,11 +85,11 @@ const ELSEWHERE: &[&str] = &[
 /// The meaning of an event's name in a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventName {
-    /// An event that happens here.
+    /// An event of this crate.
     Known(HookEvent, Dialect, Results),
     /// An event that only Claude Code has.
     ClaudeCodeOnly,
-    /// No event; the nearest name, if one is near.
+    /// An unknown name, with the nearest known name if one is near.
     Unknown(Option<&'static str>),
 }
 
@@ -105,7 +107,7 @@ impl HookEvent {
         Self::PostAppend,
     ];
 
-    /// Its name in a configuration.
+    /// Returns the event's name in a configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -121,20 +123,22 @@ impl HookEvent {
         }
     }
 
-    /// Whether it comes before something, so that a hook can forbid it. Only these deny.
+    /// Returns true if the event precedes an action that a hook can deny.
     #[must_use]
     pub fn may_deny(self) -> bool {
         matches!(self, Self::Prompt | Self::PreTool | Self::PreModel)
     }
 
-    /// Returns true where a confined hook may change the project: after the model did something.
+    /// Returns true if a confined hook may change the project: after a call and at the end of a
+    /// turn.
     #[must_use]
     pub fn may_write(self) -> bool {
         matches!(self, Self::PostTool | Self::TurnEnd)
     }
 
-    /// Whether plain text on a command's standard output is for the model: where a request to the model can
-    /// still follow. Claude Code does so for `SessionStart` and `UserPromptSubmit` alone.
+    /// Returns true if plain text on a command's standard output goes to the model, that is, if a
+    /// request to the model can still follow. Claude Code does this only for `SessionStart` and
+    /// `UserPromptSubmit`.
     pub(super) fn reads_plain_text(self) -> bool {
         matches!(self, Self::Prompt | Self::PreTool | Self::PostTool | Self::PreModel | Self::SessionStart)
     }
@@ -167,7 +171,7 @@ impl HookEvent {
         matches!(self, Self::PreTool | Self::PostTool | Self::SessionStart | Self::SessionEnd)
     }
 
-    /// The name that a hook's JSON gives it.
+    /// Returns the event's name in a hook's JSON.
     pub(super) fn name_in(self, dialect: Dialect, results: Results) -> &'static str {
         if dialect == Dialect::Own {
             return self.name();
@@ -184,7 +188,7 @@ impl fmt::Display for HookEvent {
 }
 
 impl Results {
-    /// Whether a result is one of them.
+    /// Returns true if a result with this error flag is included.
     pub(super) fn cover(self, is_error: bool) -> bool {
         match self {
             Self::Any => true,

@@ -1,9 +1,10 @@
-//! The part of the user's home that a confined hook sees.
+//! The part of the user's home directory that a confined hook sees.
 //!
-//! A guard reads its rules from somewhere in the home, and one that doesn't find them would allow what it was to
-//! forbid. So hooks that only look on see the home without its secrets. Hooks that may change the project run
-//! formatters, which the project's own settings decide about: these see what commands see, what their text names, and
-//! settings of formatters.
+//! A hook may read its rules from anywhere in the home directory, and a hook that doesn't find them
+//! could allow what it should forbid. Hooks that only observe therefore see the home directory
+//! without its secrets. Hooks that may change the project run formatters, which the project's own
+//! settings configure. These hooks see the same as commands, the files that their text names, and
+//! the settings of formatters.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +12,12 @@ use journeyman_sandbox::Request;
 
 use super::configured::HookCommand;
 
-/// Names in a home that are shown; each costs a mount, and the sandbox has 512 of them.
+/// Maximum number of entries of a home directory that are shown. Each needs a mount, and the
+/// sandbox has 512 of them.
 const MAX_HOME_ENTRIES: usize = 300;
 
-/// Files and directories of a home that hold keys, credentials, histories of what was typed, or messages.
+/// Files and directories of a home directory that hold keys, credentials, input histories or
+/// messages.
 const SECRETS: [&str; 71] = [
     ".ssh",
     ".gnupg",
@@ -88,13 +91,13 @@ const SECRETS: [&str; 71] = [
     ".config/Slack",
     ".Xauthority",
 ];
-/// How names of files with keys begin, end, or what is in them, in lower case.
+/// Beginnings, ends and parts of the names of files with keys, in lower case.
 const SECRET_BEGINNINGS: [&str; 2] = ["id_", ".env"];
 const SECRET_ENDINGS: [&str; 9] =
     [".pem", ".key", ".p12", ".pfx", ".kdbx", ".jks", ".keystore", ".asc", ".ovpn"];
 const SECRET_PARTS: [&str; 5] = ["secret", "credential", "password", "token", "private"];
 
-/// Settings of formatters and linters in a home.
+/// Settings of formatters and linters in a home directory.
 const FORMATTERS: [&str; 22] = [
     ".editorconfig",
     ".rustfmt.toml",
@@ -120,10 +123,11 @@ const FORMATTERS: [&str; 22] = [
     ".config/rubocop",
 ];
 
-/// Adds to a request what the hook sees besides the system, the project and the toolchains.
+/// Adds to a request the paths that the hook sees besides the system, the project and the
+/// toolchains.
 ///
 /// # Errors
-/// Why the hook can't do its work in the sandbox.
+/// Returns the reason why the hook can't work in the sandbox.
 pub(super) fn show(request: &mut Request, hook: &HookCommand, home: Option<&Path>) -> Result<(), String> {
     let named = named(&hook.command, home);
     let Some(home) = home.filter(|home| home.is_absolute() && home.parent().is_some()) else {
@@ -154,7 +158,8 @@ pub(super) fn show(request: &mut Request, hook: &HookCommand, home: Option<&Path
         |path: &PathBuf| path.strip_prefix("~").map_or_else(|_| path.clone(), |rest| home.join(rest));
     request.read_only.extend(hook.read.iter().map(expanded));
     request.writable.extend(hook.write.iter().map(expanded));
-    // Of two mounts at a place the stricter stands.
+    // Of two mounts at one place the stricter applies, so writable paths are not mounted read-only
+    // too.
     let written: Vec<PathBuf> = hook.write.iter().map(expanded).collect();
     request.read_only.retain(|path| !written.iter().any(|written| path.starts_with(written)));
     let asked =
@@ -163,7 +168,8 @@ pub(super) fn show(request: &mut Request, hook: &HookCommand, home: Option<&Path
     Ok(())
 }
 
-/// What is in the home, without what looks like a key, and without links that lead out of it.
+/// Returns the entries of the home directory, without names that look like keys and without links
+/// that lead out of it.
 fn entries(home: &Path) -> Result<Vec<PathBuf>, String> {
     let real =
         home.canonicalize().map_err(|error| format!("{} can't be looked at: {error}", home.display()))?;
@@ -192,14 +198,15 @@ fn entries(home: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(shown)
 }
 
-/// The files outside of the system that a command's text names by absolute paths or beneath the home.
+/// Returns the files outside the system directories that a command's text names by absolute paths
+/// or below the home directory.
 fn named(command: &str, home: Option<&Path>) -> Vec<PathBuf> {
     let between = |c: char| c.is_whitespace() || "\"'`;|&()<>=".contains(c);
     let path = |word: &str| {
         let beneath = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start));
         beneath.map_or_else(|| Some(PathBuf::from(word)), |rest| home.map(|home| home.join(rest)))
     };
-    // "$HOME"/x is written as well.
+    // Scripts also write "$HOME"/x.
     let command = command.replace("\"$HOME\"", "$HOME").replace("\"${HOME}\"", "$HOME");
     let words = command.split(between).filter(|word| !word.is_empty()).filter_map(path);
     let system =

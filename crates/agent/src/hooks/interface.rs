@@ -1,4 +1,4 @@
-//! What hooks are told, and what they may answer.
+//! Input and output types of hooks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use journeyman_sandbox::{Base, Sandbox, Toolchains};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// Where a hook runs.
+/// The context in which a hook runs.
 #[derive(Debug, Clone)]
 pub struct HookContext {
     /// The session.
     pub session: SessionId,
     /// The project's root; commands run there.
     pub root: PathBuf,
-    /// What is allowed without asking.
+    /// The permission mode of the session.
     pub mode: Mode,
-    /// A file with the conversation, where there is one.
+    /// A file with the conversation, if there is one.
     pub transcript: Option<PathBuf>,
-    /// Stops what runs. The end of a session needs one of its own.
+    /// Cancels running hooks. Hooks at the end of a session need a token of their own.
     pub cancel: CancellationToken,
-    /// Where confined commands run; without it they don't.
+    /// The sandbox for confined commands. Without it they don't run.
     pub sandbox: Option<HookSandbox>,
     /// The session's changes that nobody has seen.
     pub unseen: Unseen,
@@ -30,83 +30,84 @@ pub struct HookContext {
 /// The sandbox for a session's hooks.
 #[derive(Debug, Clone)]
 pub struct HookSandbox {
-    /// It runs them.
+    /// The sandbox that runs the hooks.
     pub sandbox: Arc<Sandbox>,
-    /// The toolchains that they see.
+    /// The toolchains that the hooks see.
     pub toolchains: Arc<Toolchains>,
     /// The needs that must be met besides confined reads and writes.
     pub needs: SandboxNeeds,
-    /// The copy of the project that stands at the root, where there is one.
+    /// The copy of the project that is mounted at the root, if there is one.
     pub base: Option<Base>,
     /// The tree's place on the host.
     pub reach: PathBuf,
-    /// Paths that no hook may change; `None` where hooks may change nothing of the tree.
+    /// Paths that no hook may change. With `None`, hooks may change nothing in the tree.
     pub protected: Option<Vec<RelPath>>,
 }
 
-/// The session's changes that no person has seen: no program outside of the sandbox may run or obey it.
+/// The session's changes that no person has seen. No program outside the sandbox may run or obey
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unseen {
-    /// Files.
+    /// The changed files.
     pub files: Vec<RelPath>,
-    /// Directories with programs whose changes nobody compares, and which commands may have changed.
+    /// Directories of programs that commands may have changed, and whose changes nothing compares.
     pub directories: Vec<RelPath>,
-    /// The reason where it couldn't be told what changed.
+    /// The reason why the changes could not be determined.
     pub unknown: Option<String>,
 }
 
-/// What hooks say beside a decision.
+/// Messages of hooks besides a decision.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookNotes {
-    /// For the model.
+    /// Context for the model.
     pub context: Vec<String>,
-    /// For people: what went wrong with a hook.
+    /// Warnings for people about failures of a hook.
     pub warnings: Vec<String>,
-    /// For people: what a hook wants them to read.
+    /// Messages for people from a hook.
     pub notices: Vec<String>,
-    /// Why the run is to stop here, if a hook says so.
+    /// The reason why the run must stop here, if a hook stops it.
     pub stop: Option<String>,
 }
 
-/// What is to become of a call.
+/// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PreTool {
-    /// What policy says.
+    /// The policy decides.
     #[default]
     Go,
-    /// A question that policy would ask below level 3 needs no person: the hook says yes. It changes nothing about
-    /// a denial or about level 3, which always asks.
+    /// The hook answers a question that policy would ask below level 3, so no person is asked.
+    /// Denials and level 3, which always asks, are unaffected.
     Approve {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A person decides, even where policy would allow it.
+    /// A person decides, even if policy would allow the call.
     Ask {
-        /// Why; the person reads it.
+        /// The reason, for the person.
         reason: String,
     },
-    /// It doesn't run.
+    /// The call doesn't run.
     Deny {
-        /// Why; the model reads it.
+        /// The reason, for the model.
         reason: String,
     },
-    /// It doesn't run, and this is its result. Only closures give one.
+    /// The call doesn't run and gets this result. Only closures can return a result.
     Result {
         /// The result's text.
         text: String,
-        /// Whether it is a failure.
+        /// True if the result is a failure.
         is_error: bool,
     },
 }
 
-/// What a closure says before a call.
+/// A closure's answer before a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PreToolAnswer {
-    /// What is to become of the call.
+    /// The decision about the call.
     pub decision: PreTool,
-    /// Its arguments, in place of those it has.
+    /// The arguments that replace the call's arguments.
     pub input: Option<Value>,
-    /// For the model.
+    /// Context for the model.
     pub context: Vec<String>,
 }
 
@@ -116,79 +117,80 @@ impl From<PreTool> for PreToolAnswer {
     }
 }
 
-/// What all hooks together say before a call.
+/// The combined answer of all hooks before a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PreToolSaid {
-    /// What is to become of the call.
+    /// The decision about the call.
     pub decision: PreTool,
-    /// Amended arguments in the tool's own names: not yet checked against its schema, nor judged.
+    /// Amended arguments in the tool's own names, neither checked against its schema nor authorized
+    /// yet.
     pub input: Option<Value>,
-    /// What else they say.
+    /// The hooks' messages.
     pub notes: HookNotes,
 }
 
-/// What a closure says before something other than a call.
+/// A closure's answer before an action other than a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gate {
     /// It happens.
     Go {
-        /// For the model.
+        /// Context for the model.
         context: Vec<String>,
     },
-    /// It doesn't.
+    /// The action doesn't happen.
     Deny {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Gate {
-    /// It happens, and there is nothing to say.
+    /// The action happens, without context for the model.
     pub const GO: Self = Self::Go { context: Vec::new() };
 }
 
-/// What all hooks together say before something other than a call.
+/// The combined answer of all hooks before an action other than a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GateSaid {
-    /// Why it must not happen, if it must not.
+    /// The reason why the action is denied, if it is.
     pub denied: Option<String>,
-    /// What else they say.
+    /// The hooks' messages.
     pub notes: HookNotes,
 }
 
-/// Whether a turn ends.
+/// The decision at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TurnEnd {
-    /// It does.
+    /// The turn ends.
     #[default]
     Stop,
-    /// The model goes on working. Whoever called bounds how often.
+    /// The model continues to work. The caller limits the number of repetitions.
     GoOn {
-        /// What is left to do; the model reads it.
+        /// The remaining work, for the model.
         reason: String,
     },
 }
 
-/// What all hooks together say at the end of a turn.
+/// The combined answer of all hooks at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TurnEndSaid {
-    /// Whether it ends.
+    /// The decision about the turn.
     pub decision: TurnEnd,
-    /// What else they say.
+    /// The hooks' messages.
     pub notes: HookNotes,
 }
 
 /// A call's result, which hooks may change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookResult {
-    /// Its parts, in order.
+    /// The parts of the result, in order.
     pub parts: Vec<ResultPart>,
-    /// Whether it is a failure.
+    /// True if the result is a failure.
     pub is_error: bool,
 }
 
 impl HookResult {
-    /// Its text, without images.
+    /// Returns the text of the result, without images.
     #[must_use]
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self
@@ -199,18 +201,18 @@ impl HookResult {
         texts.join("\n")
     }
 
-    /// Puts a text in place of its texts; images stay.
+    /// Replaces the texts of the result with `text`. Images stay.
     pub fn set_text(&mut self, text: impl Into<String>) {
         self.parts.retain(|part| matches!(part, ResultPart::Image(_)));
         self.parts.insert(0, ResultPart::Text { text: text.into() });
     }
 }
 
-/// How a session begins.
+/// The way in which a session begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartedBy {
-    /// It is new.
+    /// The session is new.
     Startup,
-    /// It goes on after a restart, or from a fork.
+    /// The session continues after a restart, or starts from a fork.
     Resume,
 }

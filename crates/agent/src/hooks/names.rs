@@ -1,4 +1,4 @@
-//! What tools and their arguments are called here and in Claude Code.
+//! Names of tools and their arguments in this project and in Claude Code.
 
 use std::path::Path;
 
@@ -8,12 +8,14 @@ use serde_json::{Map, Value, json};
 
 use super::event::Dialect;
 
-/// An argument: our name, Claude Code's, and wrong names that models write and the tools understand.
+/// An argument: its own name, Claude Code's name, and wrong names that models write and the tools
+/// accept.
 type Argument = (&'static str, &'static str, &'static [&'static str]);
 
 const PATH_SLIPS: &[&str] = &["filepath", "filename", "file", "dir"];
 
-/// The arguments that have two names, by tool. The tools' own names are in [`journeyman_policy::BUILTIN_TOOLS`].
+/// The arguments with several names, by tool. [`journeyman_policy::BUILTIN_TOOLS`] has the names of
+/// the tools.
 const ARGUMENTS: &[(&str, &[Argument])] = &[
     (
         "run_command",
@@ -43,14 +45,14 @@ fn arguments_of(tool: &str) -> Option<&'static [Argument]> {
     ARGUMENTS.iter().find(|(name, _)| *name == tool).map(|(_, arguments)| *arguments)
 }
 
-/// Every name that a matcher may call a tool by.
+/// Returns every name by which a matcher may call a tool.
 pub(super) fn all_names(ours: &str) -> Vec<&str> {
     let mut names = vec![ours];
     names.extend(builtin_tool(ours).iter().flat_map(|tool| tool.claude_code));
     names
 }
 
-/// The name that a hook's JSON gives a tool.
+/// Returns the tool's name in a hook's JSON.
 pub(super) fn name_in(dialect: Dialect, ours: &str) -> &str {
     match dialect {
         Dialect::Own => ours,
@@ -60,8 +62,9 @@ pub(super) fn name_in(dialect: Dialect, ours: &str) -> &str {
     }
 }
 
-/// A call's arguments as a hook reads them. What the model wrote under another name, and the tool understands,
-/// stands under the right one: a guard that looks at `command` or `file_path` must not be led past.
+/// Returns a call's arguments for a hook's JSON. An argument that the model wrote under another
+/// accepted name gets its right name, so that no call evades a hook that checks `command` or
+/// `file_path`.
 pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Effects, root: &Path) -> Value {
     let (Some(arguments), Value::Object(given)) = (arguments_of(ours), input) else { return input.clone() };
     let mut fields = renamed(given, |name| {
@@ -80,7 +83,8 @@ pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Ef
     if is_file && let Some(path) = effects.writes.first().or(effects.reads.first()) {
         fields.insert(field.to_owned(), Value::String(path.as_path().to_string_lossy().into_owned()));
     }
-    // Scripts compare it with what `realpath` says. A kept output isn't a file.
+    // Scripts compare this path with the output of `realpath`. A stored output (`output:`) isn't a
+    // file.
     if is_file
         && dialect == Dialect::ClaudeCode
         && let Some(path) = fields.get(field).and_then(Value::as_str).filter(|it| !it.starts_with("output:"))
@@ -98,7 +102,7 @@ pub(super) fn input_in(dialect: Dialect, ours: &str, input: &Value, effects: &Ef
     Value::Object(fields)
 }
 
-/// A hook's amended arguments, back in our own names.
+/// Converts a hook's amended arguments back to the tool's own names.
 pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path) -> Value {
     let (Dialect::ClaudeCode, Some(arguments)) = (dialect, arguments_of(ours)) else { return input };
     let Value::Object(given) = input else { return input };
@@ -114,9 +118,9 @@ pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path
     match ours {
         "edit_file" => rename_edits(&mut fields, "old_string", "search", "new_string", "replace"),
         "run_command" => {
-            // Claude Code counts milliseconds; a started second is a second.
+            // Claude Code counts milliseconds. The timeout is rounded up to whole seconds.
             scale(&mut fields, "timeout", "timeout_s", |millis| Some(millis.div_ceil(1000)));
-            // It has a line for people there, which no tool of ours takes.
+            // Claude Code's description for people is an argument of no tool here.
             fields.remove("description");
         }
         _ => {}
@@ -124,7 +128,7 @@ pub(super) fn input_from(dialect: Dialect, ours: &str, input: Value, root: &Path
     Value::Object(fields)
 }
 
-/// A call's result as a hook reads it: one object with the fields that scripts look for.
+/// Returns a call's result for a hook's JSON: one object with the fields that scripts look for.
 pub(super) fn response(text: &str, is_error: bool, file: Option<&Value>) -> Value {
     let mut response = json!({
         "success": !is_error, "is_error": is_error, "content": text,
@@ -218,7 +222,7 @@ mod tests {
         let out =
             input_in(Dialect::Own, "run_command", &json!({"cmd": "ls"}), &effects(&[], Some("ls")), root);
         assert_eq!(out, json!({"command": "ls"}));
-        // Nearer to the truth than any name: what the call would do.
+        // The effects of the call take precedence over any argument name.
         let out =
             input_in(Dialect::Own, "run_command", &json!({"comand": "ls"}), &effects(&[], Some("ls")), root);
         assert_eq!(out, json!({"comand": "ls", "command": "ls"}));

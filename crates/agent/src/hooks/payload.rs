@@ -7,7 +7,8 @@ use super::HookContext;
 use super::configured::HookCommand;
 use super::event::Dialect;
 
-/// What every event's JSON begins with; `more` is an object with what is the event's own.
+/// Returns the JSON of an event: the fields common to all events, then the event's own fields in
+/// the object `more`.
 pub(super) fn payload(at: &HookContext, hook: &HookCommand, more: Value) -> Vec<u8> {
     let transcript = at.transcript.as_deref().map(|path| path.to_string_lossy().into_owned());
     let mut fields = Map::new();
@@ -23,13 +24,14 @@ pub(super) fn payload(at: &HookContext, hook: &HookCommand, more: Value) -> Vec<
     if let Value::Object(more) = more {
         fields.extend(more);
     }
-    // A line, so that `read line` in a script gets the whole.
+    // The JSON is one line, so that `read line` in a script gets all of it.
     let mut bytes = json!(fields).to_string().into_bytes();
     bytes.push(b'\n');
     bytes
 }
 
-/// Our modes in Claude Code's words. `auto` isn't its `bypassPermissions`: level 3 asks here in every mode.
+/// Returns the mode's name in the dialect. `auto` isn't Claude Code's `bypassPermissions`: level 3
+/// asks in every mode.
 fn mode_in(dialect: Dialect, mode: Mode) -> &'static str {
     match (dialect, mode) {
         (Dialect::Own, mode) => mode.name(),

@@ -1,4 +1,4 @@
-//! Running the hooks of each event, and putting together what they say.
+//! Runs the hooks of each event and combines their answers.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -20,7 +20,8 @@ use super::{
 };
 
 impl Hooks {
-    /// Before a message of the user is taken. A denied one must not reach the model.
+    /// Runs the hooks before a message of the user is taken. A denied message must not reach the
+    /// model.
     pub async fn prompt(&self, at: &HookContext, text: &str) -> GateSaid {
         let mut said = GateSaid::default();
         for hook in &self.inner.closures.prompt {
@@ -34,7 +35,7 @@ impl Hooks {
         said
     }
 
-    /// Before a call whose arguments have been read and whose effects are known.
+    /// Runs the hooks before a call whose arguments have been parsed and whose effects are known.
     pub async fn pre_tool(&self, at: &HookContext, call: &ToolUse, effects: &Effects) -> PreToolSaid {
         let mut said = PreToolSaid::default();
         if self.is_empty(HookEvent::PreTool) {
@@ -58,7 +59,7 @@ impl Hooks {
             }
         }
         let call = said.amended(call);
-        // A closure's arguments aren't what the effects were worked out from.
+        // The effects were derived from the original arguments, not from a closure's amended ones.
         let nothing = Effects::default();
         let effects = if said.input.is_some() { &nothing } else { effects };
         let mut offered = false;
@@ -95,7 +96,7 @@ impl Hooks {
         said
     }
 
-    /// After a call. What hooks change, they change in `result`, one after the other.
+    /// Runs the hooks after a call. Hooks change `result` one after another.
     pub async fn post_tool(
         &self,
         at: &HookContext,
@@ -108,7 +109,7 @@ impl Hooks {
             return notes;
         }
         for hook in &self.inner.closures.post_tool {
-            // A hook that fails half-way leaves no half of a change.
+            // A hook that fails must not leave a partial change.
             let mut changed = result.clone();
             let answer = async { hook(at, call, &mut changed).await };
             match self.closure(at, HookEvent::PostTool, answer).await {
@@ -142,7 +143,7 @@ impl Hooks {
         notes
     }
 
-    /// Before the model is asked. A denied request must not be sent.
+    /// Runs the hooks before a request to the model. A denied request must not be sent.
     pub async fn pre_model(&self, at: &HookContext, request: &mut ModelRequest) -> GateSaid {
         let mut said = GateSaid::default();
         for hook in &self.inner.closures.pre_model {
@@ -162,7 +163,7 @@ impl Hooks {
         said
     }
 
-    /// After the model's reply, before it is kept.
+    /// Runs the hooks after the model's reply, before it is stored.
     pub async fn post_model(&self, at: &HookContext, reply: &mut Message) -> HookNotes {
         let mut notes = HookNotes::default();
         for hook in &self.inner.closures.post_model {
@@ -179,7 +180,7 @@ impl Hooks {
         notes
     }
 
-    /// After messages were added to the conversation.
+    /// Runs the hooks after messages were added to the conversation.
     pub async fn post_append(&self, at: &HookContext, added: &[Message]) -> HookNotes {
         let mut notes = HookNotes::default();
         for hook in &self.inner.closures.post_append {
@@ -191,8 +192,8 @@ impl Hooks {
         notes
     }
 
-    /// Before a turn ends. `text` is what the model says last; `round` counts how often hooks have already sent it
-    /// back to work in this turn.
+    /// Runs the hooks before a turn ends. `text` is the model's last text. `round` counts the extra
+    /// turns that hooks have already forced.
     pub async fn turn_end(&self, at: &HookContext, text: &str, round: u32) -> TurnEndSaid {
         let mut said = TurnEndSaid::default();
         for hook in &self.inner.closures.turn_end {
@@ -225,7 +226,7 @@ impl Hooks {
         said
     }
 
-    /// When a session starts, or goes on.
+    /// Runs the hooks when a session starts or continues.
     pub async fn session_start(&self, at: &HookContext, by: StartedBy) -> HookNotes {
         let source = match by {
             StartedBy::Startup => "startup",
@@ -245,7 +246,8 @@ impl Hooks {
         notes
     }
 
-    /// When a session ends. `reason` is a word of the caller's, such as `exit` or `interrupt`.
+    /// Runs the hooks when a session ends. `reason` is the caller's word, such as `exit` or
+    /// `interrupt`.
     pub async fn session_end(&self, at: &HookContext, reason: &str) -> HookNotes {
         let mut notes = HookNotes::default();
         for hook in &self.inner.closures.session_end {
@@ -258,7 +260,7 @@ impl Hooks {
         notes
     }
 
-    /// Waits for a closure, whatever it does.
+    /// Awaits a closure, and turns a panic, a timeout or a cancellation into an error.
     async fn closure<T>(
         &self,
         at: &HookContext,
@@ -280,8 +282,9 @@ impl Hooks {
         }
     }
 
-    /// Runs an event's commands for a subject, all at once, and gives their answers in the configuration's order.
-    /// One that is configured twice runs once. `failed` says that the event is about a call that failed.
+    /// Runs an event's commands for a subject, all at once, and returns their answers in the order
+    /// of the configuration. A command that is configured twice runs once. `failed` is true if the
+    /// event is about a failed call.
     async fn commands<'a>(
         &'a self,
         at: &HookContext,
@@ -352,7 +355,7 @@ impl Hooks {
 }
 
 impl PreToolSaid {
-    /// The call with what hooks have changed of it so far.
+    /// Returns the call with the hooks' changes so far.
     fn amended(&self, call: &ToolUse) -> ToolUse {
         let mut call = call.clone();
         if let Some(input) = &self.input {
@@ -363,7 +366,7 @@ impl PreToolSaid {
 }
 
 impl GateSaid {
-    /// Takes a closure's answer; true when it ends the matter.
+    /// Records a closure's answer. Returns true if the action is denied.
     fn hears(&mut self, answer: Result<Gate, String>) -> bool {
         match answer {
             Ok(Gate::Go { context }) => self.notes.context.extend(context),
@@ -409,7 +412,7 @@ impl From<Ruling> for PreTool {
     }
 }
 
-/// The stronger of two decisions; the first one where they are alike.
+/// Returns the stronger of two decisions, or the first one of equals.
 fn stronger(one: PreTool, other: PreTool) -> PreTool {
     let rank = |it: &PreTool| match it {
         PreTool::Go => 0,

@@ -1,7 +1,8 @@
-//! The session's changes that nobody has seen, before a hook runs outside of the sandbox.
+//! Review of the session's changes before a hook runs outside the sandbox.
 //!
-//! Nothing that a session changed runs outside of the sandbox before a person has seen that very content: where a
-//! person can be asked, they are shown it, and what they said holds for this content alone.
+//! No file that a session changed runs outside the sandbox before a person has seen its exact
+//! content. If a person can be asked, they see the content, and their approval holds for this
+//! content alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,9 +23,11 @@ use crate::isolation::checkpoints::Checkpoints;
 use crate::session::context::Context;
 use crate::transcript::state::OpenCall;
 
-/// The name under which hooks are asked about.
+/// The tool name in approval requests about hooks.
 const HOOK: &str = "hook";
-/// Bytes of one file that a question shows; of what is longer nobody is asked.
+/// Maximum number of bytes of a file that an approval request shows. Longer files can't be
+/// Directories that hold programs and are usually ignored, so that no list of changes includes
+/// them.
 const MAX_SHOWN: u64 = 64 * 1024;
 /// Directories that hold programs and that ignore rules usually cover, so that no list of changes has them.
 const PROGRAMS: [&str; 8] =
@@ -40,22 +43,22 @@ pub(super) struct ShownFiles {
     asked: u32,
 }
 
-/// The stages that tell what the session changed, and ask a person about that.
+/// The parts of a session that determine its changes and ask a person about them.
 pub(crate) struct ChangeReview<'a> {
     pub(crate) approvals: &'a mut Approvals,
     pub(crate) checkpoints: &'a mut Checkpoints,
 }
 
 impl ChangeReview<'_> {
-    /// Lends the stages once more.
+    /// Borrows the parts again.
     pub(crate) fn reborrow(&mut self) -> ChangeReview<'_> {
         ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints }
     }
 }
 
 impl ShownFiles {
-    /// What keeps hooks of an event from running outside of the sandbox. Asks about it where `stop` says that this can
-    /// be done now.
+    /// Returns the unseen changes that keep an event's hooks from running outside the sandbox. With
+    /// `stop`, a person is asked about them first.
     pub(super) async fn find_unseen(
         &mut self,
         cx: &mut Context,
@@ -97,7 +100,7 @@ impl ShownFiles {
         unseen
     }
 
-    /// The files that differ from what they were when the session began.
+    /// Returns the files that differ from their state when the session began.
     async fn changed_in_session(
         &mut self,
         cx: &mut Context,
@@ -127,7 +130,8 @@ impl ShownFiles {
         Ok(paths)
     }
 
-    /// Shows a person files as they are, and asks whether hooks may run outside of the sandbox with them.
+    /// Shows a person the present content of files, and asks whether hooks may run outside the
+    /// sandbox with them.
     async fn show(
         &mut self,
         cx: &mut Context,
@@ -148,7 +152,7 @@ impl ShownFiles {
             };
             paths.into_iter().map(text).collect::<Option<Map<String, Value>>>()
         });
-        // What can't be shown can't be allowed.
+        // A file that can't be shown can't be allowed.
         let Some(mut shown) = read.await? else { return Ok(false) };
         shown.insert("event".to_owned(), Value::String(event.to_string()));
         self.asked += 1;
@@ -174,7 +178,8 @@ impl ShownFiles {
     }
 }
 
-/// Directories of programs that a command or a check of the session may have changed unseen.
+/// Returns the directories of programs that a command or a check of the session may have changed
+/// unnoticed.
 fn program_directories(cx: &Context) -> Vec<RelPath> {
     let begun = |open: &&OpenCall| {
         let waits = [CallState::Pending, CallState::ApprovalRequired, CallState::Approved, CallState::Denied];
@@ -183,7 +188,7 @@ fn program_directories(cx: &Context) -> Vec<RelPath> {
     let open = &cx.transcript.state().calls;
     let mut calls = cx.transcript.state().messages.iter().flat_map(|message| message.tool_uses());
     let earlier = |call: &ToolUse| open.iter().all(|open| open.call.id != call.id);
-    // Calls in a reply's text are in no message any more.
+    // Calls in a reply's text are no longer in any message.
     let in_text = !cx.transcript.state().tool_calling() && cx.transcript.state().books.turns > 1;
     let ran = in_text
         || cx.transcript.state().books.rounds > 0

@@ -1,4 +1,4 @@
-//! Checkpoints: the tree on record before anything may change it, and what changed since.
+//! Checkpoints: the tree recorded before changes, and the changes since.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::blocking::{background, blocking};
 use crate::session::context::Context;
 use crate::transcript::record::Record;
 
-/// What the first checkpoint of a run says of itself.
+/// Label of the first checkpoint of a run.
 pub const BEFORE_THE_RUN: &str = "before the run";
 
-/// The tree as it was before the task changed anything.
+/// The recording of the tree before the task's first change.
 #[derive(Default)]
 enum Before {
     /// Nothing has been recorded yet.
     #[default]
     Unrecorded,
-    /// It is being recorded in the background.
+    /// The tree is being recorded in the background.
     Recording(JoinHandle<Result<CheckpointId, WorkspaceError>>),
-    /// It is on record.
+    /// The tree is recorded.
     Recorded(CheckpointId),
 }
 
@@ -38,37 +38,37 @@ struct Newest {
 pub(crate) struct Checkpoints {
     before: Before,
     newest: Newest,
-    /// The checkpoint that the newest look at the changes compared the tree with.
+    /// The checkpoint of the newest comparison.
     compared: Option<CheckpointId>,
 }
 
 impl Checkpoints {
-    /// Begins a task whose tree isn't on record yet.
+    /// Begins a task whose tree isn't recorded yet.
     pub(crate) fn begin_task(&mut self) {
         self.before = Before::Unrecorded;
     }
 
-    /// Forgets what the last task compared.
+    /// Forgets the comparison of the last task.
     pub(crate) fn forget_comparison(&mut self) {
         self.compared = None;
     }
 
-    /// Continues a task that was cut off, from the checkpoint before it.
+    /// Continues an interrupted task from its checkpoint.
     pub(crate) fn restore(&mut self, checkpoint: Option<u64>) {
         self.before = checkpoint.map_or(Before::Unrecorded, |id| Before::Recorded(CheckpointId(id)));
     }
 
-    /// Returns the checkpoint before the task, once it is on record.
+    /// Returns the checkpoint before the task, once it is recorded.
     pub(crate) fn before_task(&self) -> Option<CheckpointId> {
         if let Before::Recorded(id) = self.before { Some(id) } else { None }
     }
 
-    /// Returns the checkpoint that the newest look at the changes compared the tree with.
+    /// Returns the checkpoint of the newest comparison.
     pub(crate) fn compared(&self) -> Option<CheckpointId> {
         self.compared
     }
 
-    /// Starts recording the tree in the background, once a run.
+    /// Starts recording the tree in the background, once per run.
     pub(crate) fn record_before(&mut self, cx: &Context) {
         if matches!(self.before, Before::Unrecorded) && cx.settings.mode != Mode::Plan {
             let workspace = Arc::clone(&cx.workspace);
@@ -80,7 +80,7 @@ impl Checkpoints {
         }
     }
 
-    /// Waits until the tree as it was before the run is on record.
+    /// Waits until the tree before the run is recorded.
     pub(crate) async fn recorded(&mut self, cx: &mut Context) -> Result<CheckpointId, AgentError> {
         if let Before::Recorded(id) = self.before {
             return Ok(id);
@@ -103,8 +103,9 @@ impl Checkpoints {
         Ok(id)
     }
 
-    /// Puts the tree on record before the first call of a step that may change it; once a step, and nothing where
-    /// nothing happened since the last one. To be called before the call is.
+    /// Records the tree before the first call of a step that may change it, at most once per step.
+    /// If nothing happened since the last checkpoint, no new one is made. Must be called before the
+    /// call runs.
     pub(crate) async fn record_step(&mut self, cx: &mut Context, label: &str) -> Result<(), AgentError> {
         self.recorded(cx).await?;
         let step = cx.next_step();
@@ -126,7 +127,7 @@ impl Checkpoints {
         Ok(blocking("recording the tree", move || workspace.checkpoint(&session, &label)).await??)
     }
 
-    /// What differs from the tree as it was before the task; in a copy, from the user's.
+    /// Returns the differences from the tree before the task or, in a copy, from the user's tree.
     pub(crate) async fn changes(&mut self, cx: &mut Context) -> Result<Vec<FileChange>, AgentError> {
         if let Some(copy) = cx.copy.clone() {
             return copy.changed_files().await;
@@ -139,13 +140,13 @@ impl Checkpoints {
         changes_since(cx, id).await
     }
 
-    /// As [`Checkpoints::changes`], and what earlier tasks of the session left behind that nothing has verified, such as
-    /// one that was interrupted before its checks had run.
+    /// Returns the same as [`Checkpoints::changes`], with the unverified changes of earlier tasks
+    /// of the session, such as a task that was interrupted before its checks ran.
     pub(crate) async fn unverified_changes(
         &mut self,
         cx: &mut Context,
     ) -> Result<Vec<FileChange>, AgentError> {
-        // A plan changes nothing, so it is nothing that has to be proven.
+        // A plan changes nothing, so earlier changes need no proof in it.
         let earlier =
             cx.transcript.state().unverified.filter(|_| cx.settings.mode != Mode::Plan).map(CheckpointId);
         let (Some(earlier), None) = (earlier, &cx.copy) else { return self.changes(cx).await };
@@ -154,7 +155,7 @@ impl Checkpoints {
                 self.compared = Some(earlier);
                 Ok(changes)
             }
-            // It was dropped to keep the journal small, and what it would tell is not known any more.
+            // The checkpoint was dropped to keep the journal small, so its changes are unknown.
             Err(AgentError::Workspace(
                 WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. },
             )) => self.changes(cx).await,
@@ -162,8 +163,8 @@ impl Checkpoints {
         }
     }
 
-    /// Lists the ignored files that commands of this run changed or deleted, or may have. Empty where the journal can't
-    /// be read.
+    /// Lists the ignored files that commands of this run changed or deleted, or may have changed.
+    /// Returns an empty list if the journal can't be read.
     pub(crate) async fn ignored_changes(&self, cx: &Context) -> Vec<IgnoredChange> {
         let Before::Recorded(id) = self.before else { return Vec::new() };
         if cx.copy.is_some() {
@@ -175,7 +176,8 @@ impl Checkpoints {
         asked.map(Result::unwrap_or_default).unwrap_or_default()
     }
 
-    /// Compares the tree with the newest comparison's checkpoint, as a unified diff of at most `limit` bytes.
+    /// Returns the changes since the newest comparison's checkpoint as a unified diff of at most
+    /// `limit` bytes.
     pub(crate) async fn diff(&self, cx: &Context, limit: usize) -> Result<Option<Diff>, AgentError> {
         Ok(match (&cx.copy, self.compared) {
             (Some(copy), _) => {

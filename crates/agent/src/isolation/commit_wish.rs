@@ -1,16 +1,17 @@
-//! How a change is to be committed.
+//! Options of committing a change.
 
 use journeyman_git::HookRun;
 use serde::{Deserialize, Serialize};
 
-/// How a change is to be committed.
+/// Options of committing a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CommitWish {
-    /// A new branch for it; without one it goes onto the branch that is checked out.
+    /// The new branch for the commit. Without it the commit goes onto the current branch.
     pub branch: Option<String>,
-    /// The message; without one it is made of the task, the model's closing words and the checks.
+    /// The message. Without it the message is made of the task, the model's closing words and the
+    /// checks.
     pub message: Option<String>,
-    /// The way in which its hooks run.
+    /// The way in which git hooks run.
     pub hooks: HookRun,
 }

@@ -1,4 +1,4 @@
-//! The session's side of its copy: it is announced once, and follows what the user changes meanwhile.
+//! Announces a session's copy once, and refreshes it with the user's changes.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use crate::blocking::blocking;
 use crate::isolation::WorkCopy;
 use crate::session::context::Context;
 
-/// Files named in a notice; of more than these a number says enough.
+/// Maximum number of files named in a notice.
 const MOST_NAMED: usize = 10;
 
-/// Whether the copy is as it was before a refresh.
+/// The state of the copy after a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Copy {
-    /// Nothing was taken over.
+    /// The copy is unchanged.
     AsItWas,
-    /// Files in it are others now: what passed before has to pass again.
+    /// Files in the copy changed, so checks that passed have to pass again.
     Different,
 }
 
-/// What was told of the copy that a session works in.
+/// The notices given about the copy that a session works in.
 #[derive(Default)]
 pub(crate) struct CopyUpdates {
     announced: bool,
-    /// Files that the user and the session changed in ways that don't go together, as they were last told of.
+    /// The conflicting files of the last notice.
     conflicts: Vec<RelPath>,
 }
 
 impl CopyUpdates {
-    /// Tells, once, that the session works in a copy.
+    /// Announces once that the session works in a copy.
     pub(crate) fn announce(&mut self, cx: &Context) {
         if self.announced {
             return;
@@ -54,7 +54,8 @@ impl CopyUpdates {
         }
     }
 
-    /// Takes over what the user changed in their tree meanwhile, and tells them and the model of it.
+    /// Takes over the changes that the user made in their tree, and reports them to the user and
+    /// the model.
     pub(crate) async fn refresh(
         &mut self,
         cx: &mut Context,
@@ -62,14 +63,14 @@ impl CopyUpdates {
         busy: bool,
     ) -> Result<Copy, AgentError> {
         let Some(copy) = cx.copy.clone() else { return Ok(Copy::AsItWas) };
-        // The commands that still run would see files change, or the mount go.
+        // A refresh would change files under commands that still run, or remove their mount.
         if busy {
             return Ok(Copy::AsItWas);
         }
         let taking = Arc::clone(&copy);
         let refreshed = blocking("taking over what changed in the project", move || taking.refresh());
         let Refreshed { taken, merged, conflicts } = refreshed.await??;
-        // The same conflicts are told once.
+        // The same conflicts are reported only once.
         let news = !taken.is_empty() || !merged.is_empty() || conflicts != self.conflicts;
         self.conflicts.clone_from(&conflicts);
         if !news {
@@ -86,7 +87,7 @@ impl CopyUpdates {
     }
 }
 
-/// What the notice tells of isn't told again file by file.
+/// Marks the changes as known, so that they aren't reported again file by file.
 fn know_of<'a>(cx: &mut Context, seen: &Seen, paths: impl Iterator<Item = &'a RelPath>) {
     let known = seen.entries();
     let paths: Vec<RelPath> =
@@ -99,14 +100,14 @@ fn know_of<'a>(cx: &mut Context, seen: &Seen, paths: impl Iterator<Item = &'a Re
 }
 
 impl WorkCopy {
-    /// Compares the copy with the user's tree.
+    /// Compares the copy with the user's tree and returns the changed files.
     pub(crate) async fn changed_files(self: &Arc<Self>) -> Result<Vec<FileChange>, AgentError> {
         let copy = Arc::clone(self);
         Ok(blocking("comparing the copy", move || copy.changes().map(|changes| changes.files())).await??)
     }
 }
 
-/// What the model is told of a refresh.
+/// Returns the notice of a refresh for the model.
 fn notice(taken: &[RelPath], merged: &[RelPath], conflicts: &[RelPath]) -> String {
     let mut text = String::from(
         "You work in a copy of the project. The user changed files in theirs meanwhile, and the copy follows; read \

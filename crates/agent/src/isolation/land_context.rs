@@ -1,4 +1,4 @@
-//! What landing works with, and the newest report of a session that landed or didn't.
+//! The context of landing, and the newest report of a session's runs.
 
 use std::sync::Arc;
 
@@ -12,32 +12,32 @@ use super::proof::Proof;
 use crate::transcript::log::events;
 use crate::{AgentError, Clock};
 
-/// Events read at once.
+/// Number of events read at once.
 const PAGE: usize = 500;
 
-/// What landing works with.
+/// The resources that landing needs.
 #[derive(Clone)]
 pub struct LandContext {
-    /// Where the logs are kept.
+    /// The store of the logs.
     pub store: Arc<dyn Store>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// What must never be shown or kept.
+    /// Redacts secrets that must never be shown or stored.
     pub redactor: Arc<Redactor>,
-    /// Who lands, for people, such as `jm land, process 123`.
+    /// The name of the landing process for people, such as `jm land, process 123`.
     pub holder: String,
-    /// What copies are made of and with.
+    /// The means of making copies.
     pub isolation: Isolation,
-    /// How merged results are proven.
+    /// The means of checking merged results.
     pub proof: Proof,
-    /// What commits are made with; without it none are.
+    /// The means of committing. Without a committer no commits are made.
     pub committer: Option<Committer>,
 }
 
-/// The newest report of a session's runs; `None` where none has ended.
+/// Returns the newest report of a session's runs, or `None` if no run has ended.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub async fn last_report(store: &dyn Store, session: &SessionId) -> Result<Option<RunReport>, AgentError> {
     let (mut after, mut newest) = (Seq::START, None);
     loop {

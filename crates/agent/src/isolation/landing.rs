@@ -1,4 +1,4 @@
-//! What becomes of a copy when its session is over: landed, kept, or discarded.
+//! Lands, keeps or discards a copy when its session is over.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,14 @@ use super::land_context::LandContext;
 use super::wish::{LandReport, LandWish};
 use crate::AgentError;
 
-/// Brings the end of a run that worked in a copy about, once its session is closed: verified work is landed as `wish`
-/// says, all else is kept, and a copy in which nothing was changed goes. With no `wish` everything is kept. Puts into
-/// the report where the work is; gives what was written into the session's log.
+/// Settles the copy of a run after its session is closed. Verified work is landed with the options
+/// `wish`, everything else is kept, and a copy without changes is removed. Without a `wish`
+/// everything is kept. Adds the place of the work to the report, and returns the events that were
+/// written into the session's log.
 ///
 /// # Errors
-/// The store's; [`WorkspaceError::Busy`](journeyman_workspace::WorkspaceError::Busy); failures of the trees. The copy is kept then.
+/// Errors of the store, [`WorkspaceError::Busy`](journeyman_workspace::WorkspaceError::Busy), and
+/// failures of the trees. The copy is kept then.
 pub async fn settle(
     context: &LandContext,
     report: &mut RunReport,
@@ -42,8 +44,8 @@ pub async fn settle(
     settled
 }
 
-/// Lands the copy of a session that nobody has open, and removes it. What the user changed meanwhile stays: where
-/// files had to be merged, the checks pass on the merged copy first.
+/// Lands the copy of a session that nobody has open, and removes it. The user's own changes stay.
+/// If files had to be merged, the checks must pass on the merged copy first.
 ///
 /// # Errors
 /// As [`settle`]; [`WorkspaceError::UnknownCopy`](journeyman_workspace::WorkspaceError::UnknownCopy).
@@ -59,7 +61,7 @@ pub async fn land(
     landed
 }
 
-/// As [`settle`] with no wish, for a session whose change is to be compared with others.
+/// Works as [`settle`] without a wish, for a session whose change is to be compared with others.
 pub(crate) async fn keep(
     context: &LandContext,
     report: &mut RunReport,
@@ -71,7 +73,7 @@ pub(crate) async fn keep(
     kept
 }
 
-/// Removes a session's copy with all that was changed in it; gives how many files that were.
+/// Removes a session's copy with all its changes. Returns the number of changed files.
 ///
 /// # Errors
 /// As [`land`].
@@ -82,11 +84,12 @@ pub async fn discard(context: &LandContext, session: &SessionId) -> Result<u64, 
     discarded
 }
 
-/// Commits what a run changed in the user's own tree, where it is verified. `before` is what was [uncommitted] when it
-/// began. Puts the commit, or why there is none, into the report; gives what was written into the session's log.
+/// Commits the verified changes that a run made in the user's own tree. `before` lists the files
+/// that were [uncommitted] when the run began. Adds the commit, or the reason why there is none, to
+/// the report, and returns the events that were written into the session's log.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub async fn commit_run(
     context: &LandContext,
     report: &mut RunReport,

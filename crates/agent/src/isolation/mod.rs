@@ -1,13 +1,14 @@
-//! Sessions that work in a copy of the project, and what becomes of the copy.
+//! Sessions that work in an isolated copy of the project, and the landing of the copy.
 //!
-//! An [`Isolation`] says what copies are made of and with; [`Isolation::enter`] gives a session its copy, the one it has
-//! already or a new one, and [`Parts::within`] puts a session's parts into it. The session works there as it would in
-//! the user's tree: paths and commands' views are the same. What the user changes meanwhile is taken over before
-//! checks run, so that what is verified is what would be landed.
+//! An [`Isolation`] holds the means of making copies. [`Isolation::enter`] opens a session's copy
+//! or makes a new one, and [`Parts::within`] puts a session's parts into the copy. The session
+//! works there as it would in the user's tree: paths and the commands' views are the same. The
+//! user's changes are taken over before checks run, so that the verified state is the state that
+//! would be landed.
 //!
-//! When the session is closed, [`settle`] lands verified work as one transaction and keeps the rest; [`land`] and
-//! [`discard`] do the same later, for a copy that was kept. Nothing is landed unverified unless the caller says so, and
-//! nothing that had to be merged before the checks have passed on the merged result.
+//! When the session is closed, [`settle`] lands verified work as one transaction and keeps the
+//! rest. [`land`] and [`discard`] do the same later for a kept copy. Unverified work is landed only
+//! if the caller says so, and a merged result only after the checks have passed on it.
 //!
 //! [`Parts::within`]: crate::Parts::within
 
@@ -42,14 +43,14 @@ pub use landing::{commit_run, discard, land, settle};
 pub use proof::Proof;
 pub use wish::{LandEnd, LandReport, LandWish, Unverified};
 
-/// What copies are made of and with.
+/// The means of making copies.
 #[derive(Debug, Clone)]
 pub struct Isolation {
     /// The user's tree.
     pub origin: Arc<Workspace>,
-    /// It mounts overlays.
+    /// The sandbox, which mounts overlays.
     pub sandbox: Arc<Sandbox>,
-    /// The user's git; without it no copy is made by checking out.
+    /// The user's git. Without git no copy is made by checking out.
     pub git: Option<Git>,
     /// The ways of copying to try, in this order.
     pub tiers: Vec<Tier>,
@@ -59,7 +60,8 @@ impl Isolation {
     /// Opens the copy that a session has, or makes one. Blocks.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoCopy`] with each way's reason, [`WorkspaceError::Busy`], failures of the disk.
+    /// [`WorkspaceError::NoCopy`] with the reason for each way of copying,
+    /// [`WorkspaceError::Busy`], failures of the disk.
     pub fn enter(&self, session: &SessionId) -> Result<WorkCopy, AgentError> {
         match self.open(session) {
             Err(AgentError::Workspace(WorkspaceError::UnknownCopy { .. })) => {
@@ -79,7 +81,7 @@ impl Isolation {
         Ok(WorkCopy::new(isolated, self.clone(), true))
     }
 
-    /// Whether a session has a copy of this tree. Blocks.
+    /// Returns the session's copy of this tree, if there is one. Blocks.
     ///
     /// # Errors
     /// Failures of the state directory.
@@ -92,7 +94,7 @@ impl Isolation {
     }
 }
 
-/// A session's copy of the project, open: nobody else can open, land or discard it meanwhile.
+/// A session's open copy of the project. Nobody else can open, land or discard it in the meantime.
 #[derive(Debug)]
 pub struct WorkCopy {
     isolated: Mutex<Isolated>,
@@ -105,19 +107,19 @@ impl WorkCopy {
         Self { isolated: Mutex::new(isolated), isolation, reopened }
     }
 
-    /// The copy as a workspace.
+    /// Returns the copy as a workspace.
     #[must_use]
     pub fn workspace(&self) -> Arc<Workspace> {
         Arc::clone(self.lock().workspace())
     }
 
-    /// How it was made.
+    /// Returns the way in which the copy was made.
     #[must_use]
     pub fn tier(&self) -> Tier {
         self.lock().info().tier
     }
 
-    /// The better ways of copying that couldn't be had, each with the reason.
+    /// Returns the better ways of copying that were not available, each with the reason.
     #[must_use]
     pub fn unavailable_tiers(&self) -> Vec<UnavailableTier> {
         let isolated = self.lock();
@@ -126,19 +128,20 @@ impl WorkCopy {
             .collect()
     }
 
-    /// What it hasn't as the project has it, each with the reason: a file that nobody may read, a pipe.
+    /// Returns the files that the copy lacks, each with the reason, such as an unreadable file or a
+    /// pipe.
     #[must_use]
     pub fn left_out(&self) -> Vec<(RelPath, String)> {
         self.lock().left_out().to_vec()
     }
 
-    /// Whether it was there already.
+    /// Returns true if the copy existed already.
     #[must_use]
     pub fn reopened(&self) -> bool {
         self.reopened
     }
 
-    /// What was changed in it, exactly. Blocks.
+    /// Returns the exact changes in the copy. Blocks.
     ///
     /// # Errors
     /// As [`Workspace::copy_changes`].
@@ -146,7 +149,7 @@ impl WorkCopy {
         self.isolation.origin.copy_changes(&self.lock())
     }
 
-    /// Those changes as a unified diff of at most `max_bytes` bytes. Blocks.
+    /// Returns those changes as a unified diff of at most `max_bytes` bytes. Blocks.
     ///
     /// # Errors
     /// As [`Workspace::copy_diff`].
@@ -154,7 +157,7 @@ impl WorkCopy {
         self.isolation.origin.copy_diff(changes, max_bytes)
     }
 
-    /// How many files and lines those changes are. Blocks.
+    /// Counts the files and lines of those changes. Blocks.
     ///
     /// # Errors
     /// As [`Workspace::copy_stat`].
@@ -162,9 +165,9 @@ impl WorkCopy {
         self.isolation.origin.copy_stat(changes)
     }
 
-    /// Takes over what the user changed in their tree meanwhile. Where both changed a file in ways that don't go
-    /// together nothing is taken over: the copy would be compared with the user's new version from then on, and
-    /// landing it would replace that without a word. Blocks.
+    /// Takes over the changes that the user made in their tree. If both sides changed a file in
+    /// conflicting ways, nothing is taken over: otherwise the copy would be compared with the
+    /// user's new version from then on, and landing it would silently replace that version. Blocks.
     ///
     /// # Errors
     /// As [`Isolated::refresh`] and [`Workspace::land`].
@@ -183,19 +186,20 @@ impl WorkCopy {
         isolated.refresh(origin, &self.isolation.means())
     }
 
-    /// Whether the user's tree isn't what the copy was made from, or last brought up to date with. Blocks.
+    /// Returns true if the user's tree differs from the state that the copy was made from or last
+    /// refreshed to. Blocks.
     pub(crate) fn is_outdated(&self) -> Result<bool, WorkspaceError> {
         let base = self.lock().info().base;
         Ok(!self.isolation.origin.changes_since(&base)?.is_empty())
     }
 
-    /// What is told of it while it is neither landed nor discarded.
+    /// Returns the report of a copy that is neither landed nor discarded.
     pub(crate) fn kept(&self) -> CopyReport {
         report_of(self.tier(), CopyState::Kept)
     }
 
     fn lock(&self) -> MutexGuard<'_, Isolated> {
-        // What it guards is valid at every instant.
+        // The guarded value is valid at every moment, so a poisoned lock is usable.
         self.isolated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

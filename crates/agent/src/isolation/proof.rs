@@ -1,4 +1,4 @@
-//! Checks outside of a session: what came of merging is proven before it is landed.
+//! Runs checks outside a session, to prove a merged result before it is landed.
 
 use std::sync::Arc;
 
@@ -13,29 +13,30 @@ use crate::blocking::blocking;
 use crate::session::parts::Programs;
 use crate::session::settings::Checks;
 
-/// Files that the search for checks looks at.
+/// Maximum number of files that the search for checks visits.
 const CHECK_FILES: usize = 20_000;
 
-/// What checks are run with where no session runs them.
+/// The means of running checks outside a session.
 #[derive(Clone)]
 pub struct Proof {
-    /// Which checks.
+    /// The checks to run.
     pub checks: Checks,
-    /// Where they run. Here nobody can be asked: what isn't confined as [`Proof::needs`] says doesn't run.
+    /// The sandbox for the checks. Nobody can be asked here, so a check that isn't confined as
+    /// [`Proof::needs`] demands doesn't run.
     pub sandbox: Arc<Sandbox>,
-    /// What must be enforced for a check to run.
+    /// The confinement that must be enforced for a check to run.
     pub needs: SandboxNeeds,
-    /// Which toolchains they see.
+    /// The toolchains that the checks see.
     pub toolchains: Arc<Toolchains>,
-    /// Which programs are installed.
+    /// The installed programs.
     pub programs: Arc<Programs>,
 }
 
 impl Proof {
-    /// Runs the checks in a tree; without any that could run, it is not proven.
+    /// Runs the checks in a tree. Without any check that could run, the tree is not proven.
     ///
     /// # Errors
-    /// The tree's, and failures of running them.
+    /// Errors of the tree, and failures of running the checks.
     pub(crate) async fn run(
         &self,
         workspace: &Arc<Workspace>,

@@ -1,4 +1,4 @@
-//! How a copy is to be landed, and what came of it.
+//! Options and results of landing a copy.
 
 use journeyman_protocol::{
     CommitReport, CopyReport, Envelope, Evidence, FileChange, RunOutcome, RunReport, SessionId,
@@ -8,85 +8,85 @@ use serde::Serialize;
 
 use super::commit_wish::CommitWish;
 
-/// What happens to work that nothing verified.
+/// The treatment of unverified work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unverified {
-    /// It is kept.
+    /// The work is kept in the copy.
     #[default]
     Keep,
     /// It is landed all the same: the user says so.
     Land,
 }
 
-/// How a copy is to be landed.
+/// Options of landing a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LandWish {
-    /// Files that both changed in ways that don't go together.
+    /// The treatment of files that both sides changed in conflicting ways.
     pub on_conflict: OnConflict,
-    /// Only tell what would happen.
+    /// Only report what would happen.
     pub dry_run: bool,
-    /// Work, and results of merging, that nothing verified.
+    /// The treatment of unverified work and unverified merge results.
     pub unverified: Unverified,
-    /// Whether a commit is made of it.
+    /// Options of the commit, if one is to be made.
     pub commit: Option<CommitWish>,
 }
 
-/// How landing ended.
+/// The outcome of landing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LandEnd {
     /// The change is in the user's tree.
     Landed,
-    /// It would be: a dry run.
+    /// A dry run found that the change would land.
     WouldLand,
     /// There was nothing to land; the copy is gone.
     Nothing,
-    /// Both changed the same lines.
+    /// Both sides changed the same lines.
     Conflicts,
-    /// What came of merging fails the checks.
+    /// The merged result fails the checks.
     ChecksFail,
-    /// What came of merging couldn't be checked.
+    /// The merged result couldn't be checked.
     Unproven,
-    /// Nothing verified the work.
+    /// No check verified the work.
     Unverified,
-    /// Files of it have uncommitted changes of the user, which a commit would take along.
+    /// Files of the change have uncommitted changes of the user, which a commit would include.
     Mixed,
-    /// A commit was asked for on a branch of its own, and git or a hook refused it.
+    /// A commit on its own branch was asked for, and git or a hook refused it.
     NotCommitted,
 }
 
-/// What landing did.
+/// The report of landing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LandReport {
-    /// Whose copy.
+    /// The session of the copy.
     pub session: SessionId,
-    /// How it ended.
+    /// The outcome.
     pub end: LandEnd,
-    /// One line a person understands.
+    /// One line for people.
     pub summary: String,
-    /// Where the work is.
+    /// The place and state of the work.
     pub copy: CopyReport,
-    /// What changed in the user's tree, or would.
+    /// The actual or, in a dry run, the intended changes of the user's tree.
     pub changes: Vec<FileChange>,
-    /// What a dry run would change, as a bounded unified diff.
+    /// The changes of a dry run as a bounded unified diff.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub diff: String,
-    /// Checks of a merged result.
+    /// The checks of a merged result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
     /// The commit that was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitReport>,
-    /// Why no commit was made, though one was asked for.
+    /// The reason why a requested commit was not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_committed: Option<String>,
-    /// A person who has looked may allow the commit.
+    /// True if the commit is possible after a person has reviewed it.
     #[serde(skip)]
     pub needs_person: bool,
-    /// How to take it back.
+    /// The way to undo the landing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
-    /// What the session's log got of it.
+    /// The events that were written into the session's log.
     #[serde(skip)]
     pub events: Vec<Envelope>,
 }
@@ -114,7 +114,7 @@ impl LandReport {
         }
     }
 
-    /// The exit code of a command that was to land something.
+    /// Returns the exit code of a command that was to land the copy.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.end {
@@ -127,7 +127,7 @@ impl LandReport {
         }
     }
 
-    /// Puts into a run's report where its work is now.
+    /// Adds the present place of the work to a run's report.
     pub fn amend(&self, report: &mut RunReport) {
         report.copy = Some(self.copy.clone());
         report.commit.clone_from(&self.commit);

@@ -22,7 +22,8 @@ use schedule::Schedule;
 use stall::{CallFact, Guard, Guidance, StepFacts, checks_key};
 use todos::{Reminders, TodoReminder, Todos};
 
-/// The tool that reads the output of a background command. A call of it in silence waits; it is no sign of a stall.
+/// The tool that reads the output of a background command. A call without new output waits and is
+/// no sign of a stall.
 const COMMAND_OUTPUT: &str = "command_output";
 
 /// Watches a session between its steps.
@@ -48,13 +49,13 @@ impl Supervision {
         Arc::clone(&self.todos)
     }
 
-    /// Forgets what the last task did.
+    /// Forgets the facts of the last task.
     pub(crate) fn begin_task(&mut self) {
         self.detector = Guard::default();
         self.facts = StepFacts::default();
     }
 
-    /// Looks around after a step. `Some` ends the task: it goes in circles.
+    /// Runs the supervision after a step. `Some` ends the task because of a stall.
     pub(crate) async fn look_around(
         &mut self,
         cx: &mut Context,
@@ -73,7 +74,7 @@ impl Supervision {
         Ok(self.check_progress(cx))
     }
 
-    /// Writes down what is new about the todos.
+    /// Records the changes of the todos.
     pub(crate) fn note_todos(&mut self, cx: &mut Context) {
         let changes = self.todos.take_changes();
         let Some(last) = changes.last() else { return };
@@ -87,18 +88,18 @@ impl Supervision {
         }
     }
 
-    /// What the model is reminded of when a task begins that isn't the first of its session's life.
+    /// Reminds the model of open todos when a task begins that isn't the first of the session.
     pub(crate) fn remind_at_start(&mut self, cx: &mut Context) {
         let wanted = cx.settings.todos.is_some_and(|todos| todos.remind_at_start);
         let todos = self.todos.get();
-        // An empty list is nothing to be reminded of: the tool's own description says when it is of use.
+        // An empty list needs no reminder: the tool's own description says when to use it.
         if wanted && cx.transcript.state().is_settled() && !todos.is_empty() {
             let due = self.reminders.start(&todos);
             remind_of_todos(cx, due);
         }
     }
 
-    /// Runs what is scheduled for this step.
+    /// Runs the tasks that are scheduled for this step.
     async fn run_schedule(&self, cx: &mut Context) {
         // The step that ends now is counted after this.
         self.schedule.advance(cx.transcript.state().books.step.saturating_add(1));
@@ -115,7 +116,7 @@ impl Supervision {
         }
     }
 
-    /// Keeps what a call came to, for telling whether the run comes forward.
+    /// Records the facts of a call for the stall detector.
     pub(crate) fn observe_call(
         &mut self,
         cx: &Context,
@@ -140,12 +141,12 @@ impl Supervision {
         }
     }
 
-    /// Keeps what checks found, for the same.
+    /// Records the results of checks for the stall detector.
     pub(crate) fn observe_checks(&mut self, evidence: &[Evidence]) {
         self.facts.checks = Some(checks_key(evidence));
     }
 
-    /// Keeps that something came in, for the same.
+    /// Records a message for the stall detector.
     pub(crate) fn observe_message(&mut self, kind: MessageKind, text: &str) {
         match kind {
             MessageKind::User => self.facts.user_message = true,
@@ -154,7 +155,7 @@ impl Supervision {
         }
     }
 
-    /// Tells a model that goes in circles so, and ends the task of one that goes on.
+    /// Warns a stalled model, and ends the task if the stall continues.
     pub(crate) fn check_progress(&mut self, cx: &mut Context) -> Option<TaskEnd> {
         let facts = std::mem::take(&mut self.facts);
         if !cx.settings.loop_guard {
@@ -171,7 +172,7 @@ impl Supervision {
     }
 }
 
-/// Tells the model, once, what somebody else changed of what it has seen.
+/// Tells the model once about each external change of a file that it has seen.
 async fn notice_external_changes(cx: &mut Context, seen: &Seen, running: bool) -> Result<(), AgentError> {
     let known = seen.entries();
     if known.is_empty() {

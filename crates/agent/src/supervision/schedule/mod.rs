@@ -1,9 +1,10 @@
-//! Tasks that run every so many steps, once, or when somebody outside says so.
+//! Tasks that run at an interval of steps, once, or when they are triggered from outside.
 //!
-//! [`Schedule`] is shared by a session, which tells it of steps ([`Schedule::advance`]) and runs what is due
-//! ([`Schedule::run`]), and by whoever adds tasks. Tasks run one after the other; one that fails or panics costs
-//! itself. A task isn't logged: after a restart whoever added it adds it again, and because `every N steps` means
-//! steps N, 2N, 3N of the session, it goes on in its rhythm.
+//! A session shares a [`Schedule`] with the code that adds tasks. The session reports its steps
+//! ([`Schedule::advance`]) and runs the due tasks ([`Schedule::run`]) one after another. A task
+//! that fails or panics affects no other. Tasks aren't logged: after a restart their owner adds
+//! them again. Since `every N steps` means steps N, 2N, 3N of the session, a task then keeps its
+//! rhythm.
 
 #[cfg(test)]
 mod tests;
@@ -18,26 +19,26 @@ use futures_util::future::BoxFuture;
 use journeyman_protocol::ScheduleKind;
 use tokio::sync::Notify;
 
-/// Tasks of one session; each is looked at in every step.
+/// Maximum number of tasks of one session. Each is examined in every step.
 const MAX_TASKS: usize = 1_000;
-/// Firings that may wait; whoever queues more isn't being run.
+/// Maximum number of waiting runs. A longer queue means that nothing runs it.
 const MAX_WAITING: usize = 1_000;
 
-/// A closure that a task runs: given the step's number, it gives a text to remind the model of, if any, or says what
-/// went wrong.
+/// A closure that a task runs. It gets the step's number and returns a text to remind the model of,
+/// nothing, or an error.
 pub type Closure = dyn Fn(u64) -> BoxFuture<'static, Result<Option<String>, String>> + Send + Sync;
 
-/// What a task does.
+/// The action of a task.
 #[derive(Clone)]
 pub enum Job {
-    /// Reminds the model of this.
+    /// Reminds the model with this text.
     Reminder(String),
-    /// Runs this.
+    /// Runs this closure.
     Run(Arc<Closure>),
 }
 
 impl Job {
-    /// A job of a closure.
+    /// Creates a job from a closure.
     pub fn run<F, Fut>(job: F) -> Self
     where
         F: Fn(u64) -> Fut + Send + Sync + 'static,
@@ -47,37 +48,37 @@ impl Job {
     }
 }
 
-/// Names a task, for as long as its schedule exists.
+/// Identifies a task for the lifetime of its schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TaskId(u64);
 
-/// Why a task was refused.
+/// The reason why a task was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// There is one of that name.
-    #[error("there is a task «{0}» already; cancel it first")]
+    /// A task has this name already.
+    #[error("there is a task `{0}` already; cancel it first")]
     Duplicate(String),
     /// The name is empty.
     #[error("a task needs a name")]
     Unnamed,
-    /// Too many.
+    /// The schedule or its queue is full.
     #[error("at most {0} tasks can be scheduled or wait")]
     TooMany(usize),
-    /// There is none of that name.
-    #[error("there is no task «{0}»")]
+    /// No task has this name.
+    #[error("there is no task `{0}`")]
     Unknown(String),
 }
 
-/// A task that came up, and what became of it.
+/// A task that ran, with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fired {
-    /// Its name.
+    /// The task's name.
     pub task: String,
-    /// When it runs, such as `every 5 steps`.
+    /// The task's schedule, such as `every 5 steps`.
     pub spec: String,
-    /// What set it off.
+    /// The trigger of the run.
     pub kind: ScheduleKind,
-    /// What to remind the model of, if anything, or what went wrong.
+    /// The text to remind the model of, if any, or the error.
     pub outcome: Result<Option<String>, String>,
 }
 
@@ -85,7 +86,7 @@ pub struct Fired {
 #[derive(Default)]
 pub struct Schedule {
     inner: Mutex<Inner>,
-    /// Held while tasks run, so that they do one after the other whoever calls.
+    /// Lock that is held while tasks run, so that concurrent callers run them one after another.
     running: tokio::sync::Mutex<()>,
     due: Notify,
 }
@@ -101,13 +102,13 @@ struct Inner {
 struct Task {
     id: TaskId,
     name: String,
-    /// None for one that runs only when it is triggered.
+    /// The interval in steps, or `None` for a task that runs only when it is triggered.
     every: Option<NonZeroU64>,
     job: Job,
 }
 
 struct Due {
-    /// None for a job that was queued without being a task.
+    /// The task's id, or `None` for a job that was queued without a task.
     id: Option<TaskId>,
     name: String,
     spec: String,
@@ -117,16 +118,16 @@ struct Due {
 }
 
 impl Schedule {
-    /// A schedule for a session that has made `step` steps so far.
+    /// Creates a schedule for a session that has made `step` steps so far.
     #[must_use]
     pub fn new(step: u64) -> Self {
         Self { inner: Mutex::new(Inner { step, ..Inner::default() }), ..Self::default() }
     }
 
-    /// Runs `job` at steps N, 2N, 3N of the session, the ones after now.
+    /// Runs `job` at the future steps N, 2N, 3N of the session.
     ///
     /// # Errors
-    /// [`ScheduleError`] when the name is empty or taken, or there are too many tasks.
+    /// [`ScheduleError`] if the name is empty or taken, or there are too many tasks.
     pub fn every(
         &self,
         name: impl Into<String>,
@@ -161,10 +162,10 @@ impl Schedule {
         Ok(id)
     }
 
-    /// Runs `job` once, after what waits already.
+    /// Runs `job` once, after the runs that wait already.
     ///
     /// # Errors
-    /// [`ScheduleError::TooMany`] when too much waits.
+    /// [`ScheduleError::TooMany`] if the queue is full.
     pub fn enqueue(&self, name: impl Into<String>, job: Job) -> Result<(), ScheduleError> {
         let mut inner = self.lock();
         let (name, spec, step) = (name.into(), "once".to_owned(), inner.step);
@@ -174,10 +175,12 @@ impl Schedule {
         Ok(())
     }
 
-    /// Runs the task of this name as soon as possible, besides its steps. One that waits already runs once.
+    /// Runs the task of this name as soon as possible, in addition to its steps. A task that waits
+    /// already runs once.
     ///
     /// # Errors
-    /// [`ScheduleError::Unknown`] when there is none, and [`ScheduleError::TooMany`] when too much waits.
+    /// [`ScheduleError::Unknown`] if no task has this name, and [`ScheduleError::TooMany`] if the
+    /// queue is full.
     pub fn trigger(&self, name: &str) -> Result<(), ScheduleError> {
         let mut inner = self.lock();
         let step = inner.step;
@@ -190,7 +193,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Takes a task out, and what waits of it. False when there was none. One that runs just now runs to its end.
+    /// Removes a task and its waiting runs. Returns false if the task doesn't exist. A running task
+    /// runs to its end.
     pub fn cancel(&self, id: TaskId) -> bool {
         let mut inner = self.lock();
         let before = inner.tasks.len();
@@ -199,15 +203,15 @@ impl Schedule {
         inner.tasks.len() < before
     }
 
-    /// Takes everything out, also what waits.
+    /// Removes all tasks and all waiting runs.
     pub fn clear(&self) {
         let mut inner = self.lock();
         inner.tasks.clear();
         inner.waiting.clear();
     }
 
-    /// Hears that the session has made `step` steps, and queues what is due. A task that is late by several rounds,
-    /// or still waits, runs once.
+    /// Records that the session has made `step` steps, and queues the due tasks. A task that missed
+    /// several runs, or still waits, runs once.
     pub fn advance(&self, step: u64) {
         let mut inner = self.lock();
         let last = std::mem::replace(&mut inner.step, step);
@@ -219,7 +223,8 @@ impl Schedule {
             .collect();
         let any = !due.is_empty();
         for due in due {
-            // No more can wait than there are tasks, and what was queued beside them came first.
+            // Every task waits at most once, so the queue is full only if jobs without a task came
+            // first.
             if inner.push(due).is_err() {
                 break;
             }
@@ -230,19 +235,20 @@ impl Schedule {
         }
     }
 
-    /// Waits until something may be there to run.
+    /// Waits until a run may be due.
     pub async fn due(&self) {
         while self.lock().waiting.is_empty() {
             self.due.notified().await;
         }
     }
 
-    /// Runs everything that waits, one after the other in order, also what is queued meanwhile by those that run.
-    /// When this is dropped, the one that runs is lost and the others go on waiting.
+    /// Runs everything that waits, one after another, including runs that are queued in the
+    /// meantime. If the future is dropped, the current run is lost and the others keep waiting.
     pub async fn run(&self) -> Vec<Fired> {
         let _one_at_a_time = self.running.lock().await;
         let mut fired = Vec::new();
-        // What a task queues comes up now too, but a task that queues itself must not keep the session for ever.
+        // Runs that a task queues are included, but a task that queues itself must not block the
+        // session forever.
         while fired.len() < MAX_WAITING {
             let Some(due) = self.next() else { break };
             let Due { name, spec, kind, step, job, .. } = due;

@@ -1,88 +1,90 @@
-//! The rules of the list.
+//! The todo list and its rules.
 
 use std::collections::HashSet;
 
 use journeyman_protocol::{Todo, TodoStatus, UnixMillis};
 
-/// A longer list is a plan nobody follows, and each look at it costs tokens.
+/// Maximum number of todos. Nobody follows a longer plan, and each look at it costs tokens.
 pub const MAX_TODOS: usize = 100;
-/// Bytes of a title: a sentence or two.
+/// Maximum number of bytes of a title: a sentence or two.
 pub const MAX_TITLE: usize = 500;
-/// Bytes of notes: a paragraph.
+/// Maximum number of bytes of notes: a paragraph.
 pub const MAX_NOTES: usize = 2_000;
-/// Bytes of an id or an assignee.
+/// Maximum number of bytes of an id or an assignee.
 const MAX_NAME: usize = 100;
 
-/// Why a change was refused. The words are for the model too.
+/// The reason why a change was refused, in words that the model reads too.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TodoError {
     /// The session keeps no list.
     #[error("todos are switched off in this session")]
     Disabled,
-    /// Two todos of one id.
-    #[error("two todos have the id «{0}»; ids must be unique")]
+    /// Two todos have the same id.
+    #[error("two todos have the id `{0}`; ids must be unique")]
     Duplicate(String),
     /// A todo without a title.
-    #[error("todo «{0}» has no title")]
+    #[error("todo `{0}` has no title")]
     Blank(String),
-    /// More than one that is worked on.
-    #[error("«{0}» and «{1}» are both in_progress; at most one may be")]
+    /// More than one todo is in progress.
+    #[error("`{0}` and `{1}` are both in_progress; at most one may be")]
     TwoInProgress(String, String),
-    /// There is no todo of that id.
-    #[error("there is no todo with the id «{0}»")]
+    /// No todo has this id.
+    #[error("there is no todo with the id `{0}`")]
     Unknown(String),
-    /// Too much for a list.
+    /// A todo or the list exceeds a limit.
     #[error("{what} may be at most {limit}")]
     TooLarge {
-        /// What.
+        /// The limited quantity.
         what: &'static str,
         /// The bound, with its unit.
         limit: String,
     },
 }
 
-/// A todo as somebody asks for it. What is absent stays as it was, or takes its default in a new todo.
+/// A requested todo. An absent field keeps its value, or takes its default in a new todo.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Draft {
-    /// Which todo; a new one without gets the next free number.
+    /// The todo's id. A new todo without an id gets the next free number.
     pub id: Option<String>,
-    /// What is to be done.
+    /// The work to do.
     pub title: Option<String>,
-    /// How far it is; a new one is pending.
+    /// The status. A new todo is pending by default.
     pub status: Option<TodoStatus>,
-    /// Who does it.
+    /// The assignee.
     pub assignee: Option<String>,
-    /// Anything more.
+    /// Further notes.
     pub notes: Option<String>,
 }
 
-/// The list. Ids are unique, no title is blank, at most one todo is in progress, and all of it is bounded.
+/// The list. Ids are unique, no title is blank, at most one todo is in progress, and all sizes are
+/// bounded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TodoList {
     todos: Vec<Todo>,
 }
 
 impl TodoList {
-    /// The list that was logged. It obeyed the rules when it was.
+    /// Restores a list from the log without checking its rules, which held when it was logged.
     #[must_use]
     pub fn restored(todos: Vec<Todo>) -> Self {
         Self { todos }
     }
 
-    /// The todos in order.
+    /// Returns the todos in order.
     #[must_use]
     pub fn todos(&self) -> &[Todo] {
         &self.todos
     }
 
-    /// Whether anything is left to do.
+    /// Returns true if a todo is not yet finished.
     #[must_use]
     pub fn has_open(&self) -> bool {
         self.todos.iter().any(|todo| todo.status != TodoStatus::Completed)
     }
 
-    /// Replaces the whole list. A todo whose id (or, where none is given, whose title) was in the old list keeps
-    /// its id and the time it was added; what a draft leaves out is empty or pending.
+    /// Replaces the whole list. A todo whose id (or, if none is given, whose title) was in the old
+    /// list keeps its id and its creation time. Fields that a draft leaves out become empty or
+    /// pending.
     ///
     /// # Errors
     /// [`TodoError`]; the list is as it was.
@@ -105,7 +107,7 @@ impl TodoList {
                 .unwrap_or_else(|| free_id(&taken, &self.todos));
             taken.insert(id.clone());
             let fresh = Todo {
-                // A title is needed in full: a list that is replaced takes nothing from the old one but its past.
+                // The title is required: a replaced list takes only ids and times from the old one.
                 title: draft.title.unwrap_or_default(),
                 status: draft.status.unwrap_or(TodoStatus::Pending),
                 assignee: draft.assignee,
@@ -119,7 +121,7 @@ impl TodoList {
         self.accept(todos)
     }
 
-    /// Changes the todos that the drafts name and adds the others at the end, all or none.
+    /// Changes the todos that the drafts name and appends the others, all or none.
     ///
     /// # Errors
     /// [`TodoError`]; the list is as it was.
@@ -134,7 +136,7 @@ impl TodoList {
             let known = draft.id.as_ref().and_then(|id| todos.iter_mut().find(|todo| todo.id == *id));
             match known {
                 Some(todo) => amend(todo, draft, now),
-                // An id without a title can only mean one that is there.
+                // An id without a title can only mean an existing todo.
                 None if draft.title.is_none() && draft.id.is_some() => {
                     return Err(TodoError::Unknown(draft.id.unwrap_or_default()));
                 }
@@ -156,10 +158,11 @@ impl TodoList {
         self.accept(todos)
     }
 
-    /// Changes the one todo that `draft` names.
+    /// Changes the todo that `draft` names.
     ///
     /// # Errors
-    /// [`TodoError::Unknown`] where there is none, and whatever the rules refuse; the list is as it was.
+    /// [`TodoError::Unknown`] if no todo has this id, or the violation of a rule; the list is
+    /// unchanged.
     pub fn update(&mut self, draft: Draft, now: UnixMillis) -> Result<(), TodoError> {
         let id = draft.id.as_deref().unwrap_or_default();
         if self.find(id).is_none() {
@@ -168,10 +171,10 @@ impl TodoList {
         self.merge(vec![draft], now)
     }
 
-    /// Takes one out.
+    /// Removes a todo.
     ///
     /// # Errors
-    /// [`TodoError::Unknown`] where there is none of that id.
+    /// [`TodoError::Unknown`] if no todo has this id.
     pub fn delete(&mut self, id: &str) -> Result<(), TodoError> {
         let before = self.todos.len();
         self.todos.retain(|todo| todo.id != id);
@@ -182,7 +185,7 @@ impl TodoList {
         self.todos.iter().find(|todo| todo.id == id)
     }
 
-    /// Takes `todos` as the list, if they obey the rules.
+    /// Stores `todos` as the list if they obey the rules.
     fn accept(&mut self, todos: Vec<Todo>) -> Result<(), TodoError> {
         check(&todos)?;
         self.todos = todos;
@@ -190,7 +193,7 @@ impl TodoList {
     }
 }
 
-/// Changes what `draft` says, and the time only where that is something.
+/// Applies `draft` to a todo, and updates the time only if the todo changed.
 fn amend(todo: &mut Todo, draft: Draft, now: UnixMillis) {
     let old = todo.clone();
     todo.title = draft.title.unwrap_or_else(|| old.title.clone());
@@ -202,13 +205,13 @@ fn amend(todo: &mut Todo, draft: Draft, now: UnixMillis) {
     }
 }
 
-/// Whether two todos say the same, whenever they were written.
+/// Returns true if two todos have the same content, whatever their times.
 fn same(one: &Todo, other: &Todo) -> bool {
     (&one.id, &one.title, one.status, &one.assignee, &one.notes)
         == (&other.id, &other.title, other.status, &other.assignee, &other.notes)
 }
 
-/// The smallest number that neither a draft nor the list has.
+/// Returns the smallest number that is the id of neither a draft nor a todo.
 fn free_id(taken: &HashSet<String>, todos: &[Todo]) -> String {
     let free = |id: &String| !taken.contains(id) && !todos.iter().any(|todo| todo.id == *id);
     (1_u64..).map(|number| number.to_string()).find(free).unwrap_or_default()

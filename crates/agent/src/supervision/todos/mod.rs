@@ -1,8 +1,10 @@
-//! The list of what a session has to do: its rules, its reminders, and the two tools that the model keeps it with.
+//! The todo list of a session: its rules, its reminders, and the two tools with which the model
+//! maintains it.
 //!
-//! [`TodoList`] is the rules over plain data; a change that is refused leaves it as it was. [`Todos`] is the one
-//! list that a session, its tools and its handle share; what changed waits in it until the session logs it
-//! ([`Todos::take_changes`]). [`Reminders`] says when the model is to be told.
+//! [`TodoList`] holds the todos and enforces the rules; a refused change leaves it unchanged.
+//! [`Todos`] is the list that a session, its tools and its handle share. It stores changes until
+//! the session logs them ([`Todos::take_changes`]). [`Reminders`] decides when the model is
+//! reminded.
 
 mod list;
 mod remind;
@@ -25,9 +27,9 @@ pub use tools::{TodoRead, TodoWrite};
 /// A change of the list, to be logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TodoChange {
-    /// What it was.
+    /// The list before the change.
     pub previous: Vec<Todo>,
-    /// What it is.
+    /// The list after the change.
     pub current: Vec<Todo>,
 }
 
@@ -45,13 +47,13 @@ struct Inner {
 }
 
 impl Todos {
-    /// An empty list that takes its times from `clock`.
+    /// Creates an empty list that takes its times from `clock`.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self::with(clock, true)
     }
 
-    /// No list: every change is refused with [`TodoError::Disabled`].
+    /// Creates a disabled list, which refuses every change with [`TodoError::Disabled`].
     #[must_use]
     pub fn disabled(clock: Arc<dyn Clock>) -> Self {
         Self::with(clock, false)
@@ -65,20 +67,20 @@ impl Todos {
         }
     }
 
-    /// Whether there is a list at all.
+    /// Returns true if the session keeps a list.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.lock().enabled
     }
 
-    /// Puts back what the log holds. That is no change.
+    /// Restores the list from the log, without recording a change.
     pub fn restore(&self, todos: Vec<Todo>) {
         let mut inner = self.lock();
         inner.list = TodoList::restored(todos);
         inner.changes.clear();
     }
 
-    /// The todos in order.
+    /// Returns the todos in order.
     #[must_use]
     pub fn get(&self) -> Vec<Todo> {
         self.lock().list.todos().to_vec()
@@ -102,24 +104,25 @@ impl Todos {
         self.change(|list| list.merge(drafts, now))
     }
 
-    /// Changes the one todo that `draft` names.
+    /// Changes the todo that `draft` names.
     ///
     /// # Errors
-    /// [`TodoError::Unknown`] where there is none, or what [`TodoList::merge`] refuses.
+    /// [`TodoError::Unknown`] if no todo has this id, or the errors of [`TodoList::merge`].
     pub fn update(&self, draft: Draft) -> Result<Vec<Todo>, TodoError> {
         let now = self.clock.now();
         self.change(|list| list.update(draft, now))
     }
 
-    /// Takes one out.
+    /// Removes a todo.
     ///
     /// # Errors
-    /// [`TodoError::Unknown`] where there is none of that id.
+    /// [`TodoError::Unknown`] if no todo has this id.
     pub fn delete(&self, id: &str) -> Result<Vec<Todo>, TodoError> {
         self.change(|list| list.delete(id))
     }
 
-    /// What changed since the last call, oldest first: the session logs each as an event, and the last as a record.
+    /// Takes the changes since the last call, oldest first. The session logs each as an event and
+    /// the last as a record.
     #[must_use]
     pub fn take_changes(&self) -> Vec<TodoChange> {
         std::mem::take(&mut self.lock().changes)
@@ -132,7 +135,7 @@ impl Todos {
         }
     }
 
-    /// Makes one change, keeps what it was for the log, and gives the list as it is.
+    /// Applies a change, stores the old list for the log, and returns the new list.
     fn change(
         &self,
         make: impl FnOnce(&mut TodoList) -> Result<(), TodoError>,

@@ -1,23 +1,24 @@
-//! When the model is reminded of the list, and in what words.
+//! Reminders of the todo list: their times and texts.
 
 use std::num::NonZeroU32;
 
 use journeyman_protocol::{Todo, TodoReminderReason, TodoStatus};
 
-/// Steps without a change of the list before the model is reminded: long enough not to nag in the midst of one
-/// item, short enough that a forgotten list comes back while the task still runs.
+/// Default number of steps without a change of the list before the model is reminded: long enough
+/// not to interrupt the work on one item, short enough to bring back a forgotten list while the
+/// task runs.
 pub const DEFAULT_REMIND_STEPS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
-/// Todos that a reminder lists; more cost tokens and are a call of `todo_read` away.
+/// Maximum number of todos in a reminder. `todo_read` returns the rest.
 const LISTED: usize = 10;
 
-/// What the model is to be told.
+/// A reminder for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TodoReminder {
-    /// Why now.
+    /// The occasion of the reminder.
     pub reason: TodoReminderReason,
-    /// The words, without the wrapping of a reminder.
+    /// The text, without the wrapping of a reminder.
     pub text: String,
-    /// The todos as they are, for the event.
+    /// The present todos, for the event.
     pub todos: Vec<Todo>,
 }
 
@@ -30,13 +31,14 @@ pub struct Reminders {
 }
 
 impl Reminders {
-    /// Reminds after so many steps without a change, or never.
+    /// Creates reminders after every `every` steps without a change, or none with `None`.
     #[must_use]
     pub fn new(every: Option<NonZeroU32>) -> Self {
         Self { every, steps: 0 }
     }
 
-    /// What to say when the session starts or is opened again: the open todos, or that there are none.
+    /// Returns the reminder for the start of a session: the open todos, or a note that there are
+    /// none.
     #[must_use]
     pub fn start(&self, todos: &[Todo]) -> TodoReminder {
         let text = match open(todos) {
@@ -46,7 +48,8 @@ impl Reminders {
         TodoReminder { reason: TodoReminderReason::Startup, text, todos: todos.to_vec() }
     }
 
-    /// Counts a step; gives a reminder after every N without a change, while anything is open.
+    /// Counts a step. Returns a reminder after every `every` steps without a change, while a todo
+    /// is open.
     pub fn step(&mut self, todos: &[Todo]) -> Option<TodoReminder> {
         let every = self.every?;
         self.steps = self.steps.saturating_add(1);
@@ -64,7 +67,7 @@ impl Reminders {
         })
     }
 
-    /// Hears of a change: the count begins anew; gives a reminder when the list became empty.
+    /// Restarts the count after a change. Returns a reminder if the list became empty.
     pub fn changed(&mut self, previous: &[Todo], current: &[Todo]) -> Option<TodoReminder> {
         self.steps = 0;
         (current.is_empty() && !previous.is_empty()).then(|| TodoReminder {
@@ -79,7 +82,7 @@ fn open(todos: &[Todo]) -> usize {
     todos.iter().filter(|todo| todo.status != TodoStatus::Completed).count()
 }
 
-/// The first `most` todos, one a line: `1. [in_progress] title`.
+/// Formats the first `most` todos, one per line: `1. [in_progress] title`.
 fn lines(todos: &[Todo], most: usize) -> String {
     let mut text = String::new();
     for (nth, todo) in (1..).zip(todos.iter().take(most)) {
@@ -92,7 +95,7 @@ fn lines(todos: &[Todo], most: usize) -> String {
     text.trim_end().to_owned()
 }
 
-/// The status as the tools write it.
+/// Returns the status's name in the tools.
 pub(super) fn status_name(status: TodoStatus) -> &'static str {
     match status {
         TodoStatus::Pending => "pending",
@@ -101,7 +104,8 @@ pub(super) fn status_name(status: TodoStatus) -> &'static str {
     }
 }
 
-/// A title on one line: it is the model's text, and a line break in it would look like another item.
+/// Returns a title on one line, since a line break in the model's text would look like another
+/// item.
 pub(super) fn one_line(title: &str) -> String {
     title.split_whitespace().collect::<Vec<_>>().join(" ")
 }

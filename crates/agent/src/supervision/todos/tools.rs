@@ -1,4 +1,4 @@
-//! `todo_read` and `todo_write`.
+//! The tools `todo_read` and `todo_write`.
 
 use std::sync::Arc;
 
@@ -16,14 +16,15 @@ const READ: &str = "todo_read";
 const WRITE: &str = "todo_write";
 const SIGNATURE: &str = "{todos: [{id?, title, status?, notes?}], merge?: boolean}";
 
-/// Shows the list.
+/// The tool that shows the list.
 pub struct TodoRead {
     todos: Arc<Todos>,
 }
 
-/// Changes the list.
+/// The tool that changes the list.
 ///
-/// It counts as read-only: it touches nothing of the project, needs no checkpoint and is allowed in every mode.
+/// The tool counts as read-only: it doesn't touch the project, needs no checkpoint and is allowed
+/// in every mode.
 pub struct TodoWrite {
     todos: Arc<Todos>,
 }
@@ -43,7 +44,7 @@ enum Items {
     Json(String),
 }
 
-/// Other agents call the title `content`; their models bring the habit along.
+/// Other agents call the title `content`, and their models keep the habit.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Item {
@@ -59,7 +60,7 @@ enum Item {
 }
 
 impl TodoRead {
-    /// The tool over this list.
+    /// Creates the tool for a list.
     #[must_use]
     pub fn new(todos: Arc<Todos>) -> Self {
         Self { todos }
@@ -67,7 +68,7 @@ impl TodoRead {
 }
 
 impl TodoWrite {
-    /// The tool over this list.
+    /// Creates the tool for a list.
     #[must_use]
     pub fn new(todos: Arc<Todos>) -> Self {
         Self { todos }
@@ -90,7 +91,7 @@ fn refuse(problems: String) -> ToolError {
     ToolError::Arguments { tool: WRITE, problems, signature: SIGNATURE.to_owned() }
 }
 
-/// The drafts, and whether they change single todos instead of the whole list.
+/// Parses the drafts. The flag is true if they change single todos instead of the whole list.
 fn read(input: &Value) -> Result<(Vec<Draft>, bool), String> {
     let arguments: Arguments =
         serde_json::from_value(input.clone()).map_err(|_| "`todos` must be a list of todos".to_owned())?;
@@ -130,7 +131,7 @@ fn status_of(word: &str) -> Result<TodoStatus, String> {
     }
 }
 
-/// What the model needs to know of a list it has just written: not the list.
+/// Describes a written list to the model, without repeating the list.
 fn said(todos: &[Todo], with_ids: bool) -> String {
     let done = todos.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
     let mut text = format!("Saved: {} open, {done} completed.", todos.len() - done);
@@ -141,7 +142,7 @@ fn said(todos: &[Todo], with_ids: bool) -> String {
     text
 }
 
-/// The whole list with its ids.
+/// Formats the whole list with its ids.
 pub(super) fn shown(todos: &[Todo]) -> String {
     if todos.is_empty() {
         return "The list is empty.".to_owned();
