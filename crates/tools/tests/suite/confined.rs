@@ -31,7 +31,8 @@ fn be_killed() {
     let mut bench = confined(&sandbox().unwrap(), &[("a", b"1\n"), ("dir/b", b"2\n")]);
     let session = bench.context.session.clone();
     let checkpoint = bench.context.workspace.checkpoint(&session, "before").unwrap();
-    println!("{}\n{checkpoint}", bench.outside.display());
+    // The harness has begun a line of its own.
+    println!("\nplace: {}\n{checkpoint}", bench.outside.display());
     let run = bench.tools.get("run_command").unwrap();
     let work = "n=0; while :; do n=$((n+1)); echo $n >> a; echo $n > f$((n % 50)); rm -rf dir; done";
     runtime.block_on(async {
@@ -54,7 +55,7 @@ fn a_killed_session_takes_its_commands_with_it() {
     }
     let mut victim = again!("be_killed").stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let base = std::path::PathBuf::from(lines.next().unwrap());
+    let base = lines.find_map(|line| line.strip_prefix("place: ").map(std::path::PathBuf::from)).unwrap();
     let checkpoint = CheckpointId(lines.next().unwrap().parse().unwrap());
     assert_eq!(lines.next().unwrap(), "ready");
     victim.kill().unwrap();
