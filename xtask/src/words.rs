@@ -139,9 +139,9 @@ fn findings(root: &Path) -> anyhow::Result<BTreeMap<String, Findings>> {
         }
     }
     for ((crate_name, name), places) in types {
-        if let [_, others @ ..] = places.as_slice() {
+        if let [first, others @ ..] = places.as_slice() {
             let found = all.entry(crate_name).or_default();
-            found.twins.extend(others.iter().map(|place| format!("{place}: {name}, as {}", places[0])));
+            found.twins.extend(others.iter().map(|place| format!("{place}: {name}, as {first}")));
         }
     }
     Ok(all)

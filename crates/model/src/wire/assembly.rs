@@ -276,10 +276,10 @@ impl BlockContent {
     fn into_block(self, cut_off: Option<&str>) -> Block {
         match self {
             Self::Text(text) => Block::Text { text },
-            Self::Thinking { text, signature } => Block::Thinking { text, signature: signature },
+            Self::Thinking { text, signature } => Block::Thinking { text, signature },
             Self::Call { id, name, arguments, signature } => {
                 let (input, malformed) = parse_arguments(arguments, cut_off);
-                Block::ToolUse(ToolUse { id, name, input, malformed, signature: signature })
+                Block::ToolUse(ToolUse { id, name, input, malformed, signature })
             }
         }
     }

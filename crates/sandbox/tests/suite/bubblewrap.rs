@@ -236,7 +236,7 @@ fn what_cant_be_kept_is_refused() {
             assert!(error.to_string().contains("bubblewrap can't join"), "{error}");
         }
         Err(error) => {
-            skip(&error.to_string());
+            skip(error.to_string());
         }
     }
     std::os::unix::fs::symlink(".git", project.path().join("link")).unwrap();

@@ -141,7 +141,7 @@ fn where_namespaces_fail_the_next_allowed_takes_it_if_it_gives_enough() {
     if let Err(error @ SandboxError::Unavailable { .. }) =
         ran(with(&[SandboxTier::Landlock]), SandboxTier::Landlock.max_needs())
     {
-        skip(&error.to_string());
+        skip(error.to_string());
         return;
     }
     // It doesn't give all that is needed: refused, not weakened.

@@ -98,7 +98,7 @@ fn caching(request: Request) -> Option<String> {
     let Some(Base::Directory { path, .. }) = &request.base else { panic!("no copy") };
     let probe = sandbox().can_mount(path.parent().unwrap());
     if let Err(error) = probe {
-        skip(&error.to_string());
+        skip(error.to_string());
         return None;
     }
     Some(text(request))

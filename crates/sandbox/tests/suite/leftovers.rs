@@ -242,7 +242,7 @@ fn landlock() -> Option<(journeyman_sandbox::Sandbox, journeyman_protocol::Sandb
         journeyman_sandbox::SandboxSettings { allow: vec![tier], allow_root: true, ..common::settings() };
     let landlock = journeyman_sandbox::Sandbox::new(settings);
     if let Err(error) = block_on(landlock.enforcement(&tier.max_needs())) {
-        skip(&error.to_string());
+        skip(error.to_string());
         return None;
     }
     Some((landlock, tier.max_needs()))

@@ -151,7 +151,7 @@ fn names_of_any_kind() {
         let mounted = match sandbox().mount(&plan) {
             Ok(mounted) => Arc::new(mounted),
             Err(error) => {
-                skip(&error.to_string());
+                skip(error.to_string());
                 return;
             }
         };
@@ -182,7 +182,7 @@ fn a_deep_path_is_mounted_too() {
     let mounted = match sandbox().mount(&plan) {
         Ok(mounted) => Arc::new(mounted),
         Err(error) => {
-            skip(&error.to_string());
+            skip(error.to_string());
             return;
         }
     };
@@ -597,7 +597,7 @@ fn where_user_namespaces_are_off_that_is_said() {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() && !text.contains("running 1 test") {
-        skip(&format!("no namespace without namespaces: {}", String::from_utf8_lossy(&output.stderr)));
+        skip(format!("no namespace without namespaces: {}", String::from_utf8_lossy(&output.stderr)));
         return;
     }
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -183,7 +183,7 @@ pub(crate) fn isolate(workspace: &Workspace, tools: &Tools, tier: Tier) -> Optio
             None
         }
         Err(error) => {
-            skip(&error.to_string());
+            skip(error.to_string());
             None
         }
     }

@@ -65,7 +65,7 @@ impl Place {
         match sandbox().mount(&self.plan(name)) {
             Ok(mounted) => Some(Arc::new(mounted)),
             Err(error) => {
-                skip(&error.to_string());
+                skip(error.to_string());
                 None
             }
         }

@@ -62,7 +62,7 @@ pub(crate) fn may_mount(test: &str) -> bool {
             let errors = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success() && said.contains("1 passed"), "{said}\n{errors}");
         }
-        Err(error) => skip(&format!("no user namespace: {error}")),
+        Err(error) => skip(format!("no user namespace: {error}")),
     }
     false
 }

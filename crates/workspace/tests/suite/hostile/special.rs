@@ -91,7 +91,7 @@ fn a_file_or_directory_that_nobody_may_change_stops_the_whole_set() {
     }
     let locked = [project.root().join("locked"), project.root().join("dir")];
     if let Err(error) = set_immutable(&locked[0], true) {
-        return skip(&format!("files can't be made immutable: {error}"));
+        return skip(format!("files can't be made immutable: {error}"));
     }
     set_immutable(&locked[1], true).unwrap();
     struct Unlock<'a>(&'a [std::path::PathBuf]);

@@ -291,7 +291,7 @@ fn an_overlay_over_another_file_system_is_refused() {
     let at = project.root().join("mounted");
     let flags = rustix::mount::MountFlags::empty();
     if let Err(errno) = rustix::mount::mount("jm-test", &at, "tmpfs", flags, None) {
-        return skip(&format!("can't mount here: {errno}"));
+        return skip(format!("can't mount here: {errno}"));
     }
     fs::write(at.join("over"), "y").unwrap();
     let refused = workspace.isolate(&session(1), &tools.means(&[Tier::Overlay]));

@@ -393,7 +393,7 @@ fn a_tree_that_cannot_be_mounted_any_more_keeps_the_copy() {
     let at = project.root().join("dir");
     let flags = rustix::mount::MountFlags::empty();
     if let Err(errno) = rustix::mount::mount("jm-test", &at, "tmpfs", flags, None) {
-        return skip(&format!("can't mount here: {errno}"));
+        return skip(format!("can't mount here: {errno}"));
     }
     project.write("other", "2");
     let means = tools.means(&[Tier::Overlay]);

@@ -199,10 +199,10 @@ fn a_disk_that_is_really_full() {
             if said.contains("running 1 test") {
                 assert!(ran.status.success() && said.contains("1 passed"), "{said}");
             } else {
-                skip(&format!("no file system can be mounted here: {said}"));
+                skip(format!("no file system can be mounted here: {said}"));
             }
         }
-        Err(error) => skip(&format!("no namespaces: {error}")),
+        Err(error) => skip(format!("no namespaces: {error}")),
     }
 }
 

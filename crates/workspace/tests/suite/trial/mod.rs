@@ -44,7 +44,7 @@ fn try_out(workspace: &Workspace, tools: &Tools) -> Option<Trial> {
     match workspace.try_out(&session(1), &tools.sandbox) {
         Ok(trial) => Some(trial),
         Err(error) => {
-            skip(&error.to_string());
+            skip(error.to_string());
             None
         }
     }
