@@ -17,9 +17,9 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 
-/// Runs a benchmark by name. `turns`, `start`, `version` and `sandbox` take `--beside DIR`, the release
-/// folder of another build, whose programs are measured in the same run; `edit`, `index`, `recall` and
-/// `symbols` have options of their own.
+/// Runs a benchmark by name. `turns`, `start`, `version` and `sandbox` take `--beside DIR`, the
+/// release folder of another build, whose programs are measured in the same run; `edit`, `index`,
+/// `recall` and `symbols` have options of their own.
 pub(crate) fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let beside = match (name, options) {
         ("edit" | "index" | "recall" | "symbols", _) | (_, []) => None,

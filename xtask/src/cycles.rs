@@ -1,8 +1,9 @@
 //! File cycles: files of a crate that use each other, directly or through others.
 //!
-//! A file uses another one of its crate if it names an item that the other defines: in a `use` item, a type or an
-//! expression, also through modules that only pass the name on. Declaring a module and re-exporting from it is no use.
-//! Method calls are not followed: a type's methods belong to the file of the type.
+//! A file uses another one of its crate if it names an item that the other defines: in a `use`
+//! item, a type or an expression, also through modules that only pass the name on. Declaring a
+//! module and re-exporting from it is no use. Method calls are not followed: a type's methods
+//! belong to the file of the type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use anyhow::Context as _;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::Visit;
 
-/// Files in cycles that a crate may still have. A number may only go down; a crate that isn't listed has none.
+/// Files in cycles that a crate may still have. A number may only go down; a crate that isn't
+/// listed has none.
 const ALLOWED: &[(&str, usize)] = &[
     ("cli", 27),
     ("edit", 44),
@@ -27,7 +29,8 @@ const ALLOWED: &[(&str, usize)] = &[
     ("verify", 13),
     ("workspace", 64),
 ];
-/// How many re-exports a name is followed through. More is a cycle of re-exports, which the compiler refuses.
+/// How many re-exports a name is followed through. More is a cycle of re-exports, which the
+/// compiler refuses.
 const MAX_HOPS: usize = 16;
 
 /// Each crate with more files in cycles than it may have, with its cycles.
@@ -203,7 +206,8 @@ impl Modules {
         uses
     }
 
-    /// The module that defines what a path in the module `from` names; `None` for other crates' items and for modules.
+    /// The module that defines what a path in the module `from` names; `None` for other crates'
+    /// items and for modules.
     fn owner(&self, from: usize, path: &[String], hops: usize) -> Option<usize> {
         let hops = hops.checked_sub(1)?;
         let (first, rest) = path.split_first()?;

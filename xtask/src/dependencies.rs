@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
-/// Direct dependencies between our crates. Fewer is fine; an arrow that isn't here is an architectural change.
+/// Direct dependencies between our crates. Fewer is fine; an arrow that isn't here is an
+/// architectural change.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("root-fs", &[]),
     ("testkit", &[]),

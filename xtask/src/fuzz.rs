@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: the readers of models' text and the placer, fed with anything.
 //!
-//! The targets are a crate of their own, `fuzz/`, that `cargo fuzz` builds: on stable Rust, without a sanitizer, for
-//! there is no unsafe code to watch. Finds are kept outside of the repository.
+//! The targets are a crate of their own, `fuzz/`, that `cargo fuzz` builds: on stable Rust, without
+//! a sanitizer, for there is no unsafe code to watch. Finds are kept outside of the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,8 +10,9 @@ use anyhow::{Context as _, bail};
 
 /// How long a target runs where nothing is said.
 const MINUTES: u64 = 5;
-/// An input that takes longer hangs, in seconds. This is by the clock, and a busy machine may leave a target waiting; the
-/// targets themselves hold the processor time against the input's size, with far less.
+/// An input that takes longer hangs, in seconds. This is by the clock, and a busy machine may leave
+/// a target waiting; the targets themselves hold the processor time against the input's size, with
+/// far less.
 const HANGS_SECONDS: u32 = 300;
 /// Longer inputs are seldom worth their time, in bytes: the targets repeat theirs.
 const LONGEST: u32 = 8 << 10;

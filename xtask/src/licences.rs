@@ -38,8 +38,8 @@ pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(broken)
 }
 
-/// Whether an SPDX expression can be met with allowed licences alone. `AND` binds tighter than `OR`; the old
-/// `/` is an `OR`.
+/// Whether an SPDX expression can be met with allowed licences alone. `AND` binds tighter than
+/// `OR`; the old `/` is an `OR`.
 fn permits(expression: &str) -> bool {
     let tokens = tokens(expression);
     let mut rest = tokens.as_slice();

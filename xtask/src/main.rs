@@ -1,8 +1,10 @@
 //! `cargo xtask`: what keeps the house in order.
 //!
 //! - `cargo xtask check` is everything CI runs, in the order that fails fastest.
-//! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences, who starts processes.
-//! - `cargo xtask docs` writes the parts of the pages under `docs/` that are generated from the code.
+//! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences, who
+//!   starts processes.
+//! - `cargo xtask docs` writes the parts of the pages under `docs/` that are generated from the
+//!   code.
 //! - `cargo xtask cycles [CRATE]` prints the files that import each other in a cycle.
 //! - `cargo xtask bench NAME` prints the figures of `docs/benchmarks.md`.
 //! - `cargo xtask fuzz TARGET|all` feeds the readers of models' text with anything.
@@ -68,12 +70,14 @@ fn check() -> anyhow::Result<()> {
     house()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-    // Examples are left out, which Clippy has seen: each would be one more program with all grammars in it.
+    // Examples are left out, which Clippy has seen: each would be one more program with all
+    // grammars in it.
     cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests"], &[])?;
     cargo(&["test", "--workspace", "--locked", "--doc"], &[])
 }
 
-/// Writes the generated parts of the pages under `docs/`. The tests that write them compare them otherwise.
+/// Writes the generated parts of the pages under `docs/`. The tests that write them compare them
+/// otherwise.
 fn docs() -> anyhow::Result<()> {
     let update = [("UPDATE_DOCS", "1")];
     cargo(&["test", "--locked", "--package", "journeyman-protocol", "--test", "docs"], &update)?;

@@ -1,8 +1,8 @@
 //! The ways out of the sandbox: every place that starts a process by itself.
 //!
-//! Nothing that a session changed may run outside of the sandbox before a person has seen that very content. So each
-//! place that starts a process is listed with what keeps a session from deciding what that runs; a new one fails here
-//! until somebody has thought about it and written the test.
+//! Nothing that a session changed may run outside of the sandbox before a person has seen that very
+//! content. So each place that starts a process is listed with what keeps a session from deciding
+//! what that runs; a new one fails here until somebody has thought about it and written the test.
 
 use std::path::Path;
 

@@ -20,8 +20,8 @@ const DAMAGES: &str = "300";
 /// Commands that are ended at a random instant.
 const RUNS: &str = "300";
 
-/// Runs a heavy test by name; `cases` is how many of the workspace's random sequences, of the sandbox's commands,
-/// or of the runs there are to be.
+/// Runs a heavy test by name; `cases` is how many of the workspace's random sequences, of the
+/// sandbox's commands, or of the runs there are to be.
 pub(crate) fn run(name: &str, cases: Option<&str>) -> anyhow::Result<()> {
     if let Some(cases) = cases.filter(|cases| cases.parse::<u64>().is_err()) {
         bail!("«{cases}» is no number of cases");
@@ -55,15 +55,16 @@ fn session() -> anyhow::Result<()> {
     test("journeyman-agent", "random::any_order", &[("JM_SEEDS", SEEDS)])
 }
 
-/// Every durable boundary, every step of the tree and 300 random instants of `crates/agent/tests/suite/crash`, and the faults.
+/// Every durable boundary, every step of the tree and 300 random instants of
+/// `crates/agent/tests/suite/crash`, and the faults.
 fn crash() -> anyhow::Result<()> {
     let all = [("JM_CRASH_ALL", "1"), ("JM_CRASH_RUNS", INSTANTS), ("JM_REQUIRE_ALL", "1")];
     test("journeyman-agent", "crash::", &all)
 }
 
-/// The random sequences of `crates/workspace/tests/suite/model`; a kill before and after every system call of
-/// `tests/suite/crash_syscalls`, and every one of them failing; the whole of `tests/suite/hostile`. A quarter of an hour, and the
-/// last line of each says how much it was.
+/// The random sequences of `crates/workspace/tests/suite/model`; a kill before and after every
+/// system call of `tests/suite/crash_syscalls`, and every one of them failing; the whole of
+/// `tests/suite/hostile`. A quarter of an hour, and the last line of each says how much it was.
 fn workspace(cases: &str) -> anyhow::Result<()> {
     let package = "journeyman-workspace";
     test(package, "model::", &[("JM_CASES", cases)])?;
@@ -71,21 +72,24 @@ fn workspace(cases: &str) -> anyhow::Result<()> {
     test(package, "hostile::", &[("JM_CRASH_ALL", "1"), ("JM_SWAPS", SWAPS)])
 }
 
-/// Commands that fork and end without pause, ended in every way there is, a `kill -9` of the agent among them: no
-/// process, mount or control group of them is left (`crates/sandbox/tests/suite/leftovers.rs`). Some minutes.
+/// Commands that fork and end without pause, ended in every way there is, a `kill -9` of the agent
+/// among them: no process, mount or control group of them is left
+/// (`crates/sandbox/tests/suite/leftovers.rs`). Some minutes.
 fn sandbox(ends: &str) -> anyhow::Result<()> {
     test("journeyman-sandbox", "leftovers::", &[("JM_SOAK_RUNS", ends), ("JM_REQUIRE_ALL", "1")])
 }
 
-/// Random damage to every kind of stored file under real sessions (`crates/cli/tests/suite/damage.rs`): no panic, no
-/// hang, nothing lost outside of what is damaged, and every sentence compared with the tree. Some minutes.
+/// Random damage to every kind of stored file under real sessions
+/// (`crates/cli/tests/suite/damage.rs`): no panic, no hang, nothing lost outside of what is
+/// damaged, and every sentence compared with the tree. Some minutes.
 fn damage(cases: &str) -> anyhow::Result<()> {
     let all = [("JM_DAMAGE_CASES", cases), ("JM_REQUIRE_ALL", "1")];
     test("journeyman", "damage::", &all)
 }
 
-/// `jm` itself, ended at random instants while it runs, resumes, takes back and lands, and all that it says afterwards
-/// (`crates/cli/tests/suite/soak`). A quarter of an hour; prints the table of `docs/benchmarks.md`.
+/// `jm` itself, ended at random instants while it runs, resumes, takes back and lands, and all that
+/// it says afterwards (`crates/cli/tests/suite/soak`). A quarter of an hour; prints the table of
+/// `docs/benchmarks.md`.
 fn whole_runs(runs: &str) -> anyhow::Result<()> {
     test("journeyman", "soak::", &[("JM_SOAK_RUNS", runs), ("JM_REQUIRE_ALL", "1")])
 }

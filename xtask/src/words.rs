@@ -17,7 +17,8 @@ const COMMITS: usize = 30;
 /// First words of a documentation sentence that is a clause without a main verb.
 const CLAUSES: &[&str] = &["What", "Whether", "Who", "Whom", "Whose", "How"];
 
-/// Words of a name that stand for a concept of the field which has a word of its own (`docs/glossary.md`).
+/// Words of a name that stand for a concept of the field which has a word of its own
+/// (`docs/glossary.md`).
 const PRIVATE: &[&str] = &[
     "admission",
     "breakpoint",
@@ -40,8 +41,8 @@ const PRIVATE: &[&str] = &[
     "wish",
 ];
 
-/// What a rule finds, with how many each crate may still have: a number may only go down, and a crate that isn't listed
-/// has none.
+/// What a rule finds, with how many each crate may still have: a number may only go down, and a
+/// crate that isn't listed has none.
 struct Rule {
     name: &'static str,
     allowed: &'static [(&'static str, usize)],
@@ -53,7 +54,8 @@ const QUOTES: Rule = Rule { name: "angle quotes", allowed: &[] };
 const WORD: Rule = Rule { name: "names with words of the glossary's last column", allowed: &[] };
 const TWINS: Rule = Rule { name: "types with the name of another type of the crate", allowed: &[] };
 
-/// Each crate with more findings of a rule than it may have, and each commit whose subject has another form.
+/// Each crate with more findings of a rule than it may have, and each commit whose subject has
+/// another form.
 #[allow(dead_code)]
 pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut broken = Vec::new();
@@ -238,7 +240,8 @@ fn is_test(attribute: &syn::Attribute) -> bool {
         && attribute.parse_args::<syn::Ident>().is_ok_and(|condition| condition == "test")
 }
 
-/// Subjects of the newest commits that don't say `area: what changes`. Nothing where there is no repository.
+/// Subjects of the newest commits that don't say `area: what changes`. Nothing where there is no
+/// repository.
 fn subjects(root: &Path) -> anyhow::Result<Vec<String>> {
     let count = format!("-{COMMITS}");
     let log =

@@ -33,7 +33,8 @@ pub(crate) struct Approvals {
     /// True while the first request is on the screen.
     is_shown: bool,
     keyboard: Keyboard,
-    /// The directory of the user's configuration, where rules that are allowed for good are written.
+    /// The directory of the user's configuration, where rules that are allowed for good are
+    /// written.
     config_dir: Option<PathBuf>,
 }
 
@@ -64,7 +65,8 @@ impl Approvals {
         Self { config_dir, ..Self::default() }
     }
 
-    /// Adds the request of an event, or removes one that is decided. Returns true if the screen changes.
+    /// Adds the request of an event, or removes one that is decided. Returns true if the screen
+    /// changes.
     pub(crate) fn handle_event(&mut self, event: &Event) -> bool {
         match event {
             Event::PermissionRequired { call, summary, input, verdict, rule, .. } => {
@@ -134,7 +136,8 @@ impl Approvals {
         self.open.pop_front();
         self.is_shown = false;
         if matches!(answer, Answer::AllowRule { .. }) {
-            // The session decides the same requests by the new rule; they must not be asked again before that.
+            // The session decides the same requests by the new rule; they must not be asked again
+            // before that.
             self.open.retain(|request| request.rules != rules);
             if let (RuleScope::Forever, Some(rules)) = (scope, &rules) {
                 self.write_rules(rules);
@@ -144,8 +147,8 @@ impl Approvals {
     }
 }
 
-/// Lines that the person types, each read on request. A read of a terminal can't be cancelled, so a thread of its own does
-/// it; a line that arrives when no request waits for it is dropped.
+/// Lines that the person types, each read on request. A read of a terminal can't be cancelled, so a
+/// thread of its own does it; a line that arrives when no request waits for it is dropped.
 #[derive(Default)]
 struct Keyboard {
     channels: Option<(std::sync::mpsc::Sender<()>, mpsc::UnboundedReceiver<io::Result<String>>)>,

@@ -129,7 +129,8 @@ pub(crate) struct ModelArgs {
     /// The model, as provider/name (anthropic/…, openai/…, gemini/…, ollama/…, …)
     #[arg(long, short, value_name = "PROVIDER/NAME")]
     pub(crate) model: Option<String>,
-    /// An endpoint without any configuration; goes with --wire. Its key, if it wants one: $JM_API_KEY
+    /// An endpoint without any configuration; goes with --wire. Its key, if it wants one:
+    /// $JM_API_KEY
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// The protocol of --base-url: anthropic, responses, chat or gemini
@@ -151,7 +152,8 @@ pub(crate) struct RunArgs {
     /// Read the task from a file
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
-    /// Give the task to this many sessions, each in a copy of its own; the smallest verified change is offered
+    /// Give the task to this many sessions, each in a copy of its own; the smallest verified change
+    /// is offered
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=8))]
     pub(crate) candidates: Option<u32>,
     /// Land the best candidate without asking, if it is verified
@@ -173,7 +175,8 @@ pub(crate) struct ResumeArgs {
     /// Give up the task that was cut off instead of finishing it
     #[arg(long)]
     pub(crate) close: bool,
-    /// Land the work once it is verified, although the run was to leave it in its copy (--no-land, --candidates)
+    /// Land the work once it is verified, although the run was to leave it in its copy (--no-land,
+    /// --candidates)
     #[arg(long, conflicts_with_all = ["no_land", "no_isolate"])]
     pub(crate) land: bool,
     #[command(flatten)]
@@ -188,11 +191,12 @@ pub(crate) struct RunOptions {
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// What is allowed without asking: plan (read only), ask, edit (files), auto (files and sandboxed commands).
-    /// Built-in: edit in a terminal, auto without one
+    /// What is allowed without asking: plan (read only), ask, edit (files), auto (files and
+    /// sandboxed commands). Built-in: edit in a terminal, auto without one
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,
-    /// A shell command that verifies the change, in place of the checks found in the project (repeatable)
+    /// A shell command that verifies the change, in place of the checks found in the project
+    /// (repeatable)
     #[arg(long, value_name = "CMD", conflicts_with = "no_check")]
     pub(crate) check: Vec<String>,
     /// Verify nothing (the run then ends with code 4)
@@ -256,7 +260,8 @@ impl RunOptions {
 /// Where a run works, and where its work goes.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DeliveryArgs {
-    /// Work in a copy of the project; what is verified is landed in one step, the rest is kept in the copy
+    /// Work in a copy of the project; what is verified is landed in one step, the rest is kept in
+    /// the copy
     #[arg(long, conflicts_with = "no_isolate")]
     pub(crate) isolate: bool,
     /// Work in the project itself, whatever your configuration says
@@ -265,7 +270,8 @@ pub(crate) struct DeliveryArgs {
     /// Leave the work in its copy, also when it is verified
     #[arg(long)]
     pub(crate) no_land: bool,
-    /// Commit the change when it is verified, with your git and signing, and your hooks in the sandbox
+    /// Commit the change when it is verified, with your git and signing, and your hooks in the
+    /// sandbox
     #[arg(long)]
     pub(crate) commit: bool,
     /// Commit it on this new branch
@@ -352,7 +358,8 @@ pub(crate) struct DiscardArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CandidatesArgs {
-    /// The session whose task it is, or one of its candidates; without one, this directory's newest with candidates
+    /// The session whose task it is, or one of its candidates; without one, this directory's newest
+    /// with candidates
     pub(crate) session: Option<String>,
     /// Print one JSON object
     #[arg(long)]
@@ -368,7 +375,8 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Mend what can be mended of damaged state, and say what is lost; damaged files are kept under another name
+    /// Mend what can be mended of damaged state, and say what is lost; damaged files are kept under
+    /// another name
     #[arg(long, conflicts_with = "json")]
     pub(crate) repair: bool,
     /// Print one JSON object

@@ -52,7 +52,8 @@ pub(crate) async fn run(
     display.print_report(&finish.report)
 }
 
-/// Returns the candidate that is landed now: the best if a flag says so, or whichever the person at the terminal picks.
+/// Returns the candidate that is landed now: the best if a flag says so, or whichever the person at
+/// the terminal picks.
 fn pick(
     candidates: &[CandidateReport],
     land: bool,

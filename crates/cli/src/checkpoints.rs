@@ -15,7 +15,8 @@ use crate::summary;
 use journeyman_host::HostError;
 use journeyman_host::state::{format_minute, project_root};
 
-/// Bytes of diff that are printed. More isn't read by anybody, and a narrower question can be asked.
+/// Bytes of diff that are printed. More isn't read by anybody, and a narrower question can be
+/// asked.
 const MAX_DIFF: usize = 16 * 1024 * 1024;
 /// Columns of `+` and `-` for the file with the most changed lines.
 const BAR: usize = 40;

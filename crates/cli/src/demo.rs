@@ -1,4 +1,5 @@
-//! `jm demo`: the main job on a project inside the binary, offline, with a script in place of a model.
+//! `jm demo`: the main job on a project inside the binary, offline, with a script in place of a
+//! model.
 
 use std::path::Path;
 use std::sync::Arc;

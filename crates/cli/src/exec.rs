@@ -1,6 +1,7 @@
 //! `jm exec`: one command in the sandbox, as a check would run, for the person who types it.
 //!
-//! What the command may do is what was typed; nobody else is asked. So this is also how to see what the sandbox does.
+//! What the command may do is what was typed; nobody else is asked. So this is also how to see what
+//! the sandbox does.
 
 mod args;
 mod output;
@@ -120,8 +121,8 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, HostError
     Ok(code)
 }
 
-/// Runs it, showing what it writes as it comes; and whether that was read to the end. The first Ctrl-C ends the command,
-/// the second this program.
+/// Runs it, showing what it writes as it comes; and whether that was read to the end. The first
+/// Ctrl-C ends the command, the second this program.
 async fn run_and_show(
     sandbox: &Sandbox,
     request: Request,
@@ -167,7 +168,8 @@ async fn run_and_show(
     }
 }
 
-/// Why it wasn't begun. Where that is about a path that a flag names, it is for who typed it to change.
+/// Why it wasn't begun. Where that is about a path that a flag names, it is for who typed it to
+/// change.
 fn refusal(error: SandboxError, root: &Path, writable: &[PathBuf], args: &ExecArgs) -> HostError {
     if let SandboxError::Refused(reason) = &error {
         let is_of = |path: &Path| reason.ends_with(&format!("(«{}»)", path.display()));

@@ -1,5 +1,5 @@
-//! `jm index`, `jm search`, `jm symbols`, `jm refs`, `jm deps`, `jm impact`, `jm map` and `jm why`: what the index knows, for
-//! people and scripts.
+//! `jm index`, `jm search`, `jm symbols`, `jm refs`, `jm deps`, `jm impact`, `jm map` and `jm why`:
+//! what the index knows, for people and scripts.
 
 mod deps;
 mod follow;

@@ -1,5 +1,5 @@
-//! `jm`: the command line over the Journeyman library. Flags and glue only; nothing here is needed by a
-//! library user.
+//! `jm`: the command line over the Journeyman library. Flags and glue only; nothing here is needed
+//! by a library user.
 
 #[macro_use]
 mod stderr;
@@ -78,7 +78,8 @@ fn print_error(error: &HostError) {
     writeln!(std::io::stderr(), "{}: {text}", color::stderr().red("error")).ok();
 }
 
-/// Returns an error's text without control sequences and secrets: it may quote files and configuration of the project.
+/// Returns an error's text without control sequences and secrets: it may quote files and
+/// configuration of the project.
 fn shown_error(error: &HostError) -> String {
     let text = journeyman_sandbox::clean(error.to_string().as_bytes());
     Redactor::default().redact(&text).into_owned()
@@ -90,7 +91,8 @@ fn open_state(environment: &Environment) -> Result<Arc<StateDirs>, HostError> {
     Ok(Arc::new(StateDirs::open(environment)?.with_progress(progress)))
 }
 
-/// Runs a command's future on one thread, and does not wait for blocking tasks that it leaves behind.
+/// Runs a command's future on one thread, and does not wait for blocking tasks that it leaves
+/// behind.
 fn block_on(work: impl Future<Output = Result<u8, HostError>>) -> Result<u8, HostError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

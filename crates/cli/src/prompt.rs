@@ -14,10 +14,12 @@ use crate::color::{self, Paint};
 
 /// The controlling terminal.
 const TERMINAL: &str = "/dev/tty";
-/// Maximum size of a call that is shown in full, in bytes. Nobody reads more before saying yes, so more is refused.
+/// Maximum size of a call that is shown in full, in bytes. Nobody reads more before saying yes, so
+/// more is refused.
 const MAX_SHOWN_BYTES: usize = 64 * 1024;
 
-/// Shows a call and the possible answers. Returns the answer to a call that is too long for anybody to read.
+/// Shows a call and the possible answers. Returns the answer to a call that is too long for anybody
+/// to read.
 pub(crate) fn show(paint: Paint, request: &ApprovalRequest) -> Option<Answer> {
     let whole = format_arguments(&request.input);
     if whole.len() > MAX_SHOWN_BYTES {
@@ -120,7 +122,8 @@ impl Prompts for TerminalPrompts {
         let mut shown = String::new();
         if let CommitRefusal::Hooks { hooks, .. } = refusal {
             for file in hooks {
-                // A file that is too long, or no text, can't be shown whole, so it can't be allowed.
+                // A file that is too long, or no text, can't be shown whole, so it can't be
+                // allowed.
                 let whole = std::fs::read_to_string(file).ok().filter(|text| text.len() <= MAX_SHOWN_BYTES);
                 let Some(text) = whole else { return Ok(false) };
                 shown.push_str(&format!("{}:\n{text}\n", file.display()));

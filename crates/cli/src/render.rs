@@ -133,7 +133,8 @@ impl Renderer {
         }
     }
 
-    /// What happens beside the turns. The rest is for those who audit: states, books, what repeats another event.
+    /// What happens beside the turns. The rest is for those who audit: states, books, what repeats
+    /// another event.
     fn aside(&mut self, event: &Event) {
         let paint = self.paint;
         match event {

@@ -224,7 +224,8 @@ pub(crate) async fn run_task(
     watch_and_deliver(&template, session, events, display).await
 }
 
-/// Shows a session until everything that it was asked to do has ended, ends it, and delivers its work.
+/// Shows a session until everything that it was asked to do has ended, ends it, and delivers its
+/// work.
 pub(crate) async fn watch_and_deliver(
     template: &SessionTemplate,
     session: SessionHandle,
@@ -292,7 +293,8 @@ impl Surface for Terminal {
             tokio::select! {
                 biased;
                 () = self.signals.next() => {
-                    // The first stops cleanly, the second at once: the kernel then ends what runs in the sandbox.
+                    // The first stops cleanly, the second at once: the kernel then ends what runs
+                    // in the sandbox.
                     if self.is_stopping {
                         std::process::exit(INTERRUPTED);
                     }

@@ -2,7 +2,8 @@
 
 use std::io::Write as _;
 
-/// Prints a line for people as `eprintln!` does, without its panic where nobody reads any more (`jm map 2>&1 | head`).
+/// Prints a line for people as `eprintln!` does, without its panic where nobody reads any more (`jm
+/// map 2>&1 | head`).
 macro_rules! tell {
     () => { $crate::stderr::write("\n") };
     ($($part:tt)*) => { $crate::stderr::write(&format!("{}\n", format_args!($($part)*))) };

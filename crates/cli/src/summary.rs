@@ -71,7 +71,8 @@ pub(crate) fn text(report: &RunReport, streamed: Streamed, paint: Paint) -> Stri
     out
 }
 
-/// What commands did that they may not, and what became of it, a line each; empty where they did nothing such.
+/// What commands did that they may not, and what became of it, a line each; empty where they did
+/// nothing such.
 pub(crate) fn violations(violations: &[GuardViolation], paint: Paint) -> String {
     /// Lines that are read; `--json` has all.
     const MOST_NAMED: usize = 20;
@@ -86,7 +87,8 @@ pub(crate) fn violations(violations: &[GuardViolation], paint: Paint) -> String 
     out
 }
 
-/// Which of some files run code outside of any sandbox at the next build, a line each; empty where none does.
+/// Which of some files run code outside of any sandbox at the next build, a line each; empty where
+/// none does.
 pub(crate) fn runs_code<'a>(paths: impl Iterator<Item = &'a RelPath>, paint: Paint) -> String {
     /// Lines that are read; of more than these a number says enough.
     const MOST_NAMED: usize = 10;

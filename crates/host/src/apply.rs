@@ -31,7 +31,8 @@ pub struct PlacedReply<'a> {
 }
 
 impl<'a> PlacedReply<'a> {
-    /// Places the edits of a reply. Changes to files that programs outside of the sandbox obey are refused.
+    /// Places the edits of a reply. Changes to files that programs outside of the sandbox obey are
+    /// refused.
     #[must_use]
     pub fn new(workspace: &'a Workspace, reply: &str, options: &Options) -> Self {
         let tree = Tree { workspace, read: RefCell::default() };
@@ -43,7 +44,8 @@ impl<'a> PlacedReply<'a> {
     /// Writes all changes in one step, after a checkpoint.
     ///
     /// # Errors
-    /// [`HostError::Failed`] where a file changed meanwhile or can't be written; nothing is written then.
+    /// [`HostError::Failed`] where a file changed meanwhile or can't be written; nothing is written
+    /// then.
     pub fn write(&self) -> Result<(), HostError> {
         write(self.workspace, &self.tree, &self.plan)
     }

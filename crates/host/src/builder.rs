@@ -175,14 +175,16 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets who answers questions about tool calls. With [`Approver::Handle`], whoever watches the session has to answer.
+    /// Sets who answers questions about tool calls. With [`Approver::Handle`], whoever watches the
+    /// session has to answer.
     #[must_use]
     pub fn approver(mut self, approver: Approver) -> Self {
         self.approver = approver;
         self
     }
 
-    /// Changes the run's settings after the configuration has set them: limits, mode, the budget of the first context.
+    /// Changes the run's settings after the configuration has set them: limits, mode, the budget of
+    /// the first context.
     #[must_use]
     pub fn adjust(mut self, adjust: impl FnOnce(&mut RunSettings) + Send + 'static) -> Self {
         self.adjust = Some(Box::new(adjust));
@@ -282,7 +284,8 @@ pub struct SessionTemplate {
     pub settings: RunSettings,
     /// Where sessions work, and where their work goes.
     pub delivery: Delivery,
-    /// The directory of the user's configuration; rules that the user allows for good are written there.
+    /// The directory of the user's configuration; rules that the user allows for good are written
+    /// there.
     pub config_dir: Option<PathBuf>,
     model: Arc<dyn Model>,
     index: Option<Arc<SharedIndex>>,
@@ -320,7 +323,8 @@ impl SessionTemplate {
         }
     }
 
-    /// Returns the settings with the delivery on record, so that it holds when the session is opened again.
+    /// Returns the settings with the delivery on record, so that it holds when the session is
+    /// opened again.
     #[must_use]
     pub fn recorded_settings(&self) -> RunSettings {
         let mut settings = self.settings.clone();
@@ -328,10 +332,12 @@ impl SessionTemplate {
         settings
     }
 
-    /// Starts a new session in the project, or in a copy of it. Nothing is asked of the model before the first message.
+    /// Starts a new session in the project, or in a copy of it. Nothing is asked of the model
+    /// before the first message.
     ///
     /// # Errors
-    /// [`HostError`] where no copy can be made, or the commit that is wished for is known to be refused.
+    /// [`HostError`] where no copy can be made, or the commit that is wished for is known to be
+    /// refused.
     pub async fn start(&mut self, id: SessionId) -> Result<SessionHandle, HostError> {
         let parts = self.prepare_parts(&id).await?;
         Ok(journeyman_agent::start(parts, self.recorded_settings(), id))

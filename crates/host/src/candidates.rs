@@ -14,8 +14,8 @@ use crate::project::ProjectContext;
 use crate::sessions::holder_name;
 use crate::state::{StateDirs, now, project_root};
 
-/// Runs `count` candidates of a task, each in a copy of its own, where its work stays until somebody takes it. `land` says on
-/// record that the best is landed without asking.
+/// Runs `count` candidates of a task, each in a copy of its own, where its work stays until
+/// somebody takes it. `land` says on record that the best is landed without asking.
 ///
 /// # Errors
 /// [`HostError`] where the parent session fails.
@@ -67,8 +67,8 @@ pub async fn land_candidate(
     Ok(landed)
 }
 
-/// Compares the candidates of the task that `session` belongs to, the best first. Returns the parent and its candidates;
-/// there are none if the parent was cut off before any began.
+/// Compares the candidates of the task that `session` belongs to, the best first. Returns the
+/// parent and its candidates; there are none if the parent was cut off before any began.
 ///
 /// # Errors
 /// [`HostError::Usage`] where the session has no candidates.

@@ -8,8 +8,8 @@ use journeyman_sandbox::{ContainerImage, ContainerSettings, Progress, RecipeSour
 use crate::config::{Config, Environment, ProjectImage, TrustStore};
 use crate::{Context as _, HostError, Prompts};
 
-/// Reads the recipe of the project's image if the user wants commands to run in that image. Asks for trust in the recipe:
-/// building the image runs the project's code outside of the sandbox.
+/// Reads the recipe of the project's image if the user wants commands to run in that image. Asks
+/// for trust in the recipe: building the image runs the project's code outside of the sandbox.
 ///
 /// # Errors
 /// [`HostError::Usage`] where the recipe can't be read, or nobody trusts this version of it.
@@ -83,7 +83,8 @@ pub(crate) fn container_settings(
     }))
 }
 
-/// Returns the socket that `DOCKER_HOST` names. A daemon on another machine doesn't have the project's files.
+/// Returns the socket that `DOCKER_HOST` names. A daemon on another machine doesn't have the
+/// project's files.
 fn local_socket(host: &OsStr) -> Result<PathBuf, HostError> {
     let path = host.to_str().and_then(|host| host.strip_prefix("unix://")).map(PathBuf::from);
     path.filter(|path| path.is_absolute()).ok_or_else(|| {

@@ -1,4 +1,5 @@
-//! Where a run works, and what becomes of its work: a copy that is landed, the project itself, a commit.
+//! Where a run works, and what becomes of its work: a copy that is landed, the project itself, a
+//! commit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use crate::settings::ResolvedSettings;
 use crate::surface::check_log_exists;
 use crate::{Context as _, HostError, Prompts};
 
-/// Maximum number of uncommitted files that are kept on record. With more, a session that was cut off takes all
-/// uncommitted files for the user's when it goes on.
+/// Maximum number of uncommitted files that are kept on record. With more, a session that was cut
+/// off takes all uncommitted files for the user's when it goes on.
 const MAX_RECORDED_FILES: usize = 10_000;
 
 /// Where a session works.
@@ -131,8 +132,9 @@ impl Delivery {
         Ok(Self { workplace, landing, commit, uncommitted: None })
     }
 
-    /// Makes the delivery of a session that goes on: what its user asked for when it started holds where no option says
-    /// otherwise. Where the session `keeps` its work in the copy, such as a candidate's, only `land` lands it.
+    /// Makes the delivery of a session that goes on: what its user asked for when it started holds
+    /// where no option says otherwise. Where the session `keeps` its work in the copy, such as a
+    /// candidate's, only `land` lands it.
     ///
     /// # Errors
     /// [`HostError::Usage`] for options that contradict each other or the earlier ones.
@@ -187,8 +189,8 @@ impl Delivery {
 }
 
 impl SessionTemplate {
-    /// Returns the parts of the session that begins or goes on now, in its copy if it works in one. A commit that can't be
-    /// made is refused before anything is done.
+    /// Returns the parts of the session that begins or goes on now, in its copy if it works in one.
+    /// A commit that can't be made is refused before anything is done.
     ///
     /// # Errors
     /// [`HostError`] where no copy can be made, or the commit is known to be refused.
@@ -224,11 +226,12 @@ impl SessionTemplate {
         }
     }
 
-    /// Lands, keeps or commits the work of a run whose session is closed. A person is asked about what a commit would run
-    /// outside of the sandbox if there are `prompts`.
+    /// Lands, keeps or commits the work of a run whose session is closed. A person is asked about
+    /// what a commit would run outside of the sandbox if there are `prompts`.
     ///
     /// # Errors
-    /// [`HostError`] where nothing is known of the work any more, or it is in the project and can't be committed.
+    /// [`HostError`] where nothing is known of the work any more, or it is in the project and can't
+    /// be committed.
     pub async fn deliver(
         &self,
         report: &Arc<RunReport>,
@@ -263,7 +266,8 @@ impl SessionTemplate {
         }
     }
 
-    /// Returns the commit as it is wished for, after a person has seen what would run outside of the sandbox for it.
+    /// Returns the commit as it is wished for, after a person has seen what would run outside of
+    /// the sandbox for it.
     async fn confirmed_commit(
         &self,
         report: &RunReport,
@@ -281,8 +285,8 @@ impl SessionTemplate {
     }
 }
 
-/// Asks about what would run outside of the sandbox for a commit. What the person refuses stays refused: the commit then
-/// says why.
+/// Asks about what would run outside of the sandbox for a commit. What the person refuses stays
+/// refused: the commit then says why.
 pub(crate) fn confirm_outside_hooks(
     wish: &CommitWish,
     checked: Result<(), GitError>,

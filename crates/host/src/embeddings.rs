@@ -1,8 +1,9 @@
 //! Turning the configuration into an embedding model for the code.
 //!
-//! `index.vectors` names it: `model2vec:DIRECTORY` for one on this machine, `provider/name` for a server that has
-//! OpenAI's `/embeddings`. A repository has no say in it ([`load_own`](crate::config::load_own)), since what is
-//! embedded is sent to the server; known secrets are taken out of it first, as they are out of a prompt.
+//! `index.vectors` names it: `model2vec:DIRECTORY` for one on this machine, `provider/name` for a
+//! server that has OpenAI's `/embeddings`. A repository has no say in it
+//! ([`load_own`](crate::config::load_own)), since what is embedded is sent to the server; known
+//! secrets are taken out of it first, as they are out of a prompt.
 
 #[cfg(feature = "local-embeddings")]
 use std::path::Path;
@@ -24,10 +25,11 @@ use crate::config::{Config, ConfigError, Environment};
 const LOCAL_PREFIX: &str = "model2vec:";
 /// The default weight of vectors: the best one for static embeddings (docs/benchmarks.md).
 const DEFAULT_WEIGHT: f64 = 0.2;
-/// The default time that a query waits for its vector. A server on this machine takes some milliseconds, one that loads its
-/// model first takes seconds.
+/// The default time that a query waits for its vector. A server on this machine takes some
+/// milliseconds, one that loads its model first takes seconds.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Number of texts in one request. A server works on one text after the other; more only make stopping slower.
+/// Number of texts in one request. A server works on one text after the other; more only make
+/// stopping slower.
 const BATCH_SIZE: usize = 32;
 /// Number of requests at the same time: the server works on one while the next is on its way.
 const CONCURRENT_REQUESTS: usize = 2;
@@ -36,8 +38,9 @@ const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
 /// Minimum length that texts are cut to for a server that finds them too long, in bytes.
 const MIN_TEXT_BYTES: usize = 256;
 
-/// Returns the embedding model that the configuration names, if it names one. No request is sent yet. Secrets that
-/// `redactor` knows are never sent to a server, nor are the values of `secrets` and the server's own key.
+/// Returns the embedding model that the configuration names, if it names one. No request is sent
+/// yet. Secrets that `redactor` knows are never sent to a server, nor are the values of `secrets`
+/// and the server's own key.
 ///
 /// # Errors
 /// [`ConfigError::Model`] where the model can't be loaded or found.

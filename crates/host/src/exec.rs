@@ -1,6 +1,7 @@
 //! One command in the sandbox, run by hand: its project, or a throw-away copy of it.
 //!
-//! The command has a state directory of its own: it is no session's work, and leaves nothing behind.
+//! The command has a state directory of its own: it is no session's work, and leaves nothing
+//! behind.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -154,14 +155,16 @@ impl CommandProject {
         self.guard.as_ref().map_or(&[], Guarded::protected)
     }
 
-    /// Returns the paths that are read-only because writing there would change files outside of the project.
+    /// Returns the paths that are read-only because writing there would change files outside of the
+    /// project.
     #[must_use]
     pub fn linked(&self) -> &[RelPath] {
         &self.linked
     }
 
-    /// Ends the command and returns its effect; a copy is discarded. New files that programs outside of the sandbox obey are
-    /// moved away, and changed ones are put back. `kept` says that the sandbox protected these paths.
+    /// Ends the command and returns its effect; a copy is discarded. New files that programs
+    /// outside of the sandbox obey are moved away, and changed ones are put back. `kept` says that
+    /// the sandbox protected these paths.
     ///
     /// # Errors
     /// [`HostError::Failed`] where the copy can't be read or removed.

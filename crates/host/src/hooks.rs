@@ -8,9 +8,9 @@ use journeyman_model::builtin_providers;
 use crate::config::{Config, Environment};
 use crate::models::{CUSTOM_KEY, providers};
 
-/// Adds the commands of a configuration for the project at `root` to `hooks`. They get the user's environment without every
-/// provider's keys and the variables that the user lists as secret. Variables that a project lists are redacted, but no hook
-/// goes without them.
+/// Adds the commands of a configuration for the project at `root` to `hooks`. They get the user's
+/// environment without every provider's keys and the variables that the user lists as secret.
+/// Variables that a project lists are redacted, but no hook goes without them.
 #[must_use]
 pub fn configured_hooks(
     hooks: HooksBuilder,

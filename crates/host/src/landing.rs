@@ -26,10 +26,12 @@ pub struct KeptWork {
     pub root: PathBuf,
 }
 
-/// Finds the session that `word` names, or the only session of the current directory whose work is kept.
+/// Finds the session that `word` names, or the only session of the current directory whose work is
+/// kept.
 ///
 /// # Errors
-/// [`HostError::Usage`] where no session or several sessions match, or the session's candidates have the work.
+/// [`HostError::Usage`] where no session or several sessions match, or the session's candidates
+/// have the work.
 pub async fn find_kept_work(
     state: &StateDirs,
     environment: &Environment,
@@ -142,7 +144,8 @@ pub async fn confirm_commit(
 /// Lands the copy of one session.
 ///
 /// # Errors
-/// [`HostError::Usage`] where the session has no copy (any more); [`HostError::Failed`] for failures of the disk.
+/// [`HostError::Usage`] where the session has no copy (any more); [`HostError::Failed`] for
+/// failures of the disk.
 pub async fn land_work(
     context: &LandContext,
     session: &SessionId,

@@ -1,12 +1,14 @@
-//! What every surface starts a session with: configuration, trust, the model's client, and the session builder.
+//! What every surface starts a session with: configuration, trust, the model's client, and the
+//! session builder.
 //!
-//! [`SessionBuilder`] puts a session together from its parts, each of which has a default. [`resolve_settings`] merges a
-//! user's options with the layers of configuration ([`config`]) and asks for trust through [`Prompts`]. A [`Surface`] shows
-//! the session's events and passes on what the person says; [`watch_session`] runs it. A finished run's work is landed,
-//! kept or committed as its [`Delivery`] says.
+//! [`SessionBuilder`] puts a session together from its parts, each of which has a default.
+//! [`resolve_settings`] merges a user's options with the layers of configuration ([`config`]) and
+//! asks for trust through [`Prompts`]. A [`Surface`] shows the session's events and passes on what
+//! the person says; [`watch_session`] runs it. A finished run's work is landed, kept or committed
+//! as its [`Delivery`] says.
 //!
-//! The modules that aren't needed for a run serve single commands of every surface: [`sessions`] finds sessions,
-//! [`landing`], [`undo`] and [`resume`] decide about their work, and so on.
+//! The modules that aren't needed for a run serve single commands of every surface: [`sessions`]
+//! finds sessions, [`landing`], [`undo`] and [`resume`] decide about their work, and so on.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), journeyman_host::HostError> {
@@ -20,7 +22,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! It draws no terminal and serves no HTTP. It reads the process's clock and environment only where a part isn't given.
+//! It draws no terminal and serves no HTTP. It reads the process's clock and environment only where
+//! a part isn't given.
 
 pub mod apply;
 mod builder;

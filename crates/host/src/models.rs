@@ -20,8 +20,8 @@ const DEFAULT_MODELS: [(&str, &str); 4] = [
     ("gemini", "gemini-2.5-pro"),
     ("openrouter", "anthropic/claude-sonnet-4.5"),
 ];
-/// The variable that holds the key of an endpoint named by `--base-url`. A provider's own key never goes
-/// to an address that its provider doesn't own.
+/// The variable that holds the key of an endpoint named by `--base-url`. A provider's own key never
+/// goes to an address that its provider doesn't own.
 pub(crate) const CUSTOM_KEY: &str = "JM_API_KEY";
 
 /// A model, ready to be asked.
@@ -113,7 +113,8 @@ fn find_endpoint(
     Ok((endpoint, model))
 }
 
-/// Returns the endpoint with the configuration's deadlines, headers and proxies, for requests other than conversations.
+/// Returns the endpoint with the configuration's deadlines, headers and proxies, for requests other
+/// than conversations.
 pub(crate) fn embedding_endpoint(
     config: &Config,
     environment: &Environment,
@@ -165,7 +166,8 @@ fn custom_client(
     make_client(endpoint, model, price, config.providers.get("custom"), environment, cassette, clock)
 }
 
-/// Makes a client with the parts that every endpoint shares: deadlines, proxies, retries, the recording.
+/// Makes a client with the parts that every endpoint shares: deadlines, proxies, retries, the
+/// recording.
 fn make_client(
     mut endpoint: Endpoint,
     model: &str,
@@ -246,7 +248,8 @@ fn proxies(environment: &Environment) -> ProxySettings {
         |low: &str, high: &str| environment.var(low).or_else(|| environment.var(high)).map(str::to_owned);
     let all = || var("all_proxy", "ALL_PROXY");
     ProxySettings {
-        // HTTP_PROXY in capitals can be set by a CGI client's header; curl ignores it for that reason.
+        // HTTP_PROXY in capitals can be set by a CGI client's header; curl ignores it for that
+        // reason.
         http: environment.var("http_proxy").map(str::to_owned).or_else(all),
         https: var("https_proxy", "HTTPS_PROXY").or_else(all),
         no_proxy: var("no_proxy", "NO_PROXY").unwrap_or_default(),
@@ -289,7 +292,8 @@ fn override_provider(provider: &mut Provider, settings: &ProviderConfig) {
     }
     if let Some(base_url) = &settings.base_url {
         base_url.trim_end_matches('/').clone_into(&mut provider.base_url);
-        // A key never follows its provider's name to another address, unless the user names it again.
+        // A key never follows its provider's name to another address, unless the user names it
+        // again.
         provider.key_env.clear();
     }
     if let Some(key_env) = &settings.key_env {

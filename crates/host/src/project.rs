@@ -56,11 +56,12 @@ pub(crate) struct ProjectParts {
 }
 
 impl ProjectContext {
-    /// Opens the project at `root`. `secrets` are redacted besides those that the configuration names, and `holder` is who
-    /// holds the project's sessions.
+    /// Opens the project at `root`. `secrets` are redacted besides those that the configuration
+    /// names, and `holder` is who holds the project's sessions.
     ///
     /// # Errors
-    /// [`HostError`] where the project can't be opened, or the configuration names an unknown sandbox.
+    /// [`HostError`] where the project can't be opened, or the configuration names an unknown
+    /// sandbox.
     pub fn open(
         environment: &Environment,
         state: &StateDirs,
@@ -184,7 +185,8 @@ fn public_variables(environment: &Environment, config: &Config) -> BTreeMap<OsSt
     vars
 }
 
-/// Returns a loader of the embedding model that the user's own configuration names; a repository has no say in it.
+/// Returns a loader of the embedding model that the user's own configuration names; a repository
+/// has no say in it.
 fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> Arc<FindVectorer> {
     let (environment, redactor) = (environment.clone(), Arc::clone(redactor));
     Arc::new(move || {
@@ -194,8 +196,8 @@ fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> A
     })
 }
 
-/// Returns the values of variables that hold keys or that the configuration calls secret, including the keys of providers
-/// that the run doesn't use.
+/// Returns the values of variables that hold keys or that the configuration calls secret, including
+/// the keys of providers that the run doesn't use.
 #[must_use]
 pub fn configured_secrets(environment: &Environment, config: &Config) -> Vec<String> {
     let keys = models::providers(config).into_iter().flat_map(|provider| provider.key_env);

@@ -5,17 +5,19 @@ use std::path::Path;
 
 use journeyman_git::CommitRefusal;
 
-/// Asks the person at a surface. A surface without a person has no `Prompts`: then everything that would be asked is
-/// refused. Questions about tool calls are events of the session instead, see [`Surface`](crate::Surface).
+/// Asks the person at a surface. A surface without a person has no `Prompts`: then everything that
+/// would be asked is refused. Questions about tool calls are events of the session instead, see
+/// [`Surface`](crate::Surface).
 pub trait Prompts {
-    /// Returns true if the person trusts this version of a project's file, whose `keys` run code or send data. Each key
-    /// has its value at the same place in `values`.
+    /// Returns true if the person trusts this version of a project's file, whose `keys` run code or
+    /// send data. Each key has its value at the same place in `values`.
     ///
     /// # Errors
     /// The person can't be reached.
     fn confirm_trust(&self, path: &Path, keys: &[String], values: &[String]) -> io::Result<bool>;
 
-    /// Returns true if the person has seen what a commit would run outside of the sandbox, and the change, and allows it.
+    /// Returns true if the person has seen what a commit would run outside of the sandbox, and the
+    /// change, and allows it.
     ///
     /// # Errors
     /// The person can't be reached.

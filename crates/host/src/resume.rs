@@ -13,8 +13,9 @@ use crate::settings::{EarlierRun, ResolvedSettings};
 use crate::state::{StateDirs, project_root};
 use crate::{Context as _, HostError};
 
-/// Finds the session that `word` names; `last` is the newest session of `directory` or of the current directory. For `last`,
-/// a run stands for its candidates, the newest of which would otherwise be found.
+/// Finds the session that `word` names; `last` is the newest session of `directory` or of the
+/// current directory. For `last`, a run stands for its candidates, the newest of which would
+/// otherwise be found.
 ///
 /// # Errors
 /// [`HostError::Usage`] where no session or several sessions match.
@@ -46,7 +47,8 @@ pub struct Resumption {
     pub session: SessionId,
     /// The directory that it goes on in.
     pub root: PathBuf,
-    /// What it was started with; `None` for an imported session, whose log decides nothing about what may be done here.
+    /// What it was started with; `None` for an imported session, whose log decides nothing about
+    /// what may be done here.
     pub earlier: Option<EarlierRun>,
     /// The model and the mode that an imported session ran with elsewhere.
     pub imported: Option<(String, journeyman_protocol::Mode)>,
@@ -96,7 +98,8 @@ impl Resumption {
             is_candidates_parent,
             has_copy: copies.iter().any(|copy| copy.session == *id),
             has_waiting_message: session.queue.iter().any(|queued| queued.kind == MessageKind::User),
-            // Messages that an unopened task began with go with the task, those behind an open one don't.
+            // Messages that an unopened task began with go with the task, those behind an open one
+            // don't.
             is_task_open: session.task.as_ref().is_some_and(|task| task.opened),
             has_task: session.task.is_some(),
             outcome: session.outcome,
@@ -132,7 +135,8 @@ impl Resumption {
     /// Returns where the session works from here on, and where its work goes.
     ///
     /// # Errors
-    /// [`HostError::Usage`] for options that contradict the earlier ones, or the copy that has the work.
+    /// [`HostError::Usage`] for options that contradict the earlier ones, or the copy that has the
+    /// work.
     pub fn delivery(
         &self,
         options: &DeliveryOptions,

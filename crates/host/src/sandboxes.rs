@@ -24,7 +24,8 @@ const ROOT_NOTE: &str = "running as root: commands are confined, but files that 
 /// Returns the sandboxes that the configuration allows, in the order in which they are tried.
 ///
 /// # Errors
-/// [`HostError::Usage`] where the configuration names an unknown sandbox, or prefers one that it doesn't allow.
+/// [`HostError::Usage`] where the configuration names an unknown sandbox, or prefers one that it
+/// doesn't allow.
 pub fn allowed_tiers(config: &Config) -> Result<Vec<SandboxTier>, HostError> {
     let mut tiers = SandboxSettings::default().allow;
     for name in &config.sandbox_allow {
@@ -56,8 +57,8 @@ fn tier_named(name: &str) -> Option<SandboxTier> {
     SANDBOX_TIERS.into_iter().find(|tier| tier.to_string() == name)
 }
 
-/// Returns the protection that commands need: all of it, except what a sandbox that the user allowed by name doesn't
-/// promise.
+/// Returns the protection that commands need: all of it, except what a sandbox that the user
+/// allowed by name doesn't promise.
 ///
 /// # Errors
 /// As [`allowed_tiers`].
@@ -67,8 +68,8 @@ pub fn required_needs(config: &Config) -> Result<SandboxNeeds, HostError> {
         .fold(SandboxNeeds::ALL, |needs, tier| needs.intersection(tier.max_needs())))
 }
 
-/// Returns the notes that a person should read before a command runs: that the program runs as root, and what the
-/// sandbox doesn't enforce.
+/// Returns the notes that a person should read before a command runs: that the program runs as
+/// root, and what the sandbox doesn't enforce.
 pub async fn sandbox_notes(sandbox: &Sandbox, needs: &SandboxNeeds) -> Vec<String> {
     let mut notes = Vec::new();
     let enforced = sandbox.enforcement(needs).await;

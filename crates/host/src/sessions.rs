@@ -11,8 +11,8 @@ use crate::config::Environment;
 use crate::state::{StateDirs, find_session_log, now, project_root};
 use crate::{Context as _, HostError};
 
-/// How long a short command's claim keeps others away, in milliseconds. The command gives the session back when it is
-/// done, and a process that dies loses the claim at once.
+/// How long a short command's claim keeps others away, in milliseconds. The command gives the
+/// session back when it is done, and a process that dies loses the claim at once.
 const CLAIM_MS: u64 = 10 * 60 * 1000;
 /// Maximum number of sessions searched for the newest one with candidates.
 const MAX_SEARCHED: usize = 50;
@@ -51,7 +51,8 @@ pub async fn session_state(state: &StateDirs, session: &SessionSummary) -> Resul
     Ok(SessionState { status, holder })
 }
 
-/// Finds the one session whose id begins with `word`; `last` is the newest session of the current directory.
+/// Finds the one session whose id begins with `word`; `last` is the newest session of the current
+/// directory.
 ///
 /// # Errors
 /// [`HostError::Usage`] where no session or several sessions match.
@@ -60,7 +61,8 @@ pub async fn find_session(
     environment: &Environment,
     word: &str,
 ) -> Result<SessionSummary, HostError> {
-    // A query would create an empty log, and then no command could tell any more that the log is gone.
+    // A query would create an empty log, and then no command could tell any more that the log is
+    // gone.
     let log_exists = find_session_log(&state.dir).is_some();
     if word == "last" {
         let here = project_root(environment, None)?.display().to_string();

@@ -85,10 +85,12 @@ impl ResolvedSettings {
     }
 }
 
-/// Loads the configuration of a run. Asks for trust in the project's part of it if there are `prompts`.
+/// Loads the configuration of a run. Asks for trust in the project's part of it if there are
+/// `prompts`.
 ///
 /// # Errors
-/// [`HostError::Usage`] for a wrong option or configuration, and for a project's configuration that nobody trusts.
+/// [`HostError::Usage`] for a wrong option or configuration, and for a project's configuration that
+/// nobody trusts.
 pub fn resolve_settings(
     environment: &Environment,
     root: &Path,
@@ -106,7 +108,8 @@ pub fn resolve_settings(
     Ok(ResolvedSettings { config, asked, warnings })
 }
 
-/// Returns the configuration for commands that use nothing of it that a project may set, so that nothing needs trust.
+/// Returns the configuration for commands that use nothing of it that a project may set, so that
+/// nothing needs trust.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a wrong configuration.

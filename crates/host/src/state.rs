@@ -34,7 +34,8 @@ pub fn format_minute(at: UnixMillis) -> String {
     format!("{} {:02}:{:02}", at.to_date(), minutes / 60, minutes % 60)
 }
 
-/// Returns the root of a project: the directory given, or the current one, with symbolic links resolved.
+/// Returns the root of a project: the directory given, or the current one, with symbolic links
+/// resolved.
 ///
 /// # Errors
 /// [`HostError::Usage`] where it is no directory.

@@ -27,8 +27,8 @@ pub trait Surface {
     /// The event can't be written where the surface writes.
     fn show(&mut self, envelope: &Envelope) -> Result<(), HostError>;
 
-    /// Waits for the person's next input. The future can be dropped and asked for again; it never ends on a surface
-    /// without a person.
+    /// Waits for the person's next input. The future can be dropped and asked for again; it never
+    /// ends on a surface without a person.
     fn next_input(&mut self) -> Pin<Box<dyn Future<Output = Input> + '_>> {
         Box::pin(std::future::pending())
     }
@@ -42,8 +42,8 @@ impl<F: FnMut(&Event)> Surface for F {
     }
 }
 
-/// Shows a session until everything that it was asked to do has ended, and returns the last report. The session stays
-/// open.
+/// Shows a session until everything that it was asked to do has ended, and returns the last report.
+/// The session stays open.
 ///
 /// # Errors
 /// [`HostError`] where the session's log or the surface fails.
@@ -70,12 +70,13 @@ pub async fn watch_session(
                 if let Event::Done { report } = &envelope.event
                     && is_stopping
                 {
-                    // A message that waits behind the task stays queued for whoever opens the session again.
+                    // A message that waits behind the task stays queued for whoever opens the
+                    // session again.
                     return Ok(Arc::new((**report).clone()));
                 }
             }
-            // After the events: each is shown before the report that follows it. A log that refuses its last
-            // entries never shows them; the report still comes.
+            // After the events: each is shown before the report that follows it. A log that refuses
+            // its last entries never shows them; the report still comes.
             report = &mut ending => return Ok(report?),
         }
     }

@@ -26,11 +26,12 @@ pub struct Undone {
     pub violations: Vec<GuardViolation>,
 }
 
-/// Takes back the newest run of the project, or the session that `word` names. `directory` takes the place of the current
-/// directory, or of the session's own.
+/// Takes back the newest run of the project, or the session that `word` names. `directory` takes
+/// the place of the current directory, or of the session's own.
 ///
 /// # Errors
-/// [`HostError::Usage`] while another process works on the session, and where the work is in a copy.
+/// [`HostError::Usage`] while another process works on the session, and where the work is in a
+/// copy.
 pub async fn undo_session(
     environment: &Environment,
     state: &StateDirs,
@@ -68,7 +69,8 @@ pub async fn undo_session(
     undone.or_else(|error| check_not_in_copy(&workspace, &session.id).and(Err(error)))
 }
 
-/// Takes back everything since a checkpoint, whichever session changed it. No session may be at work.
+/// Takes back everything since a checkpoint, whichever session changed it. No session may be at
+/// work.
 ///
 /// # Errors
 /// [`HostError::Usage`] while a process works on a session of the project.
@@ -122,7 +124,8 @@ async fn sessions_of(state: &StateDirs, root: &Path) -> Result<Vec<SessionSummar
     state.store.sessions(Some(&root.display().to_string()), MAX_SEARCHED).await.context("the session log")
 }
 
-/// Returns true if the newest change that can be taken back was made after the session began, and not by the session.
+/// Returns true if the newest change that can be taken back was made after the session began, and
+/// not by the session.
 fn has_later_change(workspace: &Workspace, session: &SessionSummary) -> bool {
     matches!(workspace.newest_undoable(), Ok(Some(newest)) if newest > session.id)
 }

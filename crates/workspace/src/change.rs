@@ -39,15 +39,17 @@ pub enum Expected {
     Anything,
     /// No file.
     Absent,
-    /// A file with this content, as [`FileContent::hash`](crate::files::content::FileContent::hash) gave it.
+    /// A file with this content, as [`FileContent::hash`](crate::files::content::FileContent::hash)
+    /// gave it.
     Hash(ContentHash),
 }
 
 /// One wish of a [`ChangeSet`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// The file has this content afterwards. Missing directories are made; a link that stays inside keeps
-    /// pointing where it does, and what it points to is replaced. Mode, owner and attributes are kept.
+    /// The file has this content afterwards. Missing directories are made; a link that stays inside
+    /// keeps pointing where it does, and what it points to is replaced. Mode, owner and attributes
+    /// are kept.
     Write {
         /// The file.
         path: RelPath,
@@ -60,10 +62,12 @@ pub enum Change {
     Delete {
         /// The file.
         path: RelPath,
-        /// What has to be there before; [`Expected::Absent`] makes no sense and is refused as a conflict.
+        /// What has to be there before; [`Expected::Absent`] makes no sense and is refused as a
+        /// conflict.
         expected: Expected,
     },
-    /// The file, or the link itself, has another name afterwards. Nothing may have that name already.
+    /// The file, or the link itself, has another name afterwards. Nothing may have that name
+    /// already.
     Rename {
         /// The file.
         from: RelPath,
@@ -79,7 +83,8 @@ pub enum Change {
     },
 }
 
-/// Changes that happen together or not at all, in the order given: later ones see what earlier ones did.
+/// Changes that happen together or not at all, in the order given: later ones see what earlier ones
+/// did.
 #[derive(Debug, Clone)]
 pub struct ChangeSet {
     /// The tool call that asks for them.
@@ -95,7 +100,8 @@ pub struct ChangeSet {
 pub struct Applied {
     /// Its place in the journal; [`ChangeId::NONE`] when the tree was already as wished.
     pub id: ChangeId,
-    /// The files that differ now, sorted. Links are resolved: these are the files that hold the content.
+    /// The files that differ now, sorted. Links are resolved: these are the files that hold the
+    /// content.
     pub changes: Vec<FileChange>,
 }
 
@@ -115,14 +121,14 @@ pub enum UndoTarget {
 pub struct UndoReport {
     /// The sessions whose changes they were, the newest first; at least one.
     pub sessions: Vec<SessionId>,
-    /// The files that differ now, sorted; the kind says what was done just now, so that a file which the run added
-    /// is `Deleted` by the undo and `Added` by the redo.
+    /// The files that differ now, sorted; the kind says what was done just now, so that a file
+    /// which the run added is `Deleted` by the undo and `Added` by the redo.
     pub restored: Vec<FileChange>,
     /// The files that were kept as they are, each with the reason.
     pub conflicts: Vec<(RelPath, String)>,
     /// Whether older changes of these sessions stay because they aren't kept any more.
     pub dropped: bool,
-    /// Whether lines of the journal that may have recorded changes of these sessions are damaged: what they recorded
-    /// stays.
+    /// Whether lines of the journal that may have recorded changes of these sessions are damaged:
+    /// what they recorded stays.
     pub damaged: bool,
 }

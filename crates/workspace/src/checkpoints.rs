@@ -31,7 +31,8 @@ pub struct CheckpointInfo {
     pub label: String,
     /// When it was made, where a clock was there.
     pub at: Option<UnixMillis>,
-    /// Changes in the journal between it and the next one, whoever made them, that aren't taken back.
+    /// Changes in the journal between it and the next one, whoever made them, that aren't taken
+    /// back.
     pub changes: usize,
     /// Whether all that it needs is still kept.
     pub whole: bool,
@@ -106,13 +107,13 @@ impl Workspace {
         Ok(infos)
     }
 
-    /// What differs between two checkpoints, or between one and the tree as it is, as a unified diff in git's form
-    /// of at most `max_bytes` bytes: whole files, in order, as many as fit. Contents that aren't kept any more are
-    /// named in [`Diff::lost`].
+    /// What differs between two checkpoints, or between one and the tree as it is, as a unified
+    /// diff in git's form of at most `max_bytes` bytes: whole files, in order, as many as fit.
+    /// Contents that aren't kept any more are named in [`Diff::lost`].
     ///
     /// # Errors
-    /// [`WorkspaceError::UnknownCheckpoint`], [`WorkspaceError::Lost`] when a checkpoint's list of files is gone,
-    /// and those of looking at the tree.
+    /// [`WorkspaceError::UnknownCheckpoint`], [`WorkspaceError::Lost`] when a checkpoint's list of
+    /// files is gone, and those of looking at the tree.
     pub fn diff_between(
         &self,
         one: &CheckpointId,

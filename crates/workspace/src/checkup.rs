@@ -1,5 +1,5 @@
-//! Looking through a project's state for damage, without the project: the journals, what they refer to, the ledger,
-//! the copies and the signs of life of commands, each by its own checksums.
+//! Looking through a project's state for damage, without the project: the journals, what they refer
+//! to, the ledger, the copies and the signs of life of commands, each by its own checksums.
 
 use crate::landing::line_file;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -50,11 +50,13 @@ pub struct Findings {
     pub damage: Vec<Damage>,
     /// How many checkpoints the journal has: sessions made them.
     pub checkpoints: usize,
-    /// How many contents that the journal names aren't kept. That is no damage: all projects share one quota.
+    /// How many contents that the journal names aren't kept. That is no damage: all projects share
+    /// one quota.
     pub missing: usize,
 }
 
-/// Looks through the state of projects that share their blobs. What was verified for one isn't read again for another.
+/// Looks through the state of projects that share their blobs. What was verified for one isn't read
+/// again for another.
 pub struct Checkup<'a> {
     blobs: &'a Arc<Blobs>,
     /// Receives how many blobs were verified.
@@ -90,12 +92,14 @@ impl Needed {
 }
 
 impl<'a> Checkup<'a> {
-    /// Prepares a look through projects with these blobs. `progress` is told how many blobs were verified.
+    /// Prepares a look through projects with these blobs. `progress` is told how many blobs were
+    /// verified.
     pub fn new(blobs: &'a Arc<Blobs>, progress: &'a mut dyn FnMut(usize)) -> Self {
         Self { blobs, progress, verified: HashMap::new() }
     }
 
-    /// Verifies the state in a project's directory. Nothing is changed, and nobody is kept from working.
+    /// Verifies the state in a project's directory. Nothing is changed, and nobody is kept from
+    /// working.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -316,7 +320,8 @@ fn check_beats(project: &Path, findings: &mut Findings) -> Result<(), WorkspaceE
     Ok(())
 }
 
-/// Signs of life that aren't as they were written. A torn one, whose command never began, isn't among them.
+/// Signs of life that aren't as they were written. A torn one, whose command never began, isn't
+/// among them.
 fn damaged_beats(project: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
     let dir = project.join("running");
     let mut damaged = Vec::new();

@@ -379,8 +379,8 @@ impl WorkspaceError {
     }
 }
 
-/// Whether what failed may work in a while: a full disk, a want of memory or descriptors, a flaw of the medium.
-/// Permissions and what is in use are for people to change, and nothing waits for that.
+/// Whether what failed may work in a while: a full disk, a want of memory or descriptors, a flaw of
+/// the medium. Permissions and what is in use are for people to change, and nothing waits for that.
 pub(crate) fn may_pass(errno: Errno) -> bool {
     matches!(
         errno,

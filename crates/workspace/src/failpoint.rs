@@ -34,7 +34,8 @@ pub enum Step {
     Clean,
     /// That is done; the journal's last word on it is about to be written.
     Settle,
-    /// The tree was looked at before or after a command; whether the journal stood still is about to be asked.
+    /// The tree was looked at before or after a command; whether the journal stood still is about
+    /// to be asked.
     Look,
     /// What a command did that was cut off is about to be written to the journal.
     Seal,

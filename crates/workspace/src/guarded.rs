@@ -1,15 +1,18 @@
-//! What must stay as it is while a command runs, and what came that may not: repositories, and files that programs
-//! outside the sandbox obey.
+//! What must stay as it is while a command runs, and what came that may not: repositories, and
+//! files that programs outside the sandbox obey.
 //!
-//! What was there before is mounted read-only as far as mounts go, and its content is kept, so that what a command
-//! changed all the same is put back. What is new is moved out of the project. That holds at any depth, in ignored
-//! directories too, with two exceptions, without which no package could be installed and no dependency be cloned:
+//! What was there before is mounted read-only as far as mounts go, and its content is kept, so that
+//! what a command changed all the same is put back. What is new is moved out of the project. That
+//! holds at any depth, in ignored directories too, with two exceptions, without which no package
+//! could be installed and no dependency be cloned:
 //!
-//! - Among dependencies and build products, that is in ignored directories with a name such as `node_modules`, `target`
-//!   or `.venv`, only repositories count and what a shell obeys when somebody enters a directory. Packages carry their
-//!   authors' editor and agent settings; programs obey these in the folder that is opened as a project, and nobody opens
-//!   such a directory as one.
-//! - In ignored directories a repository counts only if its settings or hooks name something to run.
+//! - Among dependencies and build products, that is in ignored directories with a name such as
+//!   `node_modules`, `target` or `.venv`, only repositories count and what a shell obeys when
+//!   somebody enters a directory. Packages carry their authors' editor and agent settings; programs
+//!   obey these in the folder that is opened as a project, and nobody opens such a directory as
+//!   one.
+//! - In ignored directories a repository counts only if its settings or hooks name something to
+//!   run.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -34,7 +37,8 @@ pub(crate) mod look;
 pub(crate) mod settings;
 pub(crate) mod stored;
 
-/// Maximum number of guarded paths that are mounted read-only: less than half of what the sandbox mounts at most.
+/// Maximum number of guarded paths that are mounted read-only: less than half of what the sandbox
+/// mounts at most.
 const MAX_MOUNTED: usize = 192;
 /// Maximum number of guarded paths in a project. Each is looked at before and after every command.
 const MAX_GUARDED: usize = 4_096;
@@ -65,7 +69,8 @@ pub struct Guarded {
     rules: GuardRules,
     repositories: Repositories,
     known: BTreeMap<RelPath, Known>,
-    /// Repositories in ignored directories that run something, by what tells their settings from others.
+    /// Repositories in ignored directories that run something, by what tells their settings from
+    /// others.
     armed: BTreeMap<RelPath, ContentHash>,
     /// Repositories without a `.git`, their inodes, and what tells their settings from others.
     bare: BTreeMap<Option<RelPath>, (u64, Option<ContentHash>)>,
@@ -104,8 +109,8 @@ impl Guarded {
     /// Looks at the tree before a command.
     ///
     /// # Errors
-    /// [`WorkspaceError::TooManyGuarded`] and [`WorkspaceError::TooManyDirectories`] where not everything can be
-    /// protected: then no command that writes may run.
+    /// [`WorkspaceError::TooManyGuarded`] and [`WorkspaceError::TooManyDirectories`] where not
+    /// everything can be protected: then no command that writes may run.
     pub fn before(workspace: &Workspace, rules: GuardRules) -> Result<Self, WorkspaceError> {
         let look = workspace.look_for_guarded(rules);
         if !look.complete {
@@ -163,9 +168,9 @@ impl Guarded {
         &self.protected
     }
 
-    /// Moves away what the command made, puts back what it changed or deleted, and journals by `end` what else it did,
-    /// in this order, so that the journal has none of what is taken back. `kept` says that the sandbox kept
-    /// [protected](Guarded::protected) paths from being changed.
+    /// Moves away what the command made, puts back what it changed or deleted, and journals by
+    /// `end` what else it did, in this order, so that the journal has none of what is taken back.
+    /// `kept` says that the sandbox kept [protected](Guarded::protected) paths from being changed.
     ///
     /// # Errors
     /// In place of the changes, those of `end`.
@@ -225,8 +230,8 @@ fn settings_of_bare<'a>(
     paths.filter(|path| matches!(workspace.door.look(path), Ok(Some(_)))).collect()
 }
 
-/// Chooses what is mounted: what can't be kept first, then what was there when the first command began, then what is
-/// nearest to the top.
+/// Chooses what is mounted: what can't be kept first, then what was there when the first command
+/// began, then what is nearest to the top.
 fn mount(
     workspace: &Workspace,
     known: &mut BTreeMap<RelPath, Known>,
@@ -285,8 +290,8 @@ impl<'a> Edits<'a> {
         Self { workspace, left: OnceCell::new() }
     }
 
-    /// Returns true if the file has the content that the last edit of it left; for `None`, if that deleted it. Such an
-    /// edit was judged by itself, and somebody said yes to it.
+    /// Returns true if the file has the content that the last edit of it left; for `None`, if that
+    /// deleted it. Such an edit was judged by itself, and somebody said yes to it.
     fn made(&self, path: &RelPath, content: Option<ContentHash>) -> bool {
         let left = self.left.get_or_init(|| {
             let edited = crate::landing::refusals::edited_files(self.workspace).unwrap_or_default();

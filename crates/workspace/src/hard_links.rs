@@ -1,11 +1,13 @@
-//! Files with several names of which some may lie outside of the project: whoever writes to one here writes to it there.
+//! Files with several names of which some may lie outside of the project: whoever writes to one
+//! here writes to it there.
 //!
-//! Package managers fill `node_modules` and `.venv` with hard links into a store in the home, and trees are copied by
-//! linking. A command works on such files in an overlay, which copies before it writes; where it can't, they are
-//! read-only to it. Names that all lie in the project do no harm, such as a build's own in `target`.
+//! Package managers fill `node_modules` and `.venv` with hard links into a store in the home, and
+//! trees are copied by linking. A command works on such files in an overlay, which copies before it
+//! writes; where it can't, they are read-only to it. Names that all lie in the project do no harm,
+//! such as a build's own in `target`.
 //!
-//! Of a directory that a package manager fills a sample is looked at, and again when its marks change: a manager links
-//! its files or copies them, and rarely mixes.
+//! Of a directory that a package manager fills a sample is looked at, and again when its marks
+//! change: a manager links its files or copies them, and rarely mixes.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -47,7 +49,8 @@ const MAX_LOOKED: usize = 20_000;
 const MAX_SAMPLE: usize = 256;
 /// Files looked at of one directory further in.
 const MAX_FILES: usize = 8;
-/// With more files than this whose other names weren't met, nobody looks for them: a store has them.
+/// With more files than this whose other names weren't met, nobody looks for them: a store has
+/// them.
 const MAX_SOUGHT: usize = 64;
 /// Entries that may be passed in the search for other names; only their numbers are read.
 const MAX_PASSED: usize = 200_000;
@@ -92,7 +95,8 @@ pub(crate) fn is_dependencies(name: &[u8]) -> bool {
 }
 
 impl Workspace {
-    /// Tells where writing would change files outside of the project, by the newest look at the tree, or a new one.
+    /// Tells where writing would change files outside of the project, by the newest look at the
+    /// tree, or a new one.
     ///
     /// # Errors
     /// As [`Workspace::checkpoint`].
@@ -197,7 +201,8 @@ impl Workspace {
         marks
     }
 
-    /// The parts of a directory with links out of the project, or the whole of it where there are many.
+    /// The parts of a directory with links out of the project, or the whole of it where there are
+    /// many.
     fn sample(&self, directory: &RelPath, looked_at: &mut usize) -> Vec<RelPath> {
         let Ok(open) = self.door.directory(Some(directory)) else { return Vec::new() };
         let mut parts = children(&open).unwrap_or_default();
@@ -265,8 +270,8 @@ impl Workspace {
         }
     }
 
-    /// Those of the inodes that have names outside of the project. After a search that has to end early all are taken for
-    /// such.
+    /// Those of the inodes that have names outside of the project. After a search that has to end
+    /// early all are taken for such.
     fn outside(&self, sought: HashSet<u64>, names: &Names) -> HashSet<u64> {
         if sought.is_empty() {
             return sought;

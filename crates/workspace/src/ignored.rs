@@ -1,9 +1,10 @@
-//! Small ignored files around a command: settings, keys, local databases. No checkpoint covers them, but what a command
-//! changes or deletes of them is journaled with the rest of its change, so that an undo gives them back.
+//! Small ignored files around a command: settings, keys, local databases. No checkpoint covers
+//! them, but what a command changes or deletes of them is journaled with the rest of its change, so
+//! that an undo gives them back.
 //!
-//! What tools make again stays out: directories and files that are named for it or tagged as caches, and whatever is
-//! beyond the bounds. Where a directory's own signature is the same, its names aren't read again; a file whose
-//! signature is the same isn't, either.
+//! What tools make again stays out: directories and files that are named for it or tagged as
+//! caches, and whatever is beyond the bounds. Where a directory's own signature is the same, its
+//! names aren't read again; a file whose signature is the same isn't, either.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd as _;
@@ -134,8 +135,8 @@ impl Ignored {
 }
 
 impl Workspace {
-    /// Looks at the ignored files, given what the walk found in each directory, and keeps the small ones if `keep` says
-    /// so. The right to use blobs is held.
+    /// Looks at the ignored files, given what the walk found in each directory, and keeps the small
+    /// ones if `keep` says so. The right to use blobs is held.
     pub(crate) fn look_at_ignored(
         &self,
         tree: &Tree,
@@ -184,7 +185,8 @@ impl Workspace {
         Ok(Ignored(Arc::new(all)))
     }
 
-    /// Puts a file's content among the blobs; `None` where it can't be read, or isn't what was seen.
+    /// Puts a file's content among the blobs; `None` where it can't be read, or isn't what was
+    /// seen.
     fn keep_ignored(&self, path: &RelPath, seen: &Seen) -> Result<Option<ContentHash>, WorkspaceError> {
         let bytes = if seen.is_link() {
             self.door.read_link(path).ok()
@@ -230,7 +232,8 @@ impl Workspace {
             }
         }
         memory.names = names;
-        // Files beside those of the project first, so that one large directory doesn't take all there is to look at.
+        // Files beside those of the project first, so that one large directory doesn't take all
+        // there is to look at.
         while let Some((dir, depth)) = search.below.pop() {
             search.enter(&dir, depth);
         }

@@ -1,9 +1,9 @@
 //! The journal: what was changed, by whom, and what was there before.
 //!
-//! One append-only file, `journal/log` in the state directory. Each line is 16 hexadecimal digits of the hash of
-//! the rest, a space, and one JSON value. A change's line is durable before its first effect; a line that says
-//! `done` or `void` closes it. Whoever takes the lock first closes what a crash left open, so that at most the
-//! last change of the file is ever unfinished.
+//! One append-only file, `journal/log` in the state directory. Each line is 16 hexadecimal digits
+//! of the hash of the rest, a space, and one JSON value. A change's line is durable before its
+//! first effect; a line that says `done` or `void` closes it. Whoever takes the lock first closes
+//! what a crash left open, so that at most the last change of the file is ever unfinished.
 
 use crate::journal::record::CheckpointRecord;
 use crate::journal::record::Dropped;
@@ -37,7 +37,8 @@ pub(crate) mod undone;
 
 /// The last line of a journal at rest is short; so much of the end is read to find it.
 const TAIL_BYTES: u64 = 4096;
-/// Changes and checkpoints of a journal whose predecessor is gone begin after this number where there is no clock.
+/// Changes and checkpoints of a journal whose predecessor is gone begin after this number where
+/// there is no clock.
 const FRESH_NUMBERS: u64 = 1_000_000;
 /// A journal larger than this is not read into memory; the bound at which it is cut is far below.
 const READ_BYTES: u64 = 256 * 1024 * 1024;
@@ -147,7 +148,8 @@ impl Journal {
         Ok(Mark { end: self.find_end()?, last: self.last_id })
     }
 
-    /// Under the lock: brings what is known up to date, drops a torn last line, and gives what a crash left open.
+    /// Under the lock: brings what is known up to date, drops a torn last line, and gives what a
+    /// crash left open.
     pub(crate) fn prepare(&mut self) -> Result<Option<Unfinished>, WorkspaceError> {
         let end = self.find_end()?;
         if self.file.is_some() && end == self.known {
@@ -157,7 +159,8 @@ impl Journal {
         if end.len == 0 {
             self.known = end;
             if is_gone(&self.path) {
-                // Numbers that were given before don't come back: copies and sessions still know them.
+                // Numbers that were given before don't come back: copies and sessions still know
+                // them.
                 let numbers = self.now().map_or(FRESH_NUMBERS, |now| now.0 / 1000);
                 self.append(&[Line::Damaged(numbers)], Sync::Now)?;
             }
@@ -184,7 +187,8 @@ impl Journal {
         for line in lines {
             match line {
                 Line::Change(record) => open = Some(Unfinished { record, placed: false }),
-                // The line that closed it is damaged: nobody begins anything before that is written.
+                // The line that closed it is damaged: nobody begins anything before that is
+                // written.
                 Line::Checkpoint(_) if open.as_ref().is_some_and(|open| !open.placed) => open = None,
                 Line::Placed(_) => {
                     if let Some(unfinished) = &mut open {
@@ -221,8 +225,8 @@ impl Journal {
             Sync::Later => Ok(()),
         });
         if let Err(source) = written {
-            // What was written of it must not stand before the next line. If even this fails, the checksum
-            // gives the torn line away.
+            // What was written of it must not stand before the next line. If even this fails, the
+            // checksum gives the torn line away.
             drop(file.set_len(length));
             self.file = None;
             return Err(state_error("write the journal", &self.path, source));
@@ -232,7 +236,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes the next [`Journal::prepare`] read what is there: a change stayed open that this process began.
+    /// Makes the next [`Journal::prepare`] read what is there: a change stayed open that this
+    /// process began.
     pub(crate) fn forget(&mut self) {
         self.file = None;
         self.known = End::default();
@@ -248,8 +253,8 @@ impl Journal {
         }
     }
 
-    /// All lines, oldest first. Lines whose checksum is wrong are a [`Line::Damaged`], and those at the end are left
-    /// out.
+    /// All lines, oldest first. Lines whose checksum is wrong are a [`Line::Damaged`], and those at
+    /// the end are left out.
     pub(crate) fn lines(&self) -> Result<Vec<Line>, WorkspaceError> {
         Ok(self.read_from(0)?.lines)
     }
@@ -264,7 +269,8 @@ impl Journal {
         Ok(self.read_from(from)?.lines)
     }
 
-    /// Returns the lines of changes and checkpoints that came after a mark, also where the journal was cut since.
+    /// Returns the lines of changes and checkpoints that came after a mark, also where the journal
+    /// was cut since.
     pub(crate) fn lines_since_mark(&self, mark: Mark) -> Result<Vec<Line>, WorkspaceError> {
         let mut lines = self.lines_since(mark.end)?;
         lines.retain(|line| line.id() > mark.last);
@@ -380,8 +386,8 @@ impl Journal {
         self.cut_to(lines, from, &HashSet::new())
     }
 
-    /// Replaces the journal by its lines from this place on, what was said of dropped ones before, the newest
-    /// checkpoint and those in `needed`. After a crash it is the one or the other.
+    /// Replaces the journal by its lines from this place on, what was said of dropped ones before,
+    /// the newest checkpoint and those in `needed`. After a crash it is the one or the other.
     pub(crate) fn cut_to(
         &mut self,
         mut lines: Vec<Line>,

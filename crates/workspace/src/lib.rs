@@ -1,22 +1,24 @@
-//! The only door to the project tree: contained paths, atomic writes, a journal, checkpoints and undo.
+//! The only door to the project tree: contained paths, atomic writes, a journal, checkpoints and
+//! undo.
 //!
 //! A [`Workspace`] is one tree with its state directory. It [reads](Workspace::read) and
-//! [lists](Workspace::list) files; it [applies](Workspace::apply) a [`ChangeSet`] as a whole or not at all, also
-//! across a crash; it compares the tree [before](Workspace::command_begin) and
-//! [after](Workspace::command_end) a command, so that what the command did can be taken back like an edit, and
-//! around [checks](Workspace::check_end), during which a person may be working;
-//! it puts back what a command did that [was cut off](Workspace::seal_call), by a crash or otherwise;
-//! it tells [what differs](Workspace::diff_since) from a [checkpoint](Workspace::checkpoint); and it
-//! [undoes](Workspace::undo) a session, keeping what the user changed since.
+//! [lists](Workspace::list) files; it [applies](Workspace::apply) a [`ChangeSet`] as a whole or not
+//! at all, also across a crash; it compares the tree [before](Workspace::command_begin) and
+//! [after](Workspace::command_end) a command, so that what the command did can be taken back like
+//! an edit, and around [checks](Workspace::check_end), during which a person may be working; it
+//! puts back what a command did that [was cut off](Workspace::seal_call), by a crash or otherwise;
+//! it tells [what differs](Workspace::diff_since) from a [checkpoint](Workspace::checkpoint); and
+//! it [undoes](Workspace::undo) a session, keeping what the user changed since.
 //!
-//! What a session changed in a [copy](Workspace::isolate) of the tree is [told exactly](Workspace::copy_changes), and
-//! [landed](Workspace::land) in one step beside what the user did meanwhile.
+//! What a session changed in a [copy](Workspace::isolate) of the tree is [told
+//! exactly](Workspace::copy_changes), and [landed](Workspace::land) in one step beside what the
+//! user did meanwhile.
 //!
-//! It says where [repositories](Workspace::repositories) are, and [moves away](Workspace::remove_repository) one
-//! that a command planted.
+//! It says where [repositories](Workspace::repositories) are, and [moves
+//! away](Workspace::remove_repository) one that a command planted.
 //!
-//! Paths are [`RelPath`](journeyman_protocol::RelPath)s, resolved beneath the root by the kernel; links may stay
-//! inside and never lead out. Contents that an undo needs are kept in the
+//! Paths are [`RelPath`](journeyman_protocol::RelPath)s, resolved beneath the root by the kernel;
+//! links may stay inside and never lead out. Contents that an undo needs are kept in the
 //! [`Blobs`](journeyman_store::Blobs). Every bound is in [`limits`].
 //!
 //! ```
@@ -46,11 +48,13 @@
 //! # }
 //! ```
 //!
-//! It does not run commands, know of sessions' contents or models, or touch git's own directory. What ignore
-//! rules cover is seen by no snapshot. Of a command's changes to it those to small files can be undone, but for what
-//! tools make again and within [bounds](limits::KEPT_IGNORED_BYTES); what it adds there stays. Nothing is kept of owners and extended attributes that a command changes, and
-//! for files over [`limits::KEPT_FILE_BYTES`], of which only size, time and inode are compared. A file that a
-//! command made unreadable is named as changed and can't be restored.
+//! It does not run commands, know of sessions' contents or models, or touch git's own directory.
+//! What ignore rules cover is seen by no snapshot. Of a command's changes to it those to small
+//! files can be undone, but for what tools make again and within
+//! [bounds](limits::KEPT_IGNORED_BYTES); what it adds there stays. Nothing is kept of owners and
+//! extended attributes that a command changes, and for files over [`limits::KEPT_FILE_BYTES`], of
+//! which only size, time and inode are compared. A file that a command made unreadable is named as
+//! changed and can't be restored.
 
 mod change;
 mod checkpoints;

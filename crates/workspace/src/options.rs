@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// What a workspace is opened with.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The project's directory of state, such as `projects/<hash of root>/`; made when first needed.
+    /// The project's directory of state, such as `projects/<hash of root>/`; made when first
+    /// needed.
     pub state_dir: PathBuf,
     /// Where contents are kept.
     pub blobs: Arc<Blobs>,
@@ -19,14 +20,15 @@ pub struct Options {
     pub limits: Limits,
     /// The time, for what people read; `None` leaves it out.
     pub clock: Option<Clock>,
-    /// A directory that holds these and more of the program's own. Where it lies in the tree, it is as invisible as
-    /// git's own, and nothing is written there.
+    /// A directory that holds these and more of the program's own. Where it lies in the tree, it is
+    /// as invisible as git's own, and nothing is written there.
     pub own_dir: Option<PathBuf>,
-    /// Which paths nobody but the person changes: no copy and no command's layer lands them, except what an edit in
-    /// the copy wrote, which was judged by itself. Without it nothing that comes out of them is looked at for what it is.
+    /// Which paths nobody but the person changes: no copy and no command's layer lands them, except
+    /// what an edit in the copy wrote, which was judged by itself. Without it nothing that comes
+    /// out of them is looked at for what it is.
     pub guarded: Option<GuardRules>,
-    /// The directory to which repositories and guarded files are moved that a command made; `removed` in the state
-    /// directory without it.
+    /// The directory to which repositories and guarded files are moved that a command made;
+    /// `removed` in the state directory without it.
     pub removed_dir: Option<PathBuf>,
 }
 

@@ -1,7 +1,7 @@
 //! Repositories in the tree: where they are, and out of it with one that a command planted.
 //!
-//! Git runs what a repository's configuration and hooks say. The workspace never looks into one; it notices
-//! where they are, so that its owner can tell one that is new, and moves that away.
+//! Git runs what a repository's configuration and hooks say. The workspace never looks into one; it
+//! notices where they are, so that its owner can tell one that is new, and moves that away.
 
 use crate::files::directory::copy;
 use crate::files::directory::delete;
@@ -33,12 +33,13 @@ const NAMES: u32 = 1_000_000;
 const MOVED: &str = "moved";
 
 impl Workspace {
-    /// Everything named `.git`, in any letter case (a directory, a file or a link), that a walk comes by now: at
-    /// any depth, the root's own included, but not inside of ignored directories. A directory that a snapshot of
-    /// this workspace had is looked into also when rules or tags hide it now. Sorted. No content is read.
+    /// Everything named `.git`, in any letter case (a directory, a file or a link), that a walk
+    /// comes by now: at any depth, the root's own included, but not inside of ignored directories.
+    /// A directory that a snapshot of this workspace had is looked into also when rules or tags
+    /// hide it now. Sorted. No content is read.
     ///
-    /// A directory that can't be read keeps its secret: ask after [`Workspace::command_end`], which opens those
-    /// that a command closed.
+    /// A directory that can't be read keeps its secret: ask after [`Workspace::command_end`], which
+    /// opens those that a command closed.
     ///
     /// # Errors
     /// [`WorkspaceError::TooManyFiles`]; the root vanished.
@@ -66,24 +67,25 @@ impl Workspace {
         Ok(found.iter().filter_map(|path| RelPath::parse(path).ok()).collect())
     }
 
-    /// The path that a write to `path` would really change: links that stay inside are resolved, what doesn't
-    /// exist yet is taken as it is.
+    /// The path that a write to `path` would really change: links that stay inside are resolved,
+    /// what doesn't exist yet is taken as it is.
     ///
     /// # Errors
-    /// [`WorkspaceError::Outside`] when a link leads out; [`WorkspaceError::NotFound`] for a loop of links;
-    /// [`WorkspaceError::NotAFile`] for the root itself; failures of the file system.
+    /// [`WorkspaceError::Outside`] when a link leads out; [`WorkspaceError::NotFound`] for a loop
+    /// of links; [`WorkspaceError::NotAFile`] for the root itself; failures of the file system.
     pub fn canonical(&self, path: &RelPath) -> Result<RelPath, WorkspaceError> {
         self.door.canonical(path, Last::Follow)
     }
 
-    /// Moves something named `.git` (in any letter case, of any kind) out of the tree, to a place of its own
-    /// under `removed` in the state directory, and gives that place. No link is followed on the way; of a link
-    /// only where it led to is kept. It isn't journaled: no undo brings it back.
+    /// Moves something named `.git` (in any letter case, of any kind) out of the tree, to a place
+    /// of its own under `removed` in the state directory, and gives that place. No link is followed
+    /// on the way; of a link only where it led to is kept. It isn't journaled: no undo brings it
+    /// back.
     ///
     /// # Errors
-    /// [`WorkspaceError::NotRemoved`] for any other name, and for what was at the root when the workspace was
-    /// opened; [`WorkspaceError::NotFound`]; [`WorkspaceError::Raced`] when a link stands on the way; failures of
-    /// the file system.
+    /// [`WorkspaceError::NotRemoved`] for any other name, and for what was at the root when the
+    /// workspace was opened; [`WorkspaceError::NotFound`]; [`WorkspaceError::Raced`] when a link
+    /// stands on the way; failures of the file system.
     pub fn remove_repository(&self, path: &RelPath) -> Result<PathBuf, WorkspaceError> {
         if !is_git(path.file_name()) {
             let reason = "it isn't named .git";
@@ -132,8 +134,8 @@ impl Workspace {
         Ok(moved)
     }
 
-    /// Does it, and where permissions are in the way, which a command may have left so, once more without them.
-    /// The directory above has its own again in the end.
+    /// Does it, and where permissions are in the way, which a command may have left so, once more
+    /// without them. The directory above has its own again in the end.
     fn allowed(
         &self,
         path: &RelPath,
@@ -178,7 +180,8 @@ impl Workspace {
 pub(crate) struct Removal {
     place: Option<PathBuf>,
     count: usize,
-    /// True where what the root held when the workspace was opened may have been planted before that.
+    /// True where what the root held when the workspace was opened may have been planted before
+    /// that.
     takes_own: bool,
 }
 

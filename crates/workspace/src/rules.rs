@@ -1,7 +1,9 @@
-//! Which files are ignored: `.gitignore` and `.ignore` files, git's own exclude file, and a list of names.
+//! Which files are ignored: `.gitignore` and `.ignore` files, git's own exclude file, and a list of
+//! names.
 //!
-//! The rules are git's, and they hold outside git repositories too. The rules of the user's own configuration
-//! (`core.excludesFile`) aren't read: what only they ignore is looked at and can be undone.
+//! The rules are git's, and they hold outside git repositories too. The rules of the user's own
+//! configuration (`core.excludesFile`) aren't read: what only they ignore is looked at and can be
+//! undone.
 
 use crate::files::paths::last_component;
 use std::collections::HashMap;
@@ -18,9 +20,9 @@ use crate::files::root_dir::{Links, read_up_to};
 use crate::files::stat::Seen;
 use crate::limits::{IGNORE_FILE_BYTES, MAX_DEPTH};
 
-/// Directories that hold what a tool made and can make again, or another version control system's data. They
-/// aren't entered unless a rule says so with `!`. Build directories such as `target` aren't listed: they are
-/// skipped when a rule ignores them, or when they carry a `CACHEDIR.TAG`.
+/// Directories that hold what a tool made and can make again, or another version control system's
+/// data. They aren't entered unless a rule says so with `!`. Build directories such as `target`
+/// aren't listed: they are skipped when a rule ignores them, or when they carry a `CACHEDIR.TAG`.
 const MADE_BY_TOOLS: [&[u8]; 15] = [
     b"node_modules",
     b"bower_components",
@@ -45,8 +47,8 @@ pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 /// How a cache directory's tag begins, by the Cache Directory Tagging Specification.
 const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
-/// Git's own directory (or, in a submodule or worktree, file): never looked at, never touched. Some file
-/// systems don't tell cases apart.
+/// Git's own directory (or, in a submodule or worktree, file): never looked at, never touched. Some
+/// file systems don't tell cases apart.
 pub(crate) fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
@@ -64,7 +66,8 @@ pub(crate) fn is_rule_file(name: &[u8]) -> bool {
 /// The rules of one directory, and those of the directories above it.
 #[derive(Debug)]
 pub(crate) struct Layer {
-    /// Parsed when something is first held against it: most directories have nothing that has to be.
+    /// Parsed when something is first held against it: most directories have nothing that has to
+    /// be.
     matcher: OnceLock<Arc<Gitignore>>,
     /// The directory's path.
     dir: Vec<u8>,
@@ -192,8 +195,8 @@ impl RuleCache {
         &self.own
     }
 
-    /// Whether a directory is ours: never looked into, as git's own isn't. Taking back what is in there would take
-    /// back our own memory.
+    /// Whether a directory is ours: never looked into, as git's own isn't. Taking back what is in
+    /// there would take back our own memory.
     pub(crate) fn is_own(&self, path: &[u8]) -> bool {
         let digits = last_component(path).strip_prefix(COPIES.as_bytes());
         let beside = digits
@@ -213,19 +216,20 @@ impl RuleCache {
         false
     }
 
-    /// The rules that come from outside the tree's own rule files: `.git/info/exclude`, and where the root lies
-    /// inside a repository, the `.gitignore` files above it. Read once.
+    /// The rules that come from outside the tree's own rule files: `.git/info/exclude`, and where
+    /// the root lies inside a repository, the `.gitignore` files above it. Read once.
     pub(crate) fn outermost(&self, root: &Path) -> Option<Arc<Layer>> {
         self.outside.get_or_init(|| outside_rules(root)).layers.clone()
     }
 
-    /// What tells whether two walks, of this process or another, had the same rules but for the tree's own files.
+    /// What tells whether two walks, of this process or another, had the same rules but for the
+    /// tree's own files.
     pub(crate) fn print(&self, root: &Path) -> ContentHash {
         self.outside.get_or_init(|| outside_rules(root)).print
     }
 
-    /// The rules of the directory `dir` at `path`. `None` in place of the second where a rule file isn't as it was
-    /// seen before.
+    /// The rules of the directory `dir` at `path`. `None` in place of the second where a rule file
+    /// isn't as it was seen before.
     pub(crate) fn load(
         &self,
         dir: BorrowedFd<'_>,
@@ -251,14 +255,16 @@ impl RuleCache {
     }
 }
 
-/// Rules made of contents that are known, such as those of a checkpoint: `files` are paths and texts.
+/// Rules made of contents that are known, such as those of a checkpoint: `files` are paths and
+/// texts.
 pub(crate) struct FixedRules {
     matchers: HashMap<Vec<u8>, Arc<Gitignore>>,
     outermost: Option<Arc<Layer>>,
 }
 
 impl FixedRules {
-    /// `files` holds the path of each rule file with its text, `.gitignore` before `.ignore` in each directory.
+    /// `files` holds the path of each rule file with its text, `.gitignore` before `.ignore` in
+    /// each directory.
     pub(crate) fn new(files: &[(Vec<u8>, Vec<u8>)], outermost: Option<Arc<Layer>>) -> Self {
         let mut texts: HashMap<Vec<u8>, Vec<&[u8]>> = HashMap::new();
         for (path, text) in files {

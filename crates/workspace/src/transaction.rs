@@ -1,10 +1,11 @@
 //! One change set carried out: all of it, or nothing.
 //!
-//! New contents are written beside their files, made durable together with the journal's line that names them,
-//! and then moved into place. An existing file changes places with its successor (`RENAME_EXCHANGE`), a deleted
-//! one moves to its sibling's name: so the old file itself, with everything about it, is there until the end, and
-//! going back needs neither space nor a copy. What moved is looked at after the move: a file that somebody
-//! changed in the last instant goes back, and the change is a conflict.
+//! New contents are written beside their files, made durable together with the journal's line that
+//! names them, and then moved into place. An existing file changes places with its successor
+//! (`RENAME_EXCHANGE`), a deleted one moves to its sibling's name: so the old file itself, with
+//! everything about it, is there until the end, and going back needs neither space nor a copy. What
+//! moved is looked at after the move: a file that somebody changed in the last instant goes back,
+//! and the change is a conflict.
 
 use crate::error::io_error;
 use crate::files::paths::is_beneath;
@@ -78,7 +79,8 @@ impl Hands<'_> {
                 let cleaned = self.clean(&record);
                 self.step(Step::Settle, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
-                // The change has happened whether or not this line gets there; whoever prepares next adds it.
+                // The change has happened whether or not this line gets there; whoever prepares
+                // next adds it.
                 if cleaned.is_err() || journal.append(&[Line::Done(id)], Sync::Later).is_err() {
                     journal.forget();
                 }
@@ -86,7 +88,8 @@ impl Hands<'_> {
             }
             Err(cut) if cut.is_cut_off() => Err(cut),
             Err(failure) => {
-                // What can't be put back now stays open in the journal, and is tried again by whoever is next.
+                // What can't be put back now stays open in the journal, and is tried again by
+                // whoever is next.
                 if self.revert(&record).is_err() || journal.append(&[Line::Void(id)], Sync::Later).is_err() {
                     journal.forget();
                 }
@@ -155,7 +158,8 @@ impl Hands<'_> {
         })
     }
 
-    /// The nearest directory that exists at or above `dir`, and those below it that don't, outermost first.
+    /// The nearest directory that exists at or above `dir`, and those below it that don't,
+    /// outermost first.
     fn missing_above(&self, dir: Option<RelPath>) -> Result<(Option<RelPath>, Vec<RelPath>), WorkspaceError> {
         let mut missing = Vec::new();
         let mut next = dir;
@@ -172,8 +176,8 @@ impl Hands<'_> {
         Ok((None, missing))
     }
 
-    /// Directories that stand where a file is to be, with those beneath them that this change empties, or that are
-    /// to go as well (`remove`); the outermost first.
+    /// Directories that stand where a file is to be, with those beneath them that this change
+    /// empties, or that are to go as well (`remove`); the outermost first.
     fn cleared(
         &self,
         operations: &[Operation],

@@ -1,10 +1,10 @@
 //! Taking changes back: a session's, all since a checkpoint, or those of an undo.
 //!
-//! The changes are walked newest first. A file goes back through them as long as it is what each of them left;
-//! where it isn't, somebody changed it since, and it stays as it is from there on: a conflict. What differed only
-//! after checks may be a person's work and stays too, unless it was new. The result is one
-//! more transaction, journaled like any other, so that it is all or nothing and can itself be taken back: a redo
-//! is the undo of an undo.
+//! The changes are walked newest first. A file goes back through them as long as it is what each of
+//! them left; where it isn't, somebody changed it since, and it stays as it is from there on: a
+//! conflict. What differed only after checks may be a person's work and stays too, unless it was
+//! new. The result is one more transaction, journaled like any other, so that it is all or nothing
+//! and can itself be taken back: a redo is the undo of an undo.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -52,24 +52,25 @@ impl UndoPlan {
         restored
     }
 
-    /// Whether it is to be journaled. With nothing but conflicts there is nothing to journal, and the same can be
-    /// tried again.
+    /// Whether it is to be journaled. With nothing but conflicts there is nothing to journal, and
+    /// the same can be tried again.
     pub(crate) fn does_anything(&self) -> bool {
         self.intent.left.is_empty() || !(self.operations.is_empty() && self.intent.modes.is_empty())
     }
 }
 
 impl Workspace {
-    /// Takes changes back, newest first: what a session's edits and commands changed, or everything that was
-    /// journaled since a checkpoint, whoever asked for it. Files that somebody changed since, or while checks ran,
-    /// stay as they are and are reported; all others are restored together or not at all. The undo is a change of
-    /// its own in the journal, that [`Workspace::redo`] takes back. Asked again after a conflict, it tries those
-    /// files again.
+    /// Takes changes back, newest first: what a session's edits and commands changed, or everything
+    /// that was journaled since a checkpoint, whoever asked for it. Files that somebody changed
+    /// since, or while checks ran, stay as they are and are reported; all others are restored
+    /// together or not at all. The undo is a change of its own in the journal, that
+    /// [`Workspace::redo`] takes back. Asked again after a conflict, it tries those files again.
     ///
     /// # Errors
-    /// [`WorkspaceError::NothingToUndo`], [`WorkspaceError::NothingSince`]; [`WorkspaceError::UnknownCheckpoint`],
-    /// [`WorkspaceError::HistoryDropped`], [`WorkspaceError::SinceDropped`] for what the journal doesn't hold any
-    /// more; [`WorkspaceError::Busy`], failures of the file system: then nothing was restored.
+    /// [`WorkspaceError::NothingToUndo`], [`WorkspaceError::NothingSince`];
+    /// [`WorkspaceError::UnknownCheckpoint`], [`WorkspaceError::HistoryDropped`],
+    /// [`WorkspaceError::SinceDropped`] for what the journal doesn't hold any more;
+    /// [`WorkspaceError::Busy`], failures of the file system: then nothing was restored.
     // By value: the target names what is consumed.
     #[allow(clippy::needless_pass_by_value)]
     pub fn undo(&self, target: UndoTarget) -> Result<UndoReport, WorkspaceError> {
@@ -101,14 +102,15 @@ impl Workspace {
         }
     }
 
-    /// Does again what the newest undo took back, as long as nothing was changed since but by undo and redo: as
-    /// often as there were undos. What the user changed since stays, as with [`Workspace::undo`]; an undo of which
-    /// nothing but that is left is passed over. After those it gives back what [`Workspace::seal_call`] put back,
-    /// whatever was changed since in other files.
+    /// Does again what the newest undo took back, as long as nothing was changed since but by undo
+    /// and redo: as often as there were undos. What the user changed since stays, as with
+    /// [`Workspace::undo`]; an undo of which nothing but that is left is passed over. After those
+    /// it gives back what [`Workspace::seal_call`] put back, whatever was changed since in other
+    /// files.
     ///
     /// # Errors
-    /// [`WorkspaceError::NothingToRedo`]; [`WorkspaceError::Busy`], failures of the file system: then nothing was
-    /// restored.
+    /// [`WorkspaceError::NothingToRedo`]; [`WorkspaceError::Busy`], failures of the file system:
+    /// then nothing was restored.
     pub fn redo(&self) -> Result<UndoReport, WorkspaceError> {
         self.door.check_alive()?;
         self.writing(|writer, hands| {
@@ -176,8 +178,8 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// Whether the file is the session's: what only differed after checks may be a person's work, unless it
-    /// came into being in one.
+    /// Whether the file is the session's: what only differed after checks may be a person's work,
+    /// unless it came into being in one.
     fn are_ours(&self) -> bool {
         self.of_session || self.files.last().is_some_and(|oldest| oldest.file.before.is_none())
     }
@@ -290,7 +292,8 @@ fn removed_by(operations: &[Operation]) -> HashSet<RelPath> {
 }
 
 fn way_back(door: &Door, path: &RelPath, steps: &[Step<'_>], walk: Walk) -> Result<Way, WorkspaceError> {
-    // Where no state's content is known, it isn't needed to tell them apart: a disk image isn't read in vain.
+    // Where no state's content is known, it isn't needed to tell them apart: a disk image isn't
+    // read in vain.
     let unknown = steps.iter().all(|step| {
         [step.file.before, step.file.after].into_iter().flatten().all(|state| state.hash.is_none())
     });
@@ -352,8 +355,8 @@ fn glimpse(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, Wor
     }
 }
 
-/// Whether the last of the changes left the file as the first of them found it, and each found it as the one before
-/// left it: what somebody else put in between would be lost with it.
+/// Whether the last of the changes left the file as the first of them found it, and each found it
+/// as the one before left it: what somebody else put in between would be lost with it.
 fn come_to_nothing(steps: &[Step<'_>]) -> bool {
     let (Some(Step { file: newest, .. }), Some(Step { file: oldest, .. })) = (steps.first(), steps.last())
     else {
@@ -532,7 +535,8 @@ fn directories(
             missing.push(dir);
         }
     }
-    // Only what is there now can go, and comes back as it is now when the undo itself is taken back.
+    // Only what is there now can go, and comes back as it is now when the undo itself is taken
+    // back.
     let mut there = Vec::new();
     for path in remove.into_keys() {
         let seen = match door.look(&path) {

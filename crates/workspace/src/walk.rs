@@ -1,15 +1,17 @@
 //! Walking the tree: each directory opened once, beneath the root, links never followed.
 //!
-//! Small trees are walked by the calling thread alone. Where directories pile up, others help, as many as there are
-//! cores: starting one costs less than reading thirty directories.
+//! Small trees are walked by the calling thread alone. Where directories pile up, others help, as
+//! many as there are cores: starting one costs less than reading thirty directories.
 //!
-//! A walk that knows the last tree compares as it goes. Names that were let through by the same rules aren't held
-//! against them again, and where nothing differs nothing is put together. A directory whose own signature is the same
-//! has the same names, on file systems that are known for it, and isn't listed again. But every file is looked at each
-//! time: nothing else tells that a content changed.
+//! A walk that knows the last tree compares as it goes. Names that were let through by the same
+//! rules aren't held against them again, and where nothing differs nothing is put together. A
+//! directory whose own signature is the same has the same names, on file systems that are known for
+//! it, and isn't listed again. But every file is looked at each time: nothing else tells that a
+//! content changed.
 //!
-//! The `ignore` crate's own walker does one path resolution an entry and knows nothing of descriptors; this one
-//! uses its rules and reads directories itself, which is contained by construction and several times as fast.
+//! The `ignore` crate's own walker does one path resolution an entry and knows nothing of
+//! descriptors; this one uses its rules and reads directories itself, which is contained by
+//! construction and several times as fast.
 
 use crate::transaction::sibling::is_sibling;
 use crate::walk::plan::Plan;
@@ -51,7 +53,8 @@ const MAX_THREADS: usize = 8;
 /// Walks the tree.
 ///
 /// # Errors
-/// The system's word on the directory where the walk begins; those beneath it that can't be read are listed.
+/// The system's word on the directory where the walk begins; those beneath it that can't be read
+/// are listed.
 pub(crate) fn walk(plan: &Plan<'_>) -> Result<Walked, Errno> {
     let print = plan.rules.print(plan.door.path());
     let layers = if plan.include_ignored { None } else { plan.rules.outermost(plan.door.path()) };
@@ -161,8 +164,8 @@ impl Walk<'_> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next directory, or `None` when all are done. A helper waits while another thread may still find
-    /// some; the calling thread waits too, because only then everything is done.
+    /// The next directory, or `None` when all are done. A helper waits while another thread may
+    /// still find some; the calling thread waits too, because only then everything is done.
     fn take(&self) -> Option<Task> {
         let mut queue = self.lock();
         loop {

@@ -41,7 +41,8 @@ use crate::walk::names::repositories_in;
 use crate::walk::plan::{Listed, Plan};
 use crate::walk::walk;
 
-/// The stat cache is saved when one file in so many was read: writing it down costs as much as reading those again.
+/// The stat cache is saved when one file in so many was read: writing it down costs as much as
+/// reading those again.
 const SAVE_ONE_IN: usize = 128;
 
 /// The newest snapshot.
@@ -81,8 +82,8 @@ struct LastCheckpoint {
 
 /// One project tree. See the crate's page for what it offers.
 ///
-/// All methods block on the disk; call them from a thread that may. It may be shared between threads: reads go
-/// on side by side, changes one after the other, also between processes.
+/// All methods block on the disk; call them from a thread that may. It may be shared between
+/// threads: reads go on side by side, changes one after the other, also between processes.
 pub struct Workspace {
     pub(crate) door: Door,
     root: PathBuf,
@@ -110,17 +111,20 @@ impl fmt::Debug for Workspace {
 }
 
 impl Workspace {
-    /// Opens the tree beneath `root`. A change that a crash left open is closed now, unless another process
-    /// holds the lock; apart from that nothing is written, neither in the tree nor in the state directory.
+    /// Opens the tree beneath `root`. A change that a crash left open is closed now, unless another
+    /// process holds the lock; apart from that nothing is written, neither in the tree nor in the
+    /// state directory.
     ///
     /// # Errors
-    /// [`WorkspaceError::Root`] when the root isn't a directory that can be read; failures of going back.
+    /// [`WorkspaceError::Root`] when the root isn't a directory that can be read; failures of going
+    /// back.
     pub fn open(root: &Path, options: Options) -> Result<Self, WorkspaceError> {
         Self::open_with(root, options, None)
     }
 
-    /// Opens a copy that stands for the tree at `root`: paths and messages are the tree's, files the copy's. It has
-    /// a state directory of its own. Packed contents are found where `project`, the tree's state directory, says.
+    /// Opens a copy that stands for the tree at `root`: paths and messages are the tree's, files
+    /// the copy's. It has a state directory of its own. Packed contents are found where `project`,
+    /// the tree's state directory, says.
     ///
     /// # Errors
     /// As [`Workspace::open`].
@@ -195,14 +199,15 @@ impl Workspace {
         &self.root
     }
 
-    /// Where what is known of the tree is kept. A copy has a directory of its own, which goes when the copy does.
+    /// Where what is known of the tree is kept. A copy has a directory of its own, which goes when
+    /// the copy does.
     #[must_use]
     pub fn state_dir(&self) -> &Path {
         &self.options.state_dir
     }
 
-    /// A path by which this process reaches the files: the root, or where a copy of it is. It is good for as long
-    /// as the workspace lives, and may mean nothing to other processes.
+    /// A path by which this process reaches the files: the root, or where a copy of it is. It is
+    /// good for as long as the workspace lives, and may mean nothing to other processes.
     #[must_use]
     pub fn reach(&self) -> PathBuf {
         match &*lock(&self.base) {
@@ -231,7 +236,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Lets go of the mount that this workspace reaches: nothing of the tree is found by it any more.
+    /// Lets go of the mount that this workspace reaches: nothing of the tree is found by it any
+    /// more.
     pub(crate) fn close_base(&self) -> Result<(), WorkspaceError> {
         let path = self.options.state_dir.clone();
         self.door.replace(&Door::open(&path)?)?;
@@ -239,8 +245,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Reads a file of at most `max_bytes` bytes. Links that stay inside are followed. Never waits: pipes,
-    /// sockets and devices are refused.
+    /// Reads a file of at most `max_bytes` bytes. Links that stay inside are followed. Never waits:
+    /// pipes, sockets and devices are refused.
     ///
     /// # Errors
     /// [`WorkspaceError::NotFound`], [`WorkspaceError::Outside`], [`WorkspaceError::NotAFile`],
@@ -259,7 +265,8 @@ impl Workspace {
 
     fn open_file(&self, path: &RelPath) -> Result<(std::os::fd::OwnedFd, Seen), WorkspaceError> {
         match self.door.read_file(path, Links::Follow) {
-            // Where the kernel can't confine links, and for a better word than «changed» on a loop of links.
+            // Where the kernel can't confine links, and for a better word than «changed» on a loop
+            // of links.
             Err(WorkspaceError::Raced { .. }) => {
                 let path = self.door.canonical(path, Last::Follow)?;
                 self.door.read_file(&path, Links::Refuse)
@@ -268,16 +275,19 @@ impl Workspace {
         }
     }
 
-    /// Lists files and links, sorted by the bytes of their paths. Links are listed and never entered.
+    /// Lists files and links, sorted by the bytes of their paths. Links are listed and never
+    /// entered.
     ///
     /// `.gitignore` and `.ignore` files hold whether or not there is a git repository, and so does
-    /// `.git/info/exclude`; hidden files are listed, `.git` never. Directories that tools make and can make again
-    /// (`node_modules`, `.venv`, `__pycache__` and their like) are skipped unless a rule says `!` to them, and so
-    /// is any directory with a valid `CACHEDIR.TAG`.
+    /// `.git/info/exclude`; hidden files are listed, `.git` never. Directories that tools make and
+    /// can make again (`node_modules`, `.venv`, `__pycache__` and their like) are skipped unless a
+    /// rule says `!` to them, and so is any directory with a valid `CACHEDIR.TAG`.
     ///
     /// # Errors
-    /// [`WorkspaceError::Glob`]; [`WorkspaceError::NotFound`] and its like for `under`; the root vanished.
-    // By value, so that a caller can say `ListOptions { glob, ..ListOptions::default() }` in the call.
+    /// [`WorkspaceError::Glob`]; [`WorkspaceError::NotFound`] and its like for `under`; the root
+    /// vanished.
+    // By value, so that a caller can say `ListOptions { glob, ..ListOptions::default() }` in the
+    // call.
     #[allow(clippy::needless_pass_by_value)]
     pub fn list(&self, options: ListOptions) -> Result<Listing, WorkspaceError> {
         let end = self.journal().end();
@@ -317,15 +327,16 @@ impl Workspace {
         Ok(Some(Stat { kind, size, executable, link, modified_ns: i128::from(seen.mtime) }))
     }
 
-    /// Carries out all changes of the set, or none. Each file is replaced atomically and is on the disk when this
-    /// returns, with its earlier content kept for an undo (but for files over
-    /// [`kept_file_bytes`](Limits::kept_file_bytes), which can't be undone). A file that had several names keeps
-    /// the others with the old content.
+    /// Carries out all changes of the set, or none. Each file is replaced atomically and is on the
+    /// disk when this returns, with its earlier content kept for an undo (but for files over
+    /// [`kept_file_bytes`](Limits::kept_file_bytes), which can't be undone). A file that had
+    /// several names keeps the others with the old content.
     ///
     /// # Errors
-    /// [`WorkspaceError::Conflict`] when a file isn't what a change expects; [`WorkspaceError::Contradiction`],
-    /// [`WorkspaceError::Protected`], [`WorkspaceError::Outside`], [`WorkspaceError::NotFound`] for wishes that
-    /// make no sense; [`WorkspaceError::Busy`]; failures of the file system. In each case the tree is as it was.
+    /// [`WorkspaceError::Conflict`] when a file isn't what a change expects;
+    /// [`WorkspaceError::Contradiction`], [`WorkspaceError::Protected`],
+    /// [`WorkspaceError::Outside`], [`WorkspaceError::NotFound`] for wishes that make no sense;
+    /// [`WorkspaceError::Busy`]; failures of the file system. In each case the tree is as it was.
     pub fn apply(&self, changes: ChangeSet) -> Result<Applied, WorkspaceError> {
         let ChangeSet { call, session, changes } = changes;
         if changes.is_empty() {
@@ -363,12 +374,14 @@ impl Workspace {
         Ok(applied)
     }
 
-    /// Records the tree, so that differences to it can be told later: every file that isn't ignored, tracked by
-    /// git or not. Contents that aren't kept yet are put among the blobs. Where nothing happened since the
-    /// session's last checkpoint, it is that one. `label` is cut to [`LABEL_BYTES`].
+    /// Records the tree, so that differences to it can be told later: every file that isn't
+    /// ignored, tracked by git or not. Contents that aren't kept yet are put among the blobs. Where
+    /// nothing happened since the session's last checkpoint, it is that one. `label` is cut to
+    /// [`LABEL_BYTES`].
     ///
     /// # Errors
-    /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or the blobs.
+    /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or
+    /// the blobs.
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
         let using = self.vault.blobs().using()?;
         let seen = self.mark_at_rest()?;
@@ -388,7 +401,8 @@ impl Workspace {
         let near = lock(&self.newest).stored.clone();
         let mut hash = store_tree(&tree, near.as_deref(), &self.vault)?;
         let id = self.writing(|writer, _| {
-            // What somebody changed meanwhile comes before the checkpoint, so that it has to be in its tree.
+            // What somebody changed meanwhile comes before the checkpoint, so that it has to be in
+            // its tree.
             if seen != Some(writer.journal.mark()?) {
                 let near = std::mem::replace(&mut tree, self.snapshot(Keep::Contents, None)?);
                 hash = store_tree(&tree, Some(&near), &self.vault)?;
@@ -404,7 +418,8 @@ impl Workspace {
                     let label = label.get(..cut).unwrap_or_default().to_owned();
                     let at = writer.journal.now();
                     let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
-                    // Where nothing was put, what would be lost with it is no more than that nothing had changed.
+                    // Where nothing was put, what would be lost with it is no more than that
+                    // nothing had changed.
                     writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Later)?;
                     if self.vault.is_unsynced() && !self.vault.shares_disk(&self.options.state_dir) {
                         writer.journal.flush()?;
@@ -417,8 +432,8 @@ impl Workspace {
             writer.last_checkpoint = Some(LastCheckpoint { record, tree: tree.clone(), end });
             Ok(id)
         })?;
-        // One wait for the contents, the tree and the journal's line. Not under the lock: it may be long where
-        // others write much.
+        // One wait for the contents, the tree and the journal's line. Not under the lock: it may be
+        // long where others write much.
         self.vault.sync()?;
         self.save_cache(1)?;
         drop(using);
@@ -429,8 +444,8 @@ impl Workspace {
     /// What differs from a checkpoint, sorted, whoever changed it.
     ///
     /// # Errors
-    /// [`WorkspaceError::UnknownCheckpoint`], [`WorkspaceError::Lost`] when its blobs are gone, and those of
-    /// looking at the tree.
+    /// [`WorkspaceError::UnknownCheckpoint`], [`WorkspaceError::Lost`] when its blobs are gone, and
+    /// those of looking at the tree.
     pub fn changes_since(&self, checkpoint: &CheckpointId) -> Result<Vec<FileChange>, WorkspaceError> {
         Ok(self.differences_since(checkpoint)?.iter().map(Difference::file_change).collect())
     }
@@ -462,8 +477,8 @@ impl Workspace {
         result
     }
 
-    /// Where blobs were removed since, what was known to be among them may not be any more. The right to
-    /// [use](journeyman_store::Blobs::using) them is held.
+    /// Where blobs were removed since, what was known to be among them may not be any more. The
+    /// right to [use](journeyman_store::Blobs::using) them is held.
     pub(crate) fn notice_removals(&self, writer: &mut Writer) {
         let removals = self.vault.blobs().removals();
         if writer.removals != removals {
@@ -510,7 +525,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Looks at the tree; what is in the directories of `before` is looked at whatever tags they carry now.
+    /// Looks at the tree; what is in the directories of `before` is looked at whatever tags they
+    /// carry now.
     pub(crate) fn snapshot(&self, keep: Keep, before: Option<&Tree>) -> Result<Arc<Tree>, WorkspaceError> {
         let _using = match keep {
             Keep::Contents => Some(self.vault.blobs().using()?),
@@ -552,7 +568,8 @@ impl Workspace {
         };
         let mut walked = walk(&plan)
             .map_err(|errno| WorkspaceError::Root { path: self.root.clone(), source: errno.into() })?;
-        // What isn't seen would count as made by a command, or couldn't be undone: better nothing begins.
+        // What isn't seen would count as made by a command, or couldn't be undone: better nothing
+        // begins.
         if let Some((dir, errno)) = &walked.failed {
             return Err(match RelPath::parse(dir) {
                 Ok(dir) => self.door.fail("list", &dir, *errno),
@@ -586,8 +603,9 @@ impl Workspace {
         Ok(captured.tree)
     }
 
-    /// Looks at the ignored files beside `tree`, which is the newest snapshot, and keeps small ones where `keep` says
-    /// so; and at links that lead out. A copy's ignored files aren't the user's, and its links its own.
+    /// Looks at the ignored files beside `tree`, which is the newest snapshot, and keeps small ones
+    /// where `keep` says so; and at links that lead out. A copy's ignored files aren't the user's,
+    /// and its links its own.
     pub(crate) fn look_beside(
         &self,
         tree: &Arc<Tree>,
@@ -616,8 +634,8 @@ impl Workspace {
         newest.dirs.iter().filter(|dir| !walked.contains(dir.as_slice())).cloned().collect()
     }
 
-    /// Takes `tree` for the newest snapshot, whose signatures hold here too, and saves it: what is as it says isn't
-    /// read again.
+    /// Takes `tree` for the newest snapshot, whose signatures hold here too, and saves it: what is
+    /// as it says isn't read again.
     pub(crate) fn seed(&self, tree: Arc<Tree>) -> Result<(), WorkspaceError> {
         {
             let mut newest = lock(&self.newest);
@@ -636,8 +654,8 @@ impl Workspace {
         self.options.state_dir.join("stat-cache")
     }
 
-    /// Saves the stat cache if at least so many files were read since it was, and enough of all to be worth it. It
-    /// need not survive a power failure: it is checked when it is read.
+    /// Saves the stat cache if at least so many files were read since it was, and enough of all to
+    /// be worth it. It need not survive a power failure: it is checked when it is read.
     pub(crate) fn save_cache(&self, at_least: usize) -> Result<(), WorkspaceError> {
         let mut newest = lock(&self.newest);
         let unsaved = newest.unsaved;
@@ -645,8 +663,8 @@ impl Workspace {
         let Some(tree) = newest.tree.clone().filter(worth) else { return Ok(()) };
         make_private_dir(&self.options.state_dir)?;
         let path = self.cache_path();
-        // One name for all processes, so that those that are killed here leave one file at most. Where another run
-        // in this project saves at the same moment, its cache is as good as ours.
+        // One name for all processes, so that those that are killed here leave one file at most.
+        // Where another run in this project saves at the same moment, its cache is as good as ours.
         let new = path.with_extension("new");
         let saved = crate::state::lock::replace(&new, &path, &cache_bytes(&tree, !self.vault.is_unsynced()));
         saved.map_err(|source| crate::state::lock::state_error("save", &path, source))?;
@@ -703,7 +721,8 @@ impl Workspace {
             return self.door.read_link(path).map(Some).map_err(|errno| self.door.fail("read", path, errno));
         }
         let (file, seen) = match self.door.read_file(path, Links::Refuse) {
-            // It differs, and that is all that can be told: no reason to tell nothing of the others.
+            // It differs, and that is all that can be told: no reason to tell nothing of the
+            // others.
             Err(WorkspaceError::Denied { .. }) => return Ok(None),
             other => other?,
         };

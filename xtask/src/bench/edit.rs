@@ -1,9 +1,10 @@
-//! The edit engine beside what is asked of it: public cases, damaged hunks of real commits, the same hunks through other
-//! engines, speed, and the round trip of every format.
+//! The edit engine beside what is asked of it: public cases, damaged hunks of real commits, the
+//! same hunks through other engines, speed, and the round trip of every format.
 //!
-//! What a clone doesn't have is named by an option or its variable: the folder of public cases (`--cases`, `JM_EDIT_CASES`),
-//! clones of the repositories (`--repos`, `JM_EDIT_REPOS`) and the other engines' packages (`--peers`, `JM_EDIT_PEERS`;
-//! `crates/edit/examples/peers/README.md`). A part without them is skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
+//! What a clone doesn't have is named by an option or its variable: the folder of public cases
+//! (`--cases`, `JM_EDIT_CASES`), clones of the repositories (`--repos`, `JM_EDIT_REPOS`) and the
+//! other engines' packages (`--peers`, `JM_EDIT_PEERS`; `crates/edit/examples/peers/README.md`). A
+//! part without them is skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
 
 mod cases;
 mod history;

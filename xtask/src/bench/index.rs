@@ -1,13 +1,15 @@
-//! The index beside what is asked of it: building, size, opening, queries, updates of one file, memory; on given trees and on one
-//! of a Linux kernel's size.
+//! The index beside what is asked of it: building, size, opening, queries, updates of one file,
+//! memory; on given trees and on one of a Linux kernel's size.
 //!
-//! `--repos DIR` names a folder of checked-out trees, each measured on its own (without it, this repository's crates are the one
-//! tree). `--big` makes a tree of 80,000 files and 1.3 GB out of their real files, with changed names so that no two are alike, in
-//! a temporary folder beside the build. `--queries FILE` asks the lines of a file (JSON objects with `query`; `public.jsonl` of
-//! `bench recall` is one) instead of names and comments out of the tree. `--only build,query` leaves parts out.
+//! `--repos DIR` names a folder of checked-out trees, each measured on its own (without it, this
+//! repository's crates are the one tree). `--big` makes a tree of 80,000 files and 1.3 GB out of
+//! their real files, with changed names so that no two are alike, in a temporary folder beside the
+//! build. `--queries FILE` asks the lines of a file (JSON objects with `query`; `public.jsonl` of
+//! `bench recall` is one) instead of names and comments out of the tree. `--only build,query`
+//! leaves parts out.
 //!
-//! Rates are bytes of source a second of processor time, so that what else the machine does matters less; «two cores» is twice
-//! that.
+//! Rates are bytes of source a second of processor time, so that what else the machine does matters
+//! less; «two cores» is twice that.
 
 mod big;
 

@@ -18,7 +18,8 @@ pub(crate) struct Used {
     pub(crate) status: ExitStatus,
     /// User and system time of the process and every descendant that was waited for.
     pub(crate) cpu: Duration,
-    /// Highest sum of the resident sets of the tree's processes, in bytes; shared pages count once each process.
+    /// Highest sum of the resident sets of the tree's processes, in bytes; shared pages count once
+    /// each process.
     pub(crate) peak_rss: u64,
 }
 

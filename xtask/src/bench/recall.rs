@@ -1,10 +1,11 @@
-//! How often the files that an issue's fix changes are found, and how high: real issues and commits, ranked by the index
-//! and scored by the data's own `score.py`.
+//! How often the files that an issue's fix changes are found, and how high: real issues and
+//! commits, ranked by the index and scored by the data's own `score.py`.
 //!
-//! What a clone doesn't have is named by an option or its variable: the data (`--data`, `JM_RECALL_DATA`: `public.jsonl`
-//! and `score.py`) and clones of its repositories (`--mirror`, `RB_MIRROR`). `score.py` needs Python with numpy
-//! (`--python`, `JM_RECALL_PYTHON`). Without data or clones it is skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
-//! `--limit N` ranks about N rows of all repositories. A run that was broken off goes on where it was.
+//! What a clone doesn't have is named by an option or its variable: the data (`--data`,
+//! `JM_RECALL_DATA`: `public.jsonl` and `score.py`) and clones of its repositories (`--mirror`,
+//! `RB_MIRROR`). `score.py` needs Python with numpy (`--python`, `JM_RECALL_PYTHON`). Without data
+//! or clones it is skipped and says so; with `JM_REQUIRE_ALL=1` that fails. `--limit N` ranks about
+//! N rows of all repositories. A run that was broken off goes on where it was.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -69,8 +70,8 @@ fn ready(python: &Path, data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ranks the rows, and gives the ranking's file. What a run that was broken off has ranked is kept, while the program,
-/// the rows and the mirror are the same.
+/// Ranks the rows, and gives the ranking's file. What a run that was broken off has ranked is kept,
+/// while the program, the rows and the mirror are the same.
 fn rank(rows: &Path, mirror: &Path, limit: Option<usize>) -> anyhow::Result<PathBuf> {
     let program = super::target().join("release/examples/recall");
     let mut key = DefaultHasher::new();
@@ -93,7 +94,8 @@ fn rank(rows: &Path, mirror: &Path, limit: Option<usize>) -> anyhow::Result<Path
     Ok(ranked)
 }
 
-/// Holds what `score.py` prints against the bounds; of a part of the rows only those that were answered.
+/// Holds what `score.py` prints against the bounds; of a part of the rows only those that were
+/// answered.
 fn judge(text: &str, part: bool) -> anyhow::Result<()> {
     let row = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(name))?;

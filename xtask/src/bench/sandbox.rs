@@ -1,5 +1,6 @@
-//! What confined commands cost beside bare ones: the figures of `crates/sandbox/examples/sandbox_cost.rs`; and what a
-//! verdict on a command takes: `crates/policy/examples/verdict_cost.rs` over the tables of that crate's tests.
+//! What confined commands cost beside bare ones: the figures of
+//! `crates/sandbox/examples/sandbox_cost.rs`; and what a verdict on a command takes:
+//! `crates/policy/examples/verdict_cost.rs` over the tables of that crate's tests.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ const VERDICT: f64 = 50.0;
 const TABLES: [&str; 2] =
     ["crates/policy/tests/commands/harmless.rs", "crates/policy/tests/commands/deceptive.rs"];
 
-/// Fails where one of them misses a bound, after all of them. What another build in `beside` needs is
-/// printed after each case, and fails nothing.
+/// Fails where one of them misses a bound, after all of them. What another build in `beside` needs
+/// is printed after each case, and fails nothing.
 pub(crate) fn run(beside: Option<&Path>) -> anyhow::Result<()> {
     let mut missed = Vec::new();
     let program = example("journeyman-sandbox", "sandbox_cost")?;

@@ -15,7 +15,8 @@ impl Series {
         }
     }
 
-    /// Prints the spread of each program's values and, where there are two, the ratio of their medians.
+    /// Prints the spread of each program's values and, where there are two, the ratio of their
+    /// medians.
     pub(crate) fn print(&mut self, figure: &str, asked: &str) {
         let mut medians = Vec::new();
         for (number, values) in self.0.iter_mut().enumerate() {

@@ -15,7 +15,8 @@ const FILES: usize = 5_000;
 /// Files a directory holds.
 const FAN_OUT: usize = 50;
 
-/// From start to the first request on the wire, in a repository of 5,000 files; the programs take turns.
+/// From start to the first request on the wire, in a repository of 5,000 files; the programs take
+/// turns.
 pub(crate) fn first_request(programs: &[PathBuf]) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     for number in 0..FILES {

@@ -1,9 +1,10 @@
-//! How far the symbols of source agree with Universal Ctags: definitions of functions and types in twenty files of each of
-//! eight languages, with the reasons where they don't.
+//! How far the symbols of source agree with Universal Ctags: definitions of functions and types in
+//! twenty files of each of eight languages, with the reasons where they don't.
 //!
-//! What a clone doesn't have is named by an option or its variable: bare clones of the repositories of [`REPOSITORIES`]
-//! (`--mirror`, `RB_MIRROR`: `OWNER+NAME/repo`), or folders of source (`--trees`, as often as there are some). It needs
-//! `ctags` and `git`. Without source it is skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
+//! What a clone doesn't have is named by an option or its variable: bare clones of the repositories
+//! of [`REPOSITORIES`] (`--mirror`, `RB_MIRROR`: `OWNER+NAME/repo`), or folders of source
+//! (`--trees`, as often as there are some). It needs `ctags` and `git`. Without source it is
+//! skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -77,7 +78,8 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
     judge(&text)
 }
 
-/// The newest files of a repository, beside what is built. A clone may lack its largest files, which are no source.
+/// The newest files of a repository, beside what is built. A clone may lack its largest files,
+/// which are no source.
 fn checkout(mirror: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let place = super::target().join("bench-symbols").join(name);
     if place.is_dir() {
@@ -130,7 +132,8 @@ fn left_out(line: &str) -> Option<String> {
     Some(format!(":(exclude,literal,top){path}"))
 }
 
-/// Holds the table against the bounds: precision and recall are the last two figures of a language's row.
+/// Holds the table against the bounds: precision and recall are the last two figures of a
+/// language's row.
 fn judge(text: &str) -> anyhow::Result<()> {
     let mut missed = Vec::new();
     for language in LANGUAGES {

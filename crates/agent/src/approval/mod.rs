@@ -1,4 +1,5 @@
-//! Approval: policy judges a call, hooks look at it, a person is asked, and destructive commands are previewed.
+//! Approval: policy judges a call, hooks look at it, a person is asked, and destructive commands
+//! are previewed.
 
 pub(crate) mod ask;
 pub(crate) mod authorize;

@@ -29,13 +29,15 @@ const HOOK: &str = "hook";
 /// Directories that hold programs and are usually ignored, so that no list of changes includes
 /// them.
 const MAX_SHOWN: u64 = 64 * 1024;
-/// Directories that hold programs and that ignore rules usually cover, so that no list of changes has them.
+/// Directories that hold programs and that ignore rules usually cover, so that no list of changes
+/// has them.
 const PROGRAMS: [&str; 8] =
     ["node_modules", ".venv", "venv", "vendor", ".tox", ".nox", ".yarn", "bower_components"];
 /// The tool whose commands may change such directories.
 const RUN_COMMAND: &str = "run_command";
 
-/// The files that a person was shown and allowed, and the checkpoint where the session's changes begin.
+/// The files that a person was shown and allowed, and the checkpoint where the session's changes
+/// begin.
 #[derive(Debug, Default)]
 pub(super) struct ShownFiles {
     allowed: BTreeMap<RelPath, Option<ContentHash>>,

@@ -1,9 +1,11 @@
-//! Several sessions for one task, side by side, each in a copy of its own; the best of what they did is offered first.
+//! Several sessions for one task, side by side, each in a copy of its own; the best of what they
+//! did is offered first.
 //!
-//! The task is opened once: a parent session packs the first context and writes it down, and every candidate is a fork
-//! of it that begins where the model is to be asked. So their first requests are the same, byte for byte, and a
-//! provider that keeps prefixes reads it once. They share a budget and a time limit, nobody is asked anything, and
-//! none of them touches the user's files: [`copies::land`](crate::isolation::land) takes one of them.
+//! The task is opened once: a parent session packs the first context and writes it down, and every
+//! candidate is a fork of it that begins where the model is to be asked. So their first requests
+//! are the same, byte for byte, and a provider that keeps prefixes reads it once. They share a
+//! budget and a time limit, nobody is asked anything, and none of them touches the user's files:
+//! [`copies::land`](crate::isolation::land) takes one of them.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -32,8 +34,8 @@ use crate::transcript::record::{CandidateRun, Record, record_of};
 use crate::transcript::state::State;
 use crate::{AgentError, CutOff, Parts, RunSettings, resume};
 
-/// The most candidates of one task: more copies than a person compares, and as many requests at once as the smallest
-/// plans of providers allow.
+/// The most candidates of one task: more copies than a person compares, and as many requests at
+/// once as the smallest plans of providers allow.
 pub const MAX_CANDIDATES: u32 = 8;
 /// Events read at once. The first of a parent's are all it has.
 const FIRST_ENTRIES: usize = 200;
@@ -78,12 +80,12 @@ pub struct Finish {
 type Ran = (CandidateReport, Option<RunReport>);
 
 impl Race<'_> {
-    /// Runs all of them to their ends. Their copies are kept, but for those in which nothing was changed. `stop` ends
-    /// all of them cleanly.
+    /// Runs all of them to their ends. Their copies are kept, but for those in which nothing was
+    /// changed. `stop` ends all of them cleanly.
     ///
     /// # Errors
-    /// Those of packing the first context, of making copies, and of the parent's log. What a single candidate fails
-    /// of is in its report.
+    /// Those of packing the first context, of making copies, and of the parent's log. What a single
+    /// candidate fails of is in its report.
     pub async fn run(
         self,
         task: &str,
@@ -220,8 +222,9 @@ fn compared(number: u32, report: &RunReport, extent: DiffStat) -> CandidateRepor
     }
 }
 
-/// What makes one better than another, smallest first: verified, then the smallest change by lines, then by files, then
-/// the cheapest; one that changed nothing comes after those that changed something.
+/// What makes one better than another, smallest first: verified, then the smallest change by lines,
+/// then by files, then the cheapest; one that changed nothing comes after those that changed
+/// something.
 fn rank(candidate: &CandidateReport) -> impl Ord + use<> {
     let verified = candidate.outcome == Some(RunOutcome::Verified);
     let lines = candidate.added.saturating_add(candidate.removed);
@@ -294,7 +297,8 @@ impl Parent {
         Ok(Finish { parent, candidates, report })
     }
 
-    /// Ends its task and gives it back. What can't be written is left out: the candidates' logs have it all.
+    /// Ends its task and gives it back. What can't be written is left out: the candidates' logs
+    /// have it all.
     async fn over(&mut self, outcome: RunOutcome) {
         let transcript = &mut self.session.cx.transcript;
         transcript.note(Record::Ended { outcome, unverified: None });
@@ -304,8 +308,8 @@ impl Parent {
     }
 }
 
-/// The candidates of a task as they are now, the best first. `session` is the one whose task it is, or one of them;
-/// `None` where it has none and is none.
+/// The candidates of a task as they are now, the best first. `session` is the one whose task it is,
+/// or one of them; `None` where it has none and is none.
 ///
 /// # Errors
 /// The store's, and those of looking for copies.
@@ -351,7 +355,8 @@ pub async fn compare(
     Ok(Some((parent, candidates)))
 }
 
-/// The candidates that a session's task was given to, or that it is one of; `None` for any other session.
+/// The candidates that a session's task was given to, or that it is one of; `None` for any other
+/// session.
 ///
 /// # Errors
 /// The store's.

@@ -1,5 +1,5 @@
-//! A change as a commit: by the user's git, with their signing and with their hooks in the sandbox, and with a message
-//! that says why.
+//! A change as a commit: by the user's git, with their signing and with their hooks in the sandbox,
+//! and with a message that says why.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -75,8 +75,8 @@ fn subject(task: &str) -> String {
     }
 }
 
-/// A text for a body: paragraphs and lists stay, long lines are broken between words. A line that git would take for
-/// a comment is moved in.
+/// A text for a body: paragraphs and lists stay, long lines are broken between words. A line that
+/// git would take for a comment is moved in.
 fn wrapped(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.trim().lines() {
@@ -115,7 +115,8 @@ pub struct Committer {
     pub git: UserGit,
     /// Where contents are kept.
     pub blobs: Arc<Blobs>,
-    /// A directory of our own, outside of the project, for the worktree of a branch while it is made.
+    /// A directory of our own, outside of the project, for the worktree of a branch while it is
+    /// made.
     pub scratch: PathBuf,
 }
 
@@ -130,8 +131,8 @@ pub(super) enum Branched {
 }
 
 impl Committer {
-    /// Commits these files of the user's tree and nothing else, unless some of them are `mixed`. What hooks change in
-    /// the tree is the session's; gives what people should be told of that.
+    /// Commits these files of the user's tree and nothing else, unless some of them are `mixed`.
+    /// What hooks change in the tree is the session's; gives what people should be told of that.
     pub(super) async fn commit(
         &self,
         delivered: CommitPlan<'_>,
@@ -151,7 +152,8 @@ impl Committer {
         let made = self.with_hooks(hooks, guard.protected()).commit(&commit, stop).await;
         let (watched, session) = (Arc::clone(tree), session.clone());
         let ended = blocking("looking at the tree", move || {
-            // Hooks may have run outside of the sandbox, where nothing kept them from guarded files.
+            // Hooks may have run outside of the sandbox, where nothing kept them from guarded
+            // files.
             guard.end(&watched, false, || watched.command_end(before, &session, None))
         });
         let (changes, Aftermath { violations, problem }) = ended.await?;
@@ -170,7 +172,8 @@ impl Committer {
         self.git.clone().confined(HookConfinement { run, protected: protected.to_vec(), ..confinement })
     }
 
-    /// Tells ahead what would keep a commit of these files from being made before a person has looked.
+    /// Tells ahead what would keep a commit of these files from being made before a person has
+    /// looked.
     ///
     /// # Errors
     /// As [`UserGit::check_commit`].
@@ -183,8 +186,9 @@ impl Committer {
         self.with_hooks(wish.hooks, &[]).check_commit(paths, stop).await
     }
 
-    /// Commits a copy's changes on a new branch, in a worktree of its own. What was verified is the change on top of
-    /// the user's files as they are; where that doesn't fit the last commit line by line, it needs their consent.
+    /// Commits a copy's changes on a new branch, in a worktree of its own. What was verified is the
+    /// change on top of the user's files as they are; where that doesn't fit the last commit line
+    /// by line, it needs their consent.
     pub(super) async fn branch(
         &self,
         name: &str,
@@ -265,8 +269,8 @@ fn report_of(done: CreatedCommit, message: &str) -> CommitReport {
     CommitReport { id: done.id, branch: done.branch, subject }
 }
 
-/// Files of the project that differ from the last commit, with what is new in it: the user's own work, which no commit
-/// of ours may take along.
+/// Files of the project that differ from the last commit, with what is new in it: the user's own
+/// work, which no commit of ours may take along.
 ///
 /// # Errors
 /// [`GitError`].

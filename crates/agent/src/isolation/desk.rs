@@ -28,7 +28,8 @@ const MAX_DIFF: usize = 256 * 1024;
 const PAGE: usize = 500;
 /// How often a merged result is proven anew because the user's tree moved on meanwhile.
 const MAX_ROUNDS: usize = 3;
-/// How long a copy that this process is still giving up is waited for. What holds it is a look at its files.
+/// How long a copy that this process is still giving up is waited for. What holds it is a look at
+/// its files.
 const GIVING_UP: std::time::Duration = std::time::Duration::from_secs(10);
 /// How often it is looked whether it is free.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
@@ -112,7 +113,8 @@ impl<'a> Desk<'a> {
         }
         // An overlay is closed before the tree beneath it changes.
         drop(copy);
-        // What was proven is what is landed: nothing that the user saved in the last instant is merged unseen.
+        // What was proven is what is landed: nothing that the user saved in the last instant is
+        // merged unseen.
         let as_checked = wish.unverified == Unverified::Keep && wish.on_conflict == OnConflict::Refuse;
         let options = LandOptions { on_conflict: wish.on_conflict, as_checked, ..LandOptions::default() };
         let landing = self.apply(&changes, options).await?;
@@ -239,7 +241,8 @@ impl<'a> Desk<'a> {
         Ok(git.dirty_before(&paths(&changes.files())).await?)
     }
 
-    /// Some of it is in the tree, and for the rest there was no way: the copy stays, or that would be lost.
+    /// Some of it is in the tree, and for the rest there was no way: the copy stays, or that would
+    /// be lost.
     async fn partly(&self, tier: Tier, landing: Landing) -> Result<LandReport, AgentError> {
         let left: Vec<RelPath> = landing.left.iter().map(|(path, _)| path.clone()).collect();
         let mut copy = report_of(tier, CopyState::Kept);
@@ -261,7 +264,8 @@ impl<'a> Desk<'a> {
         self.stays(over).await
     }
 
-    /// The change is in the tree: the copy goes, a commit is made where one is wanted, and the log is told.
+    /// The change is in the tree: the copy goes, a commit is made where one is wanted, and the log
+    /// is told.
     async fn landed(
         &self,
         tier: Tier,
@@ -344,7 +348,8 @@ impl<'a> Desk<'a> {
         Ok(self.context.redactor.redact(&message).into_owned())
     }
 
-    /// The change as a commit on a new branch. The user's tree, and what is checked out in it, stay as they are.
+    /// The change as a commit on a new branch. The user's tree, and what is checked out in it, stay
+    /// as they are.
     async fn branch(
         &self,
         tier: Tier,
@@ -413,7 +418,8 @@ impl<'a> Desk<'a> {
         Ok(nothing)
     }
 
-    /// The copy stays as it is, and the log says why. A dry run leaves no trace, nor does what somebody is asked about.
+    /// The copy stays as it is, and the log says why. A dry run leaves no trace, nor does what
+    /// somebody is asked about.
     async fn stays(&self, mut over: LandReport) -> Result<LandReport, AgentError> {
         if matches!(over.end, LandEnd::WouldLand | LandEnd::Unverified) {
             return Ok(over);
@@ -470,7 +476,8 @@ impl<'a> Desk<'a> {
         Ok(files)
     }
 
-    /// Removes a copy whose work is landed. That it is landed is true whatever comes of this; gives what to say.
+    /// Removes a copy whose work is landed. That it is landed is true whatever comes of this; gives
+    /// what to say.
     async fn let_copy_go(&self) -> String {
         match self.drop_copy().await {
             // Another process may have swept it away: it sees that it is landed.

@@ -48,7 +48,8 @@ pub async fn settle(
 /// If files had to be merged, the checks must pass on the merged copy first.
 ///
 /// # Errors
-/// As [`settle`]; [`WorkspaceError::UnknownCopy`](journeyman_workspace::WorkspaceError::UnknownCopy).
+/// As [`settle`];
+/// [`WorkspaceError::UnknownCopy`](journeyman_workspace::WorkspaceError::UnknownCopy).
 pub async fn land(
     context: &LandContext,
     session: &SessionId,

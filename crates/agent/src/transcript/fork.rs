@@ -23,12 +23,13 @@ pub enum ForkPoint {
     Snapshot(String),
 }
 
-/// Makes `child` from the log of `parent` up to a place, or to the newest before it at which every call was
-/// answered; gives that place. The parent is not touched, and neither is the tree. Open the child with
-/// [`resume`](crate::resume).
+/// Makes `child` from the log of `parent` up to a place, or to the newest before it at which every
+/// call was answered; gives that place. The parent is not touched, and neither is the tree. Open
+/// the child with [`resume`](crate::resume).
 ///
 /// # Errors
-/// The store's; [`AgentError::UnknownSnapshot`] with the names there are; [`AgentError::NothingToFork`].
+/// The store's; [`AgentError::UnknownSnapshot`] with the names there are;
+/// [`AgentError::NothingToFork`].
 pub async fn fork(
     store: &dyn Store,
     parent: &SessionId,
@@ -59,7 +60,8 @@ pub async fn fork(
     Ok(state.safe)
 }
 
-/// Makes a session that says in its first own entries what it is: a crash leaves none that looks like its parent.
+/// Makes a session that says in its first own entries what it is: a crash leaves none that looks
+/// like its parent.
 async fn begin(
     store: &dyn Store,
     (parent, at): (&SessionId, Seq),
@@ -82,8 +84,8 @@ async fn begin(
     Ok(())
 }
 
-/// Makes `child` from the log of `parent` up to `at`, with the parent's task open: it begins where the model is to be
-/// asked.
+/// Makes `child` from the log of `parent` up to `at`, with the parent's task open: it begins where
+/// the model is to be asked.
 pub(crate) async fn candidate(
     store: &dyn Store,
     parent: &SessionId,
@@ -96,13 +98,14 @@ pub(crate) async fn candidate(
     begin(store, (parent, at), child, STATUS_NEW, &records, clock.now()).await
 }
 
-/// Gives the newest place of a session at which every call was answered a name, for [`fork`]; gives that place. Who
-/// has the session open uses [`SessionHandle::snapshot`](crate::SessionHandle::snapshot) instead: the caller makes
-/// sure that nobody has.
+/// Gives the newest place of a session at which every call was answered a name, for [`fork`]; gives
+/// that place. Who has the session open uses
+/// [`SessionHandle::snapshot`](crate::SessionHandle::snapshot) instead: the caller makes sure that
+/// nobody has.
 ///
 /// # Errors
-/// [`AgentError::SnapshotName`]; [`AgentError::NothingToFork`] for a session that has said nothing yet; the store's,
-/// also when somebody else writes the session at the same time.
+/// [`AgentError::SnapshotName`]; [`AgentError::NothingToFork`] for a session that has said nothing
+/// yet; the store's, also when somebody else writes the session at the same time.
 pub async fn snapshot(
     store: &dyn Store,
     session: &SessionId,

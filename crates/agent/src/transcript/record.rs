@@ -1,7 +1,7 @@
 //! What the log holds beside events: the entries that a session is folded from.
 //!
-//! A record is a transcript entry: it has no channel, nobody subscribes to it, and everything that a session needs
-//! to go on after a restart is in records alone. Events are for people.
+//! A record is a transcript entry: it has no channel, nobody subscribes to it, and everything that
+//! a session needs to go on after a restart is in records alone. Events are for people.
 
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
@@ -97,18 +97,19 @@ pub enum Record {
         /// The last entry that was taken over.
         at: Seq,
     },
-    /// The session's task is done by others, each in a copy of its own. The first entry of the session that it was
-    /// given to, and with that of the others, which are forks of it.
+    /// The session's task is done by others, each in a copy of its own. The first entry of the
+    /// session that it was given to, and with that of the others, which are forks of it.
     Candidates(CandidateRun),
-    /// The session does the task of the one it was made from, beside others that do the same: its first context is
-    /// theirs too, byte for byte.
+    /// The session does the task of the one it was made from, beside others that do the same: its
+    /// first context is theirs too, byte for byte.
     Candidate {
         /// Which of them it is, from 1.
         number: u32,
     },
     /// How the session is set from here on.
     Setting(Setting),
-    /// What every request begins with: kept, so that it is the same, byte for byte, after a restart.
+    /// What every request begins with: kept, so that it is the same, byte for byte, after a
+    /// restart.
     Context {
         /// The system prompt in its parts.
         system: Vec<SystemPart>,
@@ -236,7 +237,8 @@ impl Record {
     }
 }
 
-/// Reads an entry back as the record it was, or `None` where it is an event or from a newer version.
+/// Reads an entry back as the record it was, or `None` where it is an event or from a newer
+/// version.
 #[must_use]
 pub fn record_of(entry: &Entry) -> Option<Record> {
     if entry.channel.is_some() {

@@ -1,4 +1,5 @@
-//! The transcript of a running session: its state, and the log that every change of it is written to.
+//! The transcript of a running session: its state, and the log that every change of it is written
+//! to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,8 +41,8 @@ impl SafePlace {
     }
 }
 
-/// The transcript of a running session. Every record is folded into the state when it is queued for the log, so that
-/// a restart finds the same state.
+/// The transcript of a running session. Every record is folded into the state when it is queued for
+/// the log, so that a restart finds the same state.
 pub(crate) struct Transcript {
     state: State,
     log: Log,
@@ -49,7 +50,8 @@ pub(crate) struct Transcript {
     redactor: Arc<Redactor>,
     shared: Arc<Shared>,
     safe: Arc<SafePlace>,
-    /// The workspace and the session that keep what they know of sealed calls until the calls' results are on record.
+    /// The workspace and the session that keep what they know of sealed calls until the calls'
+    /// results are on record.
     sealed: Option<(Arc<Workspace>, SessionId)>,
 }
 
@@ -123,7 +125,8 @@ impl Transcript {
     pub(crate) async fn flush(&mut self) -> Result<(), AgentError> {
         self.log.flush().await?;
         if let Some((workspace, session)) = self.sealed.take() {
-            // What isn't forgotten is sealed once more when the session is opened again, to the same end.
+            // What isn't forgotten is sealed once more when the session is opened again, to the
+            // same end.
             blocking("forgetting sealed calls", move || workspace.forget_sealed(&session)).await.ok();
         }
         self.state.last = self.log.position();
@@ -205,8 +208,8 @@ impl Transcript {
         }
     }
 
-    /// Puts on record what commands did that they may not. `check` is the check's command line; calls are named by
-    /// each violation.
+    /// Puts on record what commands did that they may not. `check` is the check's command line;
+    /// calls are named by each violation.
     pub(crate) fn note_violations(&mut self, check: Option<String>, violations: Vec<GuardViolation>) {
         let room = MAX_VIOLATIONS.saturating_sub(self.state.violations.len());
         let Some(first) = violations.first() else { return };
@@ -229,8 +232,8 @@ impl Transcript {
         }));
     }
 
-    /// Writes a call's end and its result down in one piece: a call that has ended and has no result would be taken
-    /// up again after a crash, and run twice. Gives the call's record.
+    /// Writes a call's end and its result down in one piece: a call that has ended and has no
+    /// result would be taken up again after a crash, and run twice. Gives the call's record.
     pub(crate) fn end_call(&mut self, end: CallTransition, block: Block) -> Option<CallRecord> {
         let now = self.clock.now();
         let call = end.call.clone();
@@ -244,8 +247,8 @@ impl Transcript {
         record
     }
 
-    /// Whether a call is a block of the transcript, which has to have its result as one. Asked of the transcript: the
-    /// session may have been opened again with a model of the other kind.
+    /// Whether a call is a block of the transcript, which has to have its result as one. Asked of
+    /// the transcript: the session may have been opened again with a model of the other kind.
     pub(crate) fn takes_result(&self, call: &CallId) -> bool {
         self.state.messages.last().is_some_and(|last| last.tool_uses().any(|made| made.id == *call))
     }

@@ -1,7 +1,7 @@
 //! A session as its log tells it: one pure fold over the records.
 //!
-//! The running session keeps the same [`State`] and folds every record into it when it is written, so that what
-//! a restart finds is what was there.
+//! The running session keeps the same [`State`] and folds every record into it when it is written,
+//! so that what a restart finds is what was there.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -26,14 +26,15 @@ pub struct State {
     pub last: Seq,
     /// The sessions that this one was forked from, the nearest last.
     pub lineage: Vec<SessionId>,
-    /// Which of the sessions it is that were given the task of the newest one in [`State::lineage`].
+    /// Which of the sessions it is that were given the task of the newest one in
+    /// [`State::lineage`].
     pub candidate: Option<u32>,
     /// How it is set.
     pub setting: Option<Setting>,
     /// What every request begins with.
     pub system: Vec<SystemPart>,
-    /// The transcript as the model is given it: user and model by turns, every call answered by the message after
-    /// it, but for [`State::calls`].
+    /// The transcript as the model is given it: user and model by turns, every call answered by the
+    /// message after it, but for [`State::calls`].
     pub messages: Vec<Message>,
     /// The calls of the last reply, while one of them has no result.
     pub calls: Vec<OpenCall>,
@@ -63,7 +64,8 @@ pub struct State {
     pub seen: HashMap<RelPath, SeenFile>,
     /// Places with a name.
     pub snapshots: BTreeMap<String, Seq>,
-    /// The last place at which nothing was open: every call answered. A fork begins at such a place.
+    /// The last place at which nothing was open: every call answered. A fork begins at such a
+    /// place.
     pub safe: Seq,
 }
 
@@ -93,8 +95,8 @@ const BOOKS: &str = "books";
 const CALL: &str = "call";
 const BEGAN: &str = "began";
 
-/// Records that need not be taken apart: the books but for the last, and the steps of calls that have their results.
-/// They are most of a long log.
+/// Records that need not be taken apart: the books but for the last, and the steps of calls that
+/// have their results. They are most of a long log.
 #[derive(Default)]
 struct Later {
     books: Option<Entry>,
@@ -136,13 +138,15 @@ impl State {
     /// # Errors
     /// As [`State::load`].
     pub async fn load_until(store: &dyn Store, session: &SessionId, until: Seq) -> Result<Self, AgentError> {
-        // Looked up first: what comes while the records are read is left out, records and events alike.
+        // Looked up first: what comes while the records are read is left out, records and events
+        // alike.
         let end = Self::end(store, session).await?.min(until);
         let mut state = Self::default();
         let mut later = Later::default();
         let mut page = store.read_records(session, Seq::START, PAGE).await?;
         while let Some(last) = page.last().map(|entry| entry.seq) {
-            // Asked for before this one is folded: a store with a thread of its own reads meanwhile.
+            // Asked for before this one is folded: a store with a thread of its own reads
+            // meanwhile.
             let next = (last < end).then(|| store.read_records(session, last, PAGE));
             for entry in page.into_iter().take_while(|entry| entry.seq <= end) {
                 state.fold_or_keep(session, entry, &mut later)?;
@@ -346,8 +350,8 @@ impl State {
         self.add(Message { role: Role::User, content });
     }
 
-    /// Adds to the transcript. Neighbours of one role become one message, which every provider takes: of a person who
-    /// speaks twice, and of a model that paused and goes on.
+    /// Adds to the transcript. Neighbours of one role become one message, which every provider
+    /// takes: of a person who speaks twice, and of a model that paused and goes on.
     fn add(&mut self, mut message: Message) {
         match self.messages.last_mut() {
             Some(last) if last.role == message.role => last.content.append(&mut message.content),

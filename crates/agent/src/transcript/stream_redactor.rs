@@ -1,15 +1,16 @@
 //! Streamed text, held back until it can be seen whole.
 //!
 //! A secret may come in two pieces, each of which shows nothing. Tokens and keys are made of ASCII
-//! characters without white space, so text is let go up to the last character that can't be inside one, and
-//! searched for secrets as a whole. What an entry of the log says is searched whole anyway.
+//! characters without white space, so text is let go up to the last character that can't be inside
+//! one, and searched for secrets as a whole. What an entry of the log says is searched whole
+//! anyway.
 
 use std::collections::BTreeMap;
 
 use journeyman_protocol::Event;
 
-/// Bytes that are held back at most: longer than any key but a private one, whose shape a piece of this size
-/// shows. A stream without any white space must not wait for ever.
+/// Bytes that are held back at most: longer than any key but a private one, whose shape a piece of
+/// this size shows. A stream without any white space must not wait for ever.
 const MOST: usize = 8 * 1024;
 
 /// The held tail of one stream of text.

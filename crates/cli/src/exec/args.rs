@@ -10,8 +10,8 @@ pub(crate) struct ExecArgs {
     /// Program and arguments, after `--`. There is no shell but the one you name
     #[arg(value_name = "CMD", required = true, last = true)]
     pub(crate) command: Vec<OsString>,
-    /// The network: off, on (the host's, whole), or hosts (api.example.com, *.example.com) and registries (crates, npm,
-    /// pypi, go, …), separated by commas [built-in: off]
+    /// The network: off, on (the host's, whole), or hosts (api.example.com, *.example.com) and
+    /// registries (crates, npm, pypi, go, …), separated by commas [built-in: off]
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) net: Vec<String>,
     /// Hosts of --net may be asked by plain HTTP too, on port 80
@@ -29,7 +29,8 @@ pub(crate) struct ExecArgs {
     /// Run in a throw-away copy of the project, and say what would have been changed
     #[arg(long)]
     pub(crate) overlay: bool,
-    /// A variable that the command gets: NAME=VALUE, or NAME for the value that you have (repeatable)
+    /// A variable that the command gets: NAME=VALUE, or NAME for the value that you have
+    /// (repeatable)
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<String>,
     /// Wall time before it is killed, such as 90s, 10m or 2h [built-in: 24h]

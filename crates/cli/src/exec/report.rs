@@ -70,7 +70,8 @@ impl Report<'_> {
         if let Some(said) = self.said() {
             line(&format!("{} {said}", paint.red("error:")));
         }
-        // Paths and hosts are others' to choose; the colours are ours, and were added only for a terminal.
+        // Paths and hosts are others' to choose; the colours are ours, and were added only for a
+        // terminal.
         std::io::stderr().write_all(text.as_bytes()).context("standard error")?;
         Ok(())
     }

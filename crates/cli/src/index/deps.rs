@@ -1,4 +1,5 @@
-//! `jm deps`: what a file depends on, what depends on it, the way from one file to another, circles.
+//! `jm deps`: what a file depends on, what depends on it, the way from one file to another,
+//! circles.
 
 use std::path::PathBuf;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Environment variables, home and current directory. Only a surface, or a builder without this part, reads them from the
-/// process; everything else gets this type.
+/// Environment variables, home and current directory. Only a surface, or a builder without this
+/// part, reads them from the process; everything else gets this type.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// Every environment variable.

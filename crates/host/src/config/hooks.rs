@@ -49,7 +49,8 @@ impl From<String> for Problem {
     }
 }
 
-/// Returns all hooks of the merged settings, which have been checked, and warnings about hooks that never run.
+/// Returns all hooks of the merged settings, which have been checked, and warnings about hooks that
+/// never run.
 pub(super) fn commands(settings: &Layer) -> (Vec<HookCommand>, Vec<String>) {
     let mut all = EventHooks::default();
     for (path, setting) in settings {

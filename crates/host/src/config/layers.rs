@@ -88,8 +88,8 @@ pub struct Loaded {
 /// Reads and merges all layers for the project at `root`.
 ///
 /// # Errors
-/// [`ConfigError`] for a file that can't be read or parsed, an unknown key, a value of the wrong kind, a
-/// project that widens a permission, and a project's file that needs trust and has none.
+/// [`ConfigError`] for a file that can't be read or parsed, an unknown key, a value of the wrong
+/// kind, a project that widens a permission, and a project's file that needs trust and has none.
 pub fn load(
     environment: &Environment,
     root: &Path,
@@ -115,8 +115,8 @@ pub fn load(
     Ok(Loaded { config: Config::from_settings(&settings)?, settings, warnings })
 }
 
-/// Loads the configuration without the project's layer: only the user and the administrator decide where the project's text
-/// is sent.
+/// Loads the configuration without the project's layer: only the user and the administrator decide
+/// where the project's text is sent.
 ///
 /// # Errors
 /// [`ConfigError`], as [`load`].
@@ -143,15 +143,16 @@ fn load_user_layer(environment: &Environment) -> Result<Layer, ConfigError> {
     Ok(settings)
 }
 
-/// Reads one of the user's own files if it exists. Links are followed: people keep such files elsewhere.
+/// Reads one of the user's own files if it exists. Links are followed: people keep such files
+/// elsewhere.
 pub(super) fn read_file(path: &Path) -> Result<Option<String>, ConfigError> {
     // Not blocking: opening a FIFO would wait for its other end.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     read_opened(path, rustix::fs::open(path, flags, Mode::empty()))
 }
 
-/// Reads a file of the project's configuration if it exists. Links are not followed: a repository's link could lead to the
-/// user's keys, whose text an error would show.
+/// Reads a file of the project's configuration if it exists. Links are not followed: a repository's
+/// link could lead to the user's keys, whose text an error would show.
 pub(super) fn read_project(root: &Path, name: &str) -> Result<Option<String>, ConfigError> {
     let path = &root.join(PROJECT_DIR).join(name);
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -515,14 +516,16 @@ fn merge_project(
     Ok(())
 }
 
-/// Returns the widest value that a project may set a key to: the user's own setting, or the built-in limit.
+/// Returns the widest value that a project may set a key to: the user's own setting, or the
+/// built-in limit.
 fn widest_allowed(key: &Key, current: Option<&Setting>) -> Option<Value> {
     if let Some(setting) = current {
         return Some(setting.value.clone());
     }
     match key.name {
-        // The built-in mode depends on the surface (`edit` in a terminal, `auto` without one): the typed
-        // configuration narrows by it when the surface is known, so any mode is narrower here.
+        // The built-in mode depends on the surface (`edit` in a terminal, `auto` without one): the
+        // typed configuration narrows by it when the surface is known, so any mode is narrower
+        // here.
         "mode" | "budget_usd" => None,
         "isolate" => Some(Value::Boolean(false)),
         "max_turns" => Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_TURNS))),
@@ -555,7 +558,8 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Merges the administrator's settings: they narrow what a project may narrow, and are defaults otherwise.
+/// Merges the administrator's settings: they narrow what a project may narrow, and are defaults
+/// otherwise.
 fn merge_admin(settings: &mut Layer, admin: Layer) {
     for (parts, setting) in admin {
         let narrows = keys::find(&parts).is_some_and(|key| key.project == ProjectMay::Narrow);

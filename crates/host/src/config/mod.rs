@@ -1,10 +1,10 @@
-//! Configuration: built-in < user < project < environment < flags, with the admin's file above all for what
-//! it forbids.
+//! Configuration: built-in < user < project < environment < flags, with the admin's file above all
+//! for what it forbids.
 //!
-//! Every key is a row of [`KEYS`]: its kind, what it means, and what a project may do with it. A layer is
-//! checked against the table before it is merged, so an unknown key, a value of the wrong kind or a project
-//! that widens a permission is an error that names the file and the line. [`Config`] is the typed result,
-//! and [`Loaded::settings`] has the source of each value.
+//! Every key is a row of [`KEYS`]: its kind, what it means, and what a project may do with it. A
+//! layer is checked against the table before it is merged, so an unknown key, a value of the wrong
+//! kind or a project that widens a permission is an error that names the file and the line.
+//! [`Config`] is the typed result, and [`Loaded::settings`] has the source of each value.
 //!
 //! [`load_policy`] reads the rules, which are in files beside these.
 

@@ -1,7 +1,7 @@
 //! Files of rules: a `policy.toml` beside each `config.toml`.
 //!
-//! None of them needs trust: a project's rules only tighten, and one that would allow is an error. A file that
-//! doesn't parse stops the start, because a rule that isn't read forbids nothing.
+//! None of them needs trust: a project's rules only tighten, and one that would allow is an error.
+//! A file that doesn't parse stops the start, because a rule that isn't read forbids nothing.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -40,13 +40,15 @@ pub struct LoadedPolicy {
 /// Maximum number of parent directories that are searched for a project's repository.
 const MAX_PARENTS: usize = 64;
 
-/// Reads the rules that hold for the project at `root`: the administrator's, which are in `admin`, the user's, the
-/// project's; and where `root` is a directory of a repository, those of each directory above it in the repository: who
-/// works in a part of it is bound by what the whole says. Their paths are held against paths beneath `root`. Rules may name the built-in tools, those of
+/// Reads the rules that hold for the project at `root`: the administrator's, which are in `admin`,
+/// the user's, the project's; and where `root` is a directory of a repository, those of each
+/// directory above it in the repository: who works in a part of it is bound by what the whole says.
+/// Their paths are held against paths beneath `root`. Rules may name the built-in tools, those of
 /// MCP servers, and `registered_tools`, which the caller added.
 ///
 /// # Errors
-/// [`ConfigError`] for a file that can't be read, and for one that says something that can't hold, with its line.
+/// [`ConfigError`] for a file that can't be read, and for one that says something that can't hold,
+/// with its line.
 pub fn load_policy(
     environment: &Environment,
     root: &Path,
@@ -81,15 +83,17 @@ pub fn load_policy(
     Ok(loaded)
 }
 
-/// Returns the directory and its parents up to the root of the repository; without a repository, the directory alone.
+/// Returns the directory and its parents up to the root of the repository; without a repository,
+/// the directory alone.
 fn dirs_of_repository(root: &Path) -> Vec<&Path> {
     let above: Vec<&Path> = root.ancestors().take(MAX_PARENTS).collect();
     let top = above.iter().position(|dir| dir.join(".git").symlink_metadata().is_ok()).unwrap_or(0);
     above.into_iter().take(top + 1).collect()
 }
 
-/// Adds rules to the user's own `policy.toml`, in the directory of their configuration, and returns its path. `when` is the
-/// day, for the comment above the rules. Rules that the file has already aren't added again.
+/// Adds rules to the user's own `policy.toml`, in the directory of their configuration, and returns
+/// its path. `when` is the day, for the comment above the rules. Rules that the file has already
+/// aren't added again.
 ///
 /// The file is replaced in one step, and only by one that can be read.
 ///

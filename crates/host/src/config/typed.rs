@@ -22,8 +22,8 @@ pub struct Config {
     pub wire: Option<String>,
     /// The user's permission mode.
     pub mode: Option<Mode>,
-    /// The mode that the project narrows to. It bounds the built-in default, which depends on the surface; a mode of the
-    /// user's own has been compared with it already.
+    /// The mode that the project narrows to. It bounds the built-in default, which depends on the
+    /// surface; a mode of the user's own has been compared with it already.
     pub project_mode: Option<Mode>,
     /// Maximum number of model requests of a run.
     pub max_turns: Option<u32>,

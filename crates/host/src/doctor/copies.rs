@@ -14,7 +14,8 @@ use crate::config::{Config, Environment};
 use crate::state::{StateDirs, now};
 use crate::{Context as _, HostError};
 
-/// Maximum number of files that are counted for a copy's size; a larger copy's size is a lower bound.
+/// Maximum number of files that are counted for a copy's size; a larger copy's size is a lower
+/// bound.
 const MAX_COUNTED_FILES: usize = 200_000;
 
 /// Tries each way on a project of one file in the state directory, where copies lie.
@@ -60,7 +61,8 @@ fn probe(
             }
             Err(error) => Some(error.to_string()),
         };
-        // A project that isn't in a repository has nothing to check out; elsewhere it may well work.
+        // A project that isn't in a repository has nothing to check out; elsewhere it may well
+        // work.
         let problem = problem.filter(|_| tier != Tier::Worktree || git.is_none());
         tiers.push(json!({ "tier": tier.to_string(), "works": problem.is_none(), "problem": problem }));
     }

@@ -1,4 +1,5 @@
-//! Damage to stored state: the session log, and each project's journal, contents, reference counts and copies.
+//! Damage to stored state: the session log, and each project's journal, contents, reference counts
+//! and copies.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -58,7 +59,8 @@ async fn examine(state_dir: &Path, progress: fn(&str)) -> Result<Value, HostErro
     Ok(json!({ "damage": damage, "missing": missing, "log": log.is_some() }))
 }
 
-/// Repairs damaged state where that is possible. Each repair, and each loss, is a line for `report`.
+/// Repairs damaged state where that is possible. Each repair, and each loss, is a line for
+/// `report`.
 ///
 /// # Errors
 /// [`HostError::Usage`] while another process works with the state.
@@ -122,7 +124,8 @@ fn as_usage(error: StoreError) -> HostError {
     }
 }
 
-/// Returns the damage of the log, one line each. The log is closed afterwards: a repair needs the file for itself.
+/// Returns the damage of the log, one line each. The log is closed afterwards: a repair needs the
+/// file for itself.
 async fn check_log(log: &Path, progress: fn(&str)) -> Result<Vec<String>, HostError> {
     let store = SqliteStore::open(log).context("the session log")?;
     let mut ticker = Ticker::new("entries", progress);

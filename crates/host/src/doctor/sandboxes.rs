@@ -9,7 +9,8 @@ use crate::config::Config;
 use crate::sandboxes::{self, SANDBOX_TIERS, protections, unenforced};
 use crate::state::StateDirs;
 
-/// Reports the sandbox that commands run in (`tier` and so on, or `error`), and what every sandbox would enforce (`tiers`).
+/// Reports the sandbox that commands run in (`tier` and so on, or `error`), and what every sandbox
+/// would enforce (`tiers`).
 ///
 /// # Errors
 /// [`HostError::Usage`] where the configuration names an unknown sandbox.

@@ -20,8 +20,8 @@ pub struct EmbeddedIndex {
     vectors: Vectors,
 }
 
-/// Opens the vectors of the model that the user's own configuration names; a repository has no say in it. `note` gets what
-/// people should know.
+/// Opens the vectors of the model that the user's own configuration names; a repository has no say
+/// in it. `note` gets what people should know.
 ///
 /// # Errors
 /// [`HostError`] where the model can't be loaded or the vectors can't be read.
@@ -65,12 +65,10 @@ impl EmbeddedIndex {
         let report = self.vectors.follow(snapshot, project.source(), &*self.model.embedder, options);
         let report = report.context("the vectors")?;
         if report.left_to_another {
-            note(&format!("note: another process is embedding; this is what there is so far"));
+            note("note: another process is embedding; this is what there is so far");
         }
         if report.cut {
-            note(&format!(
-                "warning: the project has more text than can have vectors; the rest is found by its words"
-            ));
+            note("warning: the project has more text than can have vectors; the rest is found by its words");
         }
         if let Some(error) = &report.failed {
             note(&format!("warning: not everything has a vector: {error}"));
@@ -111,8 +109,8 @@ impl EmbeddedIndex {
     }
 }
 
-/// Returns the chunks that are like a query with the weight of that likeness, if there are vectors. `note` gets the reason
-/// where they can't be asked.
+/// Returns the chunks that are like a query with the weight of that likeness, if there are vectors.
+/// `note` gets the reason where they can't be asked.
 #[must_use]
 pub fn find_similar(
     environment: &Environment,

@@ -17,7 +17,8 @@ pub struct SignalStrength {
     pub signal: Signal,
     /// The strength as it was measured.
     pub raw: f32,
-    /// The strength compared with the best source file, and its share of the score; `None` where it adds nothing.
+    /// The strength compared with the best source file, and its share of the score; `None` where it
+    /// adds nothing.
     pub counted: Option<(f32, f32)>,
 }
 

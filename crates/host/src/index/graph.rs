@@ -127,7 +127,8 @@ pub struct ChangeSet {
 }
 
 impl ChangeSet {
-    /// Collects the changes that a user names, and with `diff` those that differ from the last commit.
+    /// Collects the changes that a user names, and with `diff` those that differ from the last
+    /// commit.
     ///
     /// # Errors
     /// [`HostError`] where a named file isn't in the graph, or git can't tell what differs.
@@ -142,7 +143,8 @@ impl ChangeSet {
         let mut gone = Vec::new();
         if diff {
             let differing = diff_work_tree(environment, directory)?;
-            // The graph has no ignored files and none whose names aren't text, and nothing in it depends on them.
+            // The graph has no ignored files and none whose names aren't text, and nothing in it
+            // depends on them.
             parts.extend(differing.there.iter().filter_map(|(path, before)| {
                 let file = known.graph.find(path)?;
                 let part = before.as_ref().and_then(|before| changed_part(known, file, before));
@@ -165,8 +167,8 @@ impl ChangeSet {
     }
 }
 
-/// Parses a file with the lines that may follow its name: `src/a.rs`, `src/a.rs:12`, `src/a.rs:12-20`, and as compilers
-/// print it, with the column, `src/a.rs:12:5`.
+/// Parses a file with the lines that may follow its name: `src/a.rs`, `src/a.rs:12`,
+/// `src/a.rs:12-20`, and as compilers print it, with the column, `src/a.rs:12:5`.
 fn parse_changed(known: &CodeGraph, path: &str) -> Result<Changed, HostError> {
     let lines = |text: &str| -> Option<(u32, u32)> {
         let (from, to) = text.split_once('-').unwrap_or((text, text));
@@ -213,8 +215,8 @@ fn diff_work_tree(environment: &Environment, directory: Option<&Path>) -> Result
         };
         let path = entry.path.to_string();
         let untracked = matches!(entry.entry, EntryStatus::Untracked { .. });
-        // Without its text a file that is gone is known by its importers alone, and an existing file counts as changed as a
-        // whole.
+        // Without its text a file that is gone is known by its importers alone, and an existing
+        // file counts as changed as a whole.
         let text = if read < MAX_READ_FILES && !untracked {
             read += 1;
             Git::blocking(git.show("HEAD", &entry.path, MAX_TEXT_BYTES)).ok().flatten()

@@ -46,8 +46,8 @@ pub fn open_index(
 ) -> Result<Project, HostError> {
     let place = project_root(environment, directory)?;
     let directory = project_state_dir(environment, &place)?.join("index");
-    // The secrets that a run keeps out of the index stay out here too. A wrong configuration of the project is reported by
-    // the commands that use it.
+    // The secrets that a run keeps out of the index stay out here too. A wrong configuration of the
+    // project is reported by the commands that use it.
     let config = load_trusted(environment, &place)
         .or_else(|_| load_own(environment, Some(Path::new(ADMIN_CONFIG))))?;
     let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
@@ -79,7 +79,8 @@ pub fn count_languages(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {
     counts
 }
 
-/// Reads the history of the project's repository; commits don't count where it can't be read, and `note` gets the reason.
+/// Reads the history of the project's repository; commits don't count where it can't be read, and
+/// `note` gets the reason.
 ///
 /// # Errors
 /// [`HostError::Usage`] where the project's directory doesn't exist.

@@ -23,8 +23,9 @@ impl PathResolver {
         Ok(Self { root: project_root(environment, directory)?, cwd: environment.cwd.clone() })
     }
 
-    /// Returns the number of a file that is named from the project's root, from the current directory, or absolutely. `find`
-    /// returns the number of a path in the project, and `similar` returns paths that may be meant instead.
+    /// Returns the number of a file that is named from the project's root, from the current
+    /// directory, or absolutely. `find` returns the number of a path in the project, and `similar`
+    /// returns paths that may be meant instead.
     ///
     /// # Errors
     /// [`HostError::Usage`] saying why the file isn't in the index.

@@ -1,5 +1,5 @@
-//! Mending what can be mended of a project's state: damaged parts are dropped, and said; damaged files are moved to
-//! `damaged/`, where nobody looks for them.
+//! Mending what can be mended of a project's state: damaged parts are dropped, and said; damaged
+//! files are moved to `damaged/`, where nobody looks for them.
 
 use crate::landing::line_file;
 use std::fs;
@@ -24,12 +24,12 @@ const DAMAGED: &str = "damaged";
 const MAX_NAMES: u32 = 10_000;
 
 impl Checkup<'_> {
-    /// Mends the state in a project's directory, and says what was done and what is lost, one line each. Afterwards a
-    /// check finds no damage.
+    /// Mends the state in a project's directory, and says what was done and what is lost, one line
+    /// each. Afterwards a check finds no damage.
     ///
     /// # Errors
-    /// [`WorkspaceError::Busy`] while another process works in the project, or with the contents of any; failures of
-    /// the medium.
+    /// [`WorkspaceError::Busy`] while another process works in the project, or with the contents of
+    /// any; failures of the medium.
     pub fn repair(&mut self, project: &Path, clock: &Clock) -> Result<Vec<String>, WorkspaceError> {
         let lock = Lock::open(project)?;
         let _held = lock.take(Duration::from_millis(100))?;
@@ -60,7 +60,8 @@ impl Checkup<'_> {
         Ok(told)
     }
 
-    /// Writes the index of packs anew: whole sections, and what of damaged ones agrees with the packs themselves.
+    /// Writes the index of packs anew: whole sections, and what of damaged ones agrees with the
+    /// packs themselves.
     fn mend_packs(&mut self, project: &Path, told: &mut Vec<String>) -> Result<(), WorkspaceError> {
         let path = project.join("packs");
         let Some(bytes) = read(&path)? else { return Ok(()) };
@@ -142,7 +143,8 @@ impl Checkup<'_> {
     }
 }
 
-/// Drops damaged lines, and leaves a mark in their place, so that an undo still says that its record is incomplete.
+/// Drops damaged lines, and leaves a mark in their place, so that an undo still says that its
+/// record is incomplete.
 fn mend_journal(
     project: &Path,
     path: &Path,

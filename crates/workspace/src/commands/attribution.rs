@@ -1,8 +1,9 @@
-//! Looking at the tree at a moment at which no change is half done, and telling whose commands ran then.
+//! Looking at the tree at a moment at which no change is half done, and telling whose commands ran
+//! then.
 //!
-//! What a command did is told from two looks at the tree and from what the journal has between them. So a look and
-//! its place in the journal have to belong together: a change of somebody else that is in the one and not in the
-//! other would be taken for the command's.
+//! What a command did is told from two looks at the tree and from what the journal has between
+//! them. So a look and its place in the journal have to belong together: a change of somebody else
+//! that is in the one and not in the other would be taken for the command's.
 
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
 impl Workspace {
-    /// Looks at the tree while no change is open, and gives the journal's mark of that moment. Only where somebody
-    /// else is changing the tree right then does it wait for the project's lock.
+    /// Looks at the tree while no change is open, and gives the journal's mark of that moment. Only
+    /// where somebody else is changing the tree right then does it wait for the project's lock.
     pub(crate) fn look(
         &self,
         take: impl Fn() -> Result<Arc<Tree>, WorkspaceError>,
@@ -37,8 +38,8 @@ impl Workspace {
         lock(&self.writer).journal.mark_at_rest()
     }
 
-    /// Returns when calls of other sessions ran, or may have, since a command of this one began. Of those that ended
-    /// since by themselves, the journal tells.
+    /// Returns when calls of other sessions ran, or may have, since a command of this one began. Of
+    /// those that ended since by themselves, the journal tells.
     pub(crate) fn others_at_work(
         &self,
         session: &SessionId,

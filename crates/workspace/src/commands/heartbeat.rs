@@ -1,13 +1,15 @@
 //! Signs of life of running commands.
 //!
-//! Before a command begins, one small file in the state directory says for which call it runs and what the tree
-//! was: the newest checkpoint's, but for the files it names. While the command runs the file is locked, and
-//! touched again and again; after the end is journaled it goes. What a crash leaves of it says when the command
-//! was last seen alive, so that what it did can be told from what a person did afterwards.
+//! Before a command begins, one small file in the state directory says for which call it runs and
+//! what the tree was: the newest checkpoint's, but for the files it names. While the command runs
+//! the file is locked, and touched again and again; after the end is journaled it goes. What a
+//! crash leaves of it says when the command was last seen alive, so that what it did can be told
+//! from what a person did afterwards.
 //!
-//! A killed program's command may live on for a moment, until the kernel has got to it. Beside each file there is a
-//! second one, the witness, which the command's own processes keep locked: nothing is taken back before it is free,
-//! and a command that begins late finds it locked or gone, and doesn't run.
+//! A killed program's command may live on for a moment, until the kernel has got to it. Beside each
+//! file there is a second one, the witness, which the command's own processes keep locked: nothing
+//! is taken back before it is free, and a command that begins late finds it locked or gone, and
+//! doesn't run.
 //!
 //! Nothing of it is flushed: it has to survive a killed process, not a power failure.
 
@@ -45,10 +47,11 @@ const NAMES: u32 = 1_000;
 const WITNESS: &str = ".witness";
 /// The extension of a heartbeat whose command is sealed, until the session has that on record.
 const SEALED: &str = "sealed";
-/// The extension of one that is on record, kept while a command runs that was at work at the same time.
+/// The extension of one that is on record, kept while a command runs that was at work at the same
+/// time.
 const PAST: &str = "past";
-/// How long a command whose program was killed may take to be gone. One that waits for a dead disk or server can
-/// take for ever.
+/// How long a command whose program was killed may take to be gone. One that waits for a dead disk
+/// or server can take for ever.
 const DYING: Duration = Duration::from_secs(10);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(1);
@@ -227,7 +230,8 @@ struct Shared {
 }
 
 impl Shared {
-    /// A touch that fails only makes the command look dead earlier: then more of what it did is left and listed.
+    /// A touch that fails only makes the command look dead earlier: then more of what it did is
+    /// left and listed.
     fn touch(&self) {
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
         futimens(&self.file, &Timestamps { last_access: now, last_modification: now }).ok();
@@ -263,7 +267,8 @@ impl Beat {
         file.write_all(&text).map_err(failed)?;
         let shared = Arc::new(Shared { file, stopped: Mutex::new(false), wake: Condvar::new() });
         let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
-        // Without the thread, what the command does later is taken for somebody else's doing, left and listed.
+        // Without the thread, what the command does later is taken for somebody else's doing, left
+        // and listed.
         drop(std::thread::Builder::new().name("jm-beat".to_owned()).spawn(move || theirs.run(period)));
         let began = name_clock(&path).unwrap_or(i64::MIN);
         Ok(Self { path, live, background: begin.background, began, shared })
@@ -274,7 +279,8 @@ impl Beat {
         witness_of(&self.path)
     }
 
-    /// Writes down what was guarded before the command, so that a crash doesn't keep it from being put back.
+    /// Writes down what was guarded before the command, so that a crash doesn't keep it from being
+    /// put back.
     pub(crate) fn note_guarded(&self, guard: StoredGuard) -> Result<(), WorkspaceError> {
         let noted = append(&self.shared.file, &Note::Guarded(guard));
         noted.map_err(|source| state_error("write", &self.path, source))
@@ -322,7 +328,8 @@ pub(crate) struct DeadBeat {
 
 impl Drop for DeadBeat {
     fn drop(&mut self) {
-        // Closing alone wouldn't do where another thread is just starting a process, which has the file too.
+        // Closing alone wouldn't do where another thread is just starting a process, which has the
+        // file too.
         flock(&self.file, FlockOperation::Unlock).ok();
     }
 }
@@ -348,9 +355,9 @@ impl DeadBeat {
         Ok(())
     }
 
-    /// Removes the heartbeat, as what became of its command is on record. Where another command runs that was at work
-    /// at the same time, the time when this one ran stays known until that one has ended: what that one then finds
-    /// changed may be this one's doing.
+    /// Removes the heartbeat, as what became of its command is on record. Where another command
+    /// runs that was at work at the same time, the time when this one ran stays known until that
+    /// one has ended: what that one then finds changed may be this one's doing.
     pub(crate) fn bury(&self) {
         let is_other =
             |path: &PathBuf| *path != self.path && name_clock(path).is_some_and(|began| began <= self.last);
@@ -391,14 +398,15 @@ fn witness_of(path: &Path) -> PathBuf {
     path.with_extension(WITNESS.trim_start_matches('.'))
 }
 
-/// Removes a sign of life with its witness. One that stays behind is found to be journaled when its call is sealed.
+/// Removes a sign of life with its witness. One that stays behind is found to be journaled when its
+/// call is sealed.
 fn remove(path: &Path) {
     fs::remove_file(witness_of(path)).ok();
     fs::remove_file(path).ok();
 }
 
-/// Waits until nothing of a command lives whose program is gone; gives its witness, locked, so that nothing of it
-/// begins either. `Err` with nothing where it lives on.
+/// Waits until nothing of a command lives whose program is gone; gives its witness, locked, so that
+/// nothing of it begins either. `Err` with nothing where it lives on.
 fn outlive(path: &Path) -> io::Result<Result<Option<File>, ()>> {
     let file = match File::open(witness_of(path)) {
         Ok(file) => file,
@@ -433,7 +441,8 @@ pub(crate) fn beats(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Reads each heartbeat of these stages, oldest first. One that its command buries just then is passed over.
+/// Reads each heartbeat of these stages, oldest first. One that its command buries just then is
+/// passed over.
 fn each<T>(
     state_dir: &Path,
     stages: &[Stage],
@@ -460,15 +469,16 @@ pub(crate) struct Span {
     pub(crate) until: i64,
 }
 
-/// Returns when the calls of a state directory ran, or may have: of those that weren't sealed yet, and of those that were
-/// while a command ran that began at `since`. Nobody is waited for, and no heartbeat is locked: whoever seals it would
-/// take it for alive.
+/// Returns when the calls of a state directory ran, or may have: of those that weren't sealed yet,
+/// and of those that were while a command ran that began at `since`. Nobody is waited for, and no
+/// heartbeat is locked: whoever seals it would take it for alive.
 pub(crate) fn spans(state_dir: &Path, since: i64) -> Result<Vec<Span>, WorkspaceError> {
     let spans = each(state_dir, &[Stage::Running, Stage::Sealed, Stage::Past], |path| span(path, since))?;
     Ok(spans.into_iter().flatten().collect())
 }
 
-/// `None` for checks, for commands that ended before `since`, and where the file is torn: then the command never began.
+/// `None` for checks, for commands that ended before `since`, and where the file is torn: then the
+/// command never began.
 fn span(path: &Path, since: i64) -> io::Result<Option<Span>> {
     let mut file = File::open(path)?;
     let Some(begin) = read_begin(&mut file)?.filter(|it| it.call.is_some()) else { return Ok(None) };
@@ -500,7 +510,8 @@ fn last_of(seen: &fs::Metadata) -> i64 {
     nanos(seen.mtime(), seen.mtime_nsec())
 }
 
-/// What all commands of a state directory began with that run, or aren't on record. Nobody is waited for.
+/// What all commands of a state directory began with that run, or aren't on record. Nobody is
+/// waited for.
 pub(crate) fn begins(state_dir: &Path) -> Result<Vec<Begin>, WorkspaceError> {
     let begins =
         each(state_dir, &[Stage::Running, Stage::Sealed], |path| read_begin(&mut File::open(path)?))?;
@@ -573,7 +584,8 @@ pub(crate) fn names(dir: &Path, stages: &[Stage]) -> io::Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-/// Removes the oldest dead heartbeats beyond the bound, and those on record that no running command overlapped.
+/// Removes the oldest dead heartbeats beyond the bound, and those on record that no running command
+/// overlapped.
 fn prune(dir: &Path) {
     let running = names(dir, &[Stage::Running]).unwrap_or_default();
     let oldest = running.first().and_then(|path| name_clock(path)).unwrap_or(i64::MAX);

@@ -1,4 +1,5 @@
-//! Commands and checks: the tree before and after, whose changes are whose, and recovery after a crash.
+//! Commands and checks: the tree before and after, whose changes are whose, and recovery after a
+//! crash.
 
 pub(crate) mod attribution;
 pub(crate) mod doing;

@@ -27,7 +27,8 @@ use crate::snapshot::entry::{Content, Entry};
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
-/// From so many files read on, the stat cache is saved before a command: reading them again would cost more.
+/// From so many files read on, the stat cache is saved before a command: reading them again would
+/// cost more.
 const SAVE_FROM: usize = 64;
 
 /// Permission bits without which a directory hides what is in it from its owner.
@@ -53,11 +54,12 @@ enum Besides {
 }
 
 impl Workspace {
-    /// Looks at the tree before a command runs. What the command may change is kept, so that it can be undone;
-    /// [`TreeSnapshot::not_undoable`] names the exceptions.
+    /// Looks at the tree before a command runs. What the command may change is kept, so that it can
+    /// be undone; [`TreeSnapshot::not_undoable`] names the exceptions.
     ///
     /// # Errors
-    /// As [`Workspace::checkpoint`]. It waits for another process only while that one changes the tree.
+    /// As [`Workspace::checkpoint`]. It waits for another process only while that one changes the
+    /// tree.
     pub fn command_begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
         self.look_before(Besides::Ignored)
     }
@@ -65,7 +67,8 @@ impl Workspace {
     fn look_before(&self, besides: Besides) -> Result<TreeSnapshot, WorkspaceError> {
         let _using = self.vault.blobs().using()?;
         let (tree, journal_end) = self.look(|| self.snapshot(Keep::Contents, None))?;
-        // Of these the signature is all that tells a change, so that the next one has to get a later time.
+        // Of these the signature is all that tells a change, so that the next one has to get a
+        // later time.
         let now = file_clock();
         let is_fresh = |entry: &Entry| entry.content == Content::Unkept && !is_settled(&entry.seen, now);
         if tree.entries.iter().any(is_fresh) {
@@ -77,9 +80,9 @@ impl Workspace {
         Ok(TreeSnapshot { tree, beat: None, journal_end, ignored, hard_links: Arc::new(hard_links) })
     }
 
-    /// The same for a command of this call, which gives a sign of life from here on until [`Workspace::command_end`]:
-    /// where a crash comes first, [`Workspace::seal_call`] puts back what it did. So it does for a snapshot that
-    /// is dropped.
+    /// The same for a command of this call, which gives a sign of life from here on until
+    /// [`Workspace::command_end`]: where a crash comes first, [`Workspace::seal_call`] puts back
+    /// what it did. So it does for a snapshot that is dropped.
     ///
     /// # Errors
     /// As [`Workspace::command_begin`], and failures of the state directory.
@@ -87,9 +90,9 @@ impl Workspace {
         self.begin(session, Some(call), Place::Foreground)
     }
 
-    /// The same for a command that runs in the background, perhaps for hours in which a person works too. What
-    /// differs at its [end](Workspace::command_end) is journaled for the call, and an undo treats it as it treats
-    /// what [checks](Workspace::check_end) left.
+    /// The same for a command that runs in the background, perhaps for hours in which a person
+    /// works too. What differs at its [end](Workspace::command_end) is journaled for the call, and
+    /// an undo treats it as it treats what [checks](Workspace::check_end) left.
     ///
     /// # Errors
     /// As [`Workspace::call_begin`].
@@ -101,8 +104,8 @@ impl Workspace {
         self.begin(session, Some(call), Place::Background)
     }
 
-    /// The same for checks, up to [`Workspace::check_end`]: after a crash, [`Workspace::seal_checks`] journals what
-    /// they did.
+    /// The same for checks, up to [`Workspace::check_end`]: after a crash,
+    /// [`Workspace::seal_checks`] journals what they did.
     ///
     /// # Errors
     /// As [`Workspace::call_begin`].
@@ -140,19 +143,22 @@ impl Workspace {
         Ok(snapshot)
     }
 
-    /// Looks at the tree after a command, journals what differs as one change, and gives it, sorted.
+    /// Looks at the tree after a command, journals what differs as one change, and gives it,
+    /// sorted.
     ///
-    /// Files are compared by signature and then by content; a new modification time alone is no change. Mode
-    /// changes count, also of directories. Directories come and go with the change but aren't reported. So do small
-    /// ignored files count that the command changed or deleted, but not those that it added. What other processes journaled
-    /// meanwhile isn't taken for the command's doing; what a person changed by hand in that time is. What may as well
-    /// be the doing of another session's command that ran at the same time is given too; an undo of either session
-    /// leaves and names it.
-    /// A command that changes ignore rules neither adds nor deletes the files that they concern. A directory that
-    /// it made unreadable gets its permissions back, and one that it tagged as a cache is looked into all the same.
+    /// Files are compared by signature and then by content; a new modification time alone is no
+    /// change. Mode changes count, also of directories. Directories come and go with the change but
+    /// aren't reported. So do small ignored files count that the command changed or deleted, but
+    /// not those that it added. What other processes journaled meanwhile isn't taken for the
+    /// command's doing; what a person changed by hand in that time is. What may as well be the
+    /// doing of another session's command that ran at the same time is given too; an undo of either
+    /// session leaves and names it. A command that changes ignore rules neither adds nor deletes
+    /// the files that they concern. A directory that it made unreadable gets its permissions back,
+    /// and one that it tagged as a cache is looked into all the same.
     ///
     /// # Errors
-    /// As [`Workspace::checkpoint`]; [`WorkspaceError::MadeUnreadable`] where permissions can't be given back.
+    /// As [`Workspace::checkpoint`]; [`WorkspaceError::MadeUnreadable`] where permissions can't be
+    /// given back.
     pub fn command_end(
         &self,
         before: TreeSnapshot,
@@ -171,9 +177,10 @@ impl Workspace {
         Ok(changes)
     }
 
-    /// As [`Workspace::command_end`], for checks: commands during which a person may well be working. What differs
-    /// is journaled as found while checks ran, and an undo of the session takes it back only where an edit or a
-    /// command of the session changed the same file, or where the file was new. All else is kept and reported.
+    /// As [`Workspace::command_end`], for checks: commands during which a person may well be
+    /// working. What differs is journaled as found while checks ran, and an undo of the session
+    /// takes it back only where an edit or a command of the session changed the same file, or where
+    /// the file was new. All else is kept and reported.
     ///
     /// # Errors
     /// As [`Workspace::command_end`].
@@ -194,8 +201,8 @@ impl Workspace {
         Ok(changes)
     }
 
-    /// Journals everything that differs from a checkpoint, and isn't journaled yet, as one change of the session:
-    /// what a command did that a crash cut off, so that an undo takes it back.
+    /// Journals everything that differs from a checkpoint, and isn't journaled yet, as one change
+    /// of the session: what a command did that a crash cut off, so that an undo takes it back.
     ///
     /// # Errors
     /// As [`Workspace::changes_since`] and [`Workspace::command_end`].
@@ -212,8 +219,9 @@ impl Workspace {
         self.journal_difference((&before, &Ignored::default()), since, doing)
     }
 
-    /// Looks at the tree again, and into directories that can't be read any more. `made` says that `before` knows
-    /// which ones couldn't be read then, so that others are new and may be opened too.
+    /// Looks at the tree again, and into directories that can't be read any more. `made` says that
+    /// `before` knows which ones couldn't be read then, so that others are new and may be opened
+    /// too.
     pub(crate) fn snapshot_after(&self, before: &Tree, made: bool) -> Result<Arc<Tree>, WorkspaceError> {
         for _ in 0..MAX_DEPTH {
             let after = self.snapshot(Keep::Contents, Some(before))?;
@@ -237,8 +245,8 @@ impl Workspace {
         self.snapshot(Keep::Contents, Some(before))
     }
 
-    /// Gives a directory, those above it and those once beneath it their earlier permissions where they keep
-    /// their owner out; whether any got them.
+    /// Gives a directory, those above it and those once beneath it their earlier permissions where
+    /// they keep their owner out; whether any got them.
     fn reveal(&self, before: &Tree, hidden: &[u8], made: bool) -> bool {
         let slashes = hidden.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let above = slashes.chain([hidden.len()]).filter_map(|cut| hidden.get(..cut)).map(|path| {
@@ -268,8 +276,8 @@ impl Workspace {
         Journal::new(&self.options.state_dir, self.limits().journal_bytes)
     }
 
-    /// The short-lived siblings of transactions that are open, or were when the journal ended at `end`. A name
-    /// alone hides nothing: a command can give its files any.
+    /// The short-lived siblings of transactions that are open, or were when the journal ended at
+    /// `end`. A name alone hides nothing: a command can give its files any.
     pub(crate) fn open_siblings(&self, end: End) -> HashSet<Vec<u8>> {
         // What can't be read hides nothing.
         self.journal().siblings_open_since(end).unwrap_or_default()
@@ -350,7 +358,8 @@ impl Workspace {
         Ok(found)
     }
 
-    /// Parts what a session's command did from what may as well be the doing of others, which ran then.
+    /// Parts what a session's command did from what may as well be the doing of others, which ran
+    /// then.
     fn shared(&self, found: Found, others: &[Span]) -> (Found, Found) {
         if others.is_empty() {
             return (found, Found::default());

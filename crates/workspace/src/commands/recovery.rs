@@ -1,10 +1,11 @@
 //! What becomes of a call, or of checks, that a crash cut off.
 //!
-//! An edit is in the journal or it never happened. A command changed the tree as it went: what differs from the
-//! tree before it, and wasn't changed later than the command can have lived, is the command's. It is journaled as
-//! the doing of a command that was cut off, and then taken back by a transaction like any undo, so that either
-//! step may itself be cut off and be repeated. A person may have been at work meanwhile, so a checkpoint is made
-//! first of what was found, and a redo gives it back. All else stays, and is named.
+//! An edit is in the journal or it never happened. A command changed the tree as it went: what
+//! differs from the tree before it, and wasn't changed later than the command can have lived, is
+//! the command's. It is journaled as the doing of a command that was cut off, and then taken back
+//! by a transaction like any undo, so that either step may itself be cut off and be repeated. A
+//! person may have been at work meanwhile, so a checkpoint is made first of what was found, and a
+//! redo gives it back. All else stays, and is named.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -33,7 +34,8 @@ use crate::state::lock::state_error;
 use crate::undo::plan_for;
 use crate::workspace::Workspace;
 
-/// The label of the checkpoint with what a command had done that was cut off, before it is put back.
+/// The label of the checkpoint with what a command had done that was cut off, before it is put
+/// back.
 const KEPT: &str = "what a command had changed that was cut off";
 const LATER: &str = "changed after the command was cut off; kept";
 const EARLIER: &str = "it was changed before the command began; kept";
@@ -46,27 +48,31 @@ const REBOOTED: &str =
     "the machine was restarted since the call began, so it can't be told whose change this is; kept";
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
 
-/// What a command still does while the tree is looked at is found at the next look, at most so many times.
+/// What a command still does while the tree is looked at is found at the next look, at most so many
+/// times.
 const ROUNDS: usize = 4;
 
 /// What became of a call that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sealed {
-    /// What the call did that is complete and in the journal. Where this isn't empty, the call happened.
+    /// What the call did that is complete and in the journal. Where this isn't empty, the call
+    /// happened.
     pub applied: Vec<FileChange>,
-    /// What was put back as it was before the call; the kind says what was done, so that a file which the command
-    /// added is `Deleted` here.
+    /// What was put back as it was before the call; the kind says what was done, so that a file
+    /// which the command added is `Deleted` here.
     pub restored: Vec<FileChange>,
-    /// The checkpoints that have it as it was found, before it was put back: a person may have been at work while the
-    /// command ran. [`Workspace::redo`] gives it back.
+    /// The checkpoints that have it as it was found, before it was put back: a person may have been
+    /// at work while the command ran. [`Workspace::redo`] gives it back.
     pub kept: Vec<CheckpointId>,
     /// What differs from the checkpoint beside that and is left as it is, each with the reason.
     pub left: Vec<(FileChange, String)>,
-    /// Whether a command ran, or may have run: unlike an edit it can change what no checkpoint covers.
+    /// Whether a command ran, or may have run: unlike an edit it can change what no checkpoint
+    /// covers.
     pub ran: bool,
     /// Ignored files that were changed while the command ran, and stay as they are.
     pub ignored: IgnoredChanges,
-    /// What the command did to guarded files and repositories: moved away or put back, each with where it is.
+    /// What the command did to guarded files and repositories: moved away or put back, each with
+    /// where it is.
     pub violations: Vec<GuardViolation>,
     /// What else has to be said of that: not all of the tree could be looked at.
     pub problem: Option<String>,
@@ -81,8 +87,8 @@ struct Told {
 
 impl Workspace {
     /// Lists the calls of a session whose commands were cut off, by a crash or by dropping what
-    /// [`Workspace::call_begin`] gave, and which weren't sealed yet, in the order to seal them in: oldest first, those in
-    /// the background last.
+    /// [`Workspace::call_begin`] gave, and which weren't sealed yet, in the order to seal them in:
+    /// oldest first, those in the background last.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the state directory can't be read.
@@ -90,7 +96,8 @@ impl Workspace {
         self.dead_calls(session, &[Stage::Running])
     }
 
-    /// As [`Workspace::cut_off_calls`], with those that were sealed and not [forgotten](Workspace::forget_sealed) yet.
+    /// As [`Workspace::cut_off_calls`], with those that were sealed and not
+    /// [forgotten](Workspace::forget_sealed) yet.
     ///
     /// # Errors
     /// As [`Workspace::cut_off_calls`].
@@ -114,16 +121,18 @@ impl Workspace {
         Ok(calls)
     }
 
-    /// Brings a call that was cut off to an end, and says what is known of it. `checkpoint` is one from before the
-    /// call, `started` when it was begun.
+    /// Brings a call that was cut off to an end, and says what is known of it. `checkpoint` is one
+    /// from before the call, `started` when it was begun.
     ///
-    /// What the call has in the journal is applied. Otherwise what its command did goes back, as one change in the
-    /// journal; what somebody else changed before or after stays, and so does what nobody can tell. Guarded paths are
-    /// treated as at a command's [end](crate::Guarded::end). Cut off itself or called again, it leaves the same tree, and
+    /// What the call has in the journal is applied. Otherwise what its command did goes back, as
+    /// one change in the journal; what somebody else changed before or after stays, and so does
+    /// what nobody can tell. Guarded paths are treated as at a command's
+    /// [end](crate::Guarded::end). Cut off itself or called again, it leaves the same tree, and
     /// until [`Workspace::forget_sealed`] says the same.
     ///
-    /// What a command in the [background](Workspace::background_begin) did stays: while it ran, a person may have
-    /// changed the same tree for hours. It is journaled as at that command's end, and given as applied.
+    /// What a command in the [background](Workspace::background_begin) did stays: while it ran, a
+    /// person may have changed the same tree for hours. It is journaled as at that command's end,
+    /// and given as applied.
     ///
     /// # Errors
     /// [`WorkspaceError::Busy`] when the command still runs, in this process or another;
@@ -198,8 +207,9 @@ impl Workspace {
     }
 
     /// Brings checks of a session that were cut off to an end: what they did is journaled as
-    /// [`Workspace::check_end`] does, and given as applied. What was changed after them isn't journaled, so that no
-    /// undo takes it back, and is given as left. Checks that still run, in another process, are passed over.
+    /// [`Workspace::check_end`] does, and given as applied. What was changed after them isn't
+    /// journaled, so that no undo takes it back, and is given as left. Checks that still run, in
+    /// another process, are passed over.
     ///
     /// # Errors
     /// As [`Workspace::check_end`].
@@ -230,7 +240,8 @@ impl Workspace {
         Ok(sealed)
     }
 
-    /// Forgets what is known of the sealed calls and checks of a session, because the session has it on record.
+    /// Forgets what is known of the sealed calls and checks of a session, because the session has
+    /// it on record.
     ///
     /// # Errors
     /// As [`Workspace::cut_off_calls`].
@@ -243,7 +254,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Moves away and puts back what a command that was cut off did to guarded paths, as far as they are on record.
+    /// Moves away and puts back what a command that was cut off did to guarded paths, as far as
+    /// they are on record.
     fn settle_guarded(&self, beat: &DeadBeat) -> Result<Settled, WorkspaceError> {
         let (Some(guard), Some(rules)) = (&beat.begin.guarded, self.options.guarded) else {
             return Ok(Settled::default());
@@ -257,7 +269,8 @@ impl Workspace {
         Ok(Settled { violations, problem, hidden })
     }
 
-    /// Notes that commands are sealed, with what became of guarded paths. Gives that, and what was noted before.
+    /// Notes that commands are sealed, with what became of guarded paths. Gives that, and what was
+    /// noted before.
     fn mark_sealed(
         &self,
         dead: &[DeadBeat],
@@ -293,8 +306,8 @@ impl Workspace {
         Ok(dead)
     }
 
-    /// Waits until the tree rests, or a command can't be at work in it any more: its processes die after the agent,
-    /// within milliseconds on a machine that isn't busy.
+    /// Waits until the tree rests, or a command can't be at work in it any more: its processes die
+    /// after the agent, within milliseconds on a machine that isn't busy.
     fn await_rest(&self, until: i64) -> Result<(), WorkspaceError> {
         if file_clock() >= until {
             return Ok(());
@@ -310,7 +323,8 @@ impl Workspace {
         }
     }
 
-    /// Journals what a command did up to its end and isn't journaled yet; whether there was anything.
+    /// Journals what a command did up to its end and isn't journaled yet; whether there was
+    /// anything.
     fn journal_cut_off(
         &self,
         oldest: &DeadBeat,
@@ -334,7 +348,8 @@ impl Workspace {
             earlier.iter().flat_map(|record| &record.modes).map(|dir| &dir.path).collect();
         let known: HashSet<&RelPath> =
             earlier.iter().flat_map(|record| &record.files).map(|file| &file.path).collect();
-        // A file that was told of and is different again: it was put back, or somebody is at work on it.
+        // A file that was told of and is different again: it was put back, or somebody is at work
+        // on it.
         told.ours.files.retain(|difference| !known.contains(&difference.path));
         told.ours.modes.retain(|dir| !known_modes.contains(&dir.path));
         reasons.others = told.others;
@@ -347,7 +362,8 @@ impl Workspace {
         Ok(is_news)
     }
 
-    /// Tells what a command did that ended at `until` at the latest; `None` when what was before it is lost.
+    /// Tells what a command did that ended at `until` at the latest; `None` when what was before it
+    /// is lost.
     fn tell(&self, beat: &DeadBeat, until: i64) -> Result<Option<Told>, WorkspaceError> {
         let before = match beat.begin.tree(&self.vault) {
             Ok(before) => before,
@@ -364,7 +380,8 @@ impl Workspace {
         let others = Others::of(lines);
         let mut found = others.without(files);
         found.extend(large_ones(&before, &after, beat.began, &found));
-        // Files may be stamped by a finer clock than is asked here; both are ticks apart, not periods.
+        // Files may be stamped by a finer clock than is asked here; both are ticks apart, not
+        // periods.
         let set_back = file_clock() < beat.last.saturating_sub(beat.until.saturating_sub(beat.last));
         let is_theirs = |path: &RelPath, is_there| !self.may_be_of(path, is_there, &at_work).is_empty();
         let mut told = Told::default();
@@ -417,7 +434,8 @@ impl Workspace {
         matches!(self.door.look(path), Ok(Some(seen)) if seen.ctime <= until)
     }
 
-    /// Whether the nearest directory above the path that is there lost and got its last name by then.
+    /// Whether the nearest directory above the path that is there lost and got its last name by
+    /// then.
     fn emptied_by(&self, path: &RelPath, until: i64) -> bool {
         self.emptied_at(path).is_some_and(|emptied| emptied <= until)
     }
@@ -458,8 +476,8 @@ impl Workspace {
         })
     }
 
-    /// Lists what differs from the checkpoint and is in no journal, or there as what another session may have done as
-    /// well.
+    /// Lists what differs from the checkpoint and is in no journal, or there as what another
+    /// session may have done as well.
     fn left(
         &self,
         (checkpoint, session): (&CheckpointId, &SessionId),
@@ -542,7 +560,8 @@ impl Settled {
     }
 }
 
-/// Files too large to be hashed, of the same size as before, that were touched since the command began.
+/// Files too large to be hashed, of the same size as before, that were touched since the command
+/// began.
 fn large_ones(before: &Tree, after: &Tree, began: i64, found: &[Difference]) -> Vec<Difference> {
     let touched =
         after.entries.iter().filter(|entry| entry.content == Content::Unkept && entry.seen.ctime >= began);

@@ -1,8 +1,8 @@
 //! Edits made while a command runs.
 //!
-//! A command's changes are known when it ends. Where an edit replaces a file that a running command has changed
-//! already, the journal would tell of the edit alone, and an undo would stop at what the command left. So what the
-//! command did to that file until then is journaled first.
+//! A command's changes are known when it ends. Where an edit replaces a file that a running command
+//! has changed already, the journal would tell of the edit alone, and an undo would stop at what
+//! the command left. So what the command did to that file until then is journaled first.
 
 use std::sync::{Arc, Weak};
 
@@ -29,8 +29,8 @@ impl Workspace {
         running.push(Arc::downgrade(beat));
     }
 
-    /// Journals what running commands did to the files that are about to be changed, and keeps what is about to be
-    /// written: a command may write over it before any snapshot has seen it.
+    /// Journals what running commands did to the files that are about to be changed, and keeps what
+    /// is about to be written: a command may write over it before any snapshot has seen it.
     pub(crate) fn journal_meanwhile(
         &self,
         writer: &mut Writer,

@@ -10,15 +10,18 @@ use crate::snapshot::tree::Tree;
 use journeyman_protocol::RelPath;
 use std::sync::Arc;
 
-/// The tree before a command: give it back to [`Workspace::command_end`](crate::workspace::Workspace::command_end).
+/// The tree before a command: give it back to
+/// [`Workspace::command_end`](crate::workspace::Workspace::command_end).
 ///
-/// It is cheap to clone. While one that was made for a call or for checks lives, so does their sign of life (see
-/// [`Workspace::seal_call`](crate::workspace::Workspace::seal_call)), which takes a descriptor and a sleeping thread.
+/// It is cheap to clone. While one that was made for a call or for checks lives, so does their sign
+/// of life (see [`Workspace::seal_call`](crate::workspace::Workspace::seal_call)), which takes a
+/// descriptor and a sleeping thread.
 #[derive(Debug, Clone)]
 pub struct TreeSnapshot {
     pub(crate) tree: Arc<Tree>,
     pub(crate) beat: Option<Arc<Beat>>,
-    /// Where the journal ended, so that what others journal meanwhile isn't taken for the command's doing.
+    /// Where the journal ended, so that what others journal meanwhile isn't taken for the command's
+    /// doing.
     pub(crate) journal_end: Mark,
     pub(crate) ignored: Ignored,
     pub(crate) hard_links: Arc<HardLinks>,
@@ -35,22 +38,24 @@ impl TreeSnapshot {
         self.tree.entries.len()
     }
 
-    /// Everything named `.git`, in any letter case (a directory, a file or a link), that the walk came by: at any
-    /// depth, the root's own included, but not inside of ignored directories. Sorted.
+    /// Everything named `.git`, in any letter case (a directory, a file or a link), that the walk
+    /// came by: at any depth, the root's own included, but not inside of ignored directories.
+    /// Sorted.
     #[must_use]
     pub fn repositories(&self) -> Vec<RelPath> {
         self.tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok()).collect()
     }
 
-    /// The file that the command's processes are to keep locked (`flock`, shared) while one of them lives, so that
-    /// after a crash nothing is taken back that is still being made; `None` for one that gives no sign of life.
+    /// The file that the command's processes are to keep locked (`flock`, shared) while one of them
+    /// lives, so that after a crash nothing is taken back that is still being made; `None` for one
+    /// that gives no sign of life.
     #[must_use]
     pub fn witness(&self) -> Option<std::path::PathBuf> {
         self.beat.as_ref().map(|beat| beat.witness())
     }
 
-    /// The files whose content isn't kept, because they or all together are too large: a command that changes
-    /// them can't be undone. Those among ignored files come last.
+    /// The files whose content isn't kept, because they or all together are too large: a command
+    /// that changes them can't be undone. Those among ignored files come last.
     #[must_use]
     pub fn not_undoable(&self) -> Vec<RelPath> {
         let unkept = self.tree.entries.iter().filter(|entry| entry.content == Content::Unkept);
@@ -68,8 +73,8 @@ pub(crate) enum Since {
 }
 
 impl TreeSnapshot {
-    /// Where writing would change files outside of the project, as far as the look at the tree tells. None in a copy,
-    /// whose files are its own.
+    /// Where writing would change files outside of the project, as far as the look at the tree
+    /// tells. None in a copy, whose files are its own.
     #[must_use]
     pub fn hard_links(&self) -> &HardLinks {
         &self.hard_links

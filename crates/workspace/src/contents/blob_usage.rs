@@ -1,9 +1,10 @@
 //! The book of a project's blobs: what it put, and how much of the disk that takes.
 //!
-//! One append-only file, `ledger` in the state directory, of entries of 48 bytes: a hash, the bytes that the blob
-//! takes where this project was the first to put it, and a checksum of both. What another project put first is in the book too, at no
-//! cost, so that nobody removes what somebody else still needs. An entry is written before its blob appears. A
-//! sweep (see [`crate::contents::quota`]) replaces the book.
+//! One append-only file, `ledger` in the state directory, of entries of 48 bytes: a hash, the bytes
+//! that the blob takes where this project was the first to put it, and a checksum of both. What
+//! another project put first is in the book too, at no cost, so that nobody removes what somebody
+//! else still needs. An entry is written before its blob appears. A sweep (see
+//! [`crate::contents::quota`]) replaces the book.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -22,7 +23,8 @@ const ENTRY_BYTES: usize = 32 + 8 + SUM_BYTES;
 const SUM_BYTES: usize = 8;
 /// What fills up an entry that a power failure tore.
 const FILLER: u8 = 0xff;
-/// A book longer than this isn't read on: 1.4 million blobs, more than the quota has disk blocks for.
+/// A book longer than this isn't read on: 1.4 million blobs, more than the quota has disk blocks
+/// for.
 const LEDGER_BYTES: u64 = 64 * 1024 * 1024;
 /// Set in the number of a blob that another project put first.
 const SHARED: u64 = 1 << 63;
@@ -107,7 +109,8 @@ impl Ledger {
         file.write_all(&entry)
     }
 
-    /// Bytes that the project's blobs take, and those that the last sweep had to leave if that is more than fits.
+    /// Bytes that the project's blobs take, and those that the last sweep had to leave if that is
+    /// more than fits.
     pub(crate) fn totals(&self) -> io::Result<(u64, u64)> {
         let mut book = self.lock();
         self.read_on(&mut book)?;

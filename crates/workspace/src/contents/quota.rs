@@ -1,14 +1,16 @@
 //! How much of the disk a project's past may take, and what goes when it is more.
 //!
-//! The [ledger](crate::contents::blob_usage) counts what the project put among the blobs. When that passes the quota, the journal
-//! is walked newest first until what its changes and checkpoints need would take more than seven eighths of it; what
-//! is older is dropped, oldest first. Then every blob of the ledger goes that nothing needs any more: no change or
-//! checkpoint that is left, no running command, no copy of the tree, no other project. The newest change and the
-//! newest checkpoint always stay, and so do the checkpoints that copies were made from.
+//! The [ledger](crate::contents::blob_usage) counts what the project put among the blobs. When that
+//! passes the quota, the journal is walked newest first until what its changes and checkpoints need
+//! would take more than seven eighths of it; what is older is dropped, oldest first. Then every
+//! blob of the ledger goes that nothing needs any more: no change or checkpoint that is left, no
+//! running command, no copy of the tree, no other project. The newest change and the newest
+//! checkpoint always stay, and so do the checkpoints that copies were made from.
 //!
-//! The journal is cut before the blobs go, so that a crash leaves blobs too many and never one too few; the next
-//! sweep finds them in the ledger. A sweep needs the project's lock and waits for nobody: whoever is in the middle of
-//! keeping something (in any process) puts it off until the next change.
+//! The journal is cut before the blobs go, so that a crash leaves blobs too many and never one too
+//! few; the next sweep finds them in the ledger. A sweep needs the project's lock and waits for
+//! nobody: whoever is in the middle of keeping something (in any process) puts it off until the
+//! next change.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -59,8 +61,8 @@ impl Workspace {
         Ok(Storage { bytes, limit_bytes: self.limits().project_bytes })
     }
 
-    /// Makes room if the project's past takes more than it may. What was done before stays done: a failure is
-    /// found again at the next change.
+    /// Makes room if the project's past takes more than it may. What was done before stays done: a
+    /// failure is found again at the next change.
     ///
     /// # Errors
     /// Only that of a test's failpoint.
@@ -158,7 +160,8 @@ impl Workspace {
         needed
     }
 
-    /// Marks what is needed whatever the journal says; gives the checkpoints that copies were made from.
+    /// Marks what is needed whatever the journal says; gives the checkpoints that copies were made
+    /// from.
     fn need_always(&self, needs: &mut Needs<'_>) -> Result<HashSet<CheckpointId>, WorkspaceError> {
         let mut based = HashSet::new();
         needs.state_dir(&self.options.state_dir)?;
@@ -243,7 +246,8 @@ impl<'a> Needs<'a> {
     fn content(&mut self, hash: &ContentHash) -> Result<(), WorkspaceError> {
         if self.contents.insert(*hash) {
             self.blob(hash);
-            // Where it is a blob of its own that somebody else keeps, it may go with them: both are kept.
+            // Where it is a blob of its own that somebody else keeps, it may go with them: both are
+            // kept.
             if !self.marked.contains_key(hash)
                 && let Some(pack) = self.vault.pack_of(hash)?
             {
@@ -345,7 +349,8 @@ impl<'a> Needs<'a> {
         // Contents are asked after no more, so that what was seen of them doesn't matter.
     }
 
-    /// Puts the contents that are needed of packs which are mostly not into new ones; gives what all takes then.
+    /// Puts the contents that are needed of packs which are mostly not into new ones; gives what
+    /// all takes then.
     fn repack(&mut self) -> Result<u64, WorkspaceError> {
         let (marked, contents) = (&self.marked, &self.contents);
         let moved = self.vault.repack(|pack| marked.contains_key(pack), |hash| contents.contains(hash))?;

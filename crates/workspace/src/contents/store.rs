@@ -1,8 +1,9 @@
 //! Contents that are kept for an undo.
 //!
-//! Most are blobs of their own. The many small files of a first snapshot are put together into packs of about
-//! 2 MiB, one blob each: thousands of little files would cost a hundred times the work. `packs` in the state
-//! directory says where each content lies; it is appended to, and only read when a blob of its own is missing.
+//! Most are blobs of their own. The many small files of a first snapshot are put together into
+//! packs of about 2 MiB, one blob each: thousands of little files would cost a hundred times the
+//! work. `packs` in the state directory says where each content lies; it is appended to, and only
+//! read when a blob of its own is missing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -22,9 +23,11 @@ use crate::state::lock::{make_private_dir, own_file, replace_durably, state_erro
 
 /// From so many files to be kept at once, packs are worth it.
 pub(crate) const PACK_FROM: usize = 128;
-/// A pack is closed when it has so many bytes: large enough to be cheap, small enough to unpack for one file.
+/// A pack is closed when it has so many bytes: large enough to be cheap, small enough to unpack for
+/// one file.
 const PACK_BYTES: usize = 2 * 1024 * 1024;
-/// So many packs are kept unpacked, some 8 MiB: an undo goes through the files of several directories in turn.
+/// So many packs are kept unpacked, some 8 MiB: an undo goes through the files of several
+/// directories in turn.
 const UNPACKED: usize = 4;
 /// Larger contents are blobs of their own.
 const PACKED_FILE_BYTES: usize = 128 * 1024;
@@ -54,8 +57,8 @@ struct Index {
     believed: u64,
     /// So long it was then. Another process, or a copy of the tree, may have added to it since.
     length: u64,
-    /// The packs that were unpacked last, the newest at the end. Files of one directory lie together, in as many packs
-    /// as threads read them.
+    /// The packs that were unpacked last, the newest at the end. Files of one directory lie
+    /// together, in as many packs as threads read them.
     unpacked: Vec<(ContentHash, Arc<Vec<u8>>)>,
 }
 
@@ -138,8 +141,8 @@ impl Vault {
         Ok(hash)
     }
 
-    /// Whether there is a blob of its own with this hash, which counts as put just now. The first time it is read, so
-    /// that nothing relies on a damaged one.
+    /// Whether there is a blob of its own with this hash, which counts as put just now. The first
+    /// time it is read, so that nothing relies on a damaged one.
     pub(crate) fn renew(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         if !self.blobs.renew(hash)? {
             return Ok(false);
@@ -203,8 +206,8 @@ impl Vault {
         }
     }
 
-    /// Whether the content is here; then it stays, whoever put it. One that is a blob of its own is read, so that
-    /// nothing relies on a damaged one; a pack would have to be unpacked for that.
+    /// Whether the content is here; then it stays, whoever put it. One that is a blob of its own is
+    /// read, so that nothing relies on a damaged one; a pack would have to be unpacked for that.
     pub(crate) fn rely_on(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         if self.whole_blob(hash)?.is_some() {
             let noted = self.ledger.note(hash, Stored::Already);
@@ -264,8 +267,8 @@ impl Vault {
         Ok(self.place(hash)?.map(|place| place.pack))
     }
 
-    /// Puts those contents into new packs that are needed of kept packs which are mostly not; gives each of these
-    /// with the new ones. Nobody else may put contents meanwhile.
+    /// Puts those contents into new packs that are needed of kept packs which are mostly not; gives
+    /// each of these with the new ones. Nobody else may put contents meanwhile.
     pub(crate) fn repack(
         &self,
         is_kept: impl Fn(&ContentHash) -> bool,
@@ -502,8 +505,8 @@ fn places(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, Place)> {
     places.collect()
 }
 
-/// Reads all whole sections. Gives where the last of them ends, and the bytes before that which are none: a damaged
-/// section costs itself alone, and a torn one at the end may yet be completed.
+/// Reads all whole sections. Gives where the last of them ends, and the bytes before that which are
+/// none: a damaged section costs itself alone, and a torn one at the end may yet be completed.
 pub(crate) fn read_sections(
     bytes: &[u8],
     mut see: impl FnMut(Vec<(ContentHash, Place)>),

@@ -44,8 +44,8 @@ pub struct Refreshed {
     pub taken: Vec<RelPath>,
     /// Files that both changed, and that were merged.
     pub merged: Vec<RelPath>,
-    /// Files that both changed in ways that don't go together; the copy has its own version of them, and landing it
-    /// asks again.
+    /// Files that both changed in ways that don't go together; the copy has its own version of
+    /// them, and landing it asks again.
     pub conflicts: Vec<RelPath>,
 }
 

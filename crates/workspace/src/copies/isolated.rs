@@ -40,8 +40,8 @@ impl Isolated {
         &self.unavailable_tiers
     }
 
-    /// What the copy hasn't as the tree has it, such as a file that nobody may read, each with the reason. Known
-    /// after [`Workspace::isolate`] only.
+    /// What the copy hasn't as the tree has it, such as a file that nobody may read, each with the
+    /// reason. Known after [`Workspace::isolate`] only.
     #[must_use]
     pub fn left_out(&self) -> &[(RelPath, String)] {
         &self.left_out

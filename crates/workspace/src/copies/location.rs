@@ -1,8 +1,8 @@
 //! Where copies lie, and who has them.
 //!
-//! A copy's directory is `work/<session>` in the project's state directory: its lock, its record, its own state.
-//! Its files are there too where that is on the file system of the project, and otherwise in a directory beside the
-//! project's root, `.journeyman-work-<hash>`.
+//! A copy's directory is `work/<session>` in the project's state directory: its lock, its record,
+//! its own state. Its files are there too where that is on the file system of the project, and
+//! otherwise in a directory beside the project's root, `.journeyman-work-<hash>`.
 
 use crate::copies::record::Beside;
 use std::fs;
@@ -205,8 +205,8 @@ pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<Copied>, WorkspaceError>
     Ok(copies)
 }
 
-/// Takes away what crashes left half made or half removed, and what is landed. What can't be, or is somebody's right
-/// now, stays for the next time.
+/// Takes away what crashes left half made or half removed, and what is landed. What can't be, or is
+/// somebody's right now, stays for the next time.
 pub(crate) fn sweep(workspace: &Workspace) {
     let work = workspace.options.state_dir.join(WORK);
     for name in names_in(&work).unwrap_or_default() {
@@ -235,8 +235,8 @@ pub(crate) fn sweep(workspace: &Workspace) {
     }
 }
 
-/// Whether all that a copy has is landed, as the journal says: whoever landed it was cut off before the copy was
-/// removed.
+/// Whether all that a copy has is landed, as the journal says: whoever landed it was cut off before
+/// the copy was removed.
 pub(crate) fn is_settled(record: &Record, history: &History) -> bool {
     let landing = history.landing_of(&record.info.session);
     landing.is_some_and(|(id, in_effect)| in_effect && record.is_settled_by(id))

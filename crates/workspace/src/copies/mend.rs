@@ -1,8 +1,9 @@
 //! What a power failure tore in a copied tree, mended.
 //!
-//! Nothing waits for the disk while a tree is copied. The record, which is written last, does: journaling file
-//! systems have the names, sizes and times of all files by then, and only contents may still be missing. Such a file
-//! has the inode and time that the copy's first snapshot has of it, and another size.
+//! Nothing waits for the disk while a tree is copied. The record, which is written last, does:
+//! journaling file systems have the names, sizes and times of all files by then, and only contents
+//! may still be missing. Such a file has the inode and time that the copy's first snapshot has of
+//! it, and another size.
 
 use rustix::fs::{OFlags, ftruncate};
 

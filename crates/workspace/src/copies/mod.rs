@@ -1,7 +1,9 @@
-//! Copies of the tree that a task works in, so that nothing reaches the user's files before it is to.
+//! Copies of the tree that a task works in, so that nothing reaches the user's files before it is
+//! to.
 //!
-//! A copy is an overlay where the system has them, or else a directory. Its record names it; the contents it is made
-//! of lie among the project's. What is in it is compared with the checkpoint it was made from.
+//! A copy is an overlay where the system has them, or else a directory. Its record names it; the
+//! contents it is made of lie among the project's. What is in it is compared with the checkpoint it
+//! was made from.
 
 use crate::copies::info::CopyInfo;
 use crate::copies::info::Means;
@@ -42,9 +44,10 @@ struct Fresh {
 }
 
 impl Workspace {
-    /// Makes a copy of this tree for a session, by the first tier that works here. A checkpoint of the tree is made
-    /// first. Links are copied as links; pipes, sockets and devices are left out. The overlay shows ignored files
-    /// as they are; the other tiers leave them out, and commands see ignored directories as the tree has them.
+    /// Makes a copy of this tree for a session, by the first tier that works here. A checkpoint of
+    /// the tree is made first. Links are copied as links; pipes, sockets and devices are left out.
+    /// The overlay shows ignored files as they are; the other tiers leave them out, and commands
+    /// see ignored directories as the tree has them.
     ///
     /// # Errors
     /// [`WorkspaceError::NoCopy`] with each tier's reason; [`WorkspaceError::CopyExists`];
@@ -110,8 +113,8 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::Busy`] when somebody has it open;
-    /// [`WorkspaceError::NoCopy`] when it can't be mounted any more; [`WorkspaceError::State`] when its record is
-    /// damaged.
+    /// [`WorkspaceError::NoCopy`] when it can't be mounted any more; [`WorkspaceError::State`] when
+    /// its record is damaged.
     pub fn open_copy(&self, session: &SessionId, means: &Means<'_>) -> Result<Isolated, WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
         let place = Place::of(self, session);
@@ -172,8 +175,8 @@ impl Workspace {
         Ok(found)
     }
 
-    /// Whether all that a session did in its copy is in this tree, as the journal says: whatever is left of the copy
-    /// isn't needed any more.
+    /// Whether all that a session did in its copy is in this tree, as the journal says: whatever is
+    /// left of the copy isn't needed any more.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the journal can't be read.
@@ -190,7 +193,8 @@ impl Workspace {
     /// Removes a copy with all that was changed in it.
     ///
     /// # Errors
-    /// [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::Busy`] when somebody has it open; failures of the disk.
+    /// [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::Busy`] when somebody has it open;
+    /// failures of the disk.
     pub fn discard_copy(&self, session: &SessionId) -> Result<(), WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
         let place = Place::of(self, session);

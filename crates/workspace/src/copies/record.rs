@@ -1,8 +1,8 @@
 //! What is known of a copy on the disk: one small file, replaced whole, with a checksum.
 //!
-//! It is written when the copy is complete and goes first when the copy goes: a copy without a record is half made
-//! or half removed, and is swept. One that is there and damaged was damaged by hand or by the disk; what it stood
-//! for may be somebody's work and is kept.
+//! It is written when the copy is complete and goes first when the copy goes: a copy without a
+//! record is half made or half removed, and is swept. One that is there and damaged was damaged by
+//! hand or by the disk; what it stood for may be somebody's work and is kept.
 
 use std::fs;
 use std::io::Read as _;
@@ -32,8 +32,8 @@ pub(crate) struct Record {
     pub(crate) layer: u32,
     /// Which run of the machine made it, where that can be told.
     pub(crate) boot: Option<String>,
-    /// The newest landing of the session when the copy was opened last: an earlier one says nothing of what is in the
-    /// copy now.
+    /// The newest landing of the session when the copy was opened last: an earlier one says nothing
+    /// of what is in the copy now.
     #[serde(default)]
     pub(crate) opened_after: ChangeId,
 }

@@ -1,11 +1,13 @@
 //! A copy brought up to date with the tree it was made from.
 //!
-//! What the user changed since is landed in the copy as a copy's changes are landed in the tree: what only one side
-//! changed is that side's, what both changed is merged, and what doesn't go together stays as the copy has it.
+//! What the user changed since is landed in the copy as a copy's changes are landed in the tree:
+//! what only one side changed is that side's, what both changed is merged, and what doesn't go
+//! together stays as the copy has it.
 //!
-//! The tree beneath an overlay must not change under the mount. So the layer is made anew: a second one that shares
-//! the first one's files is mounted over the tree as it is now, the changes are landed there, and it takes the first
-//! one's place under the workspace in one step. The record names one of both at each instant; the other one is swept.
+//! The tree beneath an overlay must not change under the mount. So the layer is made anew: a second
+//! one that shares the first one's files is mounted over the tree as it is now, the changes are
+//! landed there, and it takes the first one's place under the workspace in one step. The record
+//! names one of both at each instant; the other one is swept.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -35,16 +37,19 @@ use crate::workspace::Workspace;
 const LABEL: &str = "taken over into the isolated run";
 
 impl Isolated {
-    /// Takes over what the user changed in their tree since the copy was made, or last refreshed. Files that only
-    /// one side changed become that side's, others are merged line by line; what doesn't go together stays as the
-    /// copy has it. With no such changes it costs a look at the user's tree.
+    /// Takes over what the user changed in their tree since the copy was made, or last refreshed.
+    /// Files that only one side changed become that side's, others are merged line by line; what
+    /// doesn't go together stays as the copy has it. With no such changes it costs a look at the
+    /// user's tree.
     ///
-    /// The [workspace](Isolated::workspace) stays the same one; descriptors and paths got of it earlier, other than
-    /// its root's, may still show the copy as it was. No undo in the copy takes this back.
+    /// The [workspace](Isolated::workspace) stays the same one; descriptors and paths got of it
+    /// earlier, other than its root's, may still show the copy as it was. No undo in the copy takes
+    /// this back.
     ///
     /// # Errors
-    /// [`WorkspaceError::Busy`] while commands run in the copy; [`WorkspaceError::NoCopy`] when it can't be mounted
-    /// again; as [`Workspace::checkpoint`] and [`Workspace::land`]. In each case the copy is as it was.
+    /// [`WorkspaceError::Busy`] while commands run in the copy; [`WorkspaceError::NoCopy`] when it
+    /// can't be mounted again; as [`Workspace::checkpoint`] and [`Workspace::land`]. In each case
+    /// the copy is as it was.
     pub fn refresh(&mut self, user: &Workspace, means: &Means<'_>) -> Result<Refreshed, WorkspaceError> {
         if user.differences_since(&self.info.base)?.is_empty() {
             return Ok(Refreshed::default());
@@ -94,8 +99,8 @@ impl Isolated {
         let Some(tree) = self.workspace.base() else { return Err(self.lost()) };
         let journal = self.place.refreshing();
         let landing = land_in(user, tree, &journal, changes)?;
-        // A crash before this leaves a copy that has all of it and is compared with the old base: what the user
-        // changed is in both then, and the next refresh finds it so.
+        // A crash before this leaves a copy that has all of it and is compared with the old base:
+        // what the user changed is in both then, and the next refresh finds it so.
         contested::note(self.place.dir(), changes, &landing)?;
         self.note(self.record.layer, base)?;
         remove_tree(&journal)?;
@@ -112,7 +117,8 @@ impl Isolated {
         let files = self.place.files(self.record.beside).map(Path::to_owned).ok_or_else(|| self.lost())?;
         let (old, new) = (self.record.layer, self.record.layer.saturating_add(1));
         overlay::sweep(&files, old);
-        // What is about to be changed isn't shared: the old layer counts until the new one is complete.
+        // What is about to be changed isn't shared: the old layer counts until the new one is
+        // complete.
         let own: HashSet<&[u8]> = changes.files.iter().map(|file| file.path.as_bytes()).collect();
         let made = overlay::begin_layer(user, &files, new)
             .and_then(|()| overlay::share_layer(&files, old, new, &own))
@@ -166,7 +172,8 @@ pub(crate) fn finish(user: &Workspace, tree: Base, journal: &Path) -> Result<(),
     remove_tree(journal)
 }
 
-/// Lands the user's changes in a copy, with a journal of their own: the copy's is about what was done in it.
+/// Lands the user's changes in a copy, with a journal of their own: the copy's is about what was
+/// done in it.
 fn land_in(
     user: &Workspace,
     tree: Base,
@@ -184,8 +191,8 @@ fn open_beside(user: &Workspace, tree: Base, journal: &Path) -> Result<Workspace
     Workspace::open_base(user.root(), tree, user.vault.dir(), options)
 }
 
-/// What differs between two checkpoints of a tree. A file that only left the sight of ignore rules is still there; one
-/// that only came into it is new to a copy.
+/// What differs between two checkpoints of a tree. A file that only left the sight of ignore rules
+/// is still there; one that only came into it is new to a copy.
 fn changed(user: &Workspace, before: &Tree, after: &Tree) -> Result<Vec<Difference>, WorkspaceError> {
     let all = differences(before, after);
     let (gone, others): (Vec<Difference>, Vec<Difference>) =

@@ -8,7 +8,8 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// An overlay: nothing is copied, changes lie in a layer of their own. Ignored files are seen too.
+    /// An overlay: nothing is copied, changes lie in a layer of their own. Ignored files are seen
+    /// too.
     Overlay,
     /// Files that share their blocks with the tree's.
     Reflink,

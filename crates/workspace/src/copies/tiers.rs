@@ -61,8 +61,8 @@ pub(crate) fn reopen(
     Ok(directory_base(&tree, caches))
 }
 
-/// Copies what is too large to be kept, and so to be landed, into a copied tree that hasn't changed it; what it could
-/// take is no conflict any more.
+/// Copies what is too large to be kept, and so to be landed, into a copied tree that hasn't changed
+/// it; what it could take is no conflict any more.
 pub(crate) fn take_large(
     user: &Workspace,
     copy: &Workspace,

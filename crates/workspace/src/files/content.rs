@@ -4,7 +4,8 @@ use journeyman_protocol::ContentHash;
 
 use crate::error::EncodeError;
 
-/// A NUL in this many bytes from the beginning makes a file binary: the window that git and grep use.
+/// A NUL in this many bytes from the beginning makes a file binary: the window that git and grep
+/// use.
 const BINARY_WINDOW: usize = 8 * 1024;
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 const UTF16_LE_BOM: &[u8] = b"\xff\xfe";
@@ -19,8 +20,8 @@ pub enum Encoding {
     Utf16Le,
     /// UTF-16, high byte first; only with a byte order mark.
     Utf16Be,
-    /// ISO 8859-1: a guess, made when the bytes aren't UTF-8 and look like text. Every byte is one character,
-    /// so that nothing is lost even where the guess is wrong.
+    /// ISO 8859-1: a guess, made when the bytes aren't UTF-8 and look like text. Every byte is one
+    /// character, so that nothing is lost even where the guess is wrong.
     Latin1,
 }
 
@@ -77,7 +78,8 @@ pub enum Body {
 /// A file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileContent {
-    /// The hash of its bytes: what a later write names as [`Expected::Hash`](crate::change::Expected::Hash).
+    /// The hash of its bytes: what a later write names as
+    /// [`Expected::Hash`](crate::change::Expected::Hash).
     pub hash: ContentHash,
     /// Its size in bytes.
     pub size: u64,
@@ -104,8 +106,8 @@ impl FileContent {
         }
     }
 
-    /// Writes `new_text` as bytes the way this file is written: the same encoding, with a byte order mark if it
-    /// had one. Line endings are taken as they are in `new_text`.
+    /// Writes `new_text` as bytes the way this file is written: the same encoding, with a byte
+    /// order mark if it had one. Line endings are taken as they are in `new_text`.
     ///
     /// # Errors
     /// [`EncodeError`] when the file is binary, or the encoding lacks a character.
@@ -177,7 +179,8 @@ fn utf16(bytes: &[u8], encoding: Encoding, unit: fn([u8; 2]) -> u16) -> Body {
     }
 }
 
-/// Bytes that aren't UTF-8 are taken for Latin-1 only when no byte is a control character that text hasn't.
+/// Bytes that aren't UTF-8 are taken for Latin-1 only when no byte is a control character that text
+/// hasn't.
 fn latin1(bytes: &[u8]) -> Body {
     let is_text =
         |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x08 | 0x0c | 0x1b | 0x20..=0x7e | 0x80..);

@@ -81,11 +81,12 @@ pub(crate) struct FileDiff {
     pub(crate) opaque: bool,
 }
 
-/// The difference between two contents of one file, `None` standing for no file; empty when they are the same.
+/// The difference between two contents of one file, `None` standing for no file; empty when they
+/// are the same.
 ///
-/// The headers are git's (`a/`, `b/`, `/dev/null`, `new file mode`), and `git apply` takes the result as long as
-/// both contents are UTF-8. Contents in Latin-1 or UTF-16 are shown decoded; binary ones, and those over
-/// [`DIFF_FILE_BYTES`], are only named.
+/// The headers are git's (`a/`, `b/`, `/dev/null`, `new file mode`), and `git apply` takes the
+/// result as long as both contents are UTF-8. Contents in Latin-1 or UTF-16 are shown decoded;
+/// binary ones, and those over [`DIFF_FILE_BYTES`], are only named.
 #[must_use]
 pub fn unified_diff(path: &RelPath, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
     let side = |bytes| Side { mode: PLAIN_MODE, bytes: Some(bytes) };
@@ -169,8 +170,8 @@ fn readable(bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// The name with its prefix, in C's notation where git would need it: control characters, quotes, backslashes,
-/// bytes that aren't UTF-8.
+/// The name with its prefix, in C's notation where git would need it: control characters, quotes,
+/// backslashes, bytes that aren't UTF-8.
 pub(crate) fn quoted(prefix: &str, path: &RelPath) -> String {
     let special = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\\');
     if let Some(text) = path.as_str()

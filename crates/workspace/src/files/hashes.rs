@@ -17,16 +17,18 @@ use crate::workspace::Workspace;
 pub(crate) type Prints = HashMap<RelPath, (Seen, ContentHash)>;
 
 impl Workspace {
-    /// The hash of each file's content, as [`FileContent::hash`](crate::files::content::FileContent::hash) gives it; `None` where
-    /// there is none to be read: nothing there, no file, no permission, a link that leads out. Links that stay
-    /// inside are followed. A file that looks as it did when its hash was taken isn't read again.
+    /// The hash of each file's content, as
+    /// [`FileContent::hash`](crate::files::content::FileContent::hash) gives it; `None` where there
+    /// is none to be read: nothing there, no file, no permission, a link that leads out. Links that
+    /// stay inside are followed. A file that looks as it did when its hash was taken isn't read
+    /// again.
     #[must_use]
     pub fn fingerprints(&self, paths: &[RelPath]) -> Vec<Option<ContentHash>> {
         paths.iter().map(|path| self.fingerprint(path)).collect()
     }
 
-    /// The content with this hash, if an undo would have it; files as they were before commands, and what edits
-    /// replaced.
+    /// The content with this hash, if an undo would have it; files as they were before commands,
+    /// and what edits replaced.
     ///
     /// # Errors
     /// [`WorkspaceError::Store`] when the blobs can't be read.

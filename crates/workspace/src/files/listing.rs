@@ -21,7 +21,8 @@ const GLOB_SHOWN: usize = 60;
 pub struct ListOptions {
     /// Only what is beneath this directory.
     pub under: Option<RelPath>,
-    /// Only what matches this glob: the file name where the glob has no `/`, else the path from the root.
+    /// Only what matches this glob: the file name where the glob has no `/`, else the path from the
+    /// root.
     pub glob: Option<String>,
     /// Also what is ignored by rules or by name; git's own directory never is listed.
     pub include_ignored: bool,
@@ -45,8 +46,8 @@ pub struct Listing {
     pub truncated: bool,
 }
 
-/// Lists what is beneath the root, or beneath a directory; a directory that is ignored itself lists nothing
-/// of what rules ignore, and everything else.
+/// Lists what is beneath the root, or beneath a directory; a directory that is ignored itself lists
+/// nothing of what rules ignore, and everything else.
 pub(crate) fn list(
     door: &Door,
     rules: &RuleCache,
@@ -77,7 +78,8 @@ pub(crate) fn list(
             listing.truncated = true;
             break;
         }
-        // A name that the system gave is always legal; one longer than a path may be can't be opened either.
+        // A name that the system gave is always legal; one longer than a path may be can't be
+        // opened either.
         listing.paths.extend(RelPath::parse(&file.path));
     }
     Ok(listing)

@@ -1,7 +1,7 @@
 //! Names that are legal here and make trouble elsewhere.
 //!
-//! Any legal name works. A project that is checked out on Windows or macOS too can't have some of them, and nobody
-//! notices before it is checked out there; so who makes such a name is told.
+//! Any legal name works. A project that is checked out on Windows or macOS too can't have some of
+//! them, and nobody notices before it is checked out there; so who makes such a name is told.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -78,8 +78,8 @@ fn folded(name: &[u8]) -> Option<String> {
 }
 
 impl Workspace {
-    /// What is wrong with the names of the files that were added, for systems other than this one; sorted, each
-    /// name once, and at most [`limits::NAME_TROUBLES`] of them.
+    /// What is wrong with the names of the files that were added, for systems other than this one;
+    /// sorted, each name once, and at most [`limits::NAME_TROUBLES`] of them.
     #[must_use]
     pub fn name_troubles(&self, changes: &[FileChange]) -> Vec<(RelPath, NameTrouble)> {
         let mut found: Vec<(RelPath, NameTrouble)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Taking a tree away, whatever is in it: no link is followed, permissions in the way are given, and neither depth
-//! nor number matters.
+//! Taking a tree away, whatever is in it: no link is followed, permissions in the way are given,
+//! and neither depth nor number matters.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -21,8 +21,8 @@ const OWNER: u32 = 0o700;
 /// A directory that is being filled meanwhile is emptied so often.
 const ROUNDS: usize = 8;
 
-/// Removes what is at `path`, of any kind, whatever its permissions; nothing being there is fine. For state of the
-/// program's own, never for what is in a project.
+/// Removes what is at `path`, of any kind, whatever its permissions; nothing being there is fine.
+/// For state of the program's own, never for what is in a project.
 ///
 /// # Errors
 /// [`WorkspaceError::State`].
@@ -132,7 +132,8 @@ fn open_all(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
         Err(Errno::ACCESS) => {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let dir = openat(at, name, flags, Mode::empty())?;
-            // Such a descriptor takes no fchmod; the name by which the system lists it leads to the same directory.
+            // Such a descriptor takes no fchmod; the name by which the system lists it leads to the
+            // same directory.
             chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode_of(OWNER))?;
             open_dir(at, name)
         }

@@ -1,8 +1,9 @@
 //! The way into the tree: every path is resolved beneath the root by the kernel.
 //!
-//! A directory descriptor of the root is opened once. On Linux each name goes through `openat2` with
-//! `RESOLVE_BENEATH`, so that neither `..`, links, magic links nor a race lead out. Elsewhere, and where a
-//! sandbox forbids `openat2`, each component is opened by itself without following links.
+//! A directory descriptor of the root is opened once. On Linux each name goes through `openat2`
+//! with `RESOLVE_BENEATH`, so that neither `..`, links, magic links nor a race lead out. Elsewhere,
+//! and where a sandbox forbids `openat2`, each component is opened by itself without following
+//! links.
 
 use crate::files::stat::Seen;
 use crate::files::stat::mode_of;
@@ -87,8 +88,8 @@ impl Door {
         PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
     }
 
-    /// The root's device, if its file system is one of those that stamp a directory whenever a name in it comes,
-    /// goes or changes its meaning.
+    /// The root's device, if its file system is one of those that stamp a directory whenever a name
+    /// in it comes, goes or changes its meaning.
     pub(crate) fn lists_by_time(&self) -> Option<u64> {
         *self.lists_by_time.get_or_init(|| stamping_device(&self.root))
     }
@@ -101,7 +102,8 @@ impl Door {
         self.root.as_fd()
     }
 
-    /// Fails when the root was deleted while it was open: every name beneath it then just looks absent.
+    /// Fails when the root was deleted while it was open: every name beneath it then just looks
+    /// absent.
     pub(crate) fn check_alive(&self) -> Result<(), WorkspaceError> {
         let gone = |source: io::Error| WorkspaceError::Root { path: self.path.clone(), source };
         let stat = fstat(&self.root).map_err(|errno| gone(errno.into()))?;
@@ -132,8 +134,8 @@ impl Door {
         self.directory(path.parent().as_ref())
     }
 
-    /// What is at the canonical `path`, links not followed; `None` if nothing is, also because a link stands where
-    /// a directory was.
+    /// What is at the canonical `path`, links not followed; `None` if nothing is, also because a
+    /// link stands where a directory was.
     pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Seen>, Errno> {
         let dir = match self.parent(path) {
             Ok(dir) => dir,
@@ -193,13 +195,14 @@ impl Door {
         Ok(readlinkat(&dir, path.file_name(), Vec::new())?.into_bytes())
     }
 
-    /// Gives the directory at the canonical `path` these permission bits, also where it can't be opened.
+    /// Gives the directory at the canonical `path` these permission bits, also where it can't be
+    /// opened.
     pub(crate) fn permit(&self, path: &RelPath, permissions: u32) -> Result<(), Errno> {
         permit(self.enter(path.as_bytes(), PERMITTED, Links::Refuse)?, permissions)
     }
 
-    /// The path without links: what `path` stands for. Components that don't exist (yet) are taken as they
-    /// are. A link out of the tree is refused.
+    /// The path without links: what `path` stands for. Components that don't exist (yet) are taken
+    /// as they are. A link out of the tree is refused.
     pub(crate) fn canonical(&self, path: &RelPath, last: Last) -> Result<RelPath, WorkspaceError> {
         if let Ok(dir) = self.parent(path) {
             match statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
@@ -275,7 +278,8 @@ const PERMITTED: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
     use std::os::fd::AsRawFd as _;
-    // Such a descriptor takes no fchmod; the name by which the system lists it leads to the same directory.
+    // Such a descriptor takes no fchmod; the name by which the system lists it leads to the same
+    // directory.
     rustix::fs::chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode_of(permissions))
 }
 
@@ -284,9 +288,9 @@ fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
     rustix::fs::fchmod(&dir, mode_of(permissions))
 }
 
-/// Where directories are stamped as POSIX wants it, by their magic numbers: ext2 to ext4, XFS, Btrfs, F2FS and tmpfs.
-/// Not network file systems, which may know late of what others do; nor overlays, whose lower directories may change
-/// behind them.
+/// Where directories are stamped as POSIX wants it, by their magic numbers: ext2 to ext4, XFS,
+/// Btrfs, F2FS and tmpfs. Not network file systems, which may know late of what others do; nor
+/// overlays, whose lower directories may change behind them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const STAMPING: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
 

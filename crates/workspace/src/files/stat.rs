@@ -75,8 +75,8 @@ impl Seen {
         }
     }
 
-    /// Whether this is the same content as `other` was, as far as `stat` can tell across a rename (which
-    /// changes the ctime).
+    /// Whether this is the same content as `other` was, as far as `stat` can tell across a rename
+    /// (which changes the ctime).
     pub(crate) fn same_content(&self, other: &Self) -> bool {
         (self.ino, self.size, self.mtime) == (other.ino, other.size, other.mtime)
     }
@@ -87,7 +87,8 @@ pub(crate) fn mode_of(permissions: u32) -> Mode {
     Mode::from_raw_mode((permissions & 0o7777) as rustix::fs::RawMode)
 }
 
-/// File times come from a clock that ticks at least 100 times a second on every kernel we run on; twice that.
+/// File times come from a clock that ticks at least 100 times a second on every kernel we run on;
+/// twice that.
 pub(crate) const TICK_NS: i64 = 20_000_000;
 
 /// The same.
@@ -96,7 +97,8 @@ pub(crate) const TICK: std::time::Duration = std::time::Duration::from_nanos(TIC
 /// Some file systems keep whole or even seconds only.
 pub(crate) const COARSE_TICK_NS: i64 = 2_000_000_000;
 
-/// Whether the file's last change is long enough before `now` that a later one must show in its signature.
+/// Whether the file's last change is long enough before `now` that a later one must show in its
+/// signature.
 pub(crate) fn is_settled(seen: &Seen, now: i64) -> bool {
     let newest = seen.mtime.max(seen.ctime);
     let coarse = seen.mtime % 1_000_000_000 == 0 && seen.ctime % 1_000_000_000 == 0;
@@ -104,8 +106,8 @@ pub(crate) fn is_settled(seen: &Seen, now: i64) -> bool {
     newest < now.saturating_sub(tick)
 }
 
-/// The clock that the kernel stamps files with. It is compared with file times and nothing else: no result
-/// depends on what time it is.
+/// The clock that the kernel stamps files with. It is compared with file times and nothing else: no
+/// result depends on what time it is.
 pub(crate) fn file_clock() -> i64 {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let clock = rustix::time::ClockId::RealtimeCoarse;

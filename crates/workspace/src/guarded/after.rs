@@ -189,8 +189,8 @@ impl After<'_> {
         }
     }
 
-    /// Returns true if nothing could change the path: it was mounted read-only, and the directory that it is in
-    /// is still the same.
+    /// Returns true if nothing could change the path: it was mounted read-only, and the directory
+    /// that it is in is still the same.
     fn is_trusted(&self, path: &RelPath, known: &Known) -> bool {
         let above = || {
             let parent = self.workspace.door.parent(path).ok()?;
@@ -229,7 +229,8 @@ impl After<'_> {
         path.parent().is_some_and(|dir| self.products.ignore(dir.as_bytes()))
     }
 
-    /// Returns true if the repository runs something, and not what it or another one ran before the command.
+    /// Returns true if the repository runs something, and not what it or another one ran before the
+    /// command.
     fn is_newly_armed(&self, path: &RelPath) -> bool {
         let armed = &self.guard.armed;
         self.workspace.armed(path).is_some_and(|now| match armed.get(path) {
@@ -238,7 +239,8 @@ impl After<'_> {
         })
     }
 
-    /// Returns true if the command may have changed the path last: somebody else may have, after one that was cut off.
+    /// Returns true if the command may have changed the path last: somebody else may have, after
+    /// one that was cut off.
     fn is_of_command(&self, path: &RelPath) -> bool {
         self.window.is_none_or(|window| window.has(self.workspace, path))
     }

@@ -1,4 +1,5 @@
-//! Contents of guarded files and directories, kept in memory so that a command's change of them can be put back.
+//! Contents of guarded files and directories, kept in memory so that a command's change of them can
+//! be put back.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::files::stat::{file_clock, is_settled};
 use crate::limits::MAX_DEPTH;
 use crate::transaction::staging::write_all;
 
-/// Maximum number of files and directories kept of one guarded directory: editors' and agents' settings have dozens.
+/// Maximum number of files and directories kept of one guarded directory: editors' and agents'
+/// settings have dozens.
 const MAX_FILES: usize = 1_000;
 /// Maximum size of the contents kept of one guarded path, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
@@ -47,8 +49,8 @@ struct Room {
 }
 
 impl Kept {
-    /// Keeps what is at the path. What `before` has with the same signature isn't read again. `None` where it is too
-    /// large, gone or unreadable.
+    /// Keeps what is at the path. What `before` has with the same signature isn't read again.
+    /// `None` where it is too large, gone or unreadable.
     pub(crate) fn of(door: &Door, path: &RelPath, before: Option<&Self>) -> Option<Self> {
         let parent = door.parent(path).ok()?;
         let mut room = Room { files: MAX_FILES, bytes: MAX_BYTES, now: file_clock() };
@@ -64,15 +66,16 @@ impl Kept {
         }
     }
 
-    /// Lists the files that differ between two states of `path`; the directory itself where it is empty or another
-    /// kind of thing.
+    /// Lists the files that differ between two states of `path`; the directory itself where it is
+    /// empty or another kind of thing.
     pub(crate) fn differences(before: Option<&Self>, now: Option<&Self>, path: &RelPath) -> Vec<RelPath> {
         let mut found = Vec::new();
         differ(before, now, path, &mut found);
         found
     }
 
-    /// What there is at `wanted`, of what was kept at `path`: nothing, or the hash of a file's content, if it is one.
+    /// What there is at `wanted`, of what was kept at `path`: nothing, or the hash of a file's
+    /// content, if it is one.
     pub(crate) fn hash_at(&self, path: &RelPath, wanted: &RelPath) -> Option<Option<ContentHash>> {
         let mut kept = self;
         for name in wanted.components().skip(path.components().count()) {
@@ -85,7 +88,8 @@ impl Kept {
         })
     }
 
-    /// Makes it anew at the path, where nothing may be. Directories above it that are gone are made.
+    /// Makes it anew at the path, where nothing may be. Directories above it that are gone are
+    /// made.
     pub(crate) fn put_back(&self, door: &Door, path: &RelPath) -> Result<(), Errno> {
         let mut dir = door.directory(None)?;
         let mut names = path.components().peekable();
@@ -200,7 +204,8 @@ fn read(at: BorrowedFd<'_>, name: &[u8], limit: u64) -> Result<Option<Vec<u8>>, 
     read_up_to(&file, seen.size, limit).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
-/// Reads at most `limit` bytes of the regular file at the path; `None` for anything else and for more.
+/// Reads at most `limit` bytes of the regular file at the path; `None` for anything else and for
+/// more.
 pub(crate) fn read_small(door: &Door, path: &RelPath, limit: u64) -> Option<Vec<u8>> {
     let (file, seen) = door.read_file(path, Links::Refuse).ok()?;
     read_up_to(&file, seen.size, limit).ok().flatten()
@@ -239,7 +244,8 @@ fn differ(before: Option<&Kept>, now: Option<&Kept>, path: &RelPath, found: &mut
 }
 
 impl Kept {
-    /// Returns true if kind, permissions and content are the same. Directories never are: their entries tell.
+    /// Returns true if kind, permissions and content are the same. Directories never are: their
+    /// entries tell.
     fn is_same_node(&self, other: &Self) -> bool {
         match (&self.content, &other.content) {
             (Content::File(_, a), Content::File(_, b)) => {

@@ -1,7 +1,9 @@
-//! A walk over the names of the whole tree, ignored directories included: repositories and guarded names.
+//! A walk over the names of the whole tree, ignored directories included: repositories and guarded
+//! names.
 //!
-//! It goes level by level, so that a bound cuts off what lies deepest. A directory whose signature is as it was in the
-//! look before isn't listed again, so that a large `node_modules` costs one `stat` for each directory in it.
+//! It goes level by level, so that a bound cuts off what lies deepest. A directory whose signature
+//! is as it was in the look before isn't listed again, so that a large `node_modules` costs one
+//! `stat` for each directory in it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -34,7 +36,8 @@ const MAX_THREADS: usize = 4;
 /// The three names that make a directory a repository to git, in lower case.
 const PARTS: [&[u8]; 3] = [b"head", b"objects", b"refs"];
 
-/// Directories that hold dependencies or build products, if rules ignore them. Nobody opens them as a project.
+/// Directories that hold dependencies or build products, if rules ignore them. Nobody opens them as
+/// a project.
 const PRODUCTS: [&[u8]; 31] = [
     b"node_modules",
     b"bower_components",
@@ -291,7 +294,8 @@ impl Looking<'_> {
 pub(crate) struct Products<'a> {
     door: &'a Door,
     rules: &'a RuleCache,
-    /// The newest snapshot: a directory that it looked into isn't hidden by rules that a command wrote since.
+    /// The newest snapshot: a directory that it looked into isn't hidden by rules that a command
+    /// wrote since.
     tree: Option<Arc<Tree>>,
     ignored: RefCell<HashMap<Vec<u8>, bool>>,
 }

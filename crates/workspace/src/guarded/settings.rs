@@ -1,8 +1,9 @@
 //! Tells repositories that run something from those that don't, by their settings and hooks.
 //!
-//! Builds clone dependencies into ignored directories, and tests make repositories there. Git does nothing in such a one
-//! but read and write files, unless its settings name a program or its hooks are there. So the settings are held against
-//! a list of what `git clone`, `git init` and `git submodule` write; all else counts as running something.
+//! Builds clone dependencies into ignored directories, and tests make repositories there. Git does
+//! nothing in such a one but read and write files, unless its settings name a program or its hooks
+//! are there. So the settings are held against a list of what `git clone`, `git init` and `git
+//! submodule` write; all else counts as running something.
 
 use journeyman_protocol::{ContentHash, RelPath};
 
@@ -65,8 +66,9 @@ const PLAIN: &[(&str, &[&str])] = &[
 ];
 
 impl Workspace {
-    /// What tells whether git runs something in the repository at `path`, a `.git` or a bare one, and whether it is
-    /// something else by now: a hash of its settings and hooks. `None` where it runs nothing.
+    /// What tells whether git runs something in the repository at `path`, a `.git` or a bare one,
+    /// and whether it is something else by now: a hash of its settings and hooks. `None` where it
+    /// runs nothing.
     pub(crate) fn armed(&self, path: &RelPath) -> Option<ContentHash> {
         let mut dir = path.clone();
         for _ in 0..MAX_POINTERS {
@@ -142,7 +144,8 @@ fn hooks(door: &Door, dir: &RelPath, name: &[u8], text: &mut Vec<u8>) -> bool {
     !names.is_empty()
 }
 
-/// Returns true if settings are of the listed kind, line by line. What isn't understood isn't plain.
+/// Returns true if settings are of the listed kind, line by line. What isn't understood isn't
+/// plain.
 fn is_plain(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let mut keys: &[&str] = &[];

@@ -1,7 +1,8 @@
-//! The guarded paths before a command as its heartbeat has them, so that recovery after a crash moves away and puts back
-//! what the end of the command would have.
+//! The guarded paths before a command as its heartbeat has them, so that recovery after a crash
+//! moves away and puts back what the end of the command would have.
 //!
-//! Contents lie among the blobs. Inodes tell directories apart only where the tree lies on the same device as then.
+//! Contents lie among the blobs. Inodes tell directories apart only where the tree lies on the same
+//! device as then.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -35,7 +36,8 @@ pub(crate) struct StoredGuard {
     repositories: Repositories,
     known: Vec<StoredKnown>,
     armed: Vec<(RelPath, ContentHash)>,
-    /// Repositories without a `.git`: the directory, its inode, and what tells their settings from others.
+    /// Repositories without a `.git`: the directory, its inode, and what tells their settings from
+    /// others.
     bare: Vec<(Option<RelPath>, u64, Option<ContentHash>)>,
     /// Directories with names that make a bare repository, and these names.
     parts: Vec<(Option<RelPath>, Vec<RelPath>)>,
@@ -63,7 +65,8 @@ enum StoredContent {
     Other { mode: u32 },
 }
 
-/// The time in which a command that was cut off may have changed the tree, in nanoseconds of the file system's clock.
+/// The time in which a command that was cut off may have changed the tree, in nanoseconds of the
+/// file system's clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
     pub(crate) began: i64,
@@ -71,9 +74,9 @@ pub(crate) struct Window {
 }
 
 impl Guarded {
-    /// As [`Guarded::before`], for the command that `before` was made for. What is guarded is kept with its heartbeat:
-    /// where a crash comes before [`Guarded::end`], [`Workspace::seal_call`] and [`Workspace::seal_checks`] move away
-    /// and put back the same.
+    /// As [`Guarded::before`], for the command that `before` was made for. What is guarded is kept
+    /// with its heartbeat: where a crash comes before [`Guarded::end`], [`Workspace::seal_call`]
+    /// and [`Workspace::seal_checks`] move away and put back the same.
     ///
     /// # Errors
     /// As [`Guarded::before`]; failures of the state directory.
@@ -137,8 +140,9 @@ impl StoredGuard {
         hashes
     }
 
-    /// Moves away what a command that was cut off made, and puts back what it changed or deleted; what was changed after
-    /// the window is left. Gives that, and true if a directory can't be listed that could be before.
+    /// Moves away what a command that was cut off made, and puts back what it changed or deleted;
+    /// what was changed after the window is left. Gives that, and true if a directory can't be
+    /// listed that could be before.
     pub(crate) fn settle(
         &self,
         workspace: &Workspace,

@@ -15,9 +15,11 @@ use crate::walk::plan::Plan;
 use crate::walk::walk;
 use crate::workspace::Workspace;
 
-/// The maximum number of files that one look takes in: the installed dependencies of a large project.
+/// The maximum number of files that one look takes in: the installed dependencies of a large
+/// project.
 const MAX_LOOKED_AT: usize = 200_000;
-/// The maximum number of changed files that are kept by name. A reader wants to know which to look at.
+/// The maximum number of changed files that are kept by name. A reader wants to know which to look
+/// at.
 const MAX_NAMED: usize = 20;
 
 /// Ignored files that were changed within some time. Those that were removed leave no trace.
@@ -25,7 +27,8 @@ const MAX_NAMED: usize = 20;
 pub struct IgnoredChanges {
     /// The changed files, sorted; at most 20.
     pub paths: Vec<RelPath>,
-    /// Whether there are more, or may be: the project has too many files to look at all, or they can't be listed.
+    /// Whether there are more, or may be: the project has too many files to look at all, or they
+    /// can't be listed.
     pub more: bool,
 }
 
@@ -36,13 +39,15 @@ pub struct IgnoredChange {
     pub change: FileChange,
     /// True if an undo of the session gives the file's earlier content back.
     pub is_undoable: bool,
-    /// True if a command of another session ran at the same time, which may have made the change as well.
+    /// True if a command of another session ran at the same time, which may have made the change as
+    /// well.
     pub is_shared: bool,
 }
 
 impl Workspace {
-    /// Lists the changes since a checkpoint that commands of a session made, or may have made, to files that neither the
-    /// checkpoint nor the newest look at the tree has: ignored ones. Sorted by path.
+    /// Lists the changes since a checkpoint that commands of a session made, or may have made, to
+    /// files that neither the checkpoint nor the newest look at the tree has: ignored ones. Sorted
+    /// by path.
     ///
     /// # Errors
     /// As [`Workspace::changes_since`].
@@ -88,8 +93,8 @@ impl Workspace {
         Ok(changes.collect())
     }
 
-    /// Looks for files that aren't in the tree as checkpoints have it and were last changed, in whichever way, from
-    /// `since` to `until` in nanoseconds of the file system's clock.
+    /// Looks for files that aren't in the tree as checkpoints have it and were last changed, in
+    /// whichever way, from `since` to `until` in nanoseconds of the file system's clock.
     pub(crate) fn ignored_changes(&self, since: i64, until: i64) -> IgnoredChanges {
         let unknown = IgnoredChanges { paths: Vec::new(), more: true };
         let plan = Plan {

@@ -1,8 +1,9 @@
 //! The changes that happened, and which of them are in effect.
 //!
-//! A change is taken back by an undo, and an undo by a redo, or by a later undo that goes back beyond it. So a
-//! change is in effect unless something that took it back is; the journal is walked once, newest first, to tell.
-//! It may differ from file to file: what an undo had to leave, it didn't take back.
+//! A change is taken back by an undo, and an undo by a redo, or by a later undo that goes back
+//! beyond it. So a change is in effect unless something that took it back is; the journal is walked
+//! once, newest first, to tell. It may differ from file to file: what an undo had to leave, it
+//! didn't take back.
 
 use crate::journal::undone::undone_at;
 use crate::journal::undone::undone_in;
@@ -37,7 +38,8 @@ struct Gap {
     through: u64,
     /// How many changes that happened are before them.
     done: usize,
-    /// The sessions that may have made what they recorded: whose lines are next to them, or on both sides.
+    /// The sessions that may have made what they recorded: whose lines are next to them, or on both
+    /// sides.
     sessions: HashSet<SessionId>,
 }
 
@@ -64,8 +66,8 @@ fn gaps(lines: &[Line], finished: &HashSet<ChangeId>) -> Vec<Gap> {
     gaps.collect()
 }
 
-/// The changes that happened: those that were closed, and those whose closing line is damaged. One of these that was
-/// taken back instead left its files as they were before, which an undo finds so.
+/// The changes that happened: those that were closed, and those whose closing line is damaged. One
+/// of these that was taken back instead left its files as they were before, which an undo finds so.
 fn finished(lines: &[Line]) -> HashSet<ChangeId> {
     let (mut finished, mut void, mut open) = (HashSet::new(), HashSet::new(), None);
     for line in lines {
@@ -119,8 +121,8 @@ impl History {
         Self { done, checkpoints, dropped, gaps, undone, left: RefCell::new(left) }
     }
 
-    /// How many changes are in effect in each stretch of the journal that one of these ids begins (they are
-    /// ascending).
+    /// How many changes are in effect in each stretch of the journal that one of these ids begins
+    /// (they are ascending).
     pub(crate) fn in_effect_after(&self, ids: &[CheckpointId]) -> Vec<usize> {
         let mut counts = vec![0; ids.len()];
         for record in self.done.iter().filter(|record| self.is_undoable(record)) {
@@ -244,8 +246,8 @@ impl History {
             return Err(WorkspaceError::SinceDropped { checkpoint });
         }
         let since = || self.done.iter().rev().take_while(|record| record.id.0 > checkpoint.0);
-        // An undo of what was before the checkpoint is a change like any other; one of what came after it comes to
-        // nothing together with what it took back.
+        // An undo of what was before the checkpoint is a change like any other; one of what came
+        // after it comes to nothing together with what it took back.
         let counts = |record: &&Record| {
             let beyond = !record.cause.takes_back() || record.undoes.iter().any(|id| id.0 < checkpoint.0);
             beyond && self.is_in_effect(record)
@@ -266,8 +268,9 @@ impl History {
         Ok(Selected { records: since().collect(), sessions, replay: true, dropped: false, damaged })
     }
 
-    /// The undos that can be taken back, newest first: those since the newest change that wasn't one; then what was
-    /// taken back of calls that were cut off. Nobody asked for that, so what came later doesn't close it.
+    /// The undos that can be taken back, newest first: those since the newest change that wasn't
+    /// one; then what was taken back of calls that were cut off. Nobody asked for that, so what
+    /// came later doesn't close it.
     pub(crate) fn redoable(&self) -> impl Iterator<Item = &Record> {
         let newest_first = || self.done.iter().rev();
         let asked = newest_first().take_while(|record| record.cause.takes_back() && record.call.is_none());
@@ -345,7 +348,8 @@ mod tests {
         let edit = |id| record(id, Cause::Edit, &["a", "b"], &[], &[]);
         let undo = |id, undoes: &[u64], left: &[&str]| record(id, Cause::Undo, &["a"], undoes, left);
         let redo = |id, undoes: &[u64], left: &[&str]| record(id, Cause::Redo, &["a"], undoes, left);
-        // The journal, then for each id whether it is undone at a, at b, and where nothing was left.
+        // The journal, then for each id whether it is undone at a, at b, and where nothing was
+        // left.
         let table: Vec<(Vec<Record>, Vec<Undone>)> = vec![
             (vec![edit(1)], vec![(1, [false; 3])]),
             (vec![edit(1), undo(2, &[1], &[])], vec![(1, [true; 3]), (2, [false; 3])]),
@@ -379,9 +383,9 @@ mod tests {
         }
     }
 
-    /// A journal of about 32 MiB: what reading it, and undoing from it, takes. `cargo test --release -p
-    /// journeyman-workspace large_journal -- --ignored --nocapture` prints it for several lengths: it has to grow
-    /// with the length, not with its square.
+    /// A journal of about 32 MiB: what reading it, and undoing from it, takes. `cargo test
+    /// --release -p journeyman-workspace large_journal -- --ignored --nocapture` prints it for
+    /// several lengths: it has to grow with the length, not with its square.
     #[test]
     #[ignore = "it measures"]
     fn a_large_journal_is_walked_once() {

@@ -22,7 +22,8 @@ pub(crate) struct Read {
 pub(crate) enum Tail {
     #[default]
     Nothing,
-    /// What a crash leaves of a line that was being written: it has no end, or blocks of the disk are missing in it.
+    /// What a crash leaves of a line that was being written: it has no end, or blocks of the disk
+    /// are missing in it.
     Torn,
     /// Complete lines that aren't as they were written.
     Damaged,
@@ -66,8 +67,8 @@ pub(crate) fn written(lines: &[Line]) -> Result<Vec<u8>, serde_json::Error> {
     Ok(text)
 }
 
-/// Whether the journal at this path was there once and isn't any more, or is empty: what is saved after its first line,
-/// and nowhere but in a project's own state directory, is there.
+/// Whether the journal at this path was there once and isn't any more, or is empty: what is saved
+/// after its first line, and nowhere but in a project's own state directory, is there.
 pub(crate) fn is_gone(path: &Path) -> bool {
     let Some(state_dir) = path.parent().and_then(Path::parent) else { return false };
     let is_empty = fs::metadata(path).map_or(true, |found| found.len() == 0);

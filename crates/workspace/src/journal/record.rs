@@ -25,11 +25,13 @@ pub(crate) enum Cause {
     Command,
     /// Found by comparing the tree after checks, while a person may have been working.
     Check,
-    /// Found by comparing the tree after a command that ran in the background, while a person may have been working.
+    /// Found by comparing the tree after a command that ran in the background, while a person may
+    /// have been working.
     Background,
     /// What a running command had done to a file before an edit replaced it.
     Meanwhile,
-    /// A command that was cut off, found by comparing the tree afterwards. It is taken back at once.
+    /// A command that was cut off, found by comparing the tree afterwards. It is taken back at
+    /// once.
     CutOff,
     /// Taking other changes back.
     Undo,
@@ -124,13 +126,15 @@ pub(crate) struct Record {
     /// Other sessions whose commands ran while this was changed: it may as well be their doing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<SessionId>,
-    /// Whether it is the landing of the session's copy and left nothing in it, so that the copy isn't needed any more.
+    /// Whether it is the landing of the session's copy and left nothing in it, so that the copy
+    /// isn't needed any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) settles_copy: bool,
 }
 
 impl Record {
-    /// The outermost of the directories that make room, each with the name that it has until the change is complete.
+    /// The outermost of the directories that make room, each with the name that it has until the
+    /// change is complete.
     pub(crate) fn set_aside(&self) -> impl Iterator<Item = (&DirRecord, RelPath)> {
         let is_inner = |dir: &DirRecord| self.cleared.iter().any(|top| is_beneath(&dir.path, &top.path));
         let tops = self.cleared.iter().filter(move |dir| !is_inner(dir));
@@ -175,7 +179,8 @@ pub(crate) struct CheckpointRecord {
 pub(crate) struct Dropped {
     /// Every change up to this number is gone.
     pub(crate) through: u64,
-    /// Whose changes, that were in effect, were among them: the newest, at most [`MAX_DROPPED_SESSIONS`].
+    /// Whose changes, that were in effect, were among them: the newest, at most
+    /// [`MAX_DROPPED_SESSIONS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sessions: Vec<SessionId>,
 }

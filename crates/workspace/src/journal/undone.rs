@@ -5,8 +5,9 @@ use crate::journal::record::Record;
 use journeyman_protocol::RelPath;
 use std::collections::HashSet;
 
-/// The changes that were taken back, as far as `path` is concerned; without one, as far as nothing was left.
-/// A record can only take back what came before it, so that one walk is enough whatever a journal says.
+/// The changes that were taken back, as far as `path` is concerned; without one, as far as nothing
+/// was left. A record can only take back what came before it, so that one walk is enough whatever a
+/// journal says.
 pub(crate) fn undone_at<'a>(
     done: impl DoubleEndedIterator<Item = &'a Record>,
     path: Option<&RelPath>,

@@ -11,8 +11,9 @@ use journeyman_protocol::SessionId;
 use serde::Deserialize;
 use serde::Serialize;
 
-/// What a copy has that the tree it was made from had not, exactly: additions, edits, deletions, renames, changes of
-/// mode, links. Contents lie among the blobs, so that the copy itself isn't needed any more.
+/// What a copy has that the tree it was made from had not, exactly: additions, edits, deletions,
+/// renames, changes of mode, links. Contents lie among the blobs, so that the copy itself isn't
+/// needed any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyChanges {
     /// Whose copy it was.
@@ -32,7 +33,8 @@ pub struct CopyChanges {
     pub(crate) objections: Vec<(RelPath, String)>,
 }
 
-/// One file of [`CopyChanges`]. One that got another name is two: the old name is gone, the new one says so.
+/// One file of [`CopyChanges`]. One that got another name is two: the old name is gone, the new one
+/// says so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CopyChange {
     pub(crate) path: RelPath,
@@ -68,8 +70,8 @@ pub struct LandOptions {
     pub on_conflict: OnConflict,
     /// Only tell what would happen.
     pub dry_run: bool,
-    /// Nothing is merged: files that both changed are conflicts, also where their lines go together. For landing
-    /// exactly what was checked.
+    /// Nothing is merged: files that both changed are conflicts, also where their lines go
+    /// together. For landing exactly what was checked.
     pub as_checked: bool,
     /// What can't be undone is landed all the same: somebody said yes to it.
     pub beyond_undo: bool,
@@ -78,20 +80,23 @@ pub struct LandOptions {
 /// What landing did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landing {
-    /// The change in the journal; with nothing landed it is [`ChangeId::NONE`](crate::change::ChangeId::NONE).
+    /// The change in the journal; with nothing landed it is
+    /// [`ChangeId::NONE`](crate::change::ChangeId::NONE).
     pub applied: Applied,
-    /// Files that both changed, and that were merged line by line: nobody has checked the result yet.
+    /// Files that both changed, and that were merged line by line: nobody has checked the result
+    /// yet.
     pub merged: Vec<RelPath>,
-    /// Files that both changed in ways that don't go together, or that can't be landed, each with the reason. With
-    /// [`OnConflict::Refuse`] nothing was landed when there are any.
+    /// Files that both changed in ways that don't go together, or that can't be landed, each with
+    /// the reason. With [`OnConflict::Refuse`] nothing was landed when there are any.
     pub conflicts: Vec<(RelPath, String)>,
-    /// Those conflicts that have nothing to do with the user's changes: what a command made or changed there may not be
-    /// landed.
+    /// Those conflicts that have nothing to do with the user's changes: what a command made or
+    /// changed there may not be landed.
     pub refused: Vec<RelPath>,
     /// Files that the user's tree has already as the copy has them.
     pub already: Vec<RelPath>,
-    /// Those conflicts that the word on conflicts found no way with, each with the reason: the copy's version of these
-    /// is not in the tree. Empty with [`OnConflict::Refuse`] and [`OnConflict::Mine`].
+    /// Those conflicts that the word on conflicts found no way with, each with the reason: the
+    /// copy's version of these is not in the tree. Empty with [`OnConflict::Refuse`] and
+    /// [`OnConflict::Mine`].
     pub left: Vec<(RelPath, String)>,
 }
 

@@ -30,11 +30,11 @@ use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
 impl Workspace {
-    /// What was changed in a copy of this tree. Ignored files count where an edit, not a command, changed them.
-    /// The answer is kept beside the copy: see [`Workspace::stored_changes`].
+    /// What was changed in a copy of this tree. Ignored files count where an edit, not a command,
+    /// changed them. The answer is kept beside the copy: see [`Workspace::stored_changes`].
     ///
-    /// Files over [`kept_file_bytes`](crate::limits::Limits::kept_file_bytes) are no blobs; as far as there is room, they are
-    /// copied to lie beside the copy.
+    /// Files over [`kept_file_bytes`](crate::limits::Limits::kept_file_bytes) are no blobs; as far
+    /// as there is room, they are copied to lie beside the copy.
     ///
     /// # Errors
     /// As [`Workspace::changes_since`]; [`WorkspaceError::Raced`] when the copy is being changed;
@@ -90,9 +90,9 @@ impl Workspace {
         Ok(changes)
     }
 
-    /// What [`Workspace::copy_changes`] found last in the copy of a session, as long as nobody opened the copy
-    /// since; nothing of the copy is looked at. `None` where that isn't known, or what was written down is damaged:
-    /// the copy itself tells.
+    /// What [`Workspace::copy_changes`] found last in the copy of a session, as long as nobody
+    /// opened the copy since; nothing of the copy is looked at. `None` where that isn't known, or
+    /// what was written down is damaged: the copy itself tells.
     ///
     /// # Errors
     /// [`WorkspaceError::State`].
@@ -119,9 +119,9 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// Adds what only contents can tell: files of the same size that were too large to be kept with a hash. The
-    /// base has no signatures, so that the user's tree speaks for it. A file that differs there was changed on one
-    /// of both sides, and landing it has to ask.
+    /// Adds what only contents can tell: files of the same size that were too large to be kept with
+    /// a hash. The base has no signatures, so that the user's tree speaks for it. A file that
+    /// differs there was changed on one of both sides, and landing it has to ask.
     fn add_unkept(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
         let known = paths_of(found);
         let before: HashMap<&[u8], &Entry> =
@@ -134,7 +134,8 @@ impl Compared<'_> {
             }
             let Ok(path) = RelPath::parse(&entry.path) else { continue };
             let here = self.user.door.look(&path).ok().flatten();
-            // An overlay shows a file that nobody changed as it is, down to its inode and the time it changed last.
+            // An overlay shows a file that nobody changed as it is, down to its inode and the time
+            // it changed last.
             let signature = |seen: &Seen| (seen.ino, seen.size, seen.mtime, seen.ctime);
             let untouched = [here.as_ref(), Some(&known_before.seen)];
             if untouched.into_iter().flatten().any(|seen| signature(seen) == signature(&entry.seen)) {
@@ -150,8 +151,8 @@ impl Compared<'_> {
         Ok(())
     }
 
-    /// Adds ignored files that edits changed, and what edits tell of files whose earlier content the base doesn't
-    /// know.
+    /// Adds ignored files that edits changed, and what edits tell of files whose earlier content
+    /// the base doesn't know.
     fn add_edited(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
         let mut first: BTreeMap<RelPath, Option<FileState>> = BTreeMap::new();
         let history = History::new(self.copy.journal().lines()?);
@@ -200,7 +201,8 @@ impl Compared<'_> {
         Ok(())
     }
 
-    /// Puts the content among the tree's own; what is too large for that is hashed, and kept beside the copy.
+    /// Puts the content among the tree's own; what is too large for that is hashed, and kept beside
+    /// the copy.
     fn keep(&self, difference: &mut Difference, large: &mut Large) -> Result<(), WorkspaceError> {
         let path = &difference.path;
         let Some(after) = &mut difference.after else { return Ok(()) };
@@ -278,8 +280,9 @@ pub(crate) fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
     files.collect()
 }
 
-/// Files that have the content and the permissions of one that is gone, as (earlier, later) name: each at most
-/// once, those that keep their last component first. An empty file has nothing to be known by.
+/// Files that have the content and the permissions of one that is gone, as (earlier, later) name:
+/// each at most once, those that keep their last component first. An empty file has nothing to be
+/// known by.
 pub(crate) fn renames(found: &[Difference]) -> Vec<(RelPath, RelPath)> {
     type Nature = (Kind, u32, ContentHash);
     let nature = |state: &FileState| -> Option<Nature> {

@@ -1,8 +1,9 @@
 //! Files that a refresh left as the copy has them, although the user had changed them too.
 //!
-//! From then on the copy is compared with the tree that has the user's change, in which these files would look as if
-//! the copy alone had changed them: landing would take the user's lines away without a word. So what both sides
-//! started from is written down beside the copy, and stays what they are compared with.
+//! From then on the copy is compared with the tree that has the user's change, in which these files
+//! would look as if the copy alone had changed them: landing would take the user's lines away
+//! without a word. So what both sides started from is written down beside the copy, and stays what
+//! they are compared with.
 
 use crate::landing::line_file;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -25,7 +26,8 @@ struct Line {
     before: Option<FileState>,
 }
 
-/// Notes what came of landing the user's changes in the copy. To be called before the copy's base is another one.
+/// Notes what came of landing the user's changes in the copy. To be called before the copy's base
+/// is another one.
 ///
 /// # Errors
 /// [`WorkspaceError::State`]; [`WorkspaceError::Lost`] when what was noted before is damaged.

@@ -26,8 +26,8 @@ pub struct DiffStat {
 }
 
 impl Workspace {
-    /// Those changes as a unified diff in git's form, of at most `max_bytes` bytes; a file that has only another name
-    /// is shown as renamed.
+    /// Those changes as a unified diff in git's form, of at most `max_bytes` bytes; a file that has
+    /// only another name is shown as renamed.
     ///
     /// # Errors
     /// [`WorkspaceError::Lost`] when contents are gone, failures of the blobs.
@@ -46,9 +46,9 @@ impl Workspace {
         Ok(diff)
     }
 
-    /// How many files and lines those changes are. A line counts with its end, so that a line feed added to the last
-    /// line removes one line and adds one, as git counts. Binary files, and those over [`DIFF_FILE_BYTES`], have no
-    /// lines.
+    /// How many files and lines those changes are. A line counts with its end, so that a line feed
+    /// added to the last line removes one line and adds one, as git counts. Binary files, and those
+    /// over [`DIFF_FILE_BYTES`], have no lines.
     ///
     /// # Errors
     /// As [`Workspace::copy_diff`].
@@ -94,7 +94,8 @@ struct Content {
     bytes: Option<Vec<u8>>,
 }
 
-/// The changes, each with its earlier name where it has one; without those that such a name is all there is of.
+/// The changes, each with its earlier name where it has one; without those that such a name is all
+/// there is of.
 fn shown(changes: &CopyChanges) -> impl Iterator<Item = (&CopyChange, Option<&RelPath>)> {
     let gone: HashSet<&RelPath> =
         changes.files.iter().filter(|file| file.after.is_none()).map(|file| &file.path).collect();

@@ -20,19 +20,21 @@ use crate::transaction::operation::Intent;
 use crate::workspace::Workspace;
 
 impl Workspace {
-    /// Brings the changes of a copy into this tree as one transaction, all of it or nothing. What the user changed
-    /// meanwhile stays: files that both changed are merged line by line where that can be done; a file that the user
-    /// gave another name gets the copy's changes there, and one that the copy gave another name takes the user's
-    /// along. An undo takes the landing back like any change of the session.
+    /// Brings the changes of a copy into this tree as one transaction, all of it or nothing. What
+    /// the user changed meanwhile stays: files that both changed are merged line by line where that
+    /// can be done; a file that the user gave another name gets the copy's changes there, and one
+    /// that the copy gave another name takes the user's along. An undo takes the landing back like
+    /// any change of the session.
     ///
-    /// Links are landed as links, and nothing is written through one. What can't be undone is a conflict: replacing
-    /// or deleting a file over [`kept_file_bytes`](crate::limits::Limits::kept_file_bytes). So is one of that size for which
-    /// there was no room beside the copy.
+    /// Links are landed as links, and nothing is written through one. What can't be undone is a
+    /// conflict: replacing or deleting a file over
+    /// [`kept_file_bytes`](crate::limits::Limits::kept_file_bytes). So is one of that size for
+    /// which there was no room beside the copy.
     ///
     /// # Errors
-    /// [`WorkspaceError::Lost`] when contents are gone; [`WorkspaceError::Protected`] for what belongs to git, [`WorkspaceError::Own`];
-    /// [`WorkspaceError::TooManyChanges`] when the journal couldn't hold it; as [`Workspace::apply`]. In each case
-    /// the tree is as it was.
+    /// [`WorkspaceError::Lost`] when contents are gone; [`WorkspaceError::Protected`] for what
+    /// belongs to git, [`WorkspaceError::Own`]; [`WorkspaceError::TooManyChanges`] when the journal
+    /// couldn't hold it; as [`Workspace::apply`]. In each case the tree is as it was.
     pub fn land(&self, changes: &CopyChanges, options: &LandOptions) -> Result<Landing, WorkspaceError> {
         self.land_as(changes, options, (&changes.session, None), Besides::default())
     }
@@ -98,8 +100,8 @@ impl Workspace {
         Ok(landing)
     }
 
-    /// Files that the user gave another name since the base, and that the copy changed under the old one. They are
-    /// looked for only where a file is gone.
+    /// Files that the user gave another name since the base, and that the copy changed under the
+    /// old one. They are looked for only where a file is gone.
     fn moved_here(&self, changes: &CopyChanges) -> Result<HashMap<RelPath, RelPath>, WorkspaceError> {
         let is_gone = |file: &&CopyChange| {
             file.before.is_some() && !matches!(self.door.look(&file.path), Ok(Some(seen)) if !seen.is_dir())

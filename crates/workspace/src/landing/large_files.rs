@@ -41,7 +41,8 @@ impl Large {
         (found.is_file() && found.len() == size).then_some(path)
     }
 
-    /// Keeps a file of the copy, unless there is no room for it: then it can't be landed, and that is said there.
+    /// Keeps a file of the copy, unless there is no room for it: then it can't be landed, and that
+    /// is said there.
     pub(crate) fn keep(
         &mut self,
         door: &Door,

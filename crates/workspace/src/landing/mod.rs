@@ -1,9 +1,10 @@
 //! What was changed in a copy, brought into the user's tree in one step.
 
 //!
-//! [`CopyChanges`] are exact, and complete in themselves: with the contents among the blobs they can be landed, shown
-//! and compared while the copy is closed. Landing judges each file by three states, merges lines where both sides
-//! changed them, and carries all of it out as one journaled transaction.
+//! [`CopyChanges`] are exact, and complete in themselves: with the contents among the blobs they
+//! can be landed, shown and compared while the copy is closed. Landing judges each file by three
+//! states, merges lines where both sides changed them, and carries all of it out as one journaled
+//! transaction.
 
 pub(crate) mod changes;
 pub(crate) mod collect;

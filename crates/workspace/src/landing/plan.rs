@@ -1,8 +1,8 @@
 //! What a landing is to do, all of it looked at before anything is done.
 //!
-//! Each changed file is looked at where the user has it now, and judged by itself. What is to happen in the end is
-//! then looked at as a whole: a file whose way is blocked, such as by a directory that still holds something, is a
-//! conflict as well, and so is what depended on it.
+//! Each changed file is looked at where the user has it now, and judged by itself. What is to
+//! happen in the end is then looked at as a whole: a file whose way is blocked, such as by a
+//! directory that still holds something, is a conflict as well, and so is what depended on it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -28,7 +28,8 @@ use crate::snapshot::observe::observe;
 use crate::transaction::operation::Operation;
 use crate::workspace::Workspace;
 
-/// Bytes that the journal takes for one file of a change besides its names: two states with a hash each.
+/// Bytes that the journal takes for one file of a change besides its names: two states with a hash
+/// each.
 const JOURNALED_BYTES: u64 = 400;
 /// So often a file's name stands there: itself, its sibling's, each as base 64 where need be.
 const JOURNALED_NAMES: u64 = 3;
@@ -136,7 +137,8 @@ impl<'a> Planner<'a> {
         Ok(plan)
     }
 
-    /// A change that the journal can't hold, or would lose when it is cut to its newer half, can't be undone.
+    /// A change that the journal can't hold, or would lose when it is cut to its newer half, can't
+    /// be undone.
     fn check_size(&self, operations: &[Operation]) -> Result<(), WorkspaceError> {
         let names: u64 = operations.iter().map(|operation| operation.path.as_bytes().len() as u64).sum();
         let count = operations.len() as u64;
@@ -259,7 +261,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Takes what is blocked out of the plan; whether there was any, so that others may be blocked now.
+    /// Takes what is blocked out of the plan; whether there was any, so that others may be blocked
+    /// now.
     fn block(&self, outcomes: &mut [Outcome]) -> Result<bool, WorkspaceError> {
         let mut blocked: BTreeMap<usize, String> = BTreeMap::new();
         let aims = Aims::of(outcomes, &self.changes.removed).with(self.besides);
@@ -333,11 +336,13 @@ impl<'a> Planner<'a> {
                 return Ok(false);
             }
         }
-        // The top one makes room itself; of those in it, an empty one goes if the copy hasn't got it either.
+        // The top one makes room itself; of those in it, an empty one goes if the copy hasn't got
+        // it either.
         Ok(holds || depth == 0 || aims.dirs.contains(dir))
     }
 
-    /// Directories to make besides those that files need, and those to remove if they are empty in the end.
+    /// Directories to make besides those that files need, and those to remove if they are empty in
+    /// the end.
     fn directories(
         &self,
         operations: &[Operation],

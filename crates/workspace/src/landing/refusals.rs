@@ -1,8 +1,8 @@
 //! What may not come out of a copy, or out of a command's layer, whatever else becomes of it.
 //!
-//! A command can't change the user's own files there, so it is enough to look at what would be landed: guarded paths,
-//! repositories (those without a `.git` too), links that lead out of the project, names that nobody can read, files
-//! that run with somebody else's rights.
+//! A command can't change the user's own files there, so it is enough to look at what would be
+//! landed: guarded paths, repositories (those without a `.git` too), links that lead out of the
+//! project, names that nobody can read, files that run with somebody else's rights.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -25,8 +25,8 @@ const LEADS_OUT: &str = "it is a link that leads out of the project";
 const NAME: &str = "its name has control characters, or isn't UTF-8";
 const OTHERS_RIGHTS: &str = "it would run with its owner's or its group's rights (set-user-id, set-group-id)";
 
-/// Where the system's own programs and libraries are, which only who administers it changes. Environments of
-/// interpreters have links to them.
+/// Where the system's own programs and libraries are, which only who administers it changes.
+/// Environments of interpreters have links to them.
 const SYSTEM: [&str; 6] = ["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
 /// Refusals of one landing that are kept; who meets more has seen enough.
 const MOST_OBJECTIONS: usize = 1_000;
@@ -127,8 +127,8 @@ fn is_bare(door: &Door, dir: Option<&RelPath>) -> bool {
     names.is_ok_and(|names| is_repository(&names))
 }
 
-/// The changed files of repositories without a `.git`: all of one that is new, and of one that was there what git
-/// runs or obeys.
+/// The changed files of repositories without a `.git`: all of one that is new, and of one that was
+/// there what git runs or obeys.
 fn in_bare_repositories(user: &Door, copy: &Door, changed: &[&RelPath], made: &[RelPath]) -> Vec<RelPath> {
     let parts = ["head", "objects", "refs", "config", "hooks", "info"];
     let mut candidates: BTreeSet<Option<RelPath>> = BTreeSet::new();
@@ -189,8 +189,8 @@ fn is_readable(path: &[u8]) -> bool {
     std::str::from_utf8(path).is_ok_and(|path| !path.chars().any(char::is_control))
 }
 
-/// Whether a link at `path`, in whose directory no link leads, points out of the project at `root`: what can't be told
-/// by the names alone does.
+/// Whether a link at `path`, in whose directory no link leads, points out of the project at `root`:
+/// what can't be told by the names alone does.
 fn leads_out(root: &Path, path: &RelPath, target: &[u8]) -> bool {
     use std::os::unix::ffi::OsStrExt as _;
     let target = Path::new(std::ffi::OsStr::from_bytes(target));

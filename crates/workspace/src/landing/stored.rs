@@ -1,4 +1,5 @@
-//! A copy's changes, written down beside it, so that they can be landed, shown and compared with the copy closed.
+//! A copy's changes, written down beside it, so that they can be landed, shown and compared with
+//! the copy closed.
 
 use crate::landing::line_file::NAME;
 use crate::landing::line_file::parsed;
@@ -31,7 +32,8 @@ pub(crate) fn read(dir: &Path, session: &SessionId) -> Result<Option<CopyChanges
     }))
 }
 
-/// The contents that what lies beside a copy speaks of: without them it couldn't be landed any more.
+/// The contents that what lies beside a copy speaks of: without them it couldn't be landed any
+/// more.
 ///
 /// # Errors
 /// [`WorkspaceError::State`]; [`WorkspaceError::Lost`] for a damaged list of contested files.

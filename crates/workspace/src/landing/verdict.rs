@@ -1,7 +1,7 @@
 //! What becomes of a file that the copy changed, given what the user's tree has now.
 //!
-//! Pure but for the contents that a merge needs: three states of a file go in (in the tree that the copy was made
-//! from, in the user's tree, in the copy), and what has to happen comes out.
+//! Pure but for the contents that a merge needs: three states of a file go in (in the tree that the
+//! copy was made from, in the user's tree, in the copy), and what has to happen comes out.
 
 use std::path::PathBuf;
 
@@ -88,7 +88,8 @@ pub(crate) struct Conflict {
     pub(crate) marked: Option<Vec<Operation>>,
 }
 
-/// One file's three states. `base` and `copy` may be of another name than the user's tree has it under.
+/// One file's three states. `base` and `copy` may be of another name than the user's tree has it
+/// under.
 #[derive(Clone, Copy)]
 pub(crate) struct Sides<'a> {
     pub(crate) base: Option<&'a FileState>,
@@ -400,8 +401,8 @@ fn conflict(
     Verdict::Conflict(Conflict { reason: reason.into(), theirs, marked })
 }
 
-/// A permission bit that one side changed is as that side has it. Of a file that both sides added, the user's
-/// permissions stay, but for being executable in the copy.
+/// A permission bit that one side changed is as that side has it. Of a file that both sides added,
+/// the user's permissions stay, but for being executable in the copy.
 fn merged_mode(base: Option<&FileState>, now: &FileState, copy: &FileState) -> u32 {
     match base.filter(|base| base.kind == Kind::File) {
         Some(base) => (now.mode & copy.mode) | ((now.mode ^ copy.mode) & !base.mode),

@@ -1,8 +1,10 @@
-//! What no journal can hold, such as a build's directory of gigabytes, moved between a layer and the tree.
+//! What no journal can hold, such as a build's directory of gigabytes, moved between a layer and
+//! the tree.
 //!
-//! Names are moved, not bytes: what goes lies among the layer's files until these are removed, what comes is the
-//! layer's own. Each move is one step that happens or doesn't. What goes and has something in its place afterwards is
-//! exchanged for it; a crash before the end brings the other things that went back.
+//! Names are moved, not bytes: what goes lies among the layer's files until these are removed, what
+//! comes is the layer's own. Each move is one step that happens or doesn't. What goes and has
+//! something in its place afterwards is exchanged for it; a crash before the end brings the other
+//! things that went back.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -84,14 +86,15 @@ impl Carry<'_> {
             self.changes.iter().partition(|change| goes(change));
         let mut coming: BTreeMap<&RelPath, &RestChange> =
             coming.into_iter().map(|change| (&change.path, change)).collect();
-        // First what goes: other things may take its place. What has one that takes it is exchanged for that, in one
-        // step.
+        // First what goes: other things may take its place. What has one that takes it is exchanged
+        // for that, in one step.
         for change in going {
             let successor = coming.remove(&change.path);
             match successor.map(|next| (next, carrier.exchange(change))) {
                 None => carrier.take_away(change),
                 Some((_, Ok(()))) => {}
-                // A file system that can't exchange: then one after the other, and the list brings it back.
+                // A file system that can't exchange: then one after the other, and the list brings
+                // it back.
                 Some((next, Err(Errno::INVAL | Errno::NOSYS))) => {
                     carrier.take_away(change);
                     carrier.place(next);
@@ -159,8 +162,8 @@ impl Carrier<'_> {
         }
     }
 
-    /// Moves away what is as it was; whether it was. Compared once more where nobody reaches it any more: a
-    /// directory takes long to compare.
+    /// Moves away what is as it was; whether it was. Compared once more where nobody reaches it any
+    /// more: a directory takes long to compare.
     fn remove(&mut self, change: &RestChange) -> Result<bool, Errno> {
         let path = &change.path;
         if !change.is_same(&self.user.door, path) {

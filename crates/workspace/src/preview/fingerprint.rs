@@ -1,5 +1,5 @@
-//! What tells whether a directory is still what it was, of whatever size: a tree that no journal can hold is compared
-//! by this before it goes for good.
+//! What tells whether a directory is still what it was, of whatever size: a tree that no journal
+//! can hold is compared by this before it goes for good.
 
 use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{AtFlags, statat};
@@ -17,13 +17,15 @@ const MOST_ENTRIES: u64 = 10_000_000;
 pub(crate) struct Print {
     entries: u64,
     bytes: u64,
-    /// The sum of the hashes of all entries: the order in which a directory is listed doesn't matter.
+    /// The sum of the hashes of all entries: the order in which a directory is listed doesn't
+    /// matter.
     sum: [u64; 4],
 }
 
 impl Print {
-    /// Takes that of the directory at `dir`; `None` where something in it can't be looked at, for then nobody could
-    /// tell whether it changed. The directory's own time of change is left out: a move changes it.
+    /// Takes that of the directory at `dir`; `None` where something in it can't be looked at, for
+    /// then nobody could tell whether it changed. The directory's own time of change is left out: a
+    /// move changes it.
     pub(crate) fn of(door: &Door, dir: &RelPath) -> Option<Self> {
         let top = door.look(dir).ok()??;
         let mut print = Self { entries: 0, bytes: 0, sum: [0; 4] };

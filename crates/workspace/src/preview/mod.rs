@@ -1,9 +1,11 @@
-//! One command tried out in a layer of its own, so that what it would do is known before any of it is done.
+//! One command tried out in a layer of its own, so that what it would do is known before any of it
+//! is done.
 //!
 //! The layer lies over the user's tree as a copy's does, for one command only. What it did is told
-//! [exactly](Trial::examine), ignored files too, from the layer itself: files that a checkpoint covers, and all else
-//! that the layer holds or hides. Then it is [landed](Trial::land), with the mount closed, or dropped. A crash drops
-//! it: there is no record of it, and what lies there is swept with what else is half made.
+//! [exactly](Trial::examine), ignored files too, from the layer itself: files that a checkpoint
+//! covers, and all else that the layer holds or hides. Then it is [landed](Trial::land), with the
+//! mount closed, or dropped. A crash drops it: there is no record of it, and what lies there is
+//! swept with what else is half made.
 
 use crate::preview::uncovered::Loss;
 use std::sync::Arc;
@@ -78,20 +80,21 @@ pub struct Uncovered {
 pub struct TrialLanding {
     /// What an undo takes back.
     pub changes: Vec<FileChange>,
-    /// Why nothing was landed, file by file; or, of what isn't journaled, which file was left because somebody
-    /// changed it meanwhile.
+    /// Why nothing was landed, file by file; or, of what isn't journaled, which file was left
+    /// because somebody changed it meanwhile.
     pub left: Vec<(RelPath, String)>,
     /// Whether it was landed.
     pub landed: bool,
 }
 
 impl Workspace {
-    /// Mounts a layer over this tree for one command of a session. A session has one at a time; what is left of an
-    /// earlier one goes.
+    /// Mounts a layer over this tree for one command of a session. A session has one at a time;
+    /// what is left of an earlier one goes.
     ///
     /// # Errors
     /// [`WorkspaceError::NoCopy`] with the reason why no overlay can be mounted over this tree;
-    /// [`WorkspaceError::Busy`] when the session's other process has one; as [`Workspace::checkpoint`].
+    /// [`WorkspaceError::Busy`] when the session's other process has one; as
+    /// [`Workspace::checkpoint`].
     pub fn try_out(&self, session: &SessionId, sandbox: &Sandbox) -> Result<Trial, WorkspaceError> {
         location::sweep(self);
         let id = trial_of(session);
@@ -135,8 +138,8 @@ impl Workspace {
         made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
     }
 
-    /// What there is at `path` that no checkpoint covers, as far as the newest look at the tree tells; `None` for what
-    /// one covers, for git's own, and where there is nothing.
+    /// What there is at `path` that no checkpoint covers, as far as the newest look at the tree
+    /// tells; `None` for what one covers, for git's own, and where there is nothing.
     #[must_use]
     pub fn uncovered(&self, path: &RelPath) -> Option<Uncovered> {
         let seen = self.door.look(path).ok().flatten()?;
@@ -158,8 +161,9 @@ impl Workspace {
         })
     }
 
-    /// Takes away what a crash left of layers that commands were tried out in. What a landing that was cut off had
-    /// moved out of the tree is put back first; what can't be is kept, and its session's next layer says where.
+    /// Takes away what a crash left of layers that commands were tried out in. What a landing that
+    /// was cut off had moved out of the tree is put back first; what can't be is kept, and its
+    /// session's next layer says where.
     pub fn sweep_trials(&self) {
         location::sweep(self);
     }
@@ -175,8 +179,8 @@ impl Trial {
     /// Tells what was done in the layer of `user`'s tree, exactly.
     ///
     /// # Errors
-    /// As [`Workspace::copy_changes`]; [`WorkspaceError::TooManyFiles`] when the layer holds more than anybody would
-    /// land.
+    /// As [`Workspace::copy_changes`]; [`WorkspaceError::TooManyFiles`] when the layer holds more
+    /// than anybody would land.
     pub fn examine(&self, user: &Workspace) -> Result<Tried, WorkspaceError> {
         let mut changes = user.changes_of(&self.workspace, &self.info)?;
         self.hash_unkept(user, &mut changes)?;
@@ -187,8 +191,8 @@ impl Trial {
         Ok(Tried { changes, beyond, rest })
     }
 
-    /// Files that were too large for the checkpoint to hash are hashed where the command changed them, as long as the
-    /// user's tree has them as they were.
+    /// Files that were too large for the checkpoint to hash are hashed where the command changed
+    /// them, as long as the user's tree has them as they were.
     fn hash_unkept(&self, user: &Workspace, changes: &mut CopyChanges) -> Result<(), WorkspaceError> {
         for file in &mut changes.files {
             let Some(before) = file.before.as_mut().filter(|before| before.hash.is_none()) else { continue };
@@ -215,8 +219,9 @@ impl Trial {
         self.place.files(self.beside).map(std::path::Path::to_owned).ok_or_else(gone)
     }
 
-    /// Brings what was examined into `user`'s tree: what an undo brings back as one transaction of the call, and then
-    /// the rest. Where the user changed a file of it meanwhile, nothing is landed. The mount is closed first.
+    /// Brings what was examined into `user`'s tree: what an undo brings back as one transaction of
+    /// the call, and then the rest. Where the user changed a file of it meanwhile, nothing is
+    /// landed. The mount is closed first.
     ///
     /// # Errors
     /// As [`Workspace::land`]; nothing is landed then. What fails after the transaction is told in
@@ -230,7 +235,8 @@ impl Trial {
     ) -> Result<TrialLanding, WorkspaceError> {
         let upper = self.upper()?;
         let files = self.files()?;
-        // Nobody changes a layer under its mount. Its workspace goes with `self`, its descriptor now.
+        // Nobody changes a layer under its mount. Its workspace goes with `self`, its descriptor
+        // now.
         self.workspace.close_base()?;
         let mut landing = TrialLanding { left: tried.objections(), ..TrialLanding::default() };
         if !landing.left.is_empty() {
@@ -287,8 +293,9 @@ impl Tried {
         &self.changes
     }
 
-    /// What would be lost: ignored files and directories that the command removed or replaced, but for what tools
-    /// replaced in directories that they make themselves, and covered files that are too large to be kept.
+    /// What would be lost: ignored files and directories that the command removed or replaced, but
+    /// for what tools replaced in directories that they make themselves, and covered files that are
+    /// too large to be kept.
     #[must_use]
     pub fn losses(&self) -> Vec<Loss> {
         let mut losses = self.rest.losses();
@@ -308,8 +315,8 @@ impl Tried {
         losses
     }
 
-    /// Why it can't be landed at all, file by file: what is guarded, what would be a repository, what leads out of the
-    /// project, names and kinds that nobody lands.
+    /// Why it can't be landed at all, file by file: what is guarded, what would be a repository,
+    /// what leads out of the project, names and kinds that nobody lands.
     #[must_use]
     pub fn objections(&self) -> Vec<(RelPath, String)> {
         let mut all = self.changes.objections.clone();
@@ -335,7 +342,8 @@ fn options() -> LandOptions {
     LandOptions { as_checked: true, ..LandOptions::default() }
 }
 
-/// The name of a session's layer among copies. Its time is the beginning of time: no session has it.
+/// The name of a session's layer among copies. Its time is the beginning of time: no session has
+/// it.
 fn trial_of(session: &SessionId) -> SessionId {
     let hash = ContentHash::of(session.as_str().as_bytes());
     let mut entropy = [0; 8];

@@ -1,7 +1,9 @@
-//! A landing that moves what no journal holds, written down before its first step: a crash in it takes nothing away.
+//! A landing that moves what no journal holds, written down before its first step: a crash in it
+//! takes nothing away.
 //!
-//! What goes lies in a directory of its own until all that comes is in place. The list of it stands in the layer's
-//! directory for so long; whoever clears that directory puts back what the list names first.
+//! What goes lies in a directory of its own until all that comes is in place. The list of it stands
+//! in the layer's directory for so long; whoever clears that directory puts back what the list
+//! names first.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -59,8 +61,9 @@ pub(crate) fn over(dir: &Path) -> Result<(), WorkspaceError> {
     }
 }
 
-/// Puts back into the tree at `root` what a landing that didn't come to its end had moved away from there. What can't
-/// be, because something else is there now, is kept, and with it all of the layer's directory.
+/// Puts back into the tree at `root` what a landing that didn't come to its end had moved away from
+/// there. What can't be, because something else is there now, is kept, and with it all of the
+/// layer's directory.
 pub(crate) fn put_back(dir: &Path, root: &Path) -> Result<(), WorkspaceError> {
     let at = dir.join(LIST);
     let text = match fs::read(&at) {

@@ -1,8 +1,10 @@
-//! What a layer holds and hides beside the files that checkpoints cover, read from the layer itself.
+//! What a layer holds and hides beside the files that checkpoints cover, read from the layer
+//! itself.
 //!
-//! The kernel writes a layer so: a file or directory in it stands before the tree's; a character device of number 0
-//! says that a name is gone; a directory with the attribute `user.overlay.opaque` hides all that the tree has there.
-//! No command can forge these: the kernel lets nobody set such attributes through the mount, or make devices.
+//! The kernel writes a layer so: a file or directory in it stands before the tree's; a character
+//! device of number 0 says that a name is gone; a directory with the attribute
+//! `user.overlay.opaque` hides all that the tree has there. No command can forge these: the kernel
+//! lets nobody set such attributes through the mount, or make devices.
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -28,7 +30,8 @@ use crate::workspace::Workspace;
 
 /// The kernel's marks on a layer.
 const OPAQUE: &str = "user.overlay.opaque";
-/// Marks that make a layer's file something else than it looks; layers are mounted so that there are none.
+/// Marks that make a layer's file something else than it looks; layers are mounted so that there
+/// are none.
 const FOREIGN: [&str; 2] = ["user.overlay.redirect", "user.overlay.metacopy"];
 /// Refusals of one layer that are kept; who meets more has seen enough.
 const MOST_OBJECTIONS: usize = 1_000;
@@ -315,7 +318,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Whether a file that was copied into the layer is still what the tree has: a new time alone is no change.
+    /// Whether a file that was copied into the layer is still what the tree has: a new time alone
+    /// is no change.
     fn is_same(&self, path: &RelPath, here: &Seen, seen: &Seen) -> Result<bool, WorkspaceError> {
         let alike = (here.file_type(), here.size) == (seen.file_type(), seen.size);
         if !alike || (seen.is_file() && here.permissions() != seen.permissions()) {
@@ -335,7 +339,8 @@ impl Scan<'_> {
         Ok(ours.is_some() && ours == hash(self.upper)?)
     }
 
-    /// As [`Scan::tally`], of a directory of the tree that goes. One that can't be compared later isn't removed.
+    /// As [`Scan::tally`], of a directory of the tree that goes. One that can't be compared later
+    /// isn't removed.
     fn going(&mut self, dir: &RelPath) -> Result<Tally, WorkspaceError> {
         // Before it is counted: what comes while that is done is a change.
         let print = Print::of(&self.user.door, dir);

@@ -1,4 +1,5 @@
-//! What a command did in its layer to files that no checkpoint covers, and how much of it can be journaled.
+//! What a command did in its layer to files that no checkpoint covers, and how much of it can be
+//! journaled.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,8 +17,9 @@ use crate::snapshot::observe::observe;
 use crate::transaction::operation::{After, Operation, Source};
 use crate::workspace::Workspace;
 
-/// So many files that no checkpoint covers are landed by a transaction, the smallest first, with what was there kept
-/// for an undo: settings, keys and small data are; a build's directory has more.
+/// So many files that no checkpoint covers are landed by a transaction, the smallest first, with
+/// what was there kept for an undo: settings, keys and small data are; a build's directory has
+/// more.
 pub(crate) const JOURNALED_FILES: u64 = 1_000;
 /// And so many bytes of them, old and new together.
 const JOURNALED_BYTES: u64 = 64 * 1024 * 1024;
@@ -104,8 +106,8 @@ impl What {
 }
 
 impl Rest {
-    /// Chooses what is journaled: the smallest first, as far as there is room. Of a directory that another one took
-    /// the place of, both or neither.
+    /// Chooses what is journaled: the smallest first, as far as there is room. Of a directory that
+    /// another one took the place of, both or neither.
     pub(crate) fn choose(&mut self, kept_file_bytes: u64) {
         self.changes.sort_by(|one, other| one.path.cmp(&other.path));
         let mut units: BTreeMap<RelPath, (bool, u64, u64, Vec<usize>)> = BTreeMap::new();
@@ -160,8 +162,8 @@ impl Rest {
         losses
     }
 
-    /// What of it goes through the journal, as the tree is now; or which files aren't as they were when they were
-    /// looked at.
+    /// What of it goes through the journal, as the tree is now; or which files aren't as they were
+    /// when they were looked at.
     #[allow(clippy::type_complexity)]
     pub(crate) fn operations(
         &self,

@@ -54,7 +54,8 @@ pub(crate) struct Captured {
 }
 
 impl Capture<'_> {
-    /// Makes a snapshot of what a walk found. When nothing differs from `last`, it is `last` itself.
+    /// Makes a snapshot of what a walk found. When nothing differs from `last`, it is `last`
+    /// itself.
     pub(crate) fn take(&self, walked: Walked, last: &Arc<Tree>) -> Result<Captured, WorkspaceError> {
         if walked.overflow {
             return Err(WorkspaceError::TooManyFiles { limit: self.limits.max_files });

@@ -26,9 +26,9 @@ pub(crate) struct Inputs<'a> {
     pub(crate) rules: &'a RuleCache,
 }
 
-/// Drops what only looks like a difference because ignore rules changed: a file that is out of sight now and
-/// still there wasn't deleted, and one that was out of sight before wasn't added. Taking such an «addition» back
-/// would delete a file that nobody made.
+/// Drops what only looks like a difference because ignore rules changed: a file that is out of
+/// sight now and still there wasn't deleted, and one that was out of sight before wasn't added.
+/// Taking such an «addition» back would delete a file that nobody made.
 pub(crate) fn filtered(
     inputs: Inputs<'_>,
     before: &Tree,
@@ -89,7 +89,8 @@ fn unread(door: &Door, path: &RelPath) -> Option<FileState> {
     Some(FileState { kind: Kind::File, mode: seen.permissions(), size: seen.size, hash: None })
 }
 
-/// Returns true if ignore rules cover the file as they are now. Rules that can't be read cover nothing.
+/// Returns true if ignore rules cover the file as they are now. Rules that can't be read cover
+/// nothing.
 pub(crate) fn is_ignored_now(inputs: Inputs<'_>, path: &RelPath) -> bool {
     let above = std::iter::successors(path.parent(), RelPath::parent);
     let rule_files = above.map(Some).chain([None]).flat_map(|dir| {
@@ -133,7 +134,8 @@ impl Others {
         let theirs: HashMap<&RelPath, Option<FileState>> =
             files.map(|file| (&file.path, file.after)).collect();
         let adjusted = found.into_iter().filter_map(|mut difference| {
-            // Whatever nobody else journaled differs: of what is too large to be hashed the size may be the same.
+            // Whatever nobody else journaled differs: of what is too large to be hashed the size
+            // may be the same.
             if let Some(left) = theirs.get(&difference.path) {
                 difference.before = left.map(|left| match (left.mode, difference.after) {
                     // The journal doesn't know the mode of a new file; what it has now is as good.
@@ -154,7 +156,8 @@ impl Others {
         adjusted.collect()
     }
 
-    /// Takes directories that were made (or removed) since out of those that are there now (or aren't).
+    /// Takes directories that were made (or removed) since out of those that are there now (or
+    /// aren't).
     pub(crate) fn without_dirs(&self, dirs: Vec<DirRecord>, there: bool) -> Vec<DirRecord> {
         let mut theirs: HashMap<&RelPath, bool> = HashMap::new();
         for record in &self.records {
@@ -200,7 +203,8 @@ pub(crate) fn mode_records(before: &Tree, after: &Tree) -> Vec<ModeRecord> {
     changed
 }
 
-/// Directories that are there (or aren't) as a snapshot says; one that is merely ignored now is neither.
+/// Directories that are there (or aren't) as a snapshot says; one that is merely ignored now is
+/// neither.
 pub(crate) fn dir_records(door: &Door, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
     let paths = dirs.iter().filter_map(|dir| Some((RelPath::parse(&dir.path).ok()?, dir.permissions)));
     let records = paths.filter(|(path, _)| {

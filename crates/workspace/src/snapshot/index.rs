@@ -15,7 +15,8 @@ pub(crate) enum Ref {
     Dir(u32),
 }
 
-/// A directory's number: 0 for the root, and one more than the place in the tree's list for the others.
+/// A directory's number: 0 for the root, and one more than the place in the tree's list for the
+/// others.
 pub(crate) type Number = u32;
 
 /// Which files and directories lie right in which directory, in the order of full paths.

@@ -1,4 +1,5 @@
-//! Tells what a copy itself changed from what its lower directory, the user's own tree, shows through it.
+//! Tells what a copy itself changed from what its lower directory, the user's own tree, shows
+//! through it.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -14,8 +15,9 @@ use crate::workspace::Workspace;
 const OPAQUE: &str = "user.overlay.opaque";
 
 impl Workspace {
-    /// Keeps of the differences in a copy those that its upper layer makes. Another one is the user's save beneath
-    /// the mount: nobody in the copy made it, and the next refresh takes it over.
+    /// Keeps of the differences in a copy those that its upper layer makes. Another one is the
+    /// user's save beneath the mount: nobody in the copy made it, and the next refresh takes it
+    /// over.
     pub(crate) fn retain_own(&self, found: &mut Found) {
         let Some(Base::Mounted(mounted)) = self.base() else { return };
         let Some(upper) = mounted.upper() else { return };

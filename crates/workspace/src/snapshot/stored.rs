@@ -1,9 +1,9 @@
 //! A tree written down: the stat cache of a project, and the trees of checkpoints.
 //!
-//! Both are compact binary records. The cache is one file in the state directory, checksummed and thrown away
-//! when anything about it is wrong. A checkpoint's tree is cut into chunks of about 256 files, at places that
-//! only the paths decide, and each chunk is a blob: a checkpoint of a large tree in which one file changed
-//! costs one small blob and the list of chunks.
+//! Both are compact binary records. The cache is one file in the state directory, checksummed and
+//! thrown away when anything about it is wrong. A checkpoint's tree is cut into chunks of about 256
+//! files, at places that only the paths decide, and each chunk is a blob: a checkpoint of a large
+//! tree in which one file changed costs one small blob and the list of chunks.
 
 use crate::snapshot::tree::Stored;
 use std::path::Path;
@@ -36,7 +36,8 @@ const HASHED: u8 = 2;
 const KEPT: u8 = 4;
 const LINK: u8 = 8;
 
-/// Takes numbers and byte strings off the front of a record; `None` at the first one that isn't all there.
+/// Takes numbers and byte strings off the front of a record; `None` at the first one that isn't all
+/// there.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -236,8 +237,9 @@ fn path_hash(path: &[u8]) -> u64 {
     })
 }
 
-/// Writes a tree into the blobs, gives the hash to find it by, and notes it in the tree. `near` is one that was
-/// stored before and may have chunks in common. Where anything was put, the vault knows: the caller syncs.
+/// Writes a tree into the blobs, gives the hash to find it by, and notes it in the tree. `near` is
+/// one that was stored before and may have chunks in common. Where anything was put, the vault
+/// knows: the caller syncs.
 pub(crate) fn store_tree(
     tree: &Tree,
     near: Option<&Tree>,
@@ -334,7 +336,8 @@ pub(crate) fn load_tree(hash: &ContentHash, blobs: &Blobs) -> Result<StoredTree,
 /// Files with their states.
 pub(crate) type Files = Vec<(Vec<u8>, FileState)>;
 
-/// Reads the list of a tree's chunks and gives each to `see`, which may read it; gives the directories.
+/// Reads the list of a tree's chunks and gives each to `see`, which may read it; gives the
+/// directories.
 pub(crate) fn load_tree_with(
     hash: &ContentHash,
     blobs: &Blobs,

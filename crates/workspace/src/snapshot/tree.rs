@@ -1,8 +1,10 @@
-//! The whole tree at one moment: signatures of all files that aren't ignored, and hashes of their contents.
+//! The whole tree at one moment: signatures of all files that aren't ignored, and hashes of their
+//! contents.
 //!
-//! A snapshot is made from the one before: a file whose signature (size, mtime, ctime, inode, mode) is the same
-//! is not read again, unless it was changed within the granularity of the clock before it was read last (git's
-//! «racily clean» entries). Directories are recorded by name and mode, so that empty ones come back too.
+//! A snapshot is made from the one before: a file whose signature (size, mtime, ctime, inode, mode)
+//! is the same is not read again, unless it was changed within the granularity of the clock before
+//! it was read last (git's «racily clean» entries). Directories are recorded by name and mode, so
+//! that empty ones come back too.
 
 use crate::snapshot::entry::Content;
 use crate::snapshot::entry::Entry;
@@ -20,10 +22,11 @@ pub(crate) struct Tree {
     pub(crate) entries: Vec<Entry>,
     pub(crate) dirs: Vec<WalkedDir>,
     pub(crate) unreadable: Vec<Vec<u8>>,
-    /// Everything named `.git`, in any case. It is no part of what a checkpoint or an undo is about.
+    /// Everything named `.git`, in any case. It is no part of what a checkpoint or an undo is
+    /// about.
     pub(crate) repositories: Vec<Vec<u8>>,
-    /// What tells the rules by which files were chosen, but for those in the tree itself; `None` where that isn't
-    /// known.
+    /// What tells the rules by which files were chosen, but for those in the tree itself; `None`
+    /// where that isn't known.
     pub(crate) rules: Option<ContentHash>,
     pub(crate) index: OnceLock<Index>,
     pub(crate) steady: OnceLock<bool>,

@@ -90,10 +90,11 @@ impl Lock {
         }
     }
 
-    /// Takes the lock for as long as what comes back lives. Somebody who only looks whether it is free has it for
-    /// an instant: that is waited for.
+    /// Takes the lock for as long as what comes back lives. Somebody who only looks whether it is
+    /// free has it for an instant: that is waited for.
     pub(crate) fn hold(self) -> Result<Holding, WorkspaceError> {
-        // What `take` gives would end with this call; the file stays locked until its own unlocking.
+        // What `take` gives would end with this call; the file stays locked until its own
+        // unlocking.
         std::mem::forget(self.take(GLANCE)?);
         Ok(Holding(self))
     }
@@ -133,7 +134,8 @@ impl Lock {
     }
 }
 
-/// Replaces a file that is checked when it is read, by way of one beside it. Does nothing while somebody else does.
+/// Replaces a file that is checked when it is read, by way of one beside it. Does nothing while
+/// somebody else does.
 pub(crate) fn replace(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let file = own_file().write(true).create(true).truncate(false).open(new)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -153,8 +155,9 @@ pub(crate) fn replace(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<
     written.inspect_err(|_| drop(fs::remove_file(new)))
 }
 
-/// Replaces a file of our own whole, by way of one beside it whose name ends in `.new`; its content is on the disk when
-/// this returns. One writer at a time: the caller sees to it. [`sync_above`] is for who needs the name there as well.
+/// Replaces a file of our own whole, by way of one beside it whose name ends in `.new`; its content
+/// is on the disk when this returns. One writer at a time: the caller sees to it. [`sync_above`] is
+/// for who needs the name there as well.
 pub(crate) fn replace_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let new = path.with_extension("new");
     let file = own_file().write(true).create(true).truncate(true).open(&new);
@@ -168,8 +171,8 @@ pub(crate) fn sync_above(path: &Path) -> std::io::Result<()> {
     fs::File::open(path.parent().unwrap_or(path))?.sync_all()
 }
 
-/// Options for a file of our own in the state directory: private, and never through a link, whose other end would be
-/// somebody else's file.
+/// Options for a file of our own in the state directory: private, and never through a link, whose
+/// other end would be somebody else's file.
 pub(crate) fn own_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());

@@ -94,8 +94,8 @@ impl Hands<'_> {
         Ok(())
     }
 
-    /// Moves a directory that is in the way to a name beside it, so that going back needs no room on the disk. It
-    /// may hold nothing but directories of the record.
+    /// Moves a directory that is in the way to a name beside it, so that going back needs no room
+    /// on the disk. It may hold nothing but directories of the record.
     fn set_aside(&self, record: &Record, top: &DirRecord, aside: &RelPath) -> Result<(), WorkspaceError> {
         let failed = |errno| self.door.fail("make room for", &top.path, errno);
         let parent = self.door.parent(&top.path).map_err(failed)?;
@@ -146,8 +146,8 @@ impl Hands<'_> {
         Ok(())
     }
 
-    /// Sets the permissions of the record's directories that give their owner more, so that files in them can be
-    /// changed. The others are set when that is over.
+    /// Sets the permissions of the record's directories that give their owner more, so that files
+    /// in them can be changed. The others are set when that is over.
     pub(crate) fn give_permissions(&self, record: &Record) -> Result<(), WorkspaceError> {
         for (path, from, to) in Permissions::Given.of(record.permissions()) {
             if !self.set_dir_mode(path, from, to)? {
@@ -205,8 +205,8 @@ impl Hands<'_> {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(conflict(file, self.found(&file.path))),
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                // The file system can't exchange; the last look is all there is against a late change, and the
-                // blobs hold what going back needs.
+                // The file system can't exchange; the last look is all there is against a late
+                // change, and the blobs hold what going back needs.
                 let now = self.door.look(&file.path).map_err(failed)?;
                 if !now.is_some_and(|now| now.same_content(seen)) {
                     return Err(conflict(file, self.found(&file.path)));
@@ -223,9 +223,9 @@ impl Hands<'_> {
         Err(conflict(file, self.found(&file.path)))
     }
 
-    /// Puts back what an exchange took away, although it wasn't what was expected. Whoever wrote it may be
-    /// writing still: what comes to light under the sibling's name is looked at each time, and if it is newer
-    /// than what was put back, it goes back in its turn.
+    /// Puts back what an exchange took away, although it wasn't what was expected. Whoever wrote it
+    /// may be writing still: what comes to light under the sibling's name is looked at each time,
+    /// and if it is newer than what was put back, it goes back in its turn.
     fn exchange_back(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         let failed = |errno| self.door.fail("write", &file.path, errno);
         let room = self.door.parent(sibling).map_err(failed)?;

@@ -28,7 +28,8 @@ pub(crate) fn move_new(
     }
 }
 
-/// Lets two files change names, in one instant. `EINVAL`, `ENOSYS` or `ENOTSUP` where that can't be done.
+/// Lets two files change names, in one instant. `EINVAL`, `ENOSYS` or `ENOTSUP` where that can't be
+/// done.
 pub(crate) fn exchange(
     one_dir: BorrowedFd<'_>,
     one: &[u8],

@@ -1,7 +1,7 @@
 //! Going back: after a failure within a transaction, and after a crash.
 //!
-//! Both read what the disk says and not what the process remembers, so that they are one and the same, may be
-//! cut off themselves, and may be repeated.
+//! Both read what the disk says and not what the process remembers, so that they are one and the
+//! same, may be cut off themselves, and may be repeated.
 
 use std::os::fd::AsFd;
 
@@ -26,7 +26,8 @@ impl Hands<'_> {
     /// Closes what a crash left open. The lock is held.
     pub(crate) fn recover(&self, journal: &mut Journal, open: &Unfinished) -> Result<(), WorkspaceError> {
         let record = &open.record;
-        // A directory that holds nothing of the change is made after the removals, and may be all that is missing.
+        // A directory that holds nothing of the change is made after the removals, and may be all
+        // that is missing.
         let is_made = |dir: &DirRecord| matches!(self.door.look(&dir.path), Ok(Some(seen)) if seen.is_dir());
         let has_mode = |dir: &ModeRecord| {
             // The others come last of all, when nothing can be taken back any more.
@@ -42,7 +43,8 @@ impl Hands<'_> {
             if !open.placed {
                 journal.append(&[Line::Placed(record.id)], Sync::Now)?;
             }
-            // What can't be cleaned up stays open for the next one who looks, and keeps nobody from working.
+            // What can't be cleaned up stays open for the next one who looks, and keeps nobody from
+            // working.
             return match self.clean(record) {
                 Ok(()) => journal.append(&[Line::Done(record.id)], Sync::Later),
                 Err(_) => Ok(()),
@@ -52,8 +54,9 @@ impl Hands<'_> {
         journal.append(&[Line::Void(record.id)], Sync::Now)
     }
 
-    /// Removes what was moved aside, and directories that are to go once they are empty. What can't be removed
-    /// now and perhaps later is an error, so that it is tried again; what somebody has a hand in stays.
+    /// Removes what was moved aside, and directories that are to go once they are empty. What can't
+    /// be removed now and perhaps later is an error, so that it is tried again; what somebody has a
+    /// hand in stays.
     pub(crate) fn clean(&self, record: &Record) -> Result<(), WorkspaceError> {
         let mut first = None;
         let mut note = |path: &RelPath, result: Result<(), Errno>| {
@@ -87,7 +90,8 @@ impl Hands<'_> {
         first.map_or(Ok(()), Err)
     }
 
-    /// Puts everything back as it was before the record's change. Goes on after a failure, and reports the first.
+    /// Puts everything back as it was before the record's change. Goes on after a failure, and
+    /// reports the first.
     pub(crate) fn revert(&self, record: &Record) -> Result<(), WorkspaceError> {
         let mut first = None;
         let mut note = |result: Result<(), WorkspaceError>| {
@@ -175,7 +179,8 @@ impl Hands<'_> {
                 let is = |then: Option<FileState>| {
                     aside.zip(then).is_some_and(|(aside, then)| aside.same_content(&then))
                 };
-                // What is neither, with the new content in place, is what somebody wrote in the last instant.
+                // What is neither, with the new content in place, is what somebody wrote in the
+                // last instant.
                 let is_old = is(file.before) || (is_after && !is(file.after));
                 match (is_old, is_after || now.is_none()) {
                     (true, true) => match self.replace_back(sibling, &file.path) {
@@ -192,8 +197,8 @@ impl Hands<'_> {
         }
     }
 
-    /// What is there now is somebody else's and stays. The old file goes, if its content is among the blobs;
-    /// else it stays too, under the sibling's name.
+    /// What is there now is somebody else's and stays. The old file goes, if its content is among
+    /// the blobs; else it stays too, under the sibling's name.
     fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         match file.before.and_then(|before| before.hash) {
             Some(hash) if self.vault.verify(&hash)? == Kept::Whole => {

@@ -12,7 +12,8 @@ pub(crate) const SIBLING_TAG: &[u8] = b".jm-";
 /// Hexadecimal digits at the end of such a name.
 pub(crate) const SIBLING_DIGITS: usize = 16;
 
-/// Whether this is the name of a short-lived sibling of an atomic write, of this process or another.
+/// Whether this is the name of a short-lived sibling of an atomic write, of this process or
+/// another.
 pub(crate) fn is_sibling(name: &[u8]) -> bool {
     let Some(cut) = name.len().checked_sub(SIBLING_DIGITS + SIBLING_TAG.len()) else { return false };
     let (front, back) = name.split_at_checked(cut).unwrap_or_default();
@@ -23,8 +24,8 @@ pub(crate) fn is_sibling(name: &[u8]) -> bool {
 /// A file's name takes at most so many bytes of its sibling's, which has 255 in all.
 pub(crate) const SIBLING_NAME_BYTES: usize = 200;
 
-/// A name that no two changes of a project share, so that it needs no randomness: the change's number and the
-/// file's place in it are hashed together with the path.
+/// A name that no two changes of a project share, so that it needs no randomness: the change's
+/// number and the file's place in it are hashed together with the path.
 pub(crate) fn sibling(
     path: &RelPath,
     room: Option<&RelPath>,

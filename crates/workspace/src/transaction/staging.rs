@@ -94,7 +94,8 @@ impl Hands<'_> {
             }
         }
         if let Ok((file, _)) = self.door.read_file(path, Links::Refuse) {
-            // Attributes that we may not set, or that the file system hasn't, are the system's to give.
+            // Attributes that we may not set, or that the file system hasn't, are the system's to
+            // give.
             let _best_effort = copy_attributes(&file, new);
         }
     }

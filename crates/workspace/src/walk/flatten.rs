@@ -92,14 +92,16 @@ impl<'a> Flattening<'a> {
             let above = *at;
             match slot.map(|slot| self.begin(slot, plan)) {
                 Some(Some(next)) => open.push(next),
-                // What closes or hides it isn't in the signature of the directory above: that has to be listed again.
+                // What closes or hides it isn't in the signature of the directory above: that has
+                // to be listed again.
                 Some(None) => self.walked.listed.get_mut(above).into_iter().for_each(|listed| *listed = None),
                 None => drop(open.pop()),
             }
         }
     }
 
-    /// Opens a directory; gives its place among the signatures too. `None` where nothing of it is known.
+    /// Opens a directory; gives its place among the signatures too. `None` where nothing of it is
+    /// known.
     fn begin(&mut self, slot: usize, plan: &Plan<'_>) -> Option<(usize, Open<'a>)> {
         let at = self.walked.listed.len();
         let Visited { path, content, listed, .. } = self.slots.get_mut(slot)?.take()?;

@@ -58,7 +58,8 @@ impl Names {
         Ok(())
     }
 
-    /// Whether the names are all there is to know: nothing among them says by its content what counts.
+    /// Whether the names are all there is to know: nothing among them says by its content what
+    /// counts.
     pub(crate) fn is_plain(&self) -> bool {
         !(self.gitignore || self.ignore || self.tagged) && self.repositories.is_empty()
     }

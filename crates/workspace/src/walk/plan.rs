@@ -19,17 +19,18 @@ pub(crate) struct Plan<'a> {
     /// Whether to `stat` each file.
     pub(crate) stat: bool,
     pub(crate) max_files: usize,
-    /// Directories that were looked into before: a `CACHEDIR.TAG` that appears in one of them hides nothing.
+    /// Directories that were looked into before: a `CACHEDIR.TAG` that appears in one of them hides
+    /// nothing.
     pub(crate) known: &'a [&'a [WalkedDir]],
-    /// The tree that was found the last time. A directory whose rules and names are the same isn't held against
-    /// them again; each file is looked at all the same.
+    /// The tree that was found the last time. A directory whose rules and names are the same isn't
+    /// held against them again; each file is looked at all the same.
     pub(crate) last: Option<&'a Tree>,
     /// What [`Walked::listed`] was then.
     pub(crate) listed: &'a [Option<Listed>],
     /// Whether [`Walked::same`] may be said.
     pub(crate) may_be_same: bool,
-    /// The short-lived siblings of transactions that were open during the walk. Asked after it, if a name looks
-    /// like one: whatever else has such a name is a file like any other.
+    /// The short-lived siblings of transactions that were open during the walk. Asked after it, if
+    /// a name looks like one: whatever else has such a name is a file like any other.
     pub(crate) siblings: &'a (dyn Fn() -> HashSet<Vec<u8>> + Sync),
 }
 
@@ -96,10 +97,10 @@ pub(crate) struct Walked {
     pub(crate) failed: Option<(Vec<u8>, Errno)>,
     /// Nothing differs from the last tree: then nothing else is told.
     pub(crate) same: bool,
-    /// The signatures of the root and of the directories, in this order: with the same one, a directory has the same
-    /// names. Empty where that isn't known.
+    /// The signatures of the root and of the directories, in this order: with the same one, a
+    /// directory has the same names. Empty where that isn't known.
     pub(crate) listed: Vec<Option<Listed>>,
-    /// What tells the rules of another walk from those of this one, but for the tree's own files; `None` when one
-    /// of those changed during the walk.
+    /// What tells the rules of another walk from those of this one, but for the tree's own files;
+    /// `None` when one of those changed during the walk.
     pub(crate) rules: Option<ContentHash>,
 }

@@ -73,7 +73,8 @@ impl Source for Walk<'_> {
 }
 
 impl Walk<'_> {
-    /// Reads a directory; gives with its content the signature by which it need not be listed the next time.
+    /// Reads a directory; gives with its content the signature by which it need not be listed the
+    /// next time.
     pub(crate) fn read(
         &self,
         task: &Task,
@@ -122,7 +123,8 @@ impl Walk<'_> {
         (Content::Failed(Errno::AGAIN), None)
     }
 
-    /// What tells whether names came or went, where the file system is known for it and enough time has passed.
+    /// What tells whether names came or went, where the file system is known for it and enough time
+    /// has passed.
     fn signature(&self, dir: BorrowedFd<'_>) -> Option<Listed> {
         if !self.plan.stat {
             return None;
@@ -133,8 +135,8 @@ impl Walk<'_> {
         Some(Listed { seen, device, tells })
     }
 
-    /// Looks at each file of a directory that has the names it had, under rules that are as they were. `None` where
-    /// that isn't so.
+    /// Looks at each file of a directory that has the names it had, under rules that are as they
+    /// were. `None` where that isn't so.
     fn read_again(
         &self,
         task: &Task,
@@ -313,8 +315,8 @@ impl Walk<'_> {
             None => match statat(reading.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => Seen::of(&stat),
                 Err(Errno::NOENT) => return Ok(None),
-                // What is there and not seen would count as absent, and what is absent before a command as made
-                // by it.
+                // What is there and not seen would count as absent, and what is absent before a
+                // command as made by it.
                 Err(errno) => return Err(Trouble::Closed(errno)),
             },
         };

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::example;
 
-/// What is asked of the formats together: the scorer's names, the least share that passes, and the largest that writes
-/// something else, in per cent.
+/// What is asked of the formats together: the scorer's names, the least share that passes, and the
+/// largest that writes something else, in per cent.
 const ASKED: [(&str, &[&str], f64, f64); 4] = [
     ("search/replace", &["search_replace"], 93.0, 0.5),
     ("V4A patch", &["apply_patch"], 93.0, 1.5),
@@ -103,7 +103,8 @@ fn judge(title: &str, folder: &Path, results: &Path) -> anyhow::Result<Vec<Strin
     Ok(missed)
 }
 
-/// The scorer's lines of some formats, added up: `NAME N  ok N P%  pass_eol N  refused N  wrong_apply N …`.
+/// The scorer's lines of some formats, added up: `NAME N ok N P% pass_eol N refused N wrong_apply N
+/// …`.
 fn counts(said: &str, formats: &[&str]) -> Option<Counts> {
     let mut sum = Counts::default();
     for line in said.lines().filter(|line| !line.starts_with(' ')) {

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail, ensure};
 use serde_json::json;
 
-/// The histories that the hunks come from: the repository, the commit that they are read up to, and the endings of the
-/// files that count. Eight languages; all can be had by `git clone --bare`.
+/// The histories that the hunks come from: the repository, the commit that they are read up to, and
+/// the endings of the files that count. Eight languages; all can be had by `git clone --bare`.
 pub(crate) const REPOSITORIES: [(&str, &str, &[&str]); 8] = [
     ("BurntSushi/ripgrep", "3fce3b5bb0236da2df6d99672afb8a719642eca7", &["rs"]),
     ("pallets/flask", "2ac89889f4cc330eabd50f295dcef02828522c69", &["py"]),
@@ -21,7 +21,8 @@ pub(crate) const REPOSITORIES: [(&str, &str, &[&str]); 8] = [
     ("fmtlib/fmt", "60ccad511fd680cb91d8b60a315759f71c67bef9", &["cc", "h"]),
 ];
 
-/// Of each repository, so many file versions are looked at for every hunk that is wanted: some have none that can be used.
+/// Of each repository, so many file versions are looked at for every hunk that is wanted: some have
+/// none that can be used.
 const VERSIONS_A_HUNK: usize = 3;
 /// Larger files are generated, or hold data.
 const LARGEST_FILE: usize = 256 << 10;
@@ -35,7 +36,8 @@ struct Change {
     after: String,
 }
 
-/// Writes pairs of all repositories for `mutations cases`: spread evenly over each history, newest first.
+/// Writes pairs of all repositories for `mutations cases`: spread evenly over each history, newest
+/// first.
 pub(crate) fn pairs(directory: &Path, hunks: usize, out: &mut impl Write) -> anyhow::Result<()> {
     for (name, commit, endings) in REPOSITORIES {
         let repository = find(directory, name)?;
@@ -54,7 +56,8 @@ pub(crate) fn pairs(directory: &Path, hunks: usize, out: &mut impl Write) -> any
     Ok(())
 }
 
-/// A repository's git directory: `OWNER+NAME`, `OWNER/NAME`, `NAME` or `NAME.git`, or `repo` or `.git` in one of them.
+/// A repository's git directory: `OWNER+NAME`, `OWNER/NAME`, `NAME` or `NAME.git`, or `repo` or
+/// `.git` in one of them.
 fn find(directory: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let short = name.rsplit_once('/').map_or(name, |(_, short)| short);
     let names = [name.replace('/', "+"), name.to_owned(), short.to_owned(), format!("{short}.git")];
@@ -80,7 +83,8 @@ fn git(repository: &Path) -> Command {
     command
 }
 
-/// Every modification of a file with one of the endings, but merges', newest first; no file version twice.
+/// Every modification of a file with one of the endings, but merges', newest first; no file version
+/// twice.
 fn changes(repository: &Path, commit: &str, endings: &[&str]) -> anyhow::Result<Vec<Change>> {
     let patterns = endings.iter().map(|ending| format!("*.{ending}"));
     let mut log = git(repository)

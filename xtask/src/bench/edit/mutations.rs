@@ -1,4 +1,5 @@
-//! Hunks of real commits, damaged in the ways of models, through our engine and others: `crates/edit/examples/mutations`.
+//! Hunks of real commits, damaged in the ways of models, through our engine and others:
+//! `crates/edit/examples/mutations`.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};

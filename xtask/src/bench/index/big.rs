@@ -62,7 +62,8 @@ fn gather(root: &Path, folder: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> an
     Ok(())
 }
 
-/// Gives some compound names (`like_this`, `likeThis`) a part that tells the copy: keywords aren't compound.
+/// Gives some compound names (`like_this`, `likeThis`) a part that tells the copy: keywords aren't
+/// compound.
 fn rename(text: &str, copy: u64) -> String {
     let mut changed = String::with_capacity(text.len() + text.len() / 16);
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';

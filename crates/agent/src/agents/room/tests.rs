@@ -62,7 +62,8 @@ async fn said(room: &Room<Double>, from: &str, text: &str) -> (Vec<String>, Vec<
     (delivery.to, delivery.unknown)
 }
 
-/// Case 32: the sender gets no broadcast, a mention reaches only whom it names, and who leaves hears nothing.
+/// Case 32: the sender gets no broadcast, a mention reaches only whom it names, and who leaves
+/// hears nothing.
 #[tokio::test]
 async fn case_32_broadcast_mention_and_leave() {
     let (room, doubles) = room(&["ann", "bob", "eve"]);

@@ -168,7 +168,8 @@ fn names_are_unique_and_tasks_bounded() {
 }
 
 proptest! {
-    /// A task runs at every multiple of its N and at no other step, wherever the session was when it was added.
+    /// A task runs at every multiple of its N and at no other step, wherever the session was when
+    /// it was added.
     #[test]
     fn it_runs_at_multiples(n in 1_u64..20, start in 0_u64..50, steps in 1_u64..100) {
         let schedule = Schedule::new(start);

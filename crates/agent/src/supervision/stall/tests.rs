@@ -45,7 +45,8 @@ fn leaving(call: CallFact, files: &[(&str, &str)]) -> StepFacts {
     StepFacts { changes: changes.collect(), ..step(vec![call]) }
 }
 
-/// The steps, from 1, at which the guard warned once and twice and stopped the run; it runs until the stop.
+/// The steps, from 1, at which the guard warned once and twice and stopped the run; it runs until
+/// the stop.
 fn spoke(steps: impl IntoIterator<Item = StepFacts>) -> Vec<usize> {
     let mut guard = Guard::new();
     let mut at = Vec::new();
@@ -533,7 +534,8 @@ fn facts(any: &Any) -> StepFacts {
 }
 
 proptest! {
-    /// Whatever a run does, a guard speaks in order: two warnings, then the stop, with the steps between them.
+    /// Whatever a run does, a guard speaks in order: two warnings, then the stop, with the steps
+    /// between them.
     #[test]
     fn no_stop_without_two_warnings(any in prop::collection::vec(any_step(), 0..120)) {
         let mut guard = Guard::new();

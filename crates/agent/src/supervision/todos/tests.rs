@@ -25,7 +25,8 @@ fn lines(todos: &[Todo]) -> Vec<String> {
 
 use TodoStatus::{Completed, InProgress, Pending};
 
-/// Case 22: two of one id, a blank title and two in progress are refused, and the list is as it was.
+/// Case 22: two of one id, a blank title and two in progress are refused, and the list is as it
+/// was.
 #[test]
 fn case_22_what_breaks_a_rule_is_refused_and_changes_nothing() {
     let list = todos();
@@ -63,7 +64,8 @@ fn case_22_what_breaks_a_rule_is_refused_and_changes_nothing() {
     assert_eq!(list.take_changes().len(), 1, "only the one that was made");
 }
 
-/// Case 22: emptying the list is told; so is an open list that nobody touches for N steps, and only an open one.
+/// Case 22: emptying the list is told; so is an open list that nobody touches for N steps, and only
+/// an open one.
 #[test]
 fn case_22_reminders() {
     let list = todos();
@@ -242,7 +244,8 @@ fn the_whole_list_is_read_with_its_ids() {
     );
 }
 
-/// Each costs every request: 120 tokens at most, at 3.5 bytes a token as the tools' own test counts.
+/// Each costs every request: 120 tokens at most, at 3.5 bytes a token as the tools' own test
+/// counts.
 #[test]
 fn the_tools_cost_few_tokens() {
     let list = todos();
@@ -283,7 +286,8 @@ fn any_change() -> impl Strategy<Value = Change> {
 }
 
 proptest! {
-    /// Whatever is asked for, the rules hold, a refusal changes nothing, and the changes add up to the list.
+    /// Whatever is asked for, the rules hold, a refusal changes nothing, and the changes add up to
+    /// the list.
     #[test]
     fn the_rules_hold_after_anything(changes in prop::collection::vec(any_change(), 0..20)) {
         let list = todos();

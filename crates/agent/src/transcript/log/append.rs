@@ -9,8 +9,8 @@ use super::timeline::Showing;
 use crate::AgentError;
 
 impl LogCore {
-    /// Writes everything that is queued. On failure what came under `ticket` is taken out again, unless the store
-    /// may have it.
+    /// Writes everything that is queued. On failure what came under `ticket` is taken out again,
+    /// unless the store may have it.
     pub(super) async fn write(&self, ticket: Option<Ticket>) -> Result<(), AgentError> {
         let mut writer = self.writer.lock().await;
         let was_over = writer.lost || writer.ended;
@@ -67,7 +67,8 @@ impl LogCore {
             if count == 0 {
                 return Ok(());
             }
-            // Whatever happens to this call from here on, a panic included, the next one looks first.
+            // Whatever happens to this call from here on, a panic included, the next one looks
+            // first.
             writer.in_doubt = count;
             let Err(error) = self.hand_over(writer, entries, status).await else {
                 self.written(writer, count);
@@ -78,7 +79,8 @@ impl LogCore {
             }
             match self.compare(writer).await {
                 Ok(settled) if settled == count => return Ok(()),
-                // An earlier attempt had been written. What came behind it goes now; there is less of it each time.
+                // An earlier attempt had been written. What came behind it goes now; there is less
+                // of it each time.
                 Ok(_) => {}
                 Err(lost @ AgentError::LostSession { .. }) => return Err(lost),
                 // The store can't be read either. Its first words say more.
@@ -87,7 +89,8 @@ impl LogCore {
         }
     }
 
-    /// Gives entries to the store: with the session itself where they are its first, and with what lists show.
+    /// Gives entries to the store: with the session itself where they are its first, and with what
+    /// lists show.
     async fn hand_over(
         &self,
         writer: &Writer,
@@ -107,8 +110,8 @@ impl LogCore {
         }
     }
 
-    /// Whether nothing can be said of a failed append but that it failed: it wrote nothing, or that can't be told
-    /// now. Otherwise there are entries to be looked at.
+    /// Whether nothing can be said of a failed append but that it failed: it wrote nothing, or that
+    /// can't be told now. Otherwise there are entries to be looked at.
     async fn came_to_nothing(&self, writer: &mut Writer, error: &StoreError) -> bool {
         if was_refused(error) {
             writer.in_doubt = 0;
@@ -126,8 +129,8 @@ impl LogCore {
         }
     }
 
-    /// Whether the log is where we left it. Asked by way of an append of nothing: where there are entries in doubt
-    /// the store then sees to it that they are durable, which a read does not.
+    /// Whether the log is where we left it. Asked by way of an append of nothing: where there are
+    /// entries in doubt the store then sees to it that they are durable, which a read does not.
     async fn nothing_came(&self, writer: &mut Writer) -> Result<bool, AgentError> {
         match self.store.append(&self.session, writer.last, Vec::new()).await {
             Ok(_) => {
@@ -143,8 +146,8 @@ impl LogCore {
         }
     }
 
-    /// Looks at what came into the log behind our last entry, and gives how many of the entries in doubt it is.
-    /// What is not ours is somebody else's.
+    /// Looks at what came into the log behind our last entry, and gives how many of the entries in
+    /// doubt it is. What is not ours is somebody else's.
     async fn compare(&self, writer: &mut Writer) -> Result<usize, AgentError> {
         let tried = writer.in_doubt;
         let found = self.store.read(&self.session, writer.last, tried.saturating_add(1)).await?;
@@ -162,7 +165,8 @@ impl LogCore {
         if ours == 0 || ours < found.len() { Err(self.lost(writer)) } else { Ok(ours) }
     }
 
-    /// The first `count` entries of the queue are durable: shows them, and only then lets go of them.
+    /// The first `count` entries of the queue are durable: shows them, and only then lets go of
+    /// them.
     fn written(&self, writer: &mut Writer, count: usize) {
         writer.in_doubt = 0;
         if count == 0 {
@@ -190,7 +194,8 @@ impl LogCore {
         Envelope { session: self.session.clone(), seq: Some(seq), at, channel: event.channel(), event }
     }
 
-    /// From here on nothing is written: what this process would say of the session is not true any more.
+    /// From here on nothing is written: what this process would say of the session is not true any
+    /// more.
     fn lost(&self, writer: &mut Writer) -> AgentError {
         (writer.lost, writer.in_doubt) = (true, 0);
         lock(&self.queue).lost = true;

@@ -39,7 +39,8 @@ impl From<Record> for Item {
 
 /// What writing ends, live sinks and subscribers have in common.
 ///
-/// Locks are taken in the order `writer`, `queue`, `timeline`; the latter two are never held across an await.
+/// Locks are taken in the order `writer`, `queue`, `timeline`; the latter two are never held across
+/// an await.
 pub(super) struct LogCore {
     pub(super) store: Arc<dyn Store>,
     pub(super) session: SessionId,
@@ -124,7 +125,8 @@ impl LiveSink {
     }
 }
 
-/// A lock whose holder panicked is taken all the same: each change under one of ours is made whole or not at all.
+/// A lock whose holder panicked is taken all the same: each change under one of ours is made whole
+/// or not at all.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

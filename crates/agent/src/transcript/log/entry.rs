@@ -7,8 +7,8 @@ use crate::transcript::record::{Record, record_of};
 
 /// Reads an entry back as the event it was, or `None` where it is a record or from a newer version.
 ///
-/// A long text or input that the log holds once, in the record of its message, is empty in what this gives:
-/// [`events`](super::events) reads the log with all of it in place.
+/// A long text or input that the log holds once, in the record of its message, is empty in what
+/// this gives: [`events`](super::events) reads the log with all of it in place.
 #[must_use]
 pub fn envelope_of(session: &SessionId, entry: &Entry) -> Option<Envelope> {
     let channel = entry.channel?;

@@ -1,15 +1,17 @@
 //! The session's one log: entries queued, written in batches, and only then shown.
 //!
-//! A batch is one transaction and one fsync. Events reach subscribers after they are durable, so a bookmark that
-//! somebody holds can never be given out twice; records reach nobody. Live-only events go straight through.
+//! A batch is one transaction and one fsync. Events reach subscribers after they are durable, so a
+//! bookmark that somebody holds can never be given out twice; records reach nobody. Live-only
+//! events go straight through.
 //!
-//! [`Log`] is held by the actor and by every handle. An append runs as a task of its own: whoever waits for it may
-//! go away, and what became of it is known all the same. What can't be written stays queued, in order. When it is
-//! not known whether an append was written, the log is looked at before anything else is.
+//! [`Log`] is held by the actor and by every handle. An append runs as a task of its own: whoever
+//! waits for it may go away, and what became of it is known all the same. What can't be written
+//! stays queued, in order. When it is not known whether an append was written, the log is looked at
+//! before anything else is.
 //!
-//! A [`Subscription`] reads history from the store up to a cut that is taken under the lock that appends are shown
-//! under, and goes on live from there. It never slows the writer: who falls too far behind reads from the store
-//! again.
+//! A [`Subscription`] reads history from the store up to a cut that is taken under the lock that
+//! appends are shown under, and goes on live from there. It never slows the writer: who falls too
+//! far behind reads from the store again.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -44,7 +46,8 @@ pub use reference::events;
 pub use subscription::{Filter, Since, Subscription};
 pub(crate) use timeline::LogBounds;
 
-/// The writing end. Cheap to clone; when the last one is gone, or at [`Log::close`], subscribers hear the end.
+/// The writing end. Cheap to clone; when the last one is gone, or at [`Log::close`], subscribers
+/// hear the end.
 #[derive(Clone)]
 pub(crate) struct Log {
     shared: Arc<LogCore>,
@@ -103,8 +106,9 @@ impl Log {
     /// Writes what is queued, durably and in order, as one append, then shows its events.
     ///
     /// # Errors
-    /// The store's; what was queued then stays queued, and a later flush writes it. [`AgentError::LostSession`] once
-    /// somebody else has written the session: from then on nothing is written or queued.
+    /// The store's; what was queued then stays queued, and a later flush writes it.
+    /// [`AgentError::LostSession`] once somebody else has written the session: from then on nothing
+    /// is written or queued.
     pub(crate) async fn flush(&self) -> Result<(), AgentError> {
         self.append(None).await
     }
@@ -122,8 +126,9 @@ impl Log {
     /// Writes items or refuses them: where they can't be written they are taken out again.
     ///
     /// # Errors
-    /// As [`Log::flush`]: the items are not written and won't be. But for one case, [`AgentError::InDoubt`]: the store
-    /// failed and does not say either whether it wrote them. Then they stay queued, and are written once.
+    /// As [`Log::flush`]: the items are not written and won't be. But for one case,
+    /// [`AgentError::InDoubt`]: the store failed and does not say either whether it wrote them.
+    /// Then they stay queued, and are written once.
     pub(crate) async fn offer(&self, items: Vec<Item>) -> Result<(), AgentError> {
         let prepared = self.shared.prepare(items);
         prepared.iter().try_for_each(Prepared::check_size)?;
@@ -151,8 +156,8 @@ impl Log {
         LiveSink { shared: Arc::clone(&self.shared) }
     }
 
-    /// Events that pass `filter`: those after `since` from the store, then live, in order, without a gap and none
-    /// twice.
+    /// Events that pass `filter`: those after `since` from the store, then live, in order, without
+    /// a gap and none twice.
     pub(crate) fn subscribe(&self, filter: Filter, since: Since) -> Subscription {
         Subscription::new(Arc::clone(&self.shared), filter, since)
     }
@@ -174,15 +179,16 @@ impl Log {
         self.shared.close();
     }
 
-    /// The session is over: waits for what is being written, and from then on nothing is written any more, whoever
-    /// still holds an end of this. Whoever takes the session next has the log to themselves.
+    /// The session is over: waits for what is being written, and from then on nothing is written
+    /// any more, whoever still holds an end of this. Whoever takes the session next has the log to
+    /// themselves.
     pub(crate) async fn end(&self) {
         self.shared.end().await;
         self.close();
     }
 
-    /// Appends what is queued in a task of its own, so that its outcome is accounted for even if this future is
-    /// dropped: the store does not take a call back.
+    /// Appends what is queued in a task of its own, so that its outcome is accounted for even if
+    /// this future is dropped: the store does not take a call back.
     async fn append(&self, ticket: Option<Ticket>) -> Result<(), AgentError> {
         if lock(&self.shared.queue).is_settled() {
             return Ok(());
@@ -190,7 +196,8 @@ impl Log {
         match tokio::spawn(self.clone().write(ticket)).await {
             Ok(written) => written,
             Err(died) => match ticket {
-                // Only its own append takes entries back: those that don't wait any more were written.
+                // Only its own append takes entries back: those that don't wait any more were
+                // written.
                 Some(ticket) if !lock(&self.shared.queue).holds(ticket) => Ok(()),
                 Some(_) => Err(AgentError::InDoubt { reason: died.to_string() }),
                 None => {

@@ -33,7 +33,8 @@ enum Body {
     Repeats {
         value: Value,
         repeats: Vec<Repeat>,
-        /// The bytes, from the first attempt to write them on: the store may have them, though it said nothing.
+        /// The bytes, from the first attempt to write them on: the store may have them, though it
+        /// said nothing.
         bytes: Option<Vec<u8>>,
     },
 }
@@ -47,7 +48,8 @@ impl Prepared {
             return Self { channel, kind, at, body, event: Some(event), pieces: Vec::new(), status: None };
         }
         let (value, changed) = cleaned(&*event, redactor);
-        // Where a secret stood in place of a number the event can't be read any more: nobody is shown it.
+        // Where a secret stood in place of a number the event can't be read any more: nobody is
+        // shown it.
         let event = if changed { Event::deserialize(&value).ok().map(Box::new) } else { Some(event) };
         let repeats = event.as_deref().map(reference::repeats).unwrap_or_default();
         let body = match repeats.is_empty() {

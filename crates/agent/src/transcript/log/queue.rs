@@ -33,7 +33,8 @@ impl Queue {
         self.items.len()
     }
 
-    /// Whether a flush has nothing to do and nothing to tell. An entry leaves the queue when it is durable and shown.
+    /// Whether a flush has nothing to do and nothing to tell. An entry leaves the queue when it is
+    /// durable and shown.
     pub(super) fn is_settled(&self) -> bool {
         self.items.is_empty() && !self.lost
     }
@@ -95,7 +96,8 @@ pub(crate) struct Beginning {
 pub(super) struct Writer {
     /// The last entry that is ours and durable.
     pub(super) last: Seq,
-    /// How many entries at the head of the queue were handed to the store without an answer that can be relied on.
+    /// How many entries at the head of the queue were handed to the store without an answer that
+    /// can be relied on.
     pub(super) in_doubt: usize,
     /// Pieces of messages that later events may repeat.
     pub(super) known: Known,

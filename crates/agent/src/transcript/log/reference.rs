@@ -1,9 +1,9 @@
 //! Text that is on disk once.
 //!
-//! A message's record holds its text, thinking and calls. Events that repeat a long one of those are stored with a
-//! note of where it is instead: beside the event's own fields, `"$from": {"/text": {"message": 7, "bytes": 1234}}`
-//! says that what belongs at the JSON pointer `/text` is the text of the message in entry 7. Whoever reads events
-//! from the store gets them whole again.
+//! A message's record holds its text, thinking and calls. Events that repeat a long one of those
+//! are stored with a note of where it is instead: beside the event's own fields, `"$from":
+//! {"/text": {"message": 7, "bytes": 1234}}` says that what belongs at the JSON pointer `/text` is
+//! the text of the message in entry 7. Whoever reads events from the store gets them whole again.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,13 +22,16 @@ use crate::transcript::record::{Record, record_of};
 const FROM: &str = "$from";
 /// Bytes of text from which on it is worth it: the note takes some 60.
 const MIN_TEXT: usize = 256;
-/// Bytes of a call's input from which on it is worth it; shorter ones are read more often than they are large.
+/// Bytes of a call's input from which on it is worth it; shorter ones are read more often than they
+/// are large.
 const MIN_INPUT: usize = 2 * 1024;
-/// Pieces of recent messages that are remembered, 100 bytes each: a reply with some dozens of large calls.
+/// Pieces of recent messages that are remembered, 100 bytes each: a reply with some dozens of large
+/// calls.
 const MAX_KNOWN: usize = 64;
 /// Bytes of entries that are read at once: some hundreds of usual ones.
 pub(super) const PAGE_BYTES: usize = 256 * 1024;
-/// Messages that are kept while pages are read: a turn's events name its message, and `done` the last one.
+/// Messages that are kept while pages are read: a turn's events name its message, and `done` the
+/// last one.
 const CACHED: usize = 4;
 
 /// Which part of a message.
@@ -145,8 +148,8 @@ pub(super) fn shortened(value: &Value, repeats: &[Repeat], find: impl Fn(&Piece)
     value
 }
 
-/// At most `limit` events of the entries after `after`, whole: what was stored as a reference is in its place.
-/// Records, and events that this version doesn't know, are passed over.
+/// At most `limit` events of the entries after `after`, whole: what was stored as a reference is in
+/// its place. Records, and events that this version doesn't know, are passed over.
 ///
 /// # Errors
 /// The store's.
@@ -256,7 +259,8 @@ fn put_back(value: &mut Value, pointer: &str, source: Source, record: Option<&Re
         },
         _ => None,
     };
-    // A call is known by its name, a text by its length: this may be another session's entry, such as in a fork.
+    // A call is known by its name, a text by its length: this may be another session's entry, such
+    // as in a fork.
     let whole =
         |found: &Value| pointer == "/input" || found.as_str().is_some_and(|text| text.len() == source.bytes);
     let missing =

@@ -63,9 +63,10 @@ pub enum Since {
 
 /// A view of a session's events, in the order of the log.
 ///
-/// Who comes in while a block is streamed first gets one delta with the block's text so far (offset 0). One that
-/// falls behind what is kept in memory gets one [`Event::Lagged`], whatever its filter, then every entry that it
-/// missed, then goes on live as one who just came in; only streamed pieces are lost to it.
+/// Who comes in while a block is streamed first gets one delta with the block's text so far (offset
+/// 0). One that falls behind what is kept in memory gets one [`Event::Lagged`], whatever its
+/// filter, then every entry that it missed, then goes on live as one who just came in; only
+/// streamed pieces are lost to it.
 pub struct Subscription {
     shared: Arc<LogCore>,
     filter: Filter,
@@ -98,7 +99,8 @@ impl Subscription {
         subscription
     }
 
-    /// The next event, or `None` when the session is over. May be dropped and called again: nothing is lost.
+    /// The next event, or `None` when the session is over. May be dropped and called again: nothing
+    /// is lost.
     ///
     /// # Errors
     /// The store's, when entries can't be read; the next call tries again.
@@ -179,7 +181,8 @@ impl Subscription {
             .resolver
             .envelopes(store, session, &page, usize::MAX, |channel, kind| filter.wants(channel, kind))
             .await?;
-        // Nothing has been changed before this line: a call that was dropped or failed reads the page again.
+        // Nothing has been changed before this line: a call that was dropped or failed reads the
+        // page again.
         self.ready.extend(envelopes.into_iter().map(Arc::new));
         self.last = page.last().map_or(history.upto, |entry| entry.seq);
         if self.last < history.upto {
@@ -192,8 +195,8 @@ impl Subscription {
             timeline.is_behind(self.reader).then(|| timeline.cut(self.reader))
         };
         match again {
-            // Reading took so long that the other end is not in memory any more. It was never live: nothing that
-            // it had to be told of is lost to it.
+            // Reading took so long that the other end is not in memory any more. It was never live:
+            // nothing that it had to be told of is lost to it.
             Some(cut) => self.begin(cut.position, cut.open),
             None => self.show_open(open),
         }

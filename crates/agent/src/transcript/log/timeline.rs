@@ -22,8 +22,8 @@ pub(crate) struct LogBounds {
 }
 
 impl Default for LogBounds {
-    /// 10,000 envelopes cut to 5,000, some minutes of streamed text; and 8 MiB, so that ten sessions whose surfaces
-    /// hang while files are written whole stay below 100 MiB.
+    /// 10,000 envelopes cut to 5,000, some minutes of streamed text; and 8 MiB, so that ten
+    /// sessions whose surfaces hang while files are written whole stay below 100 MiB.
     fn default() -> Self {
         Self { envelopes: 10_000, keep: 5_000, bytes: 8 * 1024 * 1024 }
     }

@@ -1,5 +1,5 @@
-//! The directories that are kept out of a copy, and that commands see there as the tree has them: what tools made,
-//! and git's own.
+//! The directories that are kept out of a copy, and that commands see there as the tree has them:
+//! what tools made, and git's own.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd as _;
@@ -27,7 +27,8 @@ pub(crate) fn beneath(workspace: &Workspace) -> Result<Vec<RelPath>, WorkspaceEr
     Ok(found)
 }
 
-/// The topmost directories in the tree's own that aren't part of it, sorted; at most [`MAX_CACHES`].
+/// The topmost directories in the tree's own that aren't part of it, sorted; at most
+/// [`MAX_CACHES`].
 pub(crate) fn of(door: &Door, tree: &Tree) -> Vec<RelPath> {
     let known: HashSet<&[u8]> = tree.dirs.iter().map(|dir| dir.path.as_slice()).collect();
     let unreadable: HashSet<&[u8]> = tree.unreadable.iter().map(Vec::as_slice).collect();

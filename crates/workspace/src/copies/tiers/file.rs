@@ -159,7 +159,8 @@ fn pump(from: &OwnedFd, to: &OwnedFd, mut left: u64) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Gives a copy the owner, mode, attributes and modification time of what it is a copy of, as far as we may.
+/// Gives a copy the owner, mode, attributes and modification time of what it is a copy of, as far
+/// as we may.
 pub(crate) fn copy_nature(from: &OwnedFd, old: &Seen, to: &OwnedFd) -> Result<(), Errno> {
     copy_attributes(from, to);
     give_nature(old, to)

@@ -1,8 +1,10 @@
-//! A directory filled with a copy of a tree: every file that isn't ignored, with its mode, times and attributes.
+//! A directory filled with a copy of a tree: every file that isn't ignored, with its mode, times
+//! and attributes.
 //!
-//! What is copied is the tree as the checkpoint has it: a file that changed or vanished since is written from the
-//! kept contents. Two threads share the work, by pieces of directories, so that each directory is opened about
-//! once. Nothing waits for the disk; a copy that a crash tears is swept.
+//! What is copied is the tree as the checkpoint has it: a file that changed or vanished since is
+//! written from the kept contents. Two threads share the work, by pieces of directories, so that
+//! each directory is opened about once. Nothing waits for the disk; a copy that a crash tears is
+//! swept.
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -305,8 +307,8 @@ impl<'a> Fill<'a> {
         Ok(Placed::There(Seen::of(&fstat(&made)?)))
     }
 
-    /// Places for commands to see repositories at; gives them. A file or link that says where one is says so here
-    /// too.
+    /// Places for commands to see repositories at; gives them. A file or link that says where one
+    /// is says so here too.
     fn repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
         let mut places = Vec::new();
         for path in &self.tree.repositories {
@@ -326,7 +328,8 @@ impl<'a> Fill<'a> {
         Ok(places)
     }
 
-    /// Gives directories what their originals have, the innermost first: what is made in one changes its time.
+    /// Gives directories what their originals have, the innermost first: what is made in one
+    /// changes its time.
     fn finish_directories(&self) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root: &[u8] = b".";
@@ -426,8 +429,8 @@ fn finish_link(to: BorrowedFd<'_>, name: &[u8], entry: &Entry) -> Result<Placed,
     Ok(Placed::There(Seen::of(&stat)))
 }
 
-/// What is named `.git`: an empty directory for a directory, the same file or link for a file or link. Whether it is
-/// a directory.
+/// What is named `.git`: an empty directory for a directory, the same file or link for a file or
+/// link. Whether it is a directory.
 fn pointer(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &[u8]) -> Result<bool, Errno> {
     let Ok(stat) = statat(from, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(false) };
     let seen = Seen::of(&stat);

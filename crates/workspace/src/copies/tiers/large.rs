@@ -20,7 +20,8 @@ use crate::workspace::Workspace;
 /// The name of a file that is being copied.
 const NEW: &[u8] = b".journeyman-new";
 
-/// Makes the file in the copy what the user has, if the copy hasn't changed it. Whether that is so now.
+/// Makes the file in the copy what the user has, if the copy hasn't changed it. Whether that is so
+/// now.
 pub(crate) fn take(user: &Workspace, copy: &Workspace, change: &CopyChange) -> Result<bool, WorkspaceError> {
     let path = &change.path;
     let signature = |workspace: &Workspace| workspace.door.look(path).ok().flatten();

@@ -82,8 +82,8 @@ pub(crate) fn mount(
     Ok(Base::Mounted(Arc::new(mounted)))
 }
 
-/// Gives an empty layer what another one has. Files are the same ones, but for those at the paths in `own`, which
-/// are copied; what says that something is gone is the same too.
+/// Gives an empty layer what another one has. Files are the same ones, but for those at the paths
+/// in `own`, which are copied; what says that something is gone is the same too.
 pub(crate) fn share_layer(
     files: &Path,
     old: u32,
@@ -146,7 +146,8 @@ fn enter(dir: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
     openat(dir, path, flags, Mode::empty())
 }
 
-/// Takes away layers that don't count: a crash may have left one half made, or one that was replaced.
+/// Takes away layers that don't count: a crash may have left one half made, or one that was
+/// replaced.
 pub(crate) fn sweep(files: &Path, keep: u32) {
     let keep = layer_dir(files, keep);
     for entry in fs::read_dir(files).into_iter().flatten().flatten() {

@@ -11,7 +11,8 @@ pub(crate) fn make(making: Making<'_>) -> Result<Made, Reason> {
     let git = making.means.git.ok_or("no git was given to make it with")?;
     let to = making.make_tree_dir(Beside::State)?;
     let differing = git.check_out(&to).map_err(|error| Reason(error.to_string()))?;
-    // What git says is the same needn't be, byte for byte: filters and line endings. So the rest is compared.
+    // What git says is the same needn't be, byte for byte: filters and line endings. So the rest is
+    // compared.
     let differing: HashSet<Vec<u8>> = differing.iter().map(|path| path.as_bytes().to_vec()).collect();
     making.fill(Beside::State, &to, How::Complete(differing))
 }

@@ -212,7 +212,8 @@ fn watch(watcher: &mut Watcher, most: usize) {
 #[test]
 fn whatever_happens_the_log_is_right() {
     let seeds = std::env::var("JM_LOG_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
-    // Panics of the store are part of the play, and thousands of them would hide the one that counts.
+    // Panics of the store are part of the play, and thousands of them would hide the one that
+    // counts.
     let shown = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let told = panic.payload_as_str().is_some_and(|words| words.contains("as it was told"));

@@ -50,7 +50,8 @@ pub(super) struct Gated {
     pub(super) appends: AtomicUsize,
     /// Calls of `read`.
     pub(super) reads: AtomicUsize,
-    /// An append answers when it gets a permit of this, if it is there. What it does is done before.
+    /// An append answers when it gets a permit of this, if it is there. What it does is done
+    /// before.
     pub(super) gate: Mutex<Option<std::sync::Arc<Semaphore>>>,
 }
 

@@ -49,7 +49,8 @@ fn filters() -> Vec<Filter> {
     ]
 }
 
-/// Writers and subscribers on threads of their own; the timeline is so short that everybody falls behind at times.
+/// Writers and subscribers on threads of their own; the timeline is so short that everybody falls
+/// behind at times.
 #[test]
 fn no_gap_and_no_duplicate_while_everybody_writes() {
     const WRITERS: u64 = 3;
