@@ -5,6 +5,7 @@
 //!   starts processes.
 //! - `cargo xtask docs` writes the parts of the pages under `docs/` that are generated from the
 //!   code.
+//! - `cargo xtask words` prints names and sentences that `docs/glossary.md` has other words for.
 //! - `cargo xtask cycles [CRATE]` prints the files that import each other in a cycle.
 //! - `cargo xtask bench NAME` prints the figures of `docs/benchmarks.md`.
 //! - `cargo xtask fuzz TARGET|all` feeds the readers of models' text with anything.
@@ -25,7 +26,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask check | house | docs | cycles [CRATE] | bench turns|start|version|session|workspace|sandbox|edit|index|symbols|recall|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
+const USAGE: &str = "usage: cargo xtask check | house | words | docs | cycles [CRATE] | bench turns|start|version|session|workspace|sandbox|edit|index|symbols|recall|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -89,6 +90,7 @@ fn house() -> anyhow::Result<()> {
     broken.extend(licences::broken_rules(&root())?);
     broken.extend(sizes::broken_rules(&root())?);
     broken.extend(processes::broken_rules(&root())?);
+    broken.extend(words::broken_rules(&root())?);
     broken.extend(cycles::broken_rules(&root())?);
     for rule in &broken {
         eprintln!("  {rule}");

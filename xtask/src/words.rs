@@ -12,7 +12,7 @@ const MAX_COMMENT: usize = 100;
 /// Columns of a commit's subject.
 const MAX_SUBJECT: usize = 72;
 /// Commits whose subjects are looked at, the newest.
-const COMMITS: usize = 30;
+const COMMITS: usize = 20;
 
 /// First words of a documentation sentence that is a clause without a main verb.
 const CLAUSES: &[&str] = &["What", "Whether", "Who", "Whom", "Whose", "How"];
@@ -48,15 +48,79 @@ struct Rule {
     allowed: &'static [(&'static str, usize)],
 }
 
-const COMMENT_WIDTH: Rule = Rule { name: "comments over 100 columns", allowed: &[] };
-const CLAUSE: Rule = Rule { name: "documentation that begins with a clause", allowed: &[] };
-const QUOTES: Rule = Rule { name: "angle quotes", allowed: &[] };
-const WORD: Rule = Rule { name: "names with words of the glossary's last column", allowed: &[] };
-const TWINS: Rule = Rule { name: "types with the name of another type of the crate", allowed: &[] };
+const COMMENT_WIDTH: Rule = Rule {
+    name: "comments over 100 columns",
+    allowed: &[
+        ("agent", 1),
+        ("edit", 1),
+        ("host", 4),
+        ("index", 2),
+        ("model", 1),
+        ("policy", 2),
+        ("sandbox", 1),
+        ("store", 2),
+        ("syntax", 2),
+        ("tools", 1),
+        ("workspace", 1),
+    ],
+};
+const CLAUSE: Rule = Rule {
+    name: "documentation that begins with a clause",
+    allowed: &[
+        ("agent", 102),
+        ("cli", 35),
+        ("context", 1),
+        ("edit", 4),
+        ("host", 18),
+        ("index", 1),
+        ("model", 2),
+        ("policy", 5),
+        ("sandbox", 2),
+        ("text-diff", 1),
+        ("tools", 2),
+        ("verify", 1),
+        ("workspace", 430),
+        ("xtask", 31),
+    ],
+};
+const QUOTES: Rule = Rule {
+    name: "angle quotes",
+    allowed: &[("agent", 6), ("cli", 2), ("policy", 1), ("store", 4), ("workspace", 34), ("xtask", 7)],
+};
+const WORD: Rule = Rule {
+    name: "names with words of the glossary's last column",
+    allowed: &[
+        ("agent", 10),
+        ("host", 1),
+        ("index", 1),
+        ("policy", 1),
+        ("store", 1),
+        ("tools", 5),
+        ("workspace", 7),
+        ("xtask", 1),
+    ],
+};
+const TWINS: Rule = Rule {
+    name: "types with the name of another type of the crate",
+    allowed: &[
+        ("agent", 14),
+        ("cli", 3),
+        ("edit", 8),
+        ("index", 1),
+        ("model", 1),
+        ("policy", 4),
+        ("sandbox", 21),
+        ("store", 1),
+        ("syntax", 1),
+        ("tools", 15),
+        ("verify", 1),
+        ("workspace", 31),
+        ("xtask", 1),
+    ],
+};
 
 /// Each crate with more findings of a rule than it may have, and each commit whose subject has
 /// another form.
-#[allow(dead_code)]
 pub(crate) fn broken_rules(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut broken = Vec::new();
     for (crate_name, found) in findings(root)? {
