@@ -1,4 +1,4 @@
-//! A new session from another one's log, and names for the places where one may begin.
+//! Forks of sessions, and named snapshots to fork from.
 
 use journeyman_protocol::{RunOutcome, Seq, SessionId, UnixMillis};
 use journeyman_store::{NewEntry, NewSession, Origin, STATUS_NEW, Store};
@@ -7,28 +7,28 @@ use crate::transcript::record::Record;
 use crate::transcript::state::State;
 use crate::{AgentError, Clock};
 
-/// Bytes of a snapshot's name: a line of a list.
+/// Maximum bytes of a snapshot's name.
 const MAX_NAME: usize = 100;
-/// The status of a session that was forked and hasn't been opened since.
+/// The status of a forked session that hasn't been opened since.
 pub const STATUS_FORKED: &str = "forked";
 
-/// Where a fork begins.
+/// The point in a log where a fork begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForkPoint {
-    /// At the end of the log.
+    /// The end of the log.
     End,
-    /// At a place of the log.
+    /// A position in the log.
     Seq(Seq),
-    /// At a place that was given a name.
+    /// A named snapshot.
     Snapshot(String),
 }
 
-/// Makes `child` from the log of `parent` up to a place, or to the newest before it at which every
-/// call was answered; gives that place. The parent is not touched, and neither is the tree. Open
+/// Creates `child` from the log of `parent`, up to the newest position at or before `point` where
+/// every call has its result. Returns that position. The parent and the tree stay unchanged. Open
 /// the child with [`resume`](crate::resume).
 ///
 /// # Errors
-/// The store's; [`AgentError::UnknownSnapshot`] with the names there are;
+/// Errors of the store; [`AgentError::UnknownSnapshot`] with the known names;
 /// [`AgentError::NothingToFork`].
 pub async fn fork(
     store: &dyn Store,
@@ -60,8 +60,8 @@ pub async fn fork(
     Ok(state.safe)
 }
 
-/// Makes a session that says in its first own entries what it is: a crash leaves none that looks
-/// like its parent.
+/// Creates a session whose first own entries mark it as a fork, atomically: after a crash no
+/// unmarked copy of the parent is left.
 async fn begin(
     store: &dyn Store,
     (parent, at): (&SessionId, Seq),
@@ -84,8 +84,8 @@ async fn begin(
     Ok(())
 }
 
-/// Makes `child` from the log of `parent` up to `at`, with the parent's task open: it begins where
-/// the model is to be asked.
+/// Creates `child` from the log of `parent` up to `at`, with the parent's task open. The child
+/// starts with a model request.
 pub(crate) async fn candidate(
     store: &dyn Store,
     parent: &SessionId,
@@ -98,14 +98,13 @@ pub(crate) async fn candidate(
     begin(store, (parent, at), child, STATUS_NEW, &records, clock.now()).await
 }
 
-/// Gives the newest place of a session at which every call was answered a name, for [`fork`]; gives
-/// that place. Who has the session open uses
-/// [`SessionHandle::snapshot`](crate::SessionHandle::snapshot) instead: the caller makes sure that
-/// nobody has.
+/// Names the newest position of a session where every call has its result, for [`fork`], and
+/// returns that position. The caller makes sure that the session is not open; the holder of an open
+/// session uses [`SessionHandle::snapshot`](crate::SessionHandle::snapshot).
 ///
 /// # Errors
-/// [`AgentError::SnapshotName`]; [`AgentError::NothingToFork`] for a session that has said nothing
-/// yet; the store's, also when somebody else writes the session at the same time.
+/// [`AgentError::SnapshotName`]; [`AgentError::NothingToFork`] for an empty session; errors of the
+/// store, also if another process writes to the session at the same time.
 pub async fn snapshot(
     store: &dyn Store,
     session: &SessionId,
@@ -124,7 +123,7 @@ pub async fn snapshot(
     Ok(state.safe)
 }
 
-/// Refuses a name that is no line of a list.
+/// Refuses a name that is blank, too long or contains control characters.
 pub(crate) fn check_name(name: &str) -> Result<(), AgentError> {
     let fits = !name.trim().is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control);
     if fits { Ok(()) } else { Err(AgentError::SnapshotName { name: name.chars().take(MAX_NAME).collect() }) }

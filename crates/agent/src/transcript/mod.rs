@@ -1,4 +1,4 @@
-//! The transcript: what a session said and did, as records of one durable log.
+//! The transcript: a session's messages and actions, as records of one durable log.
 
 pub(crate) mod fork;
 pub(crate) mod log;

@@ -1,7 +1,7 @@
-//! What the log holds beside events: the entries that a session is folded from.
+//! Records: the log entries from which a session's state is rebuilt.
 //!
-//! A record is a transcript entry: it has no channel, nobody subscribes to it, and everything that
-//! a session needs to go on after a restart is in records alone. Events are for people.
+//! A record has no channel, and subscribers don't see it. Records alone hold everything that a
+//! session needs after a restart. Events are for people.
 
 use journeyman_model::SystemPart;
 use journeyman_protocol::{
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::settings::Asked;
 
-/// Names a message that waits for a session, unique in it.
+/// The id of a queued message, unique in its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MessageId(pub u64);
@@ -22,178 +22,179 @@ pub struct MessageId(pub u64);
 /// A message that waits for the next boundary of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
-    /// Its name.
+    /// The message's id.
     pub id: MessageId,
-    /// What kind it is; a person's wakes the session.
+    /// The message's kind. A message from a person wakes the session.
     pub kind: MessageKind,
-    /// What a reminder is about.
+    /// The subject of a reminder.
     #[serde(default)]
     pub category: ReminderCategory,
-    /// The text as the model is to read it.
+    /// The text for the model.
     pub text: String,
 }
 
 impl Queued {
-    /// Returns the bytes of the text as the log has it.
+    /// Returns the size of the text in the log, in bytes.
     pub(crate) fn logged_bytes(&self) -> usize {
         logged_bytes(&self.text)
     }
 }
 
-/// Returns the bytes of a text as the log has it.
+/// Returns the size of a text in the log, in bytes.
 pub(crate) fn logged_bytes(text: &str) -> usize {
     serde_json::to_string(text).map_or(text.len(), |text| text.len())
 }
 
-/// How a session is set, written when it begins and whenever something of it changes.
+/// A session's settings, recorded when it begins and when one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// The model, as `provider/name`.
     pub model: String,
-    /// What is allowed without asking.
+    /// The permission mode.
     pub mode: Mode,
-    /// Whether the model calls tools; without, it speaks the text protocol.
+    /// True if the model takes tool calls; false to use the text protocol.
     pub tool_calling: bool,
-    /// What it was started with beside the configuration.
+    /// Options given when the session was started, beyond the configuration.
     #[serde(default, skip_serializing_if = "Asked::is_nothing")]
     pub asked: Asked,
 }
 
-/// Several sessions that do one task side by side.
+/// Several sessions that attempt one task in parallel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CandidateRun {
-    /// The session that was given the task.
+    /// The session that received the task.
     pub parent: SessionId,
-    /// The sessions that do it, by their numbers from 1.
+    /// The sessions of the candidates, numbered from 1.
     pub sessions: Vec<SessionId>,
-    /// Whether the best of them is landed without a question.
+    /// True to land the best candidate without asking.
     pub land: bool,
 }
 
-/// The books of a task that runs, so that a restart goes on counting.
+/// Counters of the running task, recorded so that they continue after a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Books {
-    /// How many times the model was asked in this task.
+    /// Model requests in this task.
     pub turns: u32,
-    /// How often checks failed and were fed back in this task.
+    /// Rounds of failed checks that were fed back in this task.
     pub iterations: u32,
-    /// How often checks were run in this task.
+    /// Rounds of checks in this task.
     pub rounds: u32,
-    /// Steps of the whole session.
+    /// Steps in the whole session.
     pub step: u64,
-    /// Tokens of this task.
+    /// Token usage of this task.
     pub usage: Usage,
 }
 
-/// One entry without a channel.
+/// A log entry without a channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
-    /// The session was made from another one's log up to a place.
+    /// The session was forked from another session's log.
     Forked {
-        /// The session it was made from.
+        /// The parent session.
         parent: SessionId,
-        /// The last entry that was taken over.
+        /// The last entry taken from the parent.
         at: Seq,
     },
-    /// The session's task is done by others, each in a copy of its own. The first entry of the
-    /// session that it was given to, and with that of the others, which are forks of it.
+    /// The session's task is attempted by candidates in isolated copies. This is the first entry of
+    /// the session that received the task. The candidates are forks and so have it too.
     Candidates(CandidateRun),
-    /// The session does the task of the one it was made from, beside others that do the same: its
-    /// first context is theirs too, byte for byte.
+    /// The session is a candidate: it attempts its parent's task in parallel with others, and
+    /// shares the parent's first context byte for byte.
     Candidate {
-        /// Which of them it is, from 1.
+        /// The candidate's number, from 1.
         number: u32,
     },
-    /// How the session is set from here on.
+    /// The session's settings from here on.
     Setting(Setting),
-    /// What every request begins with: kept, so that it is the same, byte for byte, after a
+    /// The beginning of every request, recorded so that it stays the same, byte for byte, after a
     /// restart.
     Context {
-        /// The system prompt in its parts.
+        /// The parts of the system prompt.
         system: Vec<SystemPart>,
     },
-    /// A message waits. It is durable before whoever sent it hears so.
+    /// A message was queued. It is durable before its sender is told.
     Queued(Queued),
-    /// A task begins.
+    /// A task began.
     Began,
     /// A message of the transcript.
     Message {
-        /// The message. Neighbours of the user's role are one message to the model.
+        /// The message. Consecutive user messages are one message to the model.
         message: Message,
-        /// The queued messages that are in it: they wait no longer.
+        /// The queued messages that this message contains.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         taken: Vec<MessageId>,
-        /// Why the model stopped, for a message of the model.
+        /// The reason why the model stopped, for a message of the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<StopReason>,
-        /// The calls that the text protocol reads out of it; with tool calling they are blocks.
+        /// The calls read from the text in the text protocol. With tool calling, calls are blocks
+        /// of the message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolUse>,
     },
-    /// The transcript starts over, such as in the text protocol.
+    /// The transcript was cleared, such as to be rewritten for the text protocol.
     Cleared,
-    /// A step of a call's life.
+    /// A state transition of a call.
     Call(CallTransition),
-    /// A call's one result, as the model is given it.
+    /// The result of a call, as given to the model.
     Result {
-        /// The call.
+        /// The call's id.
         call: CallId,
-        /// A tool result, or text where the model takes no tool results.
+        /// A tool result, or text if the model takes no tool results.
         block: Block,
     },
-    /// The books as they are now.
+    /// The current counters.
     Books(Books),
-    /// The tree's state is on record.
+    /// A checkpoint of the tree was recorded.
     Checkpoint {
-        /// Its number within the project.
+        /// The checkpoint's number within the project.
         id: u64,
-        /// The step that it was taken before; absent before the task.
+        /// The step that follows the checkpoint; absent for the checkpoint before the task.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<u64>,
     },
-    /// Checks run, or have run: what they leave behind when cut off is theirs.
+    /// Checks started or finished. Files left behind by interrupted checks belong to the checks.
     Checking {
-        /// Whether they still do.
+        /// True when checks started, false when they finished.
         running: bool,
     },
-    /// Commands of the task made, changed or deleted what is guarded.
+    /// Commands of the task created, changed or deleted guarded files.
     GuardViolated {
-        /// What, and what became of it.
+        /// The violations, with what was done about each.
         violations: Vec<GuardViolation>,
     },
-    /// The todos as they are now.
+    /// The current todos.
     Todos {
-        /// All of them.
+        /// All todos.
         todos: Vec<Todo>,
     },
-    /// Calls that a person allowed from here on.
+    /// A person allowed calls from here on.
     Allowed {
         /// The rules, as text of a `policy.toml`.
         rule: String,
     },
-    /// What the session knows of a file.
+    /// The version of a file that the session has seen.
     Seen(SeenFile),
-    /// A place in the log with a name.
+    /// A named position in the log.
     Snapshot {
-        /// The name.
+        /// The snapshot's name.
         name: String,
-        /// The place.
+        /// The position in the log.
         at: Seq,
     },
     /// The task ended.
     Ended {
-        /// How.
+        /// The task's outcome.
         outcome: RunOutcome,
-        /// The checkpoint since which files were changed that nothing has verified.
+        /// The checkpoint since which files have unverified changes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unverified: Option<u64>,
     },
 }
 
 impl Record {
-    /// The kind that the log's entry has: the `record` field in JSON.
+    /// Returns the entry's kind in the log, which is the `record` field in JSON.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -220,7 +221,7 @@ impl Record {
         }
     }
 
-    /// What lists show of the session from this entry on, where it says anything new.
+    /// Returns the session's status for lists from this entry on, if the entry changes it.
     #[must_use]
     pub(crate) fn status(&self) -> Option<String> {
         match self {
@@ -230,15 +231,14 @@ impl Record {
         }
     }
 
-    /// A message that is nothing but that.
+    /// Creates a message record without further fields.
     #[must_use]
     pub fn message(message: Message) -> Self {
         Self::Message { message, taken: Vec::new(), stop: None, calls: Vec::new() }
     }
 }
 
-/// Reads an entry back as the record it was, or `None` where it is an event or from a newer
-/// version.
+/// Reads an entry as a record. Returns `None` for an event or an entry of a newer version.
 #[must_use]
 pub fn record_of(entry: &Entry) -> Option<Record> {
     if entry.channel.is_some() {
@@ -247,7 +247,7 @@ pub fn record_of(entry: &Entry) -> Option<Record> {
     serde_json::from_slice(&entry.payload).ok()
 }
 
-/// What lists show of a session whose last task ended so.
+/// Returns the session's status for lists after a task with this outcome.
 pub(crate) fn status_of(outcome: RunOutcome) -> String {
     let word = serde_json::to_value(outcome).ok();
     word.as_ref().and_then(|word| word.as_str()).unwrap_or_default().to_owned()

@@ -1,6 +1,6 @@
-//! Words for the model that nobody said.
+//! Reminders for the model from the program itself.
 
-/// Wraps a reminder, so that the model takes it for what it is and doesn't answer it.
+/// Wraps a reminder so that the model recognizes it and doesn't answer it.
 pub(crate) fn wrapped(content: &str) -> String {
     format!(
         "<system-reminder>\n{content}\n\nThis is a reminder from the program, not from the user. Don't answer it or \

@@ -1,5 +1,4 @@
-//! The transcript of a running session: its state, and the log that every change of it is written
-//! to.
+//! The transcript of a running session: its state, and the log that records every change.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +22,7 @@ use crate::{AgentError, Clock};
 /// Maximum number of violations that the report of a task holds; events have all.
 const MAX_VIOLATIONS: usize = 1_000;
 
-/// The newest place of the log at which every call was answered, for whoever holds the handle.
+/// The newest log position where every call has its result, shared with the handle.
 #[derive(Debug)]
 pub(crate) struct SafePlace(AtomicU64);
 
@@ -41,8 +40,8 @@ impl SafePlace {
     }
 }
 
-/// The transcript of a running session. Every record is folded into the state when it is queued for
-/// the log, so that a restart finds the same state.
+/// The transcript of a running session. Every record is applied to the state when it is queued for
+/// the log, so that a restart rebuilds the same state.
 pub(crate) struct Transcript {
     state: State,
     log: Log,
@@ -50,12 +49,12 @@ pub(crate) struct Transcript {
     redactor: Arc<Redactor>,
     shared: Arc<Shared>,
     safe: Arc<SafePlace>,
-    /// The workspace and the session that keep what they know of sealed calls until the calls'
-    /// results are on record.
+    /// The workspace and session whose sealed calls are forgotten once the calls' results are on
+    /// record.
     sealed: Option<(Arc<Workspace>, SessionId)>,
 }
 
-/// A step of a call's life: its new state, and what led to it.
+/// The details of a call's state transition.
 #[derive(Default)]
 pub(crate) struct CallChange<'a> {
     pub(crate) note: Option<String>,
@@ -81,38 +80,38 @@ impl Transcript {
         Self { state, log, clock, redactor, shared, safe, sealed: None }
     }
 
-    /// Returns the state that all records so far fold into.
+    /// Returns the state after all records so far.
     pub(crate) fn state(&self) -> &State {
         &self.state
     }
 
-    /// Returns the writing end of the log.
+    /// Returns the log.
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Returns the place that snapshots name.
+    /// Returns the position that snapshots name.
     pub(crate) fn safe_place(&self) -> Arc<SafePlace> {
         Arc::clone(&self.safe)
     }
 
-    /// Queues an event for the next append; a live-only event is shown at once.
+    /// Queues an event for the next append. A live-only event is shown at once.
     pub(crate) fn emit(&self, event: Event) {
         self.log.emit(event);
     }
 
-    /// Lets the workspace forget the sealed calls of a session once their results are on record.
+    /// Lets the workspace forget a session's sealed calls once their results are on record.
     pub(crate) fn forget_sealed_when_written(&mut self, workspace: &Arc<Workspace>, session: &SessionId) {
         self.sealed = Some((Arc::clone(workspace), session.clone()));
     }
 
-    /// Writes a record down and folds it in.
+    /// Queues a record for the log and applies it to the state.
     pub(crate) fn note(&mut self, record: Record) {
         self.state.apply(record.clone(), self.clock.now());
         self.log.record(record);
     }
 
-    /// Writes records down that hold together or not at all, and folds them in.
+    /// Queues records that are written atomically, and applies them to the state.
     pub(crate) fn note_together(&mut self, records: Vec<Record>) {
         let now = self.clock.now();
         for record in &records {
@@ -121,12 +120,12 @@ impl Transcript {
         self.log.push(records.into_iter().map(Item::from).collect());
     }
 
-    /// Writes what is queued, and notes how far the log is.
+    /// Writes the queued entries, and updates the log position.
     pub(crate) async fn flush(&mut self) -> Result<(), AgentError> {
         self.log.flush().await?;
         if let Some((workspace, session)) = self.sealed.take() {
-            // What isn't forgotten is sealed once more when the session is opened again, to the
-            // same end.
+            // Calls that could not be forgotten are sealed again when the session is opened again,
+            // with the same result.
             blocking("forgetting sealed calls", move || workspace.forget_sealed(&session)).await.ok();
         }
         self.state.last = self.log.position();
@@ -137,13 +136,13 @@ impl Transcript {
         Ok(())
     }
 
-    /// Tells of a failure that the run survives.
+    /// Reports a failure that the run survives.
     pub(crate) fn warn(&mut self, phase: ErrorPhase, message: impl Into<String>) {
         let (severity, message) = (ErrorSeverity::Warn, message.into());
         self.emit(Event::Error { severity, phase, message });
     }
 
-    /// Says what the session is doing.
+    /// Sets the session's activity, and reports a change.
     pub(crate) fn set_state(&mut self, state: AgentState) {
         let was = self.shared.status.send_if_modified(|status| {
             let changed = status.state != state;
@@ -155,7 +154,7 @@ impl Transcript {
         }
     }
 
-    /// Says where in a turn the session is.
+    /// Sets the turn's phase, and reports a change.
     pub(crate) fn set_phase(&mut self, current: TurnPhase) {
         let mut previous = current;
         let step = self.state.books.step;
@@ -169,7 +168,7 @@ impl Transcript {
         }
     }
 
-    /// Writes queued messages into the transcript; they wait no longer.
+    /// Moves queued messages into the transcript.
     pub(crate) fn take(&mut self, content: Vec<Block>, taken: Vec<MessageId>) {
         if content.is_empty() && taken.is_empty() {
             return;
@@ -179,37 +178,38 @@ impl Transcript {
         self.shared.took(&taken);
     }
 
-    /// Adds words of the session's own to the user's side.
+    /// Adds a text of the session itself as a user message.
     pub(crate) fn say(&mut self, text: impl Into<String>) {
         let text = self.redactor.redact(&text.into()).into_owned();
         self.note(Record::message(Message::user_text(text)));
     }
 
-    /// Adds a reminder to what the model is told next.
+    /// Adds a reminder for the model.
     pub(crate) fn remind(&mut self, category: ReminderCategory, content: String) {
         self.say(reminder::wrapped(&content));
         self.emit(Event::ReminderSent { category, content });
     }
 
-    /// Takes the messages out for a request, which borrows them for as long as the model is asked.
+    /// Lends the messages to a request. The caller gives them back with
+    /// [`Transcript::return_messages`].
     pub(crate) fn lend_messages(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.state.messages)
     }
 
-    /// Takes the messages back that were lent.
+    /// Takes back lent messages.
     pub(crate) fn return_messages(&mut self, messages: Vec<Message>) {
         self.state.messages = messages;
     }
 
-    /// Writes down what is new about files that the session has seen.
+    /// Records newly seen versions of files.
     pub(crate) fn note_seen(&mut self, seen: &Seen) {
         for file in seen.take_changes() {
             self.note(Record::Seen(file));
         }
     }
 
-    /// Puts on record what commands did that they may not. `check` is the check's command line;
-    /// calls are named by each violation.
+    /// Records guard violations by commands. `check` is the command line of a check; a violation by
+    /// a call names the call.
     pub(crate) fn note_violations(&mut self, check: Option<String>, violations: Vec<GuardViolation>) {
         let room = MAX_VIOLATIONS.saturating_sub(self.state.violations.len());
         let Some(first) = violations.first() else { return };
@@ -218,7 +218,7 @@ impl Transcript {
         self.note(Record::GuardViolated { violations: violations.into_iter().take(room).collect() });
     }
 
-    /// Writes a step of a call's life down.
+    /// Records a call's state transition.
     pub(crate) fn change_call(&mut self, call: &ToolUse, state: CallState, change: CallChange<'_>) {
         let (call, tool) = (call.id.clone(), call.name.clone());
         let CallChange { note, by, verdict } = change;
@@ -232,8 +232,8 @@ impl Transcript {
         }));
     }
 
-    /// Writes a call's end and its result down in one piece: a call that has ended and has no
-    /// result would be taken up again after a crash, and run twice. Gives the call's record.
+    /// Records a call's end and its result atomically: a call that ended without a result would run
+    /// again after a crash. Returns the call's record.
     pub(crate) fn end_call(&mut self, end: CallTransition, block: Block) -> Option<CallRecord> {
         let now = self.clock.now();
         let call = end.call.clone();
@@ -247,8 +247,8 @@ impl Transcript {
         record
     }
 
-    /// Whether a call is a block of the transcript, which has to have its result as one. Asked of
-    /// the transcript: the session may have been opened again with a model of the other kind.
+    /// Returns true if a call is a block of the last message and so needs a result block. Looks at
+    /// the transcript, because the session may have been reopened with a model of the other kind.
     pub(crate) fn takes_result(&self, call: &CallId) -> bool {
         self.state.messages.last().is_some_and(|last| last.tool_uses().any(|made| made.id == *call))
     }
@@ -261,7 +261,7 @@ impl Transcript {
         }
     }
 
-    /// Gives an open call its one result, as cut off; gives its record.
+    /// Closes an open call as interrupted, and returns its record.
     pub(crate) fn close_call(&mut self, call: &CallId, text: &str) -> CallRecord {
         let tool = self.state.calls.iter().find(|open| open.call.id == *call);
         let tool = tool.map(|open| open.call.name.clone()).unwrap_or_default();
@@ -284,7 +284,7 @@ impl Transcript {
         })
     }
 
-    /// Gives every call that is still open one result.
+    /// Closes every open call as interrupted.
     pub(crate) fn close_calls(&mut self, text: &str) {
         let open: Vec<CallId> = self
             .state
@@ -300,7 +300,7 @@ impl Transcript {
     }
 }
 
-/// Tells people of a call that was cut off.
+/// Returns the end event of an interrupted call.
 pub(crate) fn cut_off_event(record: &CallRecord, text: &str) -> Event {
     Event::ToolEnd {
         call: record.id.clone(),

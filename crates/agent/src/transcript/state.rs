@@ -1,7 +1,7 @@
-//! A session as its log tells it: one pure fold over the records.
+//! A session's state, rebuilt from its log by applying the records in order.
 //!
-//! The running session keeps the same [`State`] and folds every record into it when it is written,
-//! so that what a restart finds is what was there.
+//! The running session applies the same records to its [`State`] when it writes them, so that a
+//! restart finds the state as it was.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -16,78 +16,76 @@ use journeyman_tools::SeenFile;
 use crate::AgentError;
 use crate::transcript::record::{Books, MessageId, Queued, Record, Setting, record_of};
 
-/// Entries read at once. A page of small records is some hundred KiB.
+/// Entries read at once. A page of small records has some hundred KiB.
 const PAGE: usize = 1_000;
 
-/// A session as far as its log goes.
+/// A session's state at a position of its log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
-    /// The last entry that was folded in.
+    /// The last entry that was applied.
     pub last: Seq,
     /// The sessions that this one was forked from, the nearest last.
     pub lineage: Vec<SessionId>,
-    /// Which of the sessions it is that were given the task of the newest one in
-    /// [`State::lineage`].
+    /// The candidate's number, if the session is a candidate for the task of its parent.
     pub candidate: Option<u32>,
-    /// How it is set.
+    /// The session's settings.
     pub setting: Option<Setting>,
-    /// What every request begins with.
+    /// The system prompt, which begins every request.
     pub system: Vec<SystemPart>,
-    /// The transcript as the model is given it: user and model by turns, every call answered by the
-    /// message after it, but for [`State::calls`].
+    /// The transcript for the model: user and model messages alternate, and every call is answered
+    /// in the next message, except for those in [`State::calls`].
     pub messages: Vec<Message>,
-    /// The calls of the last reply, while one of them has no result.
+    /// The calls of the last reply, until all have results.
     pub calls: Vec<OpenCall>,
-    /// Every call there ever was, by id.
+    /// The ids of all calls of the session.
     pub call_ids: HashSet<CallId>,
-    /// Why the model last stopped.
+    /// The reason why the model last stopped.
     pub stop: Option<StopReason>,
-    /// Messages that wait, in order.
+    /// Queued messages, in order.
     pub queue: VecDeque<Queued>,
-    /// The name of the newest message.
+    /// The id of the newest queued message.
     pub newest: MessageId,
-    /// The task that runs, or was cut off.
+    /// The task that is running or was cut off.
     pub task: Option<Task>,
-    /// The books of the task that runs, or ran last.
+    /// The counters of the running or last task.
     pub books: Books,
-    /// How the last task ended.
+    /// The outcome of the last task.
     pub outcome: Option<RunOutcome>,
-    /// What commands of the task that runs, or ran last, did to what is guarded.
+    /// Guard violations in the running or last task.
     pub violations: Vec<GuardViolation>,
-    /// The checkpoint since which earlier tasks changed files that nothing has verified.
+    /// The checkpoint since which earlier tasks left unverified changes.
     pub unverified: Option<u64>,
-    /// What is to be done.
+    /// The todo list.
     pub todos: Vec<Todo>,
-    /// What a person allowed from then on: rules as text of a `policy.toml`.
+    /// Rules that a person added, as text of a `policy.toml`.
     pub allowed: Vec<String>,
-    /// What is known of files.
+    /// The versions of files that the session has seen.
     pub seen: HashMap<RelPath, SeenFile>,
-    /// Places with a name.
+    /// Named positions in the log.
     pub snapshots: BTreeMap<String, Seq>,
-    /// The last place at which nothing was open: every call answered. A fork begins at such a
-    /// place.
+    /// The last position where every call has its result. Forks begin at such a position.
     pub safe: Seq,
 }
 
-/// A call whose reply isn't answered whole yet.
+/// A call of a reply that has calls without results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenCall {
-    /// What the model asked for.
+    /// The call as the model made it.
     pub call: ToolUse,
-    /// How far it is.
+    /// The call's state and history.
     pub record: CallRecord,
-    /// Its result, as the model is going to be given it.
+    /// The result for the model, if there is one yet.
     pub result: Option<Block>,
 }
 
 /// A task that began and has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Task {
-    /// The checkpoint of the tree before it, once it was taken.
+    /// The checkpoint of the tree before the task, if one was recorded.
     pub checkpoint: Option<u64>,
-    /// Whether checks were running.
+    /// True while checks run.
     pub checking: bool,
-    /// Whether the messages that it began with are in the transcript.
+    /// True if the task's first messages are in the transcript.
     pub opened: bool,
 }
 
@@ -95,8 +93,8 @@ const BOOKS: &str = "books";
 const CALL: &str = "call";
 const BEGAN: &str = "began";
 
-/// Records that need not be taken apart: the books but for the last, and the steps of calls that
-/// have their results. They are most of a long log.
+/// Records whose parsing is deferred because later records often make them irrelevant: counters,
+/// and state transitions of calls. They are most of a long log.
 #[derive(Default)]
 struct Later {
     books: Option<Entry>,
@@ -111,14 +109,14 @@ impl Later {
         }
     }
 
-    /// What is left of them counts.
+    /// Applies the deferred records that are still relevant.
     fn fold_into(&mut self, state: &mut State, session: &SessionId) -> Result<(), AgentError> {
         let kept = self.books.take().into_iter().chain(self.calls.drain(..));
         let safe = state.safe;
         for entry in kept {
             state.fold(session, &entry)?;
         }
-        // They were counted when they came.
+        // `safe` was already updated when the records were read.
         state.safe = safe;
         Ok(())
     }
@@ -128,25 +126,23 @@ impl State {
     /// Reads a session's state from its log.
     ///
     /// # Errors
-    /// The store's; [`AgentError::NewerRecord`] for a log that a newer version wrote.
+    /// Errors of the store; [`AgentError::NewerRecord`] for a log that a newer version wrote.
     pub async fn load(store: &dyn Store, session: &SessionId) -> Result<Self, AgentError> {
         Self::load_until(store, session, Seq(u64::MAX)).await
     }
 
-    /// The state as it was at a place of the log.
+    /// Reads the state as it was at a position of the log.
     ///
     /// # Errors
     /// As [`State::load`].
     pub async fn load_until(store: &dyn Store, session: &SessionId, until: Seq) -> Result<Self, AgentError> {
-        // Looked up first: what comes while the records are read is left out, records and events
-        // alike.
+        // Determined first, so that entries appended during the read are left out.
         let end = Self::end(store, session).await?.min(until);
         let mut state = Self::default();
         let mut later = Later::default();
         let mut page = store.read_records(session, Seq::START, PAGE).await?;
         while let Some(last) = page.last().map(|entry| entry.seq) {
-            // Asked for before this one is folded: a store with a thread of its own reads
-            // meanwhile.
+            // Requested before this page is applied: a store with its own thread reads meanwhile.
             let next = (last < end).then(|| store.read_records(session, last, PAGE));
             for entry in page.into_iter().take_while(|entry| entry.seq <= end) {
                 state.fold_or_keep(session, entry, &mut later)?;
@@ -155,7 +151,7 @@ impl State {
             page = next.await?;
         }
         later.fold_into(&mut state, session)?;
-        // Events after the last record belong to the log as well: the next entry comes behind them.
+        // Events after the last record count too, because the next entry follows them.
         state.last = end;
         if state.is_settled() {
             state.safe = end;
@@ -163,14 +159,14 @@ impl State {
         Ok(state)
     }
 
-    /// The place of a session's last entry.
+    /// Returns the position of a session's last entry.
     async fn end(store: &dyn Store, session: &SessionId) -> Result<Seq, AgentError> {
         let found = store.find(session.as_str()).await?.into_iter().find(|found| found.id == *session);
         let unknown = || StoreError::UnknownSession { session: session.clone() };
         Ok(found.ok_or_else(unknown)?.last)
     }
 
-    /// Folds a record in, or keeps it for later where it may come to nothing.
+    /// Applies a record, or defers it if later records may make it irrelevant.
     fn fold_or_keep(
         &mut self,
         session: &SessionId,
@@ -212,31 +208,31 @@ impl State {
         Ok(())
     }
 
-    /// The checkpoint since which files may have been changed that nothing has verified.
+    /// Returns the checkpoint since which files may have unverified changes.
     #[must_use]
     pub fn unverified_since(&self) -> Option<u64> {
         self.unverified.or_else(|| self.task.as_ref()?.checkpoint)
     }
 
-    /// Returns true if a call of the model waits for its result.
+    /// Returns true if a call of the model has no result yet.
     #[must_use]
     pub fn is_open(&self, call: &CallId) -> bool {
         self.calls.iter().any(|open| open.call.id == *call && open.result.is_none())
     }
 
-    /// Returns false where the model speaks the text protocol.
+    /// Returns false if the model uses the text protocol.
     #[must_use]
     pub fn tool_calling(&self) -> bool {
         self.setting.as_ref().is_none_or(|setting| setting.tool_calling)
     }
 
-    /// Whether every call has its result.
+    /// Returns true if every call has its result.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// Folds one record in.
+    /// Applies a record.
     pub fn apply(&mut self, record: Record, at: UnixMillis) {
         match record {
             Record::Forked { parent, .. } => self.forked(parent),
@@ -244,7 +240,7 @@ impl State {
                 self.candidate = Some(number);
                 self.task = Some(Task { opened: true, ..Task::default() });
             }
-            // Who has to know reads it from the log's beginning.
+            // Read directly from the log where needed.
             Record::Candidates(_) => {}
             Record::Setting(setting) => self.setting = Some(setting),
             Record::Context { system } => self.system = system,
@@ -268,7 +264,7 @@ impl State {
                     task.checkpoint = Some(id);
                 }
             }
-            // For people: what the session goes on with is the one before the task.
+            // Only the checkpoint before the task matters for the session.
             Record::Checkpoint { step: Some(_), .. } => {}
             Record::Checking { running } => {
                 if let Some(task) = &mut self.task {
@@ -292,13 +288,13 @@ impl State {
         }
     }
 
-    /// The log up to here is another session's: what was open there isn't open here.
+    /// Resets what does not carry over from the parent session to a fork.
     fn forked(&mut self, parent: SessionId) {
         self.lineage.push(parent);
         self.queue.clear();
         self.task = None;
         self.candidate = None;
-        // Who said «from now on» said so of that session.
+        // A lasting answer holds only for the session in which it was given.
         self.allowed.clear();
     }
 
@@ -345,13 +341,13 @@ impl State {
         }
     }
 
-    /// Adds to the user's side.
+    /// Adds to the last user message, or begins a new one.
     fn say(&mut self, content: Vec<Block>) {
         self.add(Message { role: Role::User, content });
     }
 
-    /// Adds to the transcript. Neighbours of one role become one message, which every provider
-    /// takes: of a person who speaks twice, and of a model that paused and goes on.
+    /// Adds a message. Consecutive messages of one role are merged, because some providers require
+    /// alternating roles.
     fn add(&mut self, mut message: Message) {
         match self.messages.last_mut() {
             Some(last) if last.role == message.role => last.content.append(&mut message.content),
@@ -382,7 +378,7 @@ impl State {
 
     fn result(&mut self, call: &CallId, block: Block) {
         if let Some(open) = self.calls.iter_mut().find(|open| open.call.id == *call) {
-            // Exactly one result a call: the first one stands.
+            // The first result stands.
             open.result.get_or_insert(block);
         }
         if self.calls.iter().all(|open| open.result.is_some()) {

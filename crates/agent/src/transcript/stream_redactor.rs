@@ -1,26 +1,25 @@
-//! Streamed text, held back until it can be seen whole.
+//! Holds back streamed text until no secret can be split across pieces.
 //!
-//! A secret may come in two pieces, each of which shows nothing. Tokens and keys are made of ASCII
-//! characters without white space, so text is let go up to the last character that can't be inside
-//! one, and searched for secrets as a whole. What an entry of the log says is searched whole
-//! anyway.
+//! A secret may arrive in two pieces that look harmless on their own. Tokens and keys consist of
+//! ASCII characters without white space, so text is released up to the last character that can't be
+//! inside a secret, and is then searched as a whole. Log entries are always searched as a whole.
 
 use std::collections::BTreeMap;
 
 use journeyman_protocol::Event;
 
-/// Bytes that are held back at most: longer than any key but a private one, whose shape a piece of
-/// this size shows. A stream without any white space must not wait for ever.
+/// Maximum bytes held back, so that a stream without white space is still shown. Longer than any
+/// key but a private key, which a piece of this size reveals by its shape.
 const MOST: usize = 8 * 1024;
 
-/// The held tail of one stream of text.
+/// The held-back tail of a text stream.
 #[derive(Debug, Default)]
 pub(crate) struct Holdback {
     held: String,
 }
 
 impl Holdback {
-    /// Takes a piece; gives what may be shown now, if anything.
+    /// Adds a piece, and returns the text that may be shown now, if any.
     pub(crate) fn push(&mut self, piece: &str) -> Option<String> {
         self.held.push_str(piece);
         let keep = self.held.rfind(|c: char| c.is_whitespace() || !c.is_ascii()).map_or(0, |place| {
@@ -34,14 +33,14 @@ impl Holdback {
         Some(std::mem::replace(&mut self.held, tail))
     }
 
-    /// The stream has ended: what is left.
+    /// Ends the stream, and returns the text still held back, if any.
     pub(crate) fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.held);
         (!rest.is_empty()).then_some(rest)
     }
 }
 
-/// The blocks of a reply as they are streamed: what may be shown of them, with its place.
+/// The blocks of a streamed reply, with the text shown of each so far.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     blocks: BTreeMap<u32, Piece>,
@@ -54,7 +53,7 @@ struct Piece {
     shown: String,
 }
 
-/// What a streamed block is.
+/// The kind of a streamed block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PieceKind {
     Text,
@@ -62,7 +61,7 @@ pub(crate) enum PieceKind {
 }
 
 impl Pieces {
-    /// Takes a piece of a block; gives the events that may be shown now.
+    /// Adds a piece of a block, and returns the events to show now.
     pub(crate) fn push(&mut self, block: u32, kind: PieceKind, text: &str) -> Vec<Event> {
         let mut events = Vec::new();
         let piece = self.blocks.entry(block).or_insert_with(|| {
@@ -78,7 +77,7 @@ impl Pieces {
         events
     }
 
-    /// The block has ended: what was held back of it, and its end.
+    /// Ends a block, and returns its remaining text and its end event.
     pub(crate) fn end(&mut self, block: u32) -> Vec<Event> {
         let Some(mut piece) = self.blocks.remove(&block) else { return Vec::new() };
         let rest = piece.held.rest().map(|text| piece.delta(block, text));
@@ -90,7 +89,7 @@ impl Pieces {
         rest.into_iter().chain([end]).collect()
     }
 
-    /// All blocks have ended.
+    /// Ends all blocks, and returns their events.
     pub(crate) fn end_all(&mut self) -> Vec<Event> {
         let blocks: Vec<u32> = self.blocks.keys().copied().collect();
         blocks.into_iter().flat_map(|block| self.end(block)).collect()

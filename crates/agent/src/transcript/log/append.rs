@@ -1,4 +1,4 @@
-//! Appending: what is queued is handed to the store, and looked up where the outcome isn't known.
+//! Appends queued entries to the store, and resolves appends with an unknown outcome.
 
 use journeyman_protocol::{Envelope, Event, Seq, UnixMillis};
 use journeyman_store::{Entry, NewEntry, NewSession, Origin, STATUS_NEW, StoreError};
@@ -9,8 +9,8 @@ use super::timeline::Showing;
 use crate::AgentError;
 
 impl LogCore {
-    /// Writes everything that is queued. On failure what came under `ticket` is taken out again,
-    /// unless the store may have it.
+    /// Writes all queued entries. On failure, removes the entries under `ticket` from the queue,
+    /// unless the store may have written them.
     pub(super) async fn write(&self, ticket: Option<Ticket>) -> Result<(), AgentError> {
         let mut writer = self.writer.lock().await;
         let was_over = writer.lost || writer.ended;
@@ -19,16 +19,16 @@ impl LogCore {
         if let Some(ticket) = ticket {
             let mut queue = lock(&self.queue);
             let Some(place) = queue.place_of(ticket) else {
-                // What failed came behind it, or before it was settled that it had been written.
+                // The entries were written; later entries caused the error.
                 return Ok(());
             };
-            // What lies behind the entries in doubt was never handed to the store.
+            // Entries after those in doubt were never given to the store.
             kept = place < writer.in_doubt;
             if !kept {
                 queue.take_back(ticket);
             }
         }
-        // Of a log that is gone whoever asked for this tells, once: nothing waits for it any more.
+        // If the session is gone, only the caller is told: no queued entry can be written later.
         let gone = matches!(error, AgentError::Store(StoreError::Gone { .. }));
         if !was_over && !gone {
             let waiting = lock(&self.queue).len() as u64;
@@ -37,13 +37,13 @@ impl LogCore {
         if kept { Err(AgentError::InDoubt { reason: error.to_string() }) } else { Err(error) }
     }
 
-    /// The next append begins the session, if nothing has yet.
+    /// Makes the next append create the session, unless it exists already.
     pub(super) async fn begin(&self, beginning: Option<Beginning>) {
         let mut writer = self.writer.lock().await;
         writer.beginning = beginning.filter(|_| writer.last == Seq::START);
     }
 
-    /// Nothing is written after this.
+    /// Stops all writing.
     pub(super) async fn end(&self) {
         self.writer.lock().await.ended = true;
     }
@@ -67,8 +67,8 @@ impl LogCore {
             if count == 0 {
                 return Ok(());
             }
-            // Whatever happens to this call from here on, a panic included, the next one looks
-            // first.
+            // Set before the call, so that the next attempt checks the log first, even after a
+            // panic.
             writer.in_doubt = count;
             let Err(error) = self.hand_over(writer, entries, status).await else {
                 self.written(writer, count);
@@ -79,18 +79,18 @@ impl LogCore {
             }
             match self.compare(writer).await {
                 Ok(settled) if settled == count => return Ok(()),
-                // An earlier attempt had been written. What came behind it goes now; there is less
-                // of it each time.
+                // An earlier attempt was written. The remaining entries go next, and their number
+                // falls each time.
                 Ok(_) => {}
                 Err(lost @ AgentError::LostSession { .. }) => return Err(lost),
-                // The store can't be read either. Its first words say more.
+                // Reading failed as well. The first error says more.
                 Err(_) => return Err(error.into()),
             }
         }
     }
 
-    /// Gives entries to the store: with the session itself where they are its first, and with what
-    /// lists show.
+    /// Gives entries to the store: creates the session with its first entries, and sets a new
+    /// status for lists.
     async fn hand_over(
         &self,
         writer: &Writer,
@@ -110,8 +110,8 @@ impl LogCore {
         }
     }
 
-    /// Whether nothing can be said of a failed append but that it failed: it wrote nothing, or that
-    /// can't be told now. Otherwise there are entries to be looked at.
+    /// Returns true if a failed append wrote nothing, or if that can't be determined now. Returns
+    /// false if the log has new entries to compare.
     async fn came_to_nothing(&self, writer: &mut Writer, error: &StoreError) -> bool {
         if was_refused(error) {
             writer.in_doubt = 0;
@@ -120,7 +120,7 @@ impl LogCore {
         match self.nothing_came(writer).await {
             Ok(nothing) => nothing,
             Err(_) => {
-                // By the store's word an error that is not uncertain has written nothing.
+                // The store guarantees that only uncertain errors may have written entries.
                 if !error.is_uncertain() {
                     writer.in_doubt = 0;
                 }
@@ -129,8 +129,8 @@ impl LogCore {
         }
     }
 
-    /// Whether the log is where we left it. Asked by way of an append of nothing: where there are
-    /// entries in doubt the store then sees to it that they are durable, which a read does not.
+    /// Returns true if the log still ends at our last entry. Tests this with an empty append, which
+    /// also makes entries in doubt durable; a read would not.
     async fn nothing_came(&self, writer: &mut Writer) -> Result<bool, AgentError> {
         match self.store.append(&self.session, writer.last, Vec::new()).await {
             Ok(_) => {
@@ -146,8 +146,8 @@ impl LogCore {
         }
     }
 
-    /// Looks at what came into the log behind our last entry, and gives how many of the entries in
-    /// doubt it is. What is not ours is somebody else's.
+    /// Compares new entries of the log with the entries in doubt, and returns how many of those
+    /// were written. Any other new entry means that another process wrote to the session.
     async fn compare(&self, writer: &mut Writer) -> Result<usize, AgentError> {
         let tried = writer.in_doubt;
         let found = self.store.read(&self.session, writer.last, tried.saturating_add(1)).await?;
@@ -161,12 +161,12 @@ impl LogCore {
                 .count()
         };
         self.written(writer, ours);
-        // Nothing at all: the log is shorter than it was.
+        // No new entry at all means that the log became shorter.
         if ours == 0 || ours < found.len() { Err(self.lost(writer)) } else { Ok(ours) }
     }
 
-    /// The first `count` entries of the queue are durable: shows them, and only then lets go of
-    /// them.
+    /// Marks the first `count` queued entries as durable: publishes their events and removes them
+    /// from the queue.
     fn written(&self, writer: &mut Writer, count: usize) {
         writer.in_doubt = 0;
         if count == 0 {
@@ -194,8 +194,8 @@ impl LogCore {
         Envelope { session: self.session.clone(), seq: Some(seq), at, channel: event.channel(), event }
     }
 
-    /// From here on nothing is written: what this process would say of the session is not true any
-    /// more.
+    /// Marks the session as lost and stops all writing, because this process no longer knows the
+    /// log's state.
     fn lost(&self, writer: &mut Writer) -> AgentError {
         (writer.lost, writer.in_doubt) = (true, 0);
         lock(&self.queue).lost = true;
@@ -203,7 +203,7 @@ impl LogCore {
     }
 }
 
-/// Whether the store says that it wrote nothing.
+/// Returns true if the error guarantees that nothing was written.
 fn was_refused(error: &StoreError) -> bool {
     matches!(
         error,
@@ -217,7 +217,7 @@ fn was_refused(error: &StoreError) -> bool {
     )
 }
 
-/// Whether an entry of the log is the one that was tried, byte for byte.
+/// Returns true if a stored entry is the one we tried to write, byte for byte.
 fn same(found: &Entry, tried: &NewEntry) -> bool {
     // Stores keep times as signed numbers.
     let at = UnixMillis(tried.at.0.min(i64::MAX as u64));

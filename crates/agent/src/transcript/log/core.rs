@@ -1,4 +1,4 @@
-//! What writing ends, live sinks and subscribers of one log have in common.
+//! The state shared by a log's writers, live sinks and subscribers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,12 +16,12 @@ use super::timeline::Timeline;
 use crate::Clock;
 use crate::transcript::record::Record;
 
-/// What an entry is made of.
+/// The content of a log entry.
 #[derive(Debug)]
 pub(crate) enum Item {
-    /// For people.
+    /// An event, for people.
     Event(Box<Event>),
-    /// For a session that is opened again.
+    /// A record, for a session that is opened again.
     Record(Box<Record>),
 }
 
@@ -37,27 +37,27 @@ impl From<Record> for Item {
     }
 }
 
-/// What writing ends, live sinks and subscribers have in common.
+/// The state shared by a log's writers, live sinks and subscribers.
 ///
-/// Locks are taken in the order `writer`, `queue`, `timeline`; the latter two are never held across
+/// Locks are taken in the order `writer`, `queue`, `timeline`. The latter two are never held across
 /// an await.
 pub(super) struct LogCore {
     pub(super) store: Arc<dyn Store>,
     pub(super) session: SessionId,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) redactor: Arc<Redactor>,
-    /// Held for as long as an append runs.
+    /// Locked while an append runs.
     pub(super) writer: tokio::sync::Mutex<Writer>,
     pub(super) queue: Mutex<Queue>,
     pub(super) timeline: Mutex<Timeline>,
-    /// Something was shown, or the log is closed.
+    /// Notified when an event is shown or the log is closed.
     pub(super) changed: Notify,
     pub(super) tickets: AtomicU64,
 }
 
 impl LogCore {
     pub(super) fn emit(&self, event: Event) {
-        // The many pieces of a stream don't go through a list.
+        // Streamed pieces are frequent, so they skip the list.
         if event.is_live_only() {
             self.show(event);
         } else {
@@ -70,7 +70,7 @@ impl LogCore {
         self.enqueue(prepared);
     }
 
-    /// Makes entries of items; live-only events are shown instead.
+    /// Converts items to entries. Live-only events are shown instead.
     pub(super) fn prepare(&self, items: Vec<Item>) -> Vec<Prepared> {
         let at = self.clock.now();
         let entry = |item| match item {
@@ -84,7 +84,7 @@ impl LogCore {
         items.into_iter().filter_map(entry).collect()
     }
 
-    /// Queues entries together; `None` where there are none, or none are taken any more.
+    /// Queues entries together. Returns `None` if there are none, or if the session is lost.
     pub(super) fn enqueue(&self, prepared: Vec<Prepared>) -> Option<Ticket> {
         if prepared.is_empty() {
             return None;
@@ -93,7 +93,7 @@ impl LogCore {
         lock(&self.queue).add(ticket, prepared).then_some(ticket)
     }
 
-    /// Shows a live-only event now.
+    /// Shows a live-only event.
     pub(super) fn show(&self, mut event: Event) {
         redact_event(&self.redactor, &mut event);
         let envelope = self.live_envelope(event);
@@ -119,19 +119,18 @@ pub(crate) struct LiveSink {
 }
 
 impl LiveSink {
-    /// Shows one event now. One that belongs into the log is queued for the next append instead.
+    /// Shows a live-only event now. Any other event is queued for the next append.
     pub(crate) fn send(&self, event: Event) {
         self.shared.emit(event);
     }
 }
 
-/// A lock whose holder panicked is taken all the same: each change under one of ours is made whole
-/// or not at all.
+/// Locks a mutex despite poisoning: every change under these locks is complete or absent.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes known secrets out of whatever text a live-only event carries.
+/// Redacts known secrets in a live-only event.
 fn redact_event(redactor: &Redactor, event: &mut Event) {
     match event {
         Event::TextDelta { text, .. }
@@ -152,7 +151,7 @@ fn redact_event(redactor: &Redactor, event: &mut Event) {
     }
 }
 
-/// The same without known secrets; `None` where there is none in it.
+/// Returns a redacted copy of a value, or `None` if the value contains no known secret.
 pub(crate) fn redacted<T: Serialize + DeserializeOwned>(redactor: &Redactor, value: &T) -> Option<T> {
     let before = serde_json::to_value(value).ok()?;
     let mut after = before.clone();

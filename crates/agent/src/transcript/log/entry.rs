@@ -1,14 +1,14 @@
-//! Entries read back from the store.
+//! Reads entries back from the store.
 
 use journeyman_protocol::{Envelope, Message, SessionId};
 use journeyman_store::Entry;
 
 use crate::transcript::record::{Record, record_of};
 
-/// Reads an entry back as the event it was, or `None` where it is a record or from a newer version.
+/// Reads an entry as an event. Returns `None` for a record or an entry of a newer version.
 ///
-/// A long text or input that the log holds once, in the record of its message, is empty in what
-/// this gives: [`events`](super::events) reads the log with all of it in place.
+/// Long texts and inputs that are stored only in a message's record are left empty here.
+/// [`events`](super::events) fills them in.
 #[must_use]
 pub fn envelope_of(session: &SessionId, entry: &Entry) -> Option<Envelope> {
     let channel = entry.channel?;
@@ -16,7 +16,7 @@ pub fn envelope_of(session: &SessionId, entry: &Entry) -> Option<Envelope> {
     Some(Envelope { session: session.clone(), seq: Some(entry.seq), at: entry.at, channel, event })
 }
 
-/// Reads an entry back as the message it was, or `None` where it is anything else.
+/// Reads an entry as a message. Returns `None` for any other entry.
 #[must_use]
 pub fn message_of(entry: &Entry) -> Option<Message> {
     match record_of(entry) {

@@ -1,4 +1,4 @@
-//! An entry that waits to be written: redacted, and in the form in which it will be stored.
+//! Queued entries, redacted and in their stored form.
 
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Channel, Event, Seq, UnixMillis};
@@ -9,38 +9,38 @@ use serde_json::Value;
 use super::reference::{self, Piece, Repeat};
 use crate::transcript::record::Record;
 
-/// An entry that waits.
+/// A queued entry.
 #[derive(Debug)]
 pub(super) struct Prepared {
     channel: Option<Channel>,
     kind: &'static str,
     pub(super) at: UnixMillis,
     body: Body,
-    /// What subscribers are shown. Absent for records.
+    /// The event for subscribers. Absent for records.
     pub(super) event: Option<Box<Event>>,
-    /// What of this message events may repeat.
+    /// The parts of this message that later events may repeat.
     pub(super) pieces: Vec<Piece>,
-    /// What lists show of the session from this entry on.
+    /// The session's status for lists from this entry on.
     pub(super) status: Option<String>,
 }
 
-/// What will be stored.
+/// The stored form of an entry.
 #[derive(Debug)]
 enum Body {
-    /// This.
+    /// The final bytes.
     Bytes(Vec<u8>),
-    /// This, but for what a message on record says already.
+    /// A value in which parts that a recorded message contains are replaced by references.
     Repeats {
         value: Value,
         repeats: Vec<Repeat>,
-        /// The bytes, from the first attempt to write them on: the store may have them, though it
-        /// said nothing.
+        /// The bytes of the first attempt to write. Kept because the store may have written them
+        /// without confirming.
         bytes: Option<Vec<u8>>,
     },
 }
 
 impl Prepared {
-    /// An event, searched for secrets once, for the log and for subscribers.
+    /// Prepares an event: redacts it once for both the log and subscribers.
     pub(super) fn event(event: Box<Event>, at: UnixMillis, redactor: &Redactor) -> Self {
         let (channel, kind) = (Some(event.channel()), event.kind());
         if !has_text(&event) {
@@ -48,8 +48,7 @@ impl Prepared {
             return Self { channel, kind, at, body, event: Some(event), pieces: Vec::new(), status: None };
         }
         let (value, changed) = cleaned(&*event, redactor);
-        // Where a secret stood in place of a number the event can't be read any more: nobody is
-        // shown it.
+        // If redaction replaced a number, the event can't be parsed any more and is not shown.
         let event = if changed { Event::deserialize(&value).ok().map(Box::new) } else { Some(event) };
         let repeats = event.as_deref().map(reference::repeats).unwrap_or_default();
         let body = match repeats.is_empty() {
@@ -59,7 +58,7 @@ impl Prepared {
         Self { channel, kind, at, body, event, pieces: Vec::new(), status: None }
     }
 
-    /// A record.
+    /// Prepares a record.
     pub(super) fn record(record: &Record, at: UnixMillis, redactor: &Redactor) -> Self {
         let (kind, status) = (record.kind(), record.status());
         let (value, changed) = match record {
@@ -85,7 +84,7 @@ impl Prepared {
         Self { channel: None, kind, at, body, event: None, pieces, status }
     }
 
-    /// What to hand to the store. `find` says which message on record has a piece.
+    /// Returns the entry for the store. `find` returns the recorded message that contains a piece.
     pub(super) fn entry(&mut self, find: impl Fn(&Piece) -> Option<Seq>) -> NewEntry {
         let payload = match &mut self.body {
             Body::Bytes(bytes) => bytes.clone(),
@@ -98,14 +97,15 @@ impl Prepared {
         NewEntry { channel: self.channel, kind: self.kind.to_owned(), at: self.at, payload }
     }
 
-    /// Its place in the log is another one now, and so may be the places it names.
+    /// Discards the stored bytes because the entry's position, or one that it refers to, has
+    /// changed.
     pub(super) fn forget_place(&mut self) {
         if let Body::Repeats { bytes, .. } = &mut self.body {
             *bytes = None;
         }
     }
 
-    /// About how many bytes a subscriber's copy takes.
+    /// Returns the approximate size of a subscriber's copy, in bytes.
     pub(super) fn weight(&self) -> usize {
         match &self.body {
             Body::Bytes(bytes) => bytes.len(),
@@ -116,7 +116,7 @@ impl Prepared {
         }
     }
 
-    /// Refuses an entry that the store would refuse for ever.
+    /// Refuses an entry that is too large for the store.
     pub(super) fn check_size(&self) -> Result<(), StoreError> {
         let bytes = self.kind.len().saturating_add(self.weight());
         if bytes <= MAX_ENTRY_BYTES {
@@ -127,7 +127,7 @@ impl Prepared {
     }
 }
 
-/// Whether anything in it was written by a person, a model or a program, and so may be a secret.
+/// Returns true if the event may contain text of a person, a model or a program, and so a secret.
 fn has_text(event: &Event) -> bool {
     !matches!(
         event,
@@ -141,7 +141,7 @@ fn has_text(event: &Event) -> bool {
     )
 }
 
-/// The stored form without known secrets, and whether there was one.
+/// Returns the redacted JSON form, and true if something was redacted.
 fn cleaned<T: Serialize>(what: &T, redactor: &Redactor) -> (Value, bool) {
     let mut value = serde_json::to_value(what).unwrap_or_default();
     let before = value.clone();
@@ -150,7 +150,7 @@ fn cleaned<T: Serialize>(what: &T, redactor: &Redactor) -> (Value, bool) {
     (value, changed)
 }
 
-/// Our own types have no keys but strings and no failing serializer.
+/// Serialization of our own types doesn't fail: their map keys are strings.
 fn bytes_of<T: Serialize>(what: &T) -> Vec<u8> {
     serde_json::to_vec(what).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Entries that wait to be written, and what their writer knows.
+//! The queue of entries to write, and the state of the writer.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use journeyman_store::NewEntry;
 use super::prepared::Prepared;
 use super::reference::Known;
 
-/// Names what was pushed together.
+/// The id of a group of entries that were pushed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ticket(pub(super) u64);
 
@@ -16,12 +16,12 @@ pub(super) struct Ticket(pub(super) u64);
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) items: VecDeque<(Ticket, Prepared)>,
-    /// Somebody else writes the session: nothing is taken any more.
+    /// True once another process writes to the session. No more entries are queued.
     pub(super) lost: bool,
 }
 
 impl Queue {
-    /// Takes entries, or says that none are taken any more.
+    /// Queues entries. Returns false if the session is lost.
     pub(super) fn add(&mut self, ticket: Ticket, prepared: Vec<Prepared>) -> bool {
         if !self.lost {
             self.items.extend(prepared.into_iter().map(|prepared| (ticket, prepared)));
@@ -33,8 +33,8 @@ impl Queue {
         self.items.len()
     }
 
-    /// Whether a flush has nothing to do and nothing to tell. An entry leaves the queue when it is
-    /// durable and shown.
+    /// Returns true if a flush has nothing to write and no error to report. Entries leave the queue
+    /// once they are durable and shown.
     pub(super) fn is_settled(&self) -> bool {
         self.items.is_empty() && !self.lost
     }
@@ -43,7 +43,7 @@ impl Queue {
         self.items.shrink_to_fit();
     }
 
-    /// What lists are to show of the session after all that waits.
+    /// Returns the session's status for lists after all queued entries.
     pub(super) fn status(&self) -> Option<String> {
         self.items.iter().rev().find_map(|(_, prepared)| prepared.status.clone())
     }
@@ -52,19 +52,19 @@ impl Queue {
         self.items.iter().position(|(owner, _)| *owner == ticket)
     }
 
-    /// Whether entries that were pushed under a ticket wait.
+    /// Returns true if entries under a ticket are queued.
     pub(super) fn holds(&self, ticket: Ticket) -> bool {
         self.place_of(ticket).is_some()
     }
 
-    /// Takes out what was pushed under a ticket and has not been written.
+    /// Removes the unwritten entries under a ticket.
     pub(super) fn take_back(&mut self, ticket: Ticket) {
         self.items.retain(|(owner, _)| *owner != ticket);
-        // The entries behind it move up, and what some of them name by its place does, too.
+        // The following entries move up, and so do the positions that they refer to.
         self.items.iter_mut().for_each(|(_, prepared)| prepared.forget_place());
     }
 
-    /// Everything that waits, as the store takes it, when the log is at `last`.
+    /// Returns all queued entries in stored form, for a log that ends at `last`.
     pub(super) fn entries(&mut self, last: Seq, known: &Known) -> Vec<NewEntry> {
         let mut batch = Known::default();
         for ((_, prepared), seq) in self.items.iter().zip(after(last)) {
@@ -75,36 +75,36 @@ impl Queue {
     }
 }
 
-/// The places after `last`, in order.
+/// Returns the positions after `last`, in order.
 pub(super) fn after(last: Seq) -> impl Iterator<Item = Seq> {
     std::iter::successors(Some(last.next()), |seq| Some(seq.next()))
 }
 
-/// What the store is told of a new session together with its first entries.
+/// The description of a new session, given to the store with its first entries.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     /// The project's root.
     pub(crate) root: String,
-    /// One line for people.
+    /// The session's title, one line for people.
     pub(crate) title: String,
-    /// Who has the right to write it, and for how many milliseconds.
+    /// The lease holder, and the lease's duration in milliseconds.
     pub(crate) lease: (String, u64),
 }
 
-/// What only the one who writes knows.
+/// State that only the current writer uses.
 #[derive(Debug)]
 pub(super) struct Writer {
-    /// The last entry that is ours and durable.
+    /// The last durable entry that this process wrote or read.
     pub(super) last: Seq,
-    /// How many entries at the head of the queue were handed to the store without an answer that
-    /// can be relied on.
+    /// Number of entries at the head of the queue that were given to the store with an unknown
+    /// outcome.
     pub(super) in_doubt: usize,
     /// Pieces of messages that later events may repeat.
     pub(super) known: Known,
     /// Set while the store doesn't know the session.
     pub(super) beginning: Option<Beginning>,
     pub(super) lost: bool,
-    /// The session is over.
+    /// True once the session has ended.
     pub(super) ended: bool,
 }
 

@@ -1,79 +1,79 @@
-//! What was shown and not yet taken by every subscriber.
+//! Events that were shown and that some subscriber has not taken yet.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use journeyman_protocol::{Envelope, Event, Seq};
 
-/// Bytes of an envelope beside its text.
+/// Size of an envelope without its text, in bytes.
 const ENVELOPE_BYTES: usize = 256;
-/// Envelopes for which there may be room while there are none: 2 KiB.
+/// Capacity in envelopes that an empty buffer may keep: 2 KiB.
 const SPARE_ROOM: usize = 128;
 
-/// How much is kept in memory for subscribers that are slower than the session.
+/// Limits of the memory for subscribers that are slower than the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogBounds {
-    /// The most envelopes; one more, and the oldest are dropped.
+    /// Maximum number of envelopes. Beyond it the oldest are dropped.
     pub(crate) envelopes: usize,
-    /// How many are left then.
+    /// Number of envelopes kept after dropping.
     pub(crate) keep: usize,
-    /// About how many bytes all of them may take; half of it is left when they are more.
+    /// Approximate maximum bytes of all envelopes. Beyond it the oldest are dropped down to half.
     pub(crate) bytes: usize,
 }
 
 impl Default for LogBounds {
-    /// 10,000 envelopes cut to 5,000, some minutes of streamed text; and 8 MiB, so that ten
-    /// sessions whose surfaces hang while files are written whole stay below 100 MiB.
+    /// 10,000 envelopes, cut to 5,000, hold some minutes of streamed text. With 8 MiB, ten sessions
+    /// with hanging surfaces stay below 100 MiB even while whole files are written.
     fn default() -> Self {
         Self { envelopes: 10_000, keep: 5_000, bytes: 8 * 1024 * 1024 }
     }
 }
 
-/// An envelope on its way to subscribers.
+/// An envelope for subscribers.
 #[derive(Debug)]
 pub(super) struct Showing {
     pub(super) envelope: Arc<Envelope>,
-    /// About how many bytes it takes.
+    /// The approximate size in bytes.
     pub(super) weight: usize,
 }
 
-/// Names a subscriber.
+/// The id of a subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reader(u64);
 
-/// The place where a subscriber goes over from the store to what is live.
+/// The point where a subscriber switches from the store to live events.
 #[derive(Debug)]
 pub(super) struct Cut {
-    /// The last entry to be read from the store.
+    /// The last entry to read from the store.
     pub(super) position: Seq,
-    /// The blocks that are being streamed, as far as they are: one delta each.
+    /// One delta for each block that is being streamed, with its text so far.
     pub(super) open: Vec<Event>,
 }
 
-/// What there is for a subscriber.
+/// The next item for a subscriber.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// This.
+    /// An envelope.
     Envelope(Arc<Envelope>),
-    /// Nothing yet.
+    /// No envelope yet.
     Nothing,
-    /// Nothing ever.
+    /// The end of the log.
     End,
-    /// It fell behind what is kept.
+    /// The subscriber missed envelopes that were dropped.
     Behind,
 }
 
-/// Envelopes that some subscriber has still to take, by running number.
+/// Envelopes that some subscriber has not taken yet, numbered consecutively.
 #[derive(Debug)]
 pub(super) struct Timeline {
     bounds: LogBounds,
     shown: VecDeque<Showing>,
-    /// The number of the oldest in `shown`.
+    /// The number of the oldest envelope in `shown`.
     first: u64,
     bytes: usize,
     position: Seq,
     open: OpenBlocks,
-    /// The number of the next envelope of each subscriber.
+    /// The number of each subscriber's next envelope.
     readers: BTreeMap<Reader, u64>,
     registered: u64,
     closed: bool,
@@ -94,12 +94,12 @@ impl Timeline {
         }
     }
 
-    /// The last entry that is durable.
+    /// Returns the last durable entry.
     pub(super) fn position(&self) -> Seq {
         self.position
     }
 
-    /// Entries up to `position` are durable; these of them are events.
+    /// Shows the events among the entries that became durable up to `position`.
     pub(super) fn publish(&mut self, position: Seq, shown: Vec<Showing>) {
         self.position = position;
         for showing in shown {
@@ -142,31 +142,31 @@ impl Timeline {
         }
     }
 
-    /// Drops what every subscriber has taken.
+    /// Drops envelopes that every subscriber has taken.
     fn trim(&mut self) {
         let taken = self.readers.values().copied().min().unwrap_or_else(|| self.end());
         while self.first < taken && !self.shown.is_empty() {
             self.drop_oldest();
         }
-        // A burst is over and everybody has it: its room is given back.
+        // Frees the capacity of a burst once all subscribers have taken it.
         if self.shown.is_empty() && self.shown.capacity() > SPARE_ROOM {
             self.shown.shrink_to_fit();
         }
     }
 
-    /// The number that the next envelope will have.
+    /// Returns the number of the next envelope.
     fn end(&self) -> u64 {
         self.first.saturating_add(self.shown.len() as u64)
     }
 
-    /// A new subscriber, and its cut.
+    /// Adds a subscriber, and returns its cut.
     pub(super) fn register(&mut self) -> (Reader, Cut) {
         let reader = Reader(self.registered);
         self.registered += 1;
         (reader, self.cut(reader))
     }
 
-    /// Lets a subscriber go on with what comes from here on.
+    /// Moves a subscriber to the live end, and returns its new cut.
     pub(super) fn cut(&mut self, reader: Reader) -> Cut {
         self.readers.insert(reader, self.end());
         self.trim();
@@ -178,12 +178,12 @@ impl Timeline {
         self.trim();
     }
 
-    /// Whether envelopes that a subscriber had still to take are gone.
+    /// Returns true if envelopes that a subscriber had not taken were dropped.
     pub(super) fn is_behind(&self, reader: Reader) -> bool {
         self.readers.get(&reader).is_some_and(|next| *next < self.first)
     }
 
-    /// The next envelope that a subscriber wants.
+    /// Returns the next envelope that a subscriber wants.
     pub(super) fn take(&mut self, reader: Reader, wants: impl Fn(&Envelope) -> bool) -> Next {
         let Some(from) = self.readers.get(&reader).copied() else { return Next::End };
         let Some(skipped) = from.checked_sub(self.first) else { return Next::Behind };
@@ -201,13 +201,13 @@ impl Timeline {
         next
     }
 
-    /// How many subscribers have something to take.
+    /// Returns the number of subscribers that have envelopes to take.
     #[cfg(test)]
     pub(super) fn behind(&self) -> usize {
         self.readers.values().filter(|next| **next < self.end()).count()
     }
 
-    /// Gives memory back.
+    /// Frees unused memory.
     pub(super) fn rest(&mut self) {
         self.trim();
         self.shown.shrink_to_fit();
@@ -222,25 +222,25 @@ impl Timeline {
 
 #[cfg(test)]
 impl Timeline {
-    /// About how many bytes are kept.
+    /// Returns the approximate size of the kept envelopes, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// For how many envelopes there is room without taking more memory.
+    /// Returns the number of envelopes that fit without allocating.
     pub(super) fn capacity(&self) -> usize {
         self.shown.capacity()
     }
 }
 
-/// What a streamed block is.
+/// The kind of a streamed block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum BlockKind {
     Text,
     Thinking,
 }
 
-/// The text of the blocks that are being streamed, so that who comes in the middle can be given it.
+/// The text so far of blocks that are being streamed, for subscribers that join midway.
 #[derive(Debug, Default)]
 struct OpenBlocks(BTreeMap<(u32, BlockKind), String>);
 
@@ -255,7 +255,7 @@ impl OpenBlocks {
             Event::ThinkingStart { block } | Event::ThinkingEnd { block, .. } => {
                 self.end((*block, BlockKind::Thinking));
             }
-            // The message is whole, or what was streamed of it is void.
+            // The message is complete, or its streamed text was discarded.
             Event::TurnStarted { .. }
             | Event::TurnFinished { .. }
             | Event::Retry { .. }
@@ -273,7 +273,7 @@ impl OpenBlocks {
             text.truncate(offset);
             text.push_str(piece);
         } else {
-            // Its beginning was never seen.
+            // The beginning of the block is missing.
             self.0.remove(&block);
         }
     }
@@ -291,7 +291,7 @@ impl OpenBlocks {
     }
 }
 
-/// The text of a live-only event.
+/// Returns the text of a live-only event.
 fn text_of(event: &Event) -> &str {
     match event {
         Event::TextDelta { text, .. }
