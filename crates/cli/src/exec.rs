@@ -172,7 +172,7 @@ async fn run_and_show(
 /// change.
 fn refusal(error: SandboxError, root: &Path, writable: &[PathBuf], args: &ExecArgs) -> HostError {
     if let SandboxError::Refused(reason) = &error {
-        let is_of = |path: &Path| reason.ends_with(&format!("(«{}»)", path.display()));
+        let is_of = |path: &Path| reason.ends_with(&format!("(`{}`)", path.display()));
         let flag = if is_of(root) {
             Some("-C")
         } else if writable.iter().any(|path| is_of(path)) {

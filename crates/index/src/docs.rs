@@ -89,7 +89,7 @@ impl<'a> Docs<'a> {
     }
 
     /// Returns the symbols with a name, in a scope if one is given: the argument of
-    /// [`Docs::naming`].
+    /// `sections_mentioning`.
     #[must_use]
     pub fn symbols_called(&self, name: &str, scope: &str) -> Vec<Id> {
         let mut found = Vec::new();

@@ -37,7 +37,7 @@ pub struct Line {
     pub file: u32,
     /// The line, 1-based.
     pub line: u32,
-    /// Its text, cut at [`MAX_SHOWN`] bytes.
+    /// Its text, cut at a maximum number of bytes.
     pub text: String,
 }
 

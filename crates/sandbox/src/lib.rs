@@ -11,7 +11,7 @@
 //! bounds of its whole tree: by control groups where some can be made, else by looking. What can't
 //! be set up refuses the command; nothing is weakened silently. [`SandboxTier::Unconfined`] is used
 //! only if [`SandboxSettings::allow`] names it. The crate is written for Linux alone. Without its
-//! feature `containers` [`SandboxTier::Container`] is unavailable and says so.
+//! feature `containers`, the container tier is unavailable and says so.
 //!
 //! A command may find a copy at the project's own path, by [`Request::base`]: a directory, or an
 //! overlay that [`Sandbox::mount`] mounts in namespaces of its own. All that confines a command in

@@ -86,7 +86,7 @@ pub async fn discard(context: &LandContext, session: &SessionId) -> Result<u64, 
 }
 
 /// Commits the verified changes that a run made in the user's own tree. `before` lists the files
-/// that were [uncommitted] when the run began. Adds the commit, or the reason why there is none, to
+/// that were uncommitted when the run began. Adds the commit, or the reason why there is none, to
 /// the report, and returns the events that were written into the session's log.
 ///
 /// # Errors

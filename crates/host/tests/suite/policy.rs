@@ -151,7 +151,10 @@ fn what_is_kept_is_added_once_and_leaves_the_rest_as_it_was() {
     symlink(&kept, machine.at(USER)).unwrap();
     keep_rules(&dir, &rules("b"), "a\nday").unwrap();
     let text = std::fs::read_to_string(&kept).unwrap();
-    assert!(text.starts_with("# mine\n[[rule]]\npaths = ['x']\ndecision = 'deny' # yes\n\n# Said"), "{text}");
+    assert!(
+        text.starts_with("# mine\n[[rule]]\npaths = ['x']\ndecision = 'deny' # yes\n\n# Allowed"),
+        "{text}"
+    );
     assert!(machine.at(USER).is_symlink());
     assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!((machine.decides("x"), machine.decides("b")), (Decision::Deny, Decision::Allow));

@@ -14,6 +14,6 @@ pub struct Commit {
     pub author: String,
     /// Its message, cut at the maximum.
     pub message: String,
-    /// The files that it changed, by their position in [`History::paths`].
+    /// The files that it changed, by their position in the paths of the history.
     pub files: Vec<u32>,
 }

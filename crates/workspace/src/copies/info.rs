@@ -37,7 +37,7 @@ pub struct CopyInfo {
     pub holder: Option<String>,
 }
 
-/// What [`Isolated::refresh`] found.
+/// The result of bringing a copy up to date with the user's tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refreshed {
     /// Files that were changed in the user's tree meanwhile, and are so in the copy now.

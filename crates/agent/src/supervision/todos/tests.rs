@@ -206,11 +206,11 @@ fn the_tools_take_what_models_write() {
         (json!({"todos": []}), saved("Saved: 0 open, 0 completed.")),
         (
             json!({"todos": [{"id": "1", "title": "a", "status": "in_progress"}, {"id": "2", "title": "b", "status": "in_progress"}]}),
-            Ok(("not changed: «1» and «2» are both in_progress; at most one may be".to_owned(), true)),
+            Ok(("not changed: `1` and `2` are both in_progress; at most one may be".to_owned(), true)),
         ),
         (
             json!({"todos": [{"id": "7", "status": "completed"}], "merge": true}),
-            Ok(("not changed: there is no todo with the id «7»".to_owned(), true)),
+            Ok(("not changed: there is no todo with the id `7`".to_owned(), true)),
         ),
     ];
     for (input, expected) in cases {
