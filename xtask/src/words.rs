@@ -241,10 +241,12 @@ fn comments(shown: &str, text: &str, found: &mut Findings) {
 /// Returns the private word in a name, whichever way its words are joined.
 fn private_word(name: &str) -> Option<&'static str> {
     let mut words = String::new();
+    let mut follows_lowercase = false;
     for letter in name.chars() {
-        if letter.is_uppercase() && words.ends_with(char::is_lowercase) {
+        if letter.is_uppercase() && follows_lowercase {
             words.push('_');
         }
+        follows_lowercase = letter.is_lowercase();
         words.extend(letter.to_lowercase());
     }
     PRIVATE.iter().find(|private| words.split('_').any(|word| word == **private)).copied()

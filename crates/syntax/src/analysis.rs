@@ -5,7 +5,7 @@
 //!
 //! # if Language::Python.is_built_in() {
 //! let text = "from .shop import Shop\n\ndef open():\n    \"\"\"Opens it.\"\"\"\n    return Shop()\n";
-//! let facts = read(Language::Python, text).unwrap();
+//! let analysis = analyse(Language::Python, text).unwrap();
 //! assert_eq!(analysis.imports[0].target, "shop");
 //! assert_eq!(analysis.symbols[0].doc, "Opens it.");
 //! let last = analysis.references.last().unwrap();
