@@ -132,7 +132,7 @@ pub struct PreToolSaid {
 /// A closure's answer before an action other than a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gate {
-    /// It happens.
+    /// The action happens.
     Go {
         /// Context for the model.
         context: Vec<String>,

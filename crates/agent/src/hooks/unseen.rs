@@ -26,11 +26,10 @@ use crate::transcript::state::OpenCall;
 /// The tool name in approval requests about hooks.
 const HOOK: &str = "hook";
 /// Maximum number of bytes of a file that an approval request shows. Longer files can't be
+/// approved.
+const MAX_SHOWN: u64 = 64 * 1024;
 /// Directories that hold programs and are usually ignored, so that no list of changes includes
 /// them.
-const MAX_SHOWN: u64 = 64 * 1024;
-/// Directories that hold programs and that ignore rules usually cover, so that no list of changes
-/// has them.
 const PROGRAMS: [&str; 8] =
     ["node_modules", ".venv", "venv", "vendor", ".tox", ".nox", ".yarn", "bower_components"];
 /// The tool whose commands may change such directories.

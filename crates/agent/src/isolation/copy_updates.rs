@@ -45,7 +45,7 @@ impl CopyUpdates {
             let left_out = copy.left_out();
             for (path, reason) in left_out.iter().take(MOST_NAMED) {
                 cx.transcript
-                    .emit(Event::Warning { message: format!("«{path}» isn't in the copy: {reason}") });
+                    .emit(Event::Warning { message: format!("`{path}` isn't in the copy: {reason}") });
             }
             if let Some(more) = left_out.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
                 cx.transcript

@@ -14,7 +14,7 @@ pub enum Unverified {
     /// The work is kept in the copy.
     #[default]
     Keep,
-    /// It is landed all the same: the user says so.
+    /// The work is landed because the user says so.
     Land,
 }
 

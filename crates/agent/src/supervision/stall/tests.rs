@@ -310,7 +310,7 @@ fn little_is_not_enough_for_ever() {
                 step(vec![call(
                     "read_file",
                     json!({ "path": name }),
-                    &format!("«{name}» doesn't exist"),
+                    &format!("`{name}` doesn't exist"),
                     true,
                     true,
                 )])
