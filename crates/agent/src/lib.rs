@@ -60,7 +60,7 @@ pub use isolation::candidates;
 pub use session::handle::{SessionHandle, resume, start};
 pub use session::parts::{Parts, Programs};
 pub use session::settings::{
-    Approver, Asked, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_INDEX_PATIENCE,
+    Approver, Asked, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_INDEX_TIMEOUT,
     DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT,
     Purse, RunSettings, TodoSettings,
 };

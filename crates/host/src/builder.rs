@@ -395,7 +395,7 @@ fn run_settings(
         top_p: config.top_p.map(to_f32),
         thinking: thinking(config),
         max_output: config.max_output_tokens.map(|tokens| Tokens(u64::from(tokens))),
-        index_patience: if connected.is_recorded { None } else { standard.index_patience },
+        index_timeout: if connected.is_recorded { None } else { standard.index_timeout },
         context_budget: config
             .context_tokens
             .map_or(standard.context_budget, |tokens| Tokens(u64::from(tokens))),

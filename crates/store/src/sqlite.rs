@@ -78,8 +78,8 @@ impl SqliteStore {
     /// Waits so long for another process that writes before it says [`StoreError::Busy`], instead
     /// of five seconds. Has no effect after the first call.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.busy = patience;
+    pub fn with_busy_timeout(mut self, timeout: Duration) -> Self {
+        self.busy = timeout;
         self
     }
 

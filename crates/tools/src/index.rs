@@ -273,20 +273,20 @@ impl SharedIndex {
         let project = core.opened()?;
         // Twice: a refresh that had begun before something came into doubt doesn't settle it.
         for _ in 0..2 {
-            let patience = {
+            let timeout = {
                 let mut state = core.lock();
                 if !state.is_due() {
                     break;
                 }
-                let patience = match (state.doubt, project.index().snapshot().is_partial()) {
+                let timeout = match (state.doubt, project.index().snapshot().is_partial()) {
                     (true, _) => WAIT_FOR_OWN,
                     (false, true) => WAIT_FOR_FIRST,
                     (false, false) => WAIT,
                 };
                 core.begin(&mut state);
-                patience
+                timeout
             };
-            core.wait(patience, cancel)?;
+            core.wait(timeout, cancel)?;
         }
         let halted = core.halt_if_needed(&project, cancel)?;
         let lacks = core.take_own(&project, cancel)?;
@@ -416,8 +416,8 @@ impl Core {
     }
 
     /// Waits for the refresh that runs, if one does; not longer than is allowed.
-    fn wait(&self, patience: Duration, cancel: &CancellationToken) -> Result<(), ToolError> {
-        let end = Instant::now() + patience;
+    fn wait(&self, timeout: Duration, cancel: &CancellationToken) -> Result<(), ToolError> {
+        let end = Instant::now() + timeout;
         let mut state = self.lock();
         while state.running.is_some() {
             if cancel.is_cancelled() {

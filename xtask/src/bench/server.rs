@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 /// How long a benchmark waits for a request before it gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that speaks Chat Completions.
 pub(crate) struct Server {
@@ -34,7 +34,7 @@ impl Server {
 
     /// When the next request was whole.
     pub(crate) fn arrival(&self) -> anyhow::Result<Instant> {
-        self.arrivals.recv_timeout(PATIENCE).context("no request arrived")
+        self.arrivals.recv_timeout(TIMEOUT).context("no request arrived")
     }
 }
 

@@ -92,12 +92,12 @@ impl Session {
     async fn pack_first(&mut self, task: &str) -> Result<String, AgentError> {
         let may_show = self.approvals.may_show(self.cx.settings.mode);
         let found =
-            self.cx.settings.index_patience.map(|patience| (look_up(&self.cx, may_show, task), patience));
+            self.cx.settings.index_timeout.map(|timeout| (look_up(&self.cx, may_show, task), timeout));
         let listing = list_files(&self.cx).await?;
         let checks = self.verification.find(&self.cx, &mut self.approvals, &listing);
         // The lookup ran while the tree was listed. A slow lookup is not waited for any longer.
         let found = match found {
-            Some((looked_up, patience)) => tokio::time::timeout(patience, looked_up).await.ok(),
+            Some((looked_up, timeout)) => tokio::time::timeout(timeout, looked_up).await.ok(),
             None => None,
         };
         let found = found.and_then(Result::ok).flatten();

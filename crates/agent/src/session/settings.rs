@@ -28,7 +28,7 @@ pub const DEFAULT_CONTEXT_BUDGET: Tokens = Tokens(20_000);
 
 /// Extra time that the first request waits for an index lookup. A loaded index answers within
 /// milliseconds.
-pub const DEFAULT_INDEX_PATIENCE: Duration = Duration::from_millis(20);
+pub const DEFAULT_INDEX_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// The checks that decide if a change is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -184,7 +184,7 @@ pub struct RunSettings {
     pub context_budget: Tokens,
     /// Extra time that the first context waits for the index lookup. `None` skips the lookup: a
     /// recorded session must play back where there is no index.
-    pub index_patience: Option<Duration>,
+    pub index_timeout: Option<Duration>,
     /// Options to open the session again with. They don't affect the run.
     pub asked: Asked,
     /// The current date, such as `2026-01-31`, for the prompt.
@@ -219,7 +219,7 @@ impl Default for RunSettings {
             thinking: None,
             max_output: None,
             context_budget: DEFAULT_CONTEXT_BUDGET,
-            index_patience: Some(DEFAULT_INDEX_PATIENCE),
+            index_timeout: Some(DEFAULT_INDEX_TIMEOUT),
             asked: Asked::default(),
             today: String::new(),
             platform: std::env::consts::OS.to_owned(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::support::{House, Ran, needs};
 
-/// Runs the demo with this machine's Rust, whose home is not the house's.
+/// Runs the demo with this machine's Rust, whose home is not the test's.
 fn demo(house: &House, flags: &[&str]) -> Ran {
     let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
     let place =

@@ -64,16 +64,16 @@ const NAMED_CHARACTERS: usize = 60;
 
 /// Maximum number of words that are scanned again as arguments of a program. More occur only in
 /// commands made to be slow; ordinary commands have a few hundred.
-const PATIENCE: usize = 20_000;
+const MAX_SCANNED_WORDS: usize = 20_000;
 
 /// Scans the text of a command.
 pub(super) fn scan(command: &str) -> Danger {
     let mut danger = Danger::default();
-    let mut patience = PATIENCE;
+    let mut words_left = MAX_SCANNED_WORDS;
     let text = rough(command);
     for segment in text.split('\n') {
         let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
-        scan_segment(&words, &mut danger, &mut patience);
+        scan_segment(&words, &mut danger, &mut words_left);
     }
     // Splitting loses unknown values, which could be anything.
     danger.beyond_undo |= danger.destroys.is_some() && command.contains(['$', '`', '[']);
@@ -94,15 +94,15 @@ pub(super) fn part(words: &[&str], data: bool, danger: &mut Danger) {
         by_arguments(name, arguments, danger);
         return;
     }
-    let mut patience = PATIENCE;
-    scan_segment(words, danger, &mut patience);
+    let mut words_left = MAX_SCANNED_WORDS;
+    scan_segment(words, danger, &mut words_left);
     for text in arguments
         .iter()
         .filter(|text| text.contains([' ', '\t', '\n', ';', '|', '&', '(', '`', '<', '>', '=']))
     {
         for segment in rough(text).split('\n') {
             let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
-            scan_segment(&words, danger, &mut patience);
+            scan_segment(&words, danger, &mut words_left);
         }
         redirections(text, danger);
     }
@@ -163,7 +163,7 @@ fn rough(command: &str) -> String {
     text
 }
 
-fn scan_segment(words: &[&str], danger: &mut Danger, patience: &mut usize) {
+fn scan_segment(words: &[&str], danger: &mut Danger, words_left: &mut usize) {
     let wrapped = words.iter().any(|word| names::is_wrapper(base_name(word)));
     let mut may_be_program = true;
     for (index, word) in words.iter().enumerate() {
@@ -173,8 +173,8 @@ fn scan_segment(words: &[&str], danger: &mut Danger, patience: &mut usize) {
             danger.outside(|| format!("`{name}` {what}"));
         }
         if by_arguments(name, arguments, danger) {
-            *patience = patience.saturating_sub(arguments.len());
-            if *patience == 0 {
+            *words_left = words_left.saturating_sub(arguments.len());
+            if *words_left == 0 {
                 danger.outside(|| "it repeats itself too often to be judged".to_owned());
                 return;
             }

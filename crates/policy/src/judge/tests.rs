@@ -161,7 +161,7 @@ fn level_3_takes_an_exact_rule() {
 }
 
 #[test]
-fn unconfined_commands_and_losses_take_an_exact_rule() {
+fn unconfined_commands_and_destructive_changes_need_an_exact_rule() {
     let effects = Effects { command: Some("make x".to_owned()), ..Effects::default() };
     let call = Call { tool: "run_command", agent: None, mode: Mode::Auto, effects: &effects, sandbox: None };
     let made = analysis(&["make x"], true);

@@ -22,7 +22,7 @@ const LOCK: &str = ".lock";
 /// One byte for each time that blobs were removed.
 const REMOVALS: &str = ".removals";
 /// Maximum wait for a removal: thousands of blobs are removed within a second.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -59,7 +59,7 @@ impl Blobs {
         loop {
             match flock(&file, FlockOperation::NonBlockingLockShared) {
                 Ok(()) => return Ok(Using(file)),
-                Err(Errno::WOULDBLOCK | Errno::INTR) if begin.elapsed() < PATIENCE => {
+                Err(Errno::WOULDBLOCK | Errno::INTR) if begin.elapsed() < TIMEOUT => {
                     std::thread::sleep(PAUSE);
                 }
                 Err(errno) => return Err(StoreError::io("wait for the blobs in", &self.dir, errno.into())),

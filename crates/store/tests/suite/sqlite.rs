@@ -353,7 +353,7 @@ fn a_lock_held_too_long_is_said_and_nothing_is_lost() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("sessions.db");
     filled(&path, 3);
-    let store = SqliteStore::open(&path).unwrap().with_patience(Duration::from_millis(20));
+    let store = SqliteStore::open(&path).unwrap().with_busy_timeout(Duration::from_millis(20));
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     // Readers go on while another process writes.

@@ -20,7 +20,7 @@ const ASKED: [(&str, &[&str], f64, f64); 4] = [
     ("whole and lazy", &["whole", "lazy"], 90.0, 100.0),
 ];
 /// No reply takes longer; else it hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Where a project lies in the folder of a case.
 const TREE: &str = "tree";
 
@@ -182,7 +182,7 @@ fn apply(jm: &Path, request: &Value) -> anyhow::Result<Option<Value>> {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TIMEOUT {
             child.kill()?;
             child.wait()?;
             return Ok(None);

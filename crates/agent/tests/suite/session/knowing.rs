@@ -143,7 +143,7 @@ async fn the_first_prompt_has_what_an_index_finds() {
     let mut bench = indexed(&shop());
     std::fs::write(bench.root.join("deep/in/stale.py"), "def coins_in_drawer(new_name):\n    pass\n")
         .unwrap();
-    let patient = RunSettings { index_patience: Some(Duration::from_secs(3_600)), ..auto() };
+    let patient = RunSettings { index_timeout: Some(Duration::from_secs(3_600)), ..auto() };
     let said = first_message(&mut bench, patient).await;
     let (_, outline) = said.split_once("<outline>").unwrap_or_else(|| panic!("{said}"));
     let outline = outline.split_once("</outline>").unwrap().0;
@@ -158,14 +158,14 @@ async fn the_first_prompt_has_what_an_index_finds() {
     // The map of paths opens what was found.
     assert!(said.contains("deep/in/ base.py keys.py stale.py till.py"), "{said}");
     // A recording has to play back where there is none.
-    let taped = RunSettings { index_patience: None, ..auto() };
+    let taped = RunSettings { index_timeout: None, ..auto() };
     let said = first_message(&mut indexed(&shop()), taped).await;
     assert!(!said.contains("<outline>") && !said.contains("till.py"), "{said}");
 }
 
 async fn without_an_index_the_first_prompt_waits_for_none() {
     let mut bench = Bench::new(&[("src/till.py", "def count_coins(drawer):\n    pass\n")]).unconfined();
-    let patient = RunSettings { index_patience: Some(Duration::from_secs(3_600)), ..auto() };
+    let patient = RunSettings { index_timeout: Some(Duration::from_secs(3_600)), ..auto() };
     let said = first_message(&mut bench, patient).await;
     assert!(said.contains("src/ till.py") && !said.contains("<outline>"), "{said}");
     assert!(!bench.workspace.state_dir().join("index").exists());

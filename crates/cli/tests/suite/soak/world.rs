@@ -25,7 +25,7 @@ const CHECK_SCRIPT: &str = "for d in own*; do test ! -f $d/f1.txt || test -f $d/
 /// Printed by the project's own check, which nobody asks for.
 pub const WRONG_CHECK: &str = "WRONG-CHECK";
 /// No command takes longer, however loaded the machine is; only one that hangs comes near.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 const LOOK: Duration = Duration::from_millis(1);
 /// Told of a command that was cut off.
 const NONE_TRACKED: &str = "None of its changes to tracked files are in place";
@@ -361,7 +361,7 @@ impl World {
                 Moment::Line(count) => running.outputs.iter().map(|path| lines(path)).sum::<usize>() >= count,
                 Moment::Begin => true,
             };
-            if is_now || running.child.try_wait().unwrap().is_some() || begin.elapsed() > PATIENCE {
+            if is_now || running.child.try_wait().unwrap().is_some() || begin.elapsed() > TIMEOUT {
                 break;
             }
             std::thread::sleep(LOOK);
@@ -379,7 +379,7 @@ impl World {
         }
         let begin = Instant::now();
         while running.child.try_wait().unwrap().is_none() {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 self.shared.violation("hangs", running.command.clone());
                 kill_process_group(group, Signal::KILL).ok();
             }

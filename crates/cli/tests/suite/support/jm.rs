@@ -12,7 +12,7 @@ use journeyman_protocol::{Envelope, RunReport};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The longest that any run may take before the test gives it up. Only a hang comes near.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// How often a condition outside of any channel is looked at.
 const LOOK: Duration = Duration::from_millis(3);
 
@@ -153,7 +153,7 @@ impl Running {
     /// Waits for a line of standard output that holds `text`.
     pub fn line_with(&self, text: &str) -> String {
         loop {
-            let line = self.lines.recv_timeout(PATIENCE).expect("the line never came");
+            let line = self.lines.recv_timeout(TIMEOUT).expect("the line never came");
             if line.contains(text) {
                 return line;
             }
@@ -166,11 +166,11 @@ impl Running {
     }
 
     pub fn wait(self) -> Ran {
-        match self.ended.recv_timeout(PATIENCE) {
+        match self.ended.recv_timeout(TIMEOUT) {
             Ok(ran) => ran,
             Err(_) => {
                 kill_process(self.pid, Signal::KILL).ok();
-                panic!("it didn't end within {PATIENCE:?}");
+                panic!("it didn't end within {TIMEOUT:?}");
             }
         }
     }
@@ -244,7 +244,7 @@ pub fn is_running(command: &str) -> bool {
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !condition() {
-        assert!(begin.elapsed() < PATIENCE, "{what}: never");
+        assert!(begin.elapsed() < TIMEOUT, "{what}: never");
         std::thread::sleep(LOOK);
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// The longest that a test waits for words that have to come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Both ends: ours, and the one that programs take for a terminal.
 fn pair() -> (OwnedFd, File) {
@@ -81,7 +81,7 @@ impl Person {
         let waited = self
             .screen
             .1
-            .wait_timeout_while(text, PATIENCE, |text| !text[self.read..].contains(words))
+            .wait_timeout_while(text, TIMEOUT, |text| !text[self.read..].contains(words))
             .unwrap();
         assert!(!waited.1.timed_out(), "`{words}` never came after\n{}", *waited.0);
         let text = &waited.0;

@@ -17,7 +17,7 @@ use super::{House, Jm, Reply};
 pub const KEY: &str = "sk-planted-5f2e8c1b7a9d4036e1";
 
 /// The longest that a test waits for a request that has to come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What the server does with one request.
 #[derive(Debug, Clone)]
@@ -131,7 +131,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// `jm run` against this server, in the house's project, with the key set.
+    /// `jm run` against this server, in the test's project, with the key set.
     pub fn run(&self, house: &House, arguments: &[&str]) -> Jm {
         let url = self.url();
         let mut all = vec!["run", "--base-url", &url, "--wire", self.wire.name(), "--model", "tiny"];
@@ -148,7 +148,7 @@ impl Server {
     pub fn wait_for(&self, count: usize) {
         let seen = self.shared.seen.lock().unwrap();
         let waited =
-            self.shared.arrived.wait_timeout_while(seen, PATIENCE, |seen| seen.len() < count).unwrap();
+            self.shared.arrived.wait_timeout_while(seen, TIMEOUT, |seen| seen.len() < count).unwrap();
         assert!(!waited.1.timed_out(), "request {count} never came");
     }
 

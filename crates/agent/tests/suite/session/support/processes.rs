@@ -6,7 +6,7 @@ use std::time::Duration;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 /// Long enough for a loaded machine.
-const PATIENCE: u32 = 20_000;
+const TIMEOUT: u32 = 20_000;
 
 /// A command that sleeps for longer than any test, and that no other process has.
 pub(crate) struct Marker(String);
@@ -36,7 +36,7 @@ fn command(process: &Path) -> String {
 
 /// Waits until the kernel has caught up.
 pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..PATIENCE {
+    for _ in 0..TIMEOUT {
         if holds() {
             return;
         }
