@@ -43,7 +43,7 @@ pub(crate) fn list(environment: &Environment, args: &CheckpointsArgs) -> Result<
         }
     }
     if !args.json && !checkpoints.is_empty() {
-        let storage = workspace.storage().context("what is kept")?;
+        let storage = workspace.history().storage().context("what is kept")?;
         say!("{}", paint.dim(&kept(storage, args.limit, checkpoints.len())));
     }
     Ok(0)
@@ -96,7 +96,7 @@ pub(crate) fn diff(environment: &Environment, args: &DiffArgs) -> Result<u8, Hos
         None => before_newest_run(&workspace.checkpoints().context("the checkpoints")?)?,
     };
     let to = args.to.map(CheckpointId);
-    let diff = workspace.diff_between(&from, to.as_ref(), MAX_DIFF).context("diff")?;
+    let diff = workspace.history().diff_between(&from, to.as_ref(), MAX_DIFF).context("diff")?;
     if args.json {
         say!("{}", json(from, to, &diff, args.stat));
         return Ok(0);

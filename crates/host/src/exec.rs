@@ -129,13 +129,13 @@ impl CommandProject {
         let linked = if overlay || read_only {
             HardLinks::default()
         } else {
-            workspace.find_hard_links().context("the project")?
+            workspace.commands().find_hard_links().context("the project")?
         };
         let copy = overlay.then(|| {
             let session = SessionId::new(now(), fastrand::u64(..));
             let tiers = if tiers.is_empty() { Tier::ALL.to_vec() } else { tiers.to_vec() };
             let means = Means { sandbox, git: None, tiers: &tiers };
-            let copy = workspace.isolate(&session, &means).context("a throw-away copy")?;
+            let copy = workspace.copies().create(&session, &means).context("a throw-away copy")?;
             Ok::<_, HostError>((session, copy))
         });
         let copy = copy.transpose()?;
@@ -174,9 +174,9 @@ impl CommandProject {
             let Aftermath { violations, problem } = ended.unwrap_or_default();
             return Ok(CommandEffect { changes: None, violations, problem });
         };
-        let changes = self.workspace.copy_changes(&copy).context("what the command changed")?;
+        let changes = self.workspace.landings().changes(&copy).context("what the command changed")?;
         drop(copy);
-        self.workspace.discard_copy(&session).context("the throw-away copy")?;
+        self.workspace.copies().discard(&session).context("the throw-away copy")?;
         Ok(CommandEffect { changes: Some(changes.files()), violations: Vec::new(), problem: None })
     }
 }

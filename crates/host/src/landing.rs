@@ -49,7 +49,7 @@ pub async fn find_kept_work(
         return Ok(KeptWork { session: found.id, root: PathBuf::from(found.root) });
     }
     let here = project_root(environment, None)?;
-    let copies = state.open_workspace(&here)?.copies().context("looking for copies")?;
+    let copies = state.open_workspace(&here)?.copies().list().context("looking for copies")?;
     match copies.as_slice() {
         [only] => Ok(KeptWork { session: only.session.clone(), root: here }),
         [] => Err(HostError::usage("no session's work is kept in a copy of this directory")),
@@ -72,7 +72,7 @@ pub fn find_orphaned_copy(
 ) -> Result<Option<KeptWork>, HostError> {
     let Some(word) = word else { return Ok(None) };
     let here = project_root(environment, None)?;
-    let copies = state.open_workspace(&here)?.copies().context("looking for copies")?;
+    let copies = state.open_workspace(&here)?.copies().list().context("looking for copies")?;
     let mut found = copies.into_iter().filter(|copy| copy.session.as_str().starts_with(word));
     Ok(match (found.next(), found.next()) {
         (Some(only), None) => Some(KeptWork { session: only.session, root: here }),
@@ -175,7 +175,7 @@ pub async fn discard_work(
 ) -> Result<Discarded, HostError> {
     match copies::discard(context, session).await {
         Err(AgentError::Store(StoreError::UnknownSession { .. })) => {
-            workspace.discard_copy(session).context("removing the copy")?;
+            workspace.copies().discard(session).context("removing the copy")?;
             Ok(Discarded::Orphan)
         }
         discarded => Ok(Discarded::Files(discarded.map_err(as_usage)?)),
@@ -187,12 +187,12 @@ pub async fn discard_work(
 /// # Errors
 /// [`HostError::Usage`] naming the first of them, and whether its copy was landed.
 pub fn check_copies_exist(workspace: &Workspace, sessions: &[SessionId]) -> Result<(), HostError> {
-    let copies = workspace.copies().context("looking for copies")?;
+    let copies = workspace.copies().list().context("looking for copies")?;
     let Some(unknown) = sessions.iter().find(|id| copies.iter().all(|copy| copy.session != **id)) else {
         return Ok(());
     };
     let session = unknown.clone();
-    Err(HostError::usage(match workspace.is_landed(unknown).context("looking for copies")? {
+    Err(HostError::usage(match workspace.copies().is_landed(unknown).context("looking for copies")? {
         true => WorkspaceError::AlreadyLanded { session },
         false => WorkspaceError::UnknownCopy { session },
     }))

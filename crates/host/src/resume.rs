@@ -82,7 +82,7 @@ impl Resumption {
         let is_candidates_parent = run.as_ref().is_some_and(|run| run.parent == *id);
         let session = State::load(&*state.store, id).await?;
         let root = project_root(environment, Some(directory.unwrap_or(Path::new(&summary.root))))?;
-        let copies = state.open_workspace(&root)?.copies().context("looking for its copy")?;
+        let copies = state.open_workspace(&root)?.copies().list().context("looking for its copy")?;
         let is_imported = summary.status == STATUS_IMPORTED;
         let setting = session.setting.as_ref();
         Ok(Self {

@@ -118,7 +118,7 @@ pub fn kept_copies(state: &StateDirs, root: &Path) -> Vec<CopyInfo> {
     }
     // A project that can't be opened is reported by the commands that need it.
     let workspace = state.open_workspace(root).ok();
-    workspace.and_then(|workspace| workspace.copies().ok()).unwrap_or_default()
+    workspace.and_then(|workspace| workspace.copies().list().ok()).unwrap_or_default()
 }
 
 /// Names this process as the holder of a session, for whoever finds the session held.

@@ -127,12 +127,12 @@ async fn sessions_of(state: &StateDirs, root: &Path) -> Result<Vec<SessionSummar
 /// Returns true if the newest change that can be taken back was made after the session began, and
 /// not by the session.
 fn has_later_change(workspace: &Workspace, session: &SessionSummary) -> bool {
-    matches!(workspace.newest_undoable(), Ok(Some(newest)) if newest > session.id)
+    matches!(workspace.history().newest_undoable(), Ok(Some(newest)) if newest > session.id)
 }
 
 /// Refuses a session whose work is in a copy: the user's files have nothing of it.
 fn check_not_in_copy(workspace: &Workspace, session: &SessionId) -> Result<(), HostError> {
-    let copies = workspace.copies().context("looking for its copy")?;
+    let copies = workspace.copies().list().context("looking for its copy")?;
     if copies.iter().all(|copy| copy.session != *session) {
         return Ok(());
     }
@@ -155,7 +155,7 @@ async fn undo_claimed(
     } else {
         UndoTarget::LastRun
     };
-    match workspace.newest_undoable() {
+    match workspace.history().newest_undoable() {
         // The journal doesn't know the newest run any more, but the log does.
         Err(WorkspaceError::HistoryDamaged { .. }) if target == UndoTarget::LastRun => {
             undo_target(workspace, UndoTarget::Session(session.clone()), recovered)
@@ -192,11 +192,12 @@ async fn recover_session(
     session: &SessionId,
 ) -> Result<Recovered, HostError> {
     let mut recovered = Recovered { sessions: vec![session.clone()], ..Recovered::default() };
-    let calls = workspace.cut_off_calls(session).context("what the session left half done")?;
+    let calls = workspace.recovery().cut_off_calls(session).context("what the session left half done")?;
     let log = State::load(&*state.store, session).await?;
     if log.task.as_ref().is_some_and(|task| task.checking) {
         // Changes by checks are journaled as theirs, and go back with the rest.
-        let sealed = workspace.seal_checks(session).context("what the session's checks left")?;
+        let sealed =
+            workspace.recovery().recover_checks(session).context("what the session's checks left")?;
         recovered.violations.extend(sealed.violations);
     }
     let checkpoint = log.task.as_ref().and_then(|task| task.checkpoint).unwrap_or_default();
@@ -204,7 +205,8 @@ async fn recover_session(
         let open = log.calls.iter().find(|open| open.call.id == call);
         let started = open.and_then(|open| open.record.started_at()).unwrap_or(UnixMillis(0));
         let sealed = workspace
-            .seal_call(&CheckpointId(checkpoint), session, &call, started)
+            .recovery()
+            .recover_call(&CheckpointId(checkpoint), session, &call, started)
             .context("what the session's last call left")?;
         recovered.steps += usize::from(!sealed.restored.is_empty());
         recovered.violations.extend(sealed.violations);

@@ -217,7 +217,7 @@ fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
     };
     analysis.beyond_undo
         || edits && analysis.parts.iter().any(open)
-        || named_paths(wish, &analysis).any(|path| match workspace.uncovered(&path) {
+        || named_paths(wish, &analysis).any(|path| match workspace.previews().uncovered(&path) {
             Some(it) => destroys || !(it.directory || it.executable || it.remade),
             None => false,
         })
@@ -229,7 +229,7 @@ fn writes_links(workspace: &Workspace, wish: &Wish) -> bool {
     if wish.only_reads() {
         return false;
     }
-    let Ok(links) = workspace.hard_links() else { return false };
+    let Ok(links) = workspace.commands().hard_links() else { return false };
     !links.files.is_empty() || (!links.dependencies.is_empty() && installs(wish))
 }
 
@@ -330,7 +330,7 @@ impl BeforeCommand {
             if guard.is_none() && before.witness().is_none() {
                 return Ok((Ok(Vec::new()), Aftermath::default()));
             }
-            let end = || workspace.command_end(before, &session, Some(&call));
+            let end = || workspace.commands().end(before, &session, Some(&call));
             let (changes, aftermath) = match guard {
                 Some(guard) => guard.end(&workspace, kept, end),
                 None => (end(), Aftermath::default()),
@@ -373,12 +373,12 @@ async fn prepare(
             return Err(not_found(&workspace, directory));
         }
         let before = if background {
-            workspace.background_begin(&session, &call)?
+            workspace.commands().begin_background(&session, &call)?
         } else if only_reads {
             // After a crash there is nothing to put back.
-            workspace.command_begin()?
+            workspace.commands().begin()?
         } else {
-            workspace.call_begin(&session, &call)?
+            workspace.commands().begin_call(&session, &call)?
         };
         let guard =
             if only_reads { None } else { Some(Guarded::before_command(&workspace, &before, GUARDS)?) };

@@ -211,7 +211,7 @@ impl Seen {
         let before = match text {
             Some(text) => text,
             None => {
-                let kept = FileContent::from_bytes(workspace.kept(&seen).ok()??, false);
+                let kept = FileContent::from_bytes(workspace.history().kept(&seen).ok()??, false);
                 Arc::from(kept.text()?)
             }
         };

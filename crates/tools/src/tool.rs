@@ -187,7 +187,7 @@ impl ToolOutput {
 
 /// Returns one line for each added name that causes trouble on other systems.
 pub(crate) fn names_told(workspace: &Workspace, changes: &[FileChange]) -> String {
-    let troubles = workspace.name_troubles(changes);
+    let troubles = workspace.commands().name_troubles(changes);
     troubles.iter().map(|(path, trouble)| format!("[note: {path}: {trouble}]\n")).collect()
 }
 

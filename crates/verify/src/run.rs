@@ -226,7 +226,7 @@ async fn one(
 async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Guarded), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let begun = in_background(move || {
-        let before = workspace.check_begin(&session)?;
+        let before = workspace.commands().begin_checks(&session)?;
         let guard = Guarded::before_command(&workspace, &before, GUARDS)?;
         Ok((before, guard))
     });
@@ -240,7 +240,8 @@ async fn end(
     kept: bool,
 ) -> Result<(Result<Vec<FileChange>, WorkspaceError>, Aftermath), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
-    in_background(move || guard.end(&workspace, kept, || workspace.check_end(before, &session))).await
+    in_background(move || guard.end(&workspace, kept, || workspace.commands().end_checks(before, &session)))
+        .await
 }
 
 fn untracked(check: &Check, source: WorkspaceError) -> VerifyError {

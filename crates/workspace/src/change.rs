@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct ChangeId(pub u64);
 
 impl ChangeId {
-    /// What a change set that changed nothing gets: it isn't journaled.
+    /// The id of a change set that changed nothing, and so isn't journaled.
     pub const NONE: Self = Self(0);
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for CheckpointId {
     }
 }
 
-/// What a change expects to find; if it finds anything else, nothing is written.
+/// The state that a change expects; in any other state, nothing is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// Whatever is there, or nothing.
@@ -55,15 +55,14 @@ pub enum Change {
         path: RelPath,
         /// All its bytes.
         content: Vec<u8>,
-        /// What has to be there before.
+        /// The state that the file must have before.
         expected: Expected,
     },
     /// The file, or the link itself, is gone afterwards.
     Delete {
         /// The file.
         path: RelPath,
-        /// What has to be there before; [`Expected::Absent`] makes no sense and is refused as a
-        /// conflict.
+        /// The state that the file must have before; [`Expected::Absent`] is refused as a conflict.
         expected: Expected,
     },
     /// The file, or the link itself, has another name afterwards. Nothing may have that name
@@ -95,7 +94,7 @@ pub struct ChangeSet {
     pub changes: Vec<Change>,
 }
 
-/// What a change set did.
+/// The result of a change set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// Its place in the journal; [`ChangeId::NONE`] when the tree was already as wished.
@@ -105,7 +104,7 @@ pub struct Applied {
     pub changes: Vec<FileChange>,
 }
 
-/// What is to be taken back.
+/// The changes to undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoTarget {
     /// The changes of the newest session that has any.
@@ -116,7 +115,7 @@ pub enum UndoTarget {
     To(CheckpointId),
 }
 
-/// What was taken back or done again, and what not.
+/// The result of an undo or redo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoReport {
     /// The sessions whose changes they were, the newest first; at least one.
@@ -126,9 +125,9 @@ pub struct UndoReport {
     pub restored: Vec<FileChange>,
     /// The files that were kept as they are, each with the reason.
     pub conflicts: Vec<(RelPath, String)>,
-    /// Whether older changes of these sessions stay because they aren't kept any more.
+    /// True if older changes of these sessions stay because they aren't kept any more.
     pub dropped: bool,
-    /// Whether lines of the journal that may have recorded changes of these sessions are damaged:
+    /// True if lines of the journal that may have recorded changes of these sessions are damaged:
     /// what they recorded stays.
     pub damaged: bool,
 }

@@ -1,5 +1,18 @@
 //! The checkpoints there are, and what differs between them.
 
+use crate::change::UndoTarget;
+use crate::contents::quota::Storage;
+use crate::failpoint::Step;
+use crate::ignored::since::IgnoredChange;
+use crate::journal::Sync;
+use crate::limits::LABEL_BYTES;
+use crate::mutex::lock;
+use crate::snapshot::stored::store_tree;
+use crate::snapshot::tree::Tree;
+use crate::transaction::writer::LastCheckpoint;
+use journeyman_protocol::FileChange;
+use journeyman_protocol::RelPath;
+use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{ContentHash, SessionId, UnixMillis};
@@ -27,20 +40,20 @@ pub struct CheckpointInfo {
     pub id: CheckpointId,
     /// The session that made it.
     pub session: SessionId,
-    /// What it says of itself.
+    /// The label it was given.
     pub label: String,
-    /// When it was made, where a clock was there.
+    /// The time at which it was made, if the workspace has a clock.
     pub at: Option<UnixMillis>,
     /// Changes in the journal between it and the next one, whoever made them, that aren't taken
     /// back.
     pub changes: usize,
-    /// Whether all that it needs is still kept.
+    /// True if all that it needs is still kept.
     pub whole: bool,
-    /// Whether its list of files can be read. Without it the checkpoint can't be compared with.
+    /// True if its list of files can be read. Without it the checkpoint can't be compared with.
     pub readable: bool,
 }
 
-/// What is found out about kept contents, each looked at once for all checkpoints.
+/// Answers whether contents are kept; each is looked up once for all checkpoints.
 struct Wholeness<'a> {
     workspace: &'a Workspace,
     holdings: Holdings<'a>,
@@ -49,11 +62,11 @@ struct Wholeness<'a> {
 }
 
 impl Wholeness<'_> {
-    /// Whether the tree can be read, and whether all its contents are kept.
+    /// Returns true if the tree can be read, and whether all its contents are kept.
     fn of(&mut self, tree: &ContentHash) -> Result<(bool, bool), WorkspaceError> {
         let (holdings, chunks) = (&mut self.holdings, &mut self.chunks);
         let mut whole = true;
-        let read = load_tree_with(tree, self.workspace.vault.blobs(), |chunk, files| {
+        let read = load_tree_with(tree, self.workspace.project.vault.blobs(), |chunk, files| {
             let known = match chunks.get(&chunk) {
                 Some(known) => *known,
                 None => {
@@ -81,12 +94,87 @@ impl Wholeness<'_> {
 }
 
 impl Workspace {
+    /// Gives access to the project's history.
+    #[must_use]
+    pub fn history(&self) -> ProjectHistory<'_> {
+        ProjectHistory { workspace: self }
+    }
+
+    /// Records the tree, so that differences to it can be told later: every file that isn't
+    /// ignored, tracked by git or not. Contents that aren't kept yet are put among the blobs. Where
+    /// nothing happened since the session's last checkpoint, it is that one. `label` is cut to
+    /// [`LABEL_BYTES`].
+    ///
+    /// # Errors
+    /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or
+    /// the blobs.
+    pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
+        let using = self.project.vault.blobs().using()?;
+        let seen = self.transactions.mark_at_rest()?;
+        let mut tree = self.snapshots.snapshot(Keep::Contents, None)?;
+        self.project.hands().step(Step::Look, None)?;
+        let known = {
+            let writer = lock(&self.transactions.writer);
+            let end = writer.journal.end();
+            let last = writer.last_checkpoint.as_ref().filter(|last| last.end == end);
+            last.filter(|last| last.record.session == *session && last.tree.is_same(&tree))
+                .map(|last| last.record.id)
+        };
+        if let Some(id) = known {
+            self.project.vault.sync()?;
+            return Ok(id);
+        }
+        let near = self.snapshots.newest_stored();
+        let mut hash = store_tree(&tree, near.as_deref(), &self.project.vault)?;
+        let id = self.transactions.writing(|writer, _| {
+            // What somebody changed meanwhile comes before the checkpoint, so that it has to be in
+            // its tree.
+            if seen != Some(writer.journal.mark()?) {
+                let near = std::mem::replace(&mut tree, self.snapshots.snapshot(Keep::Contents, None)?);
+                hash = store_tree(&tree, Some(&near), &self.project.vault)?;
+            }
+            let known = writer.journal.last_checkpoint();
+            // Another process of the session may have made it.
+            let known = known.filter(|known| known.session == *session && known.tree == hash);
+            let record = match known {
+                Some(record) => record,
+                None => {
+                    let id = CheckpointId(writer.journal.next_id());
+                    let cut = label.floor_char_boundary(LABEL_BYTES);
+                    let label = label.get(..cut).unwrap_or_default().to_owned();
+                    let at = writer.journal.now();
+                    let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
+                    // Where nothing was put, what would be lost with it is no more than that
+                    // nothing had changed.
+                    writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Later)?;
+                    if self.project.vault.is_unsynced()
+                        && !self.project.vault.shares_disk(&self.project.options.state_dir)
+                    {
+                        writer.journal.flush()?;
+                    }
+                    record
+                }
+            };
+            let (id, end) = (record.id, writer.journal.end());
+            writer.base = Some((hash, tree.clone()));
+            writer.last_checkpoint = Some(LastCheckpoint { record, tree: tree.clone(), end });
+            Ok(id)
+        })?;
+        // One wait for the contents, the tree and the journal's line. Not under the lock: it may be
+        // long where others write much.
+        self.project.vault.sync()?;
+        self.snapshots.save_cache(1)?;
+        drop(using);
+        self.quota().keep_to_quota()?;
+        Ok(id)
+    }
+
     /// The checkpoints of this project, oldest first.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the journal can't be read.
     pub fn checkpoints(&self) -> Result<Vec<CheckpointInfo>, WorkspaceError> {
-        let lines = self.journal().lines()?;
+        let lines = self.project.journal().lines()?;
         let mut records: Vec<CheckpointRecord> = Vec::new();
         for line in &lines {
             if let Line::Checkpoint(record) = line {
@@ -96,7 +184,7 @@ impl Workspace {
         records.sort_by_key(|record| record.id);
         let ids: Vec<CheckpointId> = records.iter().map(|record| record.id).collect();
         let changes = History::new(lines).in_effect_after(&ids);
-        let holdings = self.vault.holdings();
+        let holdings = self.project.vault.holdings();
         let mut wholeness = Wholeness { workspace: self, holdings, chunks: HashMap::new() };
         let mut infos = Vec::with_capacity(records.len());
         for (record, changes) in records.into_iter().zip(changes) {
@@ -106,8 +194,111 @@ impl Workspace {
         }
         Ok(infos)
     }
+}
 
-    /// What differs between two checkpoints, or between one and the tree as it is, as a unified
+/// The history of a project: its checkpoints, what differs from them, and what is kept of it.
+#[derive(Debug)]
+pub struct ProjectHistory<'a> {
+    workspace: &'a Workspace,
+}
+
+impl ProjectHistory<'_> {
+    /// Returns the files that differ from a checkpoint, sorted, whoever changed them.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::UnknownCheckpoint`], [`WorkspaceError::Lost`] when its blobs are gone, and
+    /// those of looking at the tree.
+    pub fn changes_since(&self, checkpoint: &CheckpointId) -> Result<Vec<FileChange>, WorkspaceError> {
+        Ok(self.differences_since(checkpoint)?.iter().map(Difference::file_change).collect())
+    }
+
+    pub(crate) fn differences_since(
+        &self,
+        checkpoint: &CheckpointId,
+    ) -> Result<Vec<Difference>, WorkspaceError> {
+        let before = self.workspace.transactions.checkpoint_tree(checkpoint)?;
+        let after = self.workspace.snapshots.snapshot(Keep::Hashes, Some(&before))?;
+        filtered(self.workspace.project.inputs(), &before, differences(&before, &after))
+    }
+
+    /// Lists the changes since a checkpoint that commands of a session made, or may have made, to
+    /// files that neither the checkpoint nor the newest look at the tree has: ignored ones. Sorted
+    /// by path.
+    ///
+    /// # Errors
+    /// As [`ProjectHistory::changes_since`].
+    pub fn ignored_changes_since(
+        &self,
+        checkpoint: &CheckpointId,
+        session: &SessionId,
+    ) -> Result<Vec<IgnoredChange>, WorkspaceError> {
+        let then = self.workspace.transactions.checkpoint_tree(checkpoint)?;
+        let now = self.workspace.snapshots.newest_tree().unwrap_or_default();
+        let has = |tree: &Tree, path: &RelPath| {
+            tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path.as_bytes())).is_ok()
+        };
+        let mut found: BTreeMap<RelPath, (Difference, bool)> = BTreeMap::new();
+        let lines = lock(&self.workspace.transactions.writer).journal.lines_after(checkpoint.0)?;
+        let done = History::new(lines).into_done().into_iter();
+        for record in done.filter(|it| it.session == *session || it.beside.contains(session)) {
+            let is_shared = !record.beside.is_empty();
+            for file in record.files {
+                if has(&then, &file.path) || has(&now, &file.path) {
+                    continue;
+                }
+                let (path, after) = (file.path.clone(), file.after);
+                let of = || (Difference { path, before: file.before, after }, false);
+                let (difference, was_shared) = found.entry(file.path.clone()).or_insert_with(of);
+                difference.after = after;
+                *was_shared |= is_shared;
+            }
+        }
+        // What an edit made and a command took away again was nobody's.
+        let differs = |difference: &Difference| match (&difference.before, &difference.after) {
+            (None, _) => false,
+            (Some(before), Some(after)) => {
+                before.hash.is_none() || !before.same_content(after) || before.mode != after.mode
+            }
+            (Some(_), None) => true,
+        };
+        let found = found.into_values().filter(|(difference, _)| differs(difference));
+        let changes = found.map(|(difference, is_shared)| {
+            let is_kept = difference.before.is_some_and(|it| it.hash.is_some());
+            IgnoredChange { change: difference.file_change(), is_undoable: is_kept && !is_shared, is_shared }
+        });
+        Ok(changes.collect())
+    }
+
+    /// The content with this hash, if an undo would have it; files as they were before commands,
+    /// and what edits replaced.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Store`] when the blobs can't be read.
+    pub fn kept(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        self.workspace.project.vault.get(hash)
+    }
+
+    /// Whose changes [`UndoTarget::LastRun`] would take back; `None` where nothing can be.
+    ///
+    /// # Errors
+    /// A journal that can't be read; [`WorkspaceError::HistoryDamaged`].
+    pub fn newest_undoable(&self) -> Result<Option<SessionId>, WorkspaceError> {
+        match self.workspace.project.history()?.select(&UndoTarget::LastRun) {
+            Ok(selected) => Ok(selected.sessions.into_iter().next()),
+            Err(damaged @ WorkspaceError::HistoryDamaged { .. }) => Err(damaged),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Returns how much of the disk the project's checkpoints and changes take.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::State`] when the record of it can't be read.
+    pub fn storage(&self) -> Result<Storage, WorkspaceError> {
+        self.workspace.quota().storage()
+    }
+
+    /// Returns the differences between two checkpoints, or one and the tree as it is, as a unified
     /// diff in git's form of at most `max_bytes` bytes: whole files, in order, as many as fit.
     /// Contents that aren't kept any more are named in [`Diff::lost`].
     ///
@@ -120,22 +311,27 @@ impl Workspace {
         other: Option<&CheckpointId>,
         max_bytes: usize,
     ) -> Result<Diff, WorkspaceError> {
-        let before = self.checkpoint_tree(one)?;
+        let before = self.workspace.transactions.checkpoint_tree(one)?;
         let found = match other {
             Some(other) => {
-                let after = self.checkpoint_tree(other)?;
-                filtered_between(self.inputs(), &before, &after, differences(&before, &after))?
+                let after = self.workspace.transactions.checkpoint_tree(other)?;
+                filtered_between(
+                    self.workspace.project.inputs(),
+                    &before,
+                    &after,
+                    differences(&before, &after),
+                )?
             }
             None => {
-                let after = self.snapshot(Keep::Hashes, Some(&before))?;
-                filtered(self.inputs(), &before, differences(&before, &after))?
+                let after = self.workspace.snapshots.snapshot(Keep::Hashes, Some(&before))?;
+                filtered(self.workspace.project.inputs(), &before, differences(&before, &after))?
             }
         };
         let mut diff = Diff::default();
         let mut lost = HashSet::new();
         for Difference { path, before, after } in &found {
             let mut kept = |state: &FileState| -> Result<Option<Vec<u8>>, WorkspaceError> {
-                let bytes = self.kept_bytes(state)?;
+                let bytes = self.workspace.project.kept_bytes(state)?;
                 if bytes.is_none() && self.is_lost(state)? {
                     lost.insert(path.clone());
                 }
@@ -147,7 +343,9 @@ impl Workspace {
             };
             let new = match (after, other) {
                 (Some(state), Some(_)) => Some((git_mode(state), kept(state)?)),
-                (Some(state), None) => Some((git_mode(state), self.current_bytes(path, state)?)),
+                (Some(state), None) => {
+                    Some((git_mode(state), self.workspace.project.current_bytes(path, state)?))
+                }
                 (None, _) => None,
             };
             let old = old.as_ref().map(|(mode, bytes)| Side { mode: *mode, bytes: bytes.as_deref() });
@@ -162,16 +360,18 @@ impl Workspace {
     /// The same against the tree as it is.
     ///
     /// # Errors
-    /// As [`Workspace::diff_between`].
+    /// As [`ProjectHistory::diff_between`].
     pub fn diff_since(&self, checkpoint: &CheckpointId, max_bytes: usize) -> Result<Diff, WorkspaceError> {
         self.diff_between(checkpoint, None, max_bytes)
     }
 
-    /// Whether a content that couldn't be read was kept once, and is gone or damaged.
+    /// Returns true if a content that couldn't be read was kept once, and is gone or damaged.
     fn is_lost(&self, state: &FileState) -> Result<bool, WorkspaceError> {
         match &state.hash {
             // What is small enough to be shown was read just now.
-            Some(hash) => Ok(state.size <= DIFF_FILE_BYTES as u64 || !self.vault.contains(hash)?),
+            Some(hash) => {
+                Ok(state.size <= DIFF_FILE_BYTES as u64 || !self.workspace.project.vault.contains(hash)?)
+            }
             None => Ok(false),
         }
     }

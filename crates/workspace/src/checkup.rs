@@ -33,7 +33,7 @@ const MAX_READ_BYTES: u64 = 256 * 1024 * 1024;
 pub struct Damage {
     /// The file.
     pub path: PathBuf,
-    /// What is damaged and what is lost with it, in one line.
+    /// The damage and the loss that it causes, in one line.
     pub cost: String,
 }
 
@@ -43,15 +43,15 @@ impl fmt::Display for Damage {
     }
 }
 
-/// What a look through a project's state found.
+/// The result of checking a project's state.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Findings {
     /// The damaged files.
     pub damage: Vec<Damage>,
-    /// How many checkpoints the journal has: sessions made them.
+    /// The number of checkpoints in the journal.
     pub checkpoints: usize,
-    /// How many contents that the journal names aren't kept. That is no damage: all projects share
-    /// one quota.
+    /// The number of contents that the journal names and that aren't kept. That is no damage: all
+    /// projects share one quota.
     pub missing: usize,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Debug for Checkup<'_> {
     }
 }
 
-/// What was found out about the files that a project needs.
+/// The blobs that a project needs, and their condition.
 #[derive(Default)]
 struct Needed {
     /// Blobs that are needed, whole or not.

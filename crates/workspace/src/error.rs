@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::change::CheckpointId;
 use crate::failpoint::Step;
 
-/// What a thing that isn't a regular file is.
+/// The kind of something that isn't a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotAFile {
     /// A directory.
@@ -38,7 +38,7 @@ impl std::fmt::Display for NotAFile {
     }
 }
 
-/// What was found where something else was expected.
+/// The state found where another was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// Nothing.
@@ -67,7 +67,7 @@ impl std::fmt::Display for Found {
     }
 }
 
-/// Why the workspace refused or failed. A refused or failed change leaves the tree as it was.
+/// An error of the workspace. A refused or failed change leaves the tree as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkspaceError {
@@ -106,7 +106,7 @@ pub enum WorkspaceError {
     NotRemoved {
         /// The path as given.
         path: RelPath,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// There is no such file.
@@ -142,7 +142,7 @@ pub enum WorkspaceError {
         path: RelPath,
         /// The content that the change was made for; `None` when it was to be absent.
         expected: Option<ContentHash>,
-        /// What is there.
+        /// The state found.
         found: Found,
     },
     /// A directory on the way was replaced by a link while the change ran. Nothing was changed.
@@ -154,7 +154,7 @@ pub enum WorkspaceError {
     /// The disk, or the user's quota on it, is full.
     #[error("no space left: can't {action} «{path}». The tree is as it was; free some space and try again")]
     NoSpace {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file.
         path: RelPath,
@@ -162,7 +162,7 @@ pub enum WorkspaceError {
     /// The file system can't be written.
     #[error("«{path}» is on a read-only file system: can't {action}. Mount it writable, or work on a copy")]
     ReadOnly {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file.
         path: RelPath,
@@ -170,7 +170,7 @@ pub enum WorkspaceError {
     /// No permission.
     #[error("no permission to {action} «{path}»; check its owner and mode, and those of its directory")]
     Denied {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file.
         path: RelPath,
@@ -186,7 +186,7 @@ pub enum WorkspaceError {
     /// Any other failure of the file system in the tree.
     #[error("can't {action} «{path}»: {source}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file.
         path: RelPath,
@@ -196,7 +196,7 @@ pub enum WorkspaceError {
     /// A failure in the state directory: the journal, the lock or the cache.
     #[error("can't {action} {}: {source}. Check that the state directory is writable and has room", .path.display())]
     State {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file in the state directory.
         path: PathBuf,
@@ -208,17 +208,17 @@ pub enum WorkspaceError {
         "another process ({holder}) is changing this project; waited {waited:?}. Try again when it is done"
     )]
     Busy {
-        /// Who holds the lock, such as `pid 123`.
+        /// The process that holds the lock, such as `pid 123`.
         holder: String,
-        /// How long was waited.
+        /// The time waited.
         waited: Duration,
     },
     /// A change set asks for more than is taken at once.
     #[error("the change set has {given} changes; at most {limit} are taken at once. Split it")]
     TooManyChanges {
-        /// How many were given.
+        /// The number given.
         given: usize,
-        /// How many are taken.
+        /// The limit.
         limit: usize,
     },
     /// Two changes of one set can't both hold, such as a file and a file beneath it.
@@ -234,7 +234,7 @@ pub enum WorkspaceError {
         "the project has more than {limit} files that aren't ignored; add the generated ones to .gitignore"
     )]
     TooManyFiles {
-        /// How many are looked at.
+        /// The limit.
         limit: usize,
     },
     /// More paths are guarded than can be protected from a command.
@@ -243,7 +243,7 @@ pub enum WorkspaceError {
          `.envrc` or `.vscode`), too many to protect them from a command; delete those that nobody needs"
     )]
     TooManyGuarded {
-        /// How many are protected.
+        /// The limit.
         limit: usize,
     },
     /// The tree has more directories than can be looked at for what a command plants.
@@ -252,7 +252,7 @@ pub enum WorkspaceError {
          plant in them; delete those that nobody needs"
     )]
     TooManyDirectories {
-        /// How many are looked at.
+        /// The limit.
         limit: usize,
     },
     /// The content of a guarded path wasn't kept.
@@ -348,7 +348,7 @@ pub enum WorkspaceError {
     Glob {
         /// The pattern as given.
         pattern: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A test's failpoint cut the operation off here.
@@ -373,14 +373,15 @@ impl WorkspaceError {
         }
     }
 
-    /// Whether a test's failpoint stands for a crash here: nothing may be cleaned up.
+    /// Returns true if a test's failpoint stands for a crash here: nothing may be cleaned up.
     pub(crate) fn is_cut_off(&self) -> bool {
         matches!(self, Self::CutOff(_))
     }
 }
 
-/// Whether what failed may work in a while: a full disk, a want of memory or descriptors, a flaw of
-/// the medium. Permissions and what is in use are for people to change, and nothing waits for that.
+/// Returns true if what failed may work in a while: a full disk, a want of memory or descriptors, a
+/// flaw of the medium. Permissions and what is in use are for people to change, and nothing waits
+/// for that.
 pub(crate) fn may_pass(errno: Errno) -> bool {
     matches!(
         errno,
@@ -395,7 +396,7 @@ pub(crate) fn may_pass(errno: Errno) -> bool {
     )
 }
 
-/// Why an edited text can't be written in the file's own encoding.
+/// The reason why an edited text can't be written in the file's own encoding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// The file is binary.

@@ -32,12 +32,12 @@ pub enum Step {
     Commit,
     /// It is noted; what was moved away is about to be removed.
     Clean,
-    /// That is done; the journal's last word on it is about to be written.
+    /// The clean-up is done; the journal's closing line is about to be written.
     Settle,
     /// The tree was looked at before or after a command; whether the journal stood still is about
     /// to be asked.
     Look,
-    /// What a command did that was cut off is about to be written to the journal.
+    /// The changes of a command that was cut off are about to be written to the journal.
     Seal,
     /// It is taken back, and the command's sign of life is about to go.
     Bury,
@@ -49,7 +49,7 @@ pub enum Step {
     Swept,
 }
 
-/// What a failpoint wants at a step.
+/// The fault that a failpoint injects at a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.

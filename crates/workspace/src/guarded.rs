@@ -14,8 +14,9 @@
 //! - In ignored directories a repository counts only if its settings or hooks name something to
 //!   run.
 
+use crate::guarded::settings::armed_at;
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use journeyman_protocol::{ContentHash, FileChange, GuardRules, GuardViolation, RelPath};
@@ -34,6 +35,7 @@ use crate::guarded::look::{Look, Looking, Notes};
 pub(crate) mod after;
 pub(crate) mod keep;
 pub(crate) mod look;
+pub(crate) mod memory;
 pub(crate) mod settings;
 pub(crate) mod stored;
 
@@ -44,7 +46,7 @@ const MAX_MOUNTED: usize = 192;
 const MAX_GUARDED: usize = 4_096;
 /// Maximum size of all contents that are kept, in bytes.
 const MAX_KEPT: u64 = 64 * 1024 * 1024;
-/// What git obeys in a repository without a `.git`.
+/// The files that git obeys in a repository without a `.git`.
 const OBEYED_IN_BARE: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
 
 /// A guarded path before a command.
@@ -79,12 +81,12 @@ pub struct Guarded {
     protected: Vec<RelPath>,
 }
 
-/// What a command did that it may not, and what became of it.
+/// The forbidden changes of a command, and their treatment.
 #[derive(Debug, Default)]
 pub struct Aftermath {
     /// One for each path, repositories first, bounded.
     pub violations: Vec<GuardViolation>,
-    /// What else has to be said: there are more, or not all of the tree could be looked at.
+    /// A problem for the user: there are more, or not all of the tree could be looked at.
     pub problem: Option<String>,
 }
 
@@ -96,15 +98,6 @@ impl Aftermath {
     }
 }
 
-/// What a workspace remembers from one command to the next.
-#[derive(Debug, Default)]
-pub(crate) struct Memory {
-    notes: Arc<Notes>,
-    kept: BTreeMap<RelPath, Arc<Kept>>,
-    /// The guarded paths when the first command began: protected before any that came later.
-    first: Option<BTreeSet<RelPath>>,
-}
-
 impl Guarded {
     /// Looks at the tree before a command.
     ///
@@ -112,16 +105,16 @@ impl Guarded {
     /// [`WorkspaceError::TooManyGuarded`] and [`WorkspaceError::TooManyDirectories`] where not
     /// everything can be protected: then no command that writes may run.
     pub fn before(workspace: &Workspace, rules: GuardRules) -> Result<Self, WorkspaceError> {
-        let look = workspace.look_for_guarded(rules);
+        let look = look_for_guarded(workspace, rules);
         if !look.complete {
-            return Err(WorkspaceError::TooManyDirectories { limit: workspace.limits().max_files });
+            return Err(WorkspaceError::TooManyDirectories { limit: workspace.project.limits().max_files });
         }
-        let products = Products::of(workspace);
+        let products = Products::of(&workspace.project, &workspace.snapshots);
         let ignored = |path: &RelPath| path.parent().is_some_and(|dir| products.ignore(dir.as_bytes()));
         let mut armed = BTreeMap::new();
         let bare = look.bare.iter().flatten();
         for path in look.repositories.iter().chain(bare).filter(|path| ignored(path)) {
-            if let Some(hash) = workspace.armed(path) {
+            if let Some(hash) = armed_at(&workspace.project.door, path) {
                 armed.insert(path.clone(), hash);
             }
         }
@@ -132,7 +125,8 @@ impl Guarded {
         let ino = |dir: &Option<RelPath>| {
             look.notes.get(dir.as_ref().map_or(&b""[..], RelPath::as_bytes)).map_or(0, |noted| noted.ino)
         };
-        let settings = |dir: &Option<RelPath>| dir.as_ref().and_then(|dir| workspace.armed(dir));
+        let settings =
+            |dir: &Option<RelPath>| dir.as_ref().and_then(|dir| armed_at(&workspace.project.door, dir));
         let bare: BTreeMap<_, _> =
             look.bare.iter().map(|dir| (dir.clone(), (ino(dir), settings(dir)))).collect();
         let mut known = BTreeMap::new();
@@ -152,7 +146,7 @@ impl Guarded {
         if known.len() > MAX_GUARDED {
             return Err(WorkspaceError::TooManyGuarded { limit: MAX_GUARDED });
         }
-        workspace.keep_guarded(&mut known);
+        keep_guarded(workspace, &mut known);
         protected.extend(mount(workspace, &mut known)?);
         protected.extend(workspace.own_directories());
         protected.sort();
@@ -162,7 +156,7 @@ impl Guarded {
         Ok(Self { rules, repositories, known, armed, bare, notes, unreadable, protected })
     }
 
-    /// What must be read-only to the command.
+    /// Returns the paths that must be read-only to the command.
     #[must_use]
     pub fn protected(&self) -> &[RelPath] {
         &self.protected
@@ -202,7 +196,7 @@ impl Guarded {
 
 impl Known {
     fn at(workspace: &Workspace, path: &RelPath, repository: bool, loose: bool) -> Option<Self> {
-        let parent = workspace.door.parent(path).ok()?;
+        let parent = workspace.project.door.parent(path).ok()?;
         let above = Seen::of(&fstat(&parent).ok()?).ino;
         let stat = statat(&parent, path.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let seen = Seen::of(&stat);
@@ -215,7 +209,7 @@ impl Known {
     }
 }
 
-/// What git obeys in these repositories without a `.git`.
+/// Returns the files that git obeys in these repositories without a `.git`.
 fn settings_of_bare<'a>(
     workspace: &Workspace,
     bare: impl Iterator<Item = &'a Option<RelPath>>,
@@ -227,7 +221,7 @@ fn settings_of_bare<'a>(
         })
     };
     let paths = bare.flat_map(names).flatten();
-    paths.filter(|path| matches!(workspace.door.look(path), Ok(Some(_)))).collect()
+    paths.filter(|path| matches!(workspace.project.door.look(path), Ok(Some(_)))).collect()
 }
 
 /// Chooses what is mounted: what can't be kept first, then what was there when the first command
@@ -252,34 +246,39 @@ fn mount(
     Ok(mounted)
 }
 
-impl Workspace {
-    fn look_for_guarded(&self, guards: GuardRules) -> Look {
-        let before = Arc::clone(&lock(&self.guard_memory).notes);
-        let max_directories = self.limits().max_files;
-        let look = Looking { workspace: self, guards, before: &before, max_directories }.run();
-        lock(&self.guard_memory).notes = Arc::clone(&look.notes);
-        look
+pub(crate) fn look_for_guarded(workspace: &Workspace, guards: GuardRules) -> Look {
+    let before = Arc::clone(&lock(&workspace.guard_memory).notes);
+    let max_directories = workspace.project.limits().max_files;
+    let look = Looking {
+        project: &workspace.project,
+        snapshots: &workspace.snapshots,
+        guards,
+        before: &before,
+        max_directories,
     }
-
-    /// Keeps the contents of guarded paths, as far as there is room.
-    fn keep_guarded(&self, known: &mut BTreeMap<RelPath, Known>) {
-        let before = std::mem::take(&mut lock(&self.guard_memory).kept);
-        let mut room = MAX_KEPT;
-        for (path, one) in known.iter_mut() {
-            let kept = Kept::of(&self.door, path, before.get(path).map(AsRef::as_ref));
-            if let Some(kept) = kept
-                && let Some(left) = room.checked_sub(kept.bytes())
-            {
-                room = left;
-                one.kept = Some(Arc::new(kept));
-            }
-        }
-        let kept = known.iter().filter_map(|(path, one)| Some((path.clone(), one.kept.clone()?)));
-        lock(&self.guard_memory).kept = kept.collect();
-    }
+    .run();
+    lock(&workspace.guard_memory).notes = Arc::clone(&look.notes);
+    look
 }
 
-/// What edits of the session left, read from the journal when it is first asked.
+/// Keeps the contents of guarded paths, as far as there is room.
+fn keep_guarded(workspace: &Workspace, known: &mut BTreeMap<RelPath, Known>) {
+    let before = std::mem::take(&mut lock(&workspace.guard_memory).kept);
+    let mut room = MAX_KEPT;
+    for (path, one) in known.iter_mut() {
+        let kept = Kept::of(&workspace.project.door, path, before.get(path).map(AsRef::as_ref));
+        if let Some(kept) = kept
+            && let Some(left) = room.checked_sub(kept.bytes())
+        {
+            room = left;
+            one.kept = Some(Arc::new(kept));
+        }
+    }
+    let kept = known.iter().filter_map(|(path, one)| Some((path.clone(), one.kept.clone()?)));
+    lock(&workspace.guard_memory).kept = kept.collect();
+}
+
+/// The contents that edits of the session left, read from the journal at first use.
 struct Edits<'a> {
     workspace: &'a Workspace,
     left: OnceCell<BTreeMap<RelPath, Option<ContentHash>>>,

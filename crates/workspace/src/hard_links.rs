@@ -21,10 +21,11 @@ use crate::files::directory::children;
 use crate::files::stat::Seen;
 use crate::limits::MAX_DEPTH;
 use crate::mutex::lock;
+use crate::project::Project;
 use crate::snapshot::tree::Tree;
 use crate::walk::plan::{Plan, no_siblings};
 use crate::walk::walk;
-use crate::workspace::Workspace;
+use std::sync::Mutex;
 
 /// Directories that package managers fill.
 const DEPENDENCIES: [&[u8]; 10] = [
@@ -39,7 +40,7 @@ const DEPENDENCIES: [&[u8]; 10] = [
     b".conda",
     b"__pypackages__",
 ];
-/// What changes when a manager has worked in such a directory.
+/// Names that change when a package manager has worked in such a directory.
 const MARKS: [&[u8]; 4] = [b".modules.yaml", b".package-lock.json", b".pnpm", b"lib"];
 /// Such directories that are looked at: a large workspace of packages has some hundreds.
 const MAX_DEPENDENCIES: usize = 1_000;
@@ -57,7 +58,7 @@ const MAX_PASSED: usize = 200_000;
 /// Paths right in a directory that are protected by themselves; with more it is protected whole.
 const MAX_PARTS: usize = 64;
 
-/// Where writing would change files outside of the project.
+/// Paths at which writing would change files outside of the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HardLinks {
     /// Files that checkpoints cover.
@@ -79,7 +80,7 @@ impl HardLinks {
     }
 }
 
-/// What was found the last time, and what tells that it is so still.
+/// The last result, and the metadata by which it is still valid.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     dependencies: HashMap<RelPath, (Marks, Vec<RelPath>)>,
@@ -94,38 +95,39 @@ pub(crate) fn is_dependencies(name: &[u8]) -> bool {
     DEPENDENCIES.contains(&name)
 }
 
-impl Workspace {
-    /// Tells where writing would change files outside of the project, by the newest look at the
-    /// tree, or a new one.
-    ///
-    /// # Errors
-    /// As [`Workspace::checkpoint`].
-    pub fn hard_links(&self) -> Result<HardLinks, WorkspaceError> {
-        if self.base().is_some() {
-            return Ok(HardLinks::default());
-        }
-        match self.newest_tree().filter(|_| lock(&self.ignored).has_looked()) {
-            Some(tree) => Ok(self.hard_links_of(&tree)),
-            None => Ok(self.command_begin()?.hard_links.as_ref().clone()),
-        }
+/// Finds files with names outside of the project.
+pub(crate) struct HardLinkFinder {
+    project: Arc<Project>,
+    memory: Mutex<Memory>,
+}
+
+impl HardLinkFinder {
+    pub(crate) fn new(project: Arc<Project>) -> Self {
+        Self { project, memory: Mutex::default() }
     }
 
     /// The same where nothing is kept of the tree: nothing of it is read.
     ///
     /// # Errors
     /// [`WorkspaceError::Root`] when the root can't be listed.
-    pub fn find_hard_links(&self) -> Result<HardLinks, WorkspaceError> {
+    pub(crate) fn find(&self) -> Result<HardLinks, WorkspaceError> {
         let plan = Plan {
             stat: true,
             siblings: &no_siblings,
-            ..Plan::of_names(&self.door, &self.rules, self.limits().max_files)
+            ..Plan::of_names(&self.project.door, &self.project.rules, self.project.limits().max_files)
         };
-        let walked = walk(&plan)
-            .map_err(|errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() })?;
+        let walked = walk(&plan).map_err(|errno| WorkspaceError::Root {
+            path: self.project.root().to_owned(),
+            source: errno.into(),
+        })?;
         let mut dependencies = Vec::new();
         for dir in std::iter::once(None).chain(walked.dirs.iter().map(|dir| RelPath::parse(&dir.path).ok())) {
-            let names =
-                self.door.directory(dir.as_ref()).and_then(|open| children(&open)).unwrap_or_default();
+            let names = self
+                .project
+                .door
+                .directory(dir.as_ref())
+                .and_then(|open| children(&open))
+                .unwrap_or_default();
             let names = names.into_iter().filter(|name| is_dependencies(name));
             dependencies.extend(names.filter_map(|name| below(dir.as_ref(), &name)));
         }
@@ -137,10 +139,9 @@ impl Workspace {
     }
 
     /// The links of a tree that was just looked at.
-    pub(crate) fn hard_links_of(&self, tree: &Tree) -> HardLinks {
-        let dependencies = lock(&self.ignored).dependencies.clone();
+    pub(crate) fn of_tree(&self, tree: &Tree, dependencies: &[RelPath]) -> HardLinks {
         let files = tree.entries.iter().map(|entry| (entry.path.as_slice(), entry.seen));
-        HardLinks { files: self.linked_files(files), dependencies: self.linked_dependencies(&dependencies) }
+        HardLinks { files: self.linked_files(files), dependencies: self.linked_dependencies(dependencies) }
     }
 
     fn linked_files<'a>(&self, files: impl Iterator<Item = (&'a [u8], Seen)>) -> Vec<RelPath> {
@@ -148,7 +149,7 @@ impl Workspace {
         if linked.is_empty() {
             return Vec::new();
         }
-        let mut known = lock(&self.hard_links);
+        let mut known = lock(&self.memory);
         let signature: Vec<(u64, i64)> = linked.iter().map(|(_, seen)| (seen.ino, seen.ctime)).collect();
         if known.files.0 != signature {
             let mut names = Names::default();
@@ -165,7 +166,7 @@ impl Workspace {
     }
 
     fn linked_dependencies(&self, directories: &[RelPath]) -> Vec<RelPath> {
-        let mut known = lock(&self.hard_links);
+        let mut known = lock(&self.memory);
         let mut now = HashMap::with_capacity(directories.len());
         let mut looked_at = 0;
         for directory in directories.iter().take(MAX_DEPENDENCIES) {
@@ -182,16 +183,17 @@ impl Workspace {
         all
     }
 
-    /// What tells whether a package manager has worked in a directory since.
+    /// Returns the metadata that changes when a package manager works in a directory.
     fn marks(&self, directory: &RelPath) -> Marks {
-        let look = |path: &RelPath| self.door.look(path).ok().flatten();
+        let look = |path: &RelPath| self.project.door.look(path).ok().flatten();
         let mut marks = vec![look(directory)];
         marks.extend(MARKS.iter().map(|name| directory.join(name).ok().as_ref().and_then(look)));
         // Python's packages lie further in.
         let lib = directory.join("lib").ok();
         let open = lib.as_ref().filter(|_| marks.last().is_some_and(Option::is_some));
-        let names =
-            open.and_then(|lib| self.door.directory(Some(lib)).ok()).and_then(|dir| children(&dir).ok());
+        let names = open
+            .and_then(|lib| self.project.door.directory(Some(lib)).ok())
+            .and_then(|dir| children(&dir).ok());
         let mut names = names.unwrap_or_default();
         names.sort_unstable();
         for name in names.iter().take(MAX_FILES) {
@@ -204,7 +206,7 @@ impl Workspace {
     /// The parts of a directory with links out of the project, or the whole of it where there are
     /// many.
     fn sample(&self, directory: &RelPath, looked_at: &mut usize) -> Vec<RelPath> {
-        let Ok(open) = self.door.directory(Some(directory)) else { return Vec::new() };
+        let Ok(open) = self.project.door.directory(Some(directory)) else { return Vec::new() };
         let mut parts = children(&open).unwrap_or_default();
         parts.sort_unstable();
         let mut names = Names::default();
@@ -247,7 +249,7 @@ impl Workspace {
         let mut left = MAX_SAMPLE;
         // The last first: the depth of one package is reached soon.
         while let Some((at, depth)) = below_it.pop() {
-            let Ok(open) = self.door.directory(Some(&at)) else { continue };
+            let Ok(open) = self.project.door.directory(Some(&at)) else { continue };
             let mut names = children(&open).unwrap_or_default();
             names.sort_unstable();
             let mut files = if depth > 1 { MAX_FILES } else { MAX_SAMPLE };
@@ -280,7 +282,7 @@ impl Workspace {
         let mut open: Vec<(Option<RelPath>, usize)> = vec![(None, 0)];
         let mut passed = 0;
         while let Some((at, depth)) = open.pop() {
-            let Ok(dir) = self.door.directory(at.as_ref()) else { continue };
+            let Ok(dir) = self.project.door.directory(at.as_ref()) else { continue };
             let Ok(entries) = Dir::read_from(&dir) else { continue };
             for entry in entries.flatten() {
                 let name = entry.file_name().to_bytes();

@@ -22,6 +22,7 @@ use crate::files::stat::{file_clock, is_settled};
 use crate::hard_links::is_dependencies;
 use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
 use crate::mutex::lock;
+use crate::project::Project;
 use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
 use crate::snapshot::differences::Difference;
 use crate::snapshot::entry::{FileState, Kind};
@@ -29,7 +30,7 @@ use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
 use crate::transaction::sibling::is_sibling;
 use crate::walk::plan::Listed;
-use crate::workspace::Workspace;
+use std::sync::Mutex;
 
 pub(crate) mod since;
 
@@ -98,7 +99,7 @@ const BUILD_FILES: [&[u8]; 22] = [
 struct Known {
     path: RelPath,
     seen: Seen,
-    /// What is kept of it; without a hash where it is beyond the bounds.
+    /// The kept state; without a hash where it is beyond the bounds.
     state: FileState,
     settled: bool,
 }
@@ -107,24 +108,17 @@ struct Known {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ignored(Arc<Vec<Known>>);
 
-/// What is remembered from one command to the next.
+/// The state that is kept from one command to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// The names that the walk left out, by directory.
     names: HashMap<Vec<u8>, (Listed, Vec<Vec<u8>>)>,
     files: HashMap<RelPath, Known>,
-    /// How often blobs had been removed.
+    /// The store's count of removals.
     removals: u64,
     /// Directories that package managers fill.
     pub(crate) dependencies: Vec<RelPath>,
     looked: bool,
-}
-
-impl Memory {
-    /// Returns true if somebody looked at the tree.
-    pub(crate) fn has_looked(&self) -> bool {
-        self.looked
-    }
 }
 
 impl Ignored {
@@ -134,7 +128,27 @@ impl Ignored {
     }
 }
 
-impl Workspace {
+/// The ignored files of a project, as commands find and leave them.
+pub(crate) struct IgnoredFiles {
+    pub(crate) project: Arc<Project>,
+    pub(crate) memory: Mutex<Memory>,
+}
+
+impl IgnoredFiles {
+    pub(crate) fn new(project: Arc<Project>) -> Self {
+        Self { project, memory: Mutex::default() }
+    }
+
+    /// Returns true if somebody looked at the tree.
+    pub(crate) fn has_looked(&self) -> bool {
+        lock(&self.memory).looked
+    }
+
+    /// Returns the directories that package managers fill, by the newest look at the tree.
+    pub(crate) fn dependencies(&self) -> Vec<RelPath> {
+        lock(&self.memory).dependencies.clone()
+    }
+
     /// Looks at the ignored files, given what the walk found in each directory, and keeps the small
     /// ones if `keep` says so. The right to use blobs is held.
     pub(crate) fn look_at_ignored(
@@ -143,8 +157,8 @@ impl Workspace {
         listed: &[Option<Listed>],
         keep: bool,
     ) -> Result<Ignored, WorkspaceError> {
-        let mut memory = lock(&self.ignored);
-        let removals = self.vault.blobs().removals();
+        let mut memory = lock(&self.memory);
+        let removals = self.project.vault.blobs().removals();
         if memory.removals != removals {
             memory.files.clear();
             memory.removals = removals;
@@ -160,7 +174,7 @@ impl Workspace {
         let mut files = HashMap::with_capacity(found.len());
         for (path, seen) in found {
             let fits = all.len() < KEPT_IGNORED_FILES
-                && seen.size <= self.limits().kept_file_bytes
+                && seen.size <= self.project.limits().kept_file_bytes
                 && bytes.saturating_add(seen.size) <= KEPT_IGNORED_BYTES;
             let known = match memory.files.remove(&path) {
                 Some(known)
@@ -189,13 +203,13 @@ impl Workspace {
     /// seen.
     fn keep_ignored(&self, path: &RelPath, seen: &Seen) -> Result<Option<ContentHash>, WorkspaceError> {
         let bytes = if seen.is_link() {
-            self.door.read_link(path).ok()
+            self.project.door.read_link(path).ok()
         } else {
-            let opened = self.door.read_file(path, Links::Refuse).ok().filter(|(_, now)| now == seen);
+            let opened = self.project.door.read_file(path, Links::Refuse).ok().filter(|(_, now)| now == seen);
             opened.and_then(|(file, _)| read_up_to(&file, seen.size, seen.size).ok().flatten())
         };
         let whole = bytes.filter(|bytes| bytes.len() as u64 == seen.size);
-        whole.map(|bytes| self.vault.put(&bytes, Durability::Later)).transpose()
+        whole.map(|bytes| self.project.vault.put(&bytes, Durability::Later)).transpose()
     }
 
     fn find_ignored(
@@ -208,7 +222,8 @@ impl Workspace {
         let dirs = root.chain(tree.dirs.iter().map(|dir| dir.path.as_slice()));
         let mut covered = None;
         let mut names = HashMap::with_capacity(memory.names.len());
-        let mut search = Search { workspace: self, found: Vec::new(), below: Vec::new(), looked_at: 0 };
+        let mut search =
+            Search { project: &self.project, found: Vec::new(), below: Vec::new(), looked_at: 0 };
         memory.dependencies.clear();
         for (at, dir) in dirs.enumerate() {
             let signature = listed.get(at).copied().flatten().filter(Listed::tells);
@@ -243,25 +258,26 @@ impl Workspace {
     /// The names in a directory that the walk left out, but for git's and our own.
     fn left_out(&self, tree: &Tree, covered: &HashSet<&[u8]>, dir: &[u8]) -> Vec<Vec<u8>> {
         let at = RelPath::parse(dir).ok();
-        let names = self.door.directory(at.as_ref()).and_then(|dir| children(&dir)).unwrap_or_default();
+        let names =
+            self.project.door.directory(at.as_ref()).and_then(|dir| children(&dir)).unwrap_or_default();
         let prefix = if dir.is_empty() { Vec::new() } else { [dir, b"/"].concat() };
         let is_left_out = |name: &Vec<u8>| {
             let path = [prefix.as_slice(), name].concat();
             let is_file = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(&path)).is_ok();
-            let is_other = is_git(name) || is_sibling(name) || self.rules.is_own(&path);
+            let is_other = is_git(name) || is_sibling(name) || self.project.rules.is_own(&path);
             !(is_file || is_other || covered.contains(path.as_slice()))
         };
         names.into_iter().filter(is_left_out).collect()
     }
 
-    /// What a command did to ignored files.
+    /// Returns the changes of a command to ignored files.
     pub(crate) fn ignored_differences(&self, before: &Ignored) -> Vec<Difference> {
         before.0.iter().filter_map(|known| self.ignored_difference(known)).collect()
     }
 
     fn ignored_difference(&self, known: &Known) -> Option<Difference> {
         // Of what can't be looked at nothing is known.
-        let seen = self.door.look(&known.path).ok()?.filter(|seen| seen.is_file() || seen.is_link());
+        let seen = self.project.door.look(&known.path).ok()?.filter(|seen| seen.is_file() || seen.is_link());
         let after = match seen {
             Some(seen) if seen == known.seen && (known.settled || known.state.hash.is_none()) => return None,
             Some(seen) if known.state.hash.is_none() => {
@@ -272,7 +288,7 @@ impl Workspace {
                 let kind = if seen.is_link() { Kind::Link } else { Kind::File };
                 Some(FileState { kind, mode: seen.permissions(), size: seen.size, hash: None })
             }
-            Some(_) => observe(&self.door, &known.path).ok()?.map(|(state, _)| state),
+            Some(_) => observe(&self.project.door, &known.path).ok()?.map(|(state, _)| state),
             None => None,
         };
         let same = after.is_some_and(|after| {
@@ -286,7 +302,7 @@ impl Workspace {
 
 /// A search for ignored files.
 struct Search<'a> {
-    workspace: &'a Workspace,
+    project: &'a Project,
     found: Vec<(RelPath, Seen)>,
     /// Ignored directories that weren't entered yet.
     below: Vec<(RelPath, usize)>,
@@ -300,7 +316,7 @@ impl Search<'_> {
             return;
         }
         let at = RelPath::parse(dir).ok();
-        let Ok(open) = self.workspace.door.directory(at.as_ref()) else { return };
+        let Ok(open) = self.project.door.directory(at.as_ref()) else { return };
         for name in names.iter().filter(|name| !is_made_again(name)) {
             self.looked_at += 1;
             if self.looked_at > MAX_IGNORED_FILES {
@@ -320,14 +336,14 @@ impl Search<'_> {
 
     /// Those are put back otherwise.
     fn is_guarded(&self, path: &RelPath) -> bool {
-        self.workspace.options.guarded.is_some_and(|rules| (rules.guarded)(path))
+        self.project.options.guarded.is_some_and(|rules| (rules.guarded)(path))
     }
 
     fn enter(&mut self, dir: &RelPath, depth: usize) {
         if self.looked_at >= MAX_IGNORED_FILES {
             return;
         }
-        let Ok(open) = self.workspace.door.directory(Some(dir)) else { return };
+        let Ok(open) = self.project.door.directory(Some(dir)) else { return };
         if is_tagged_cache(open.as_fd()) {
             return;
         }

@@ -50,7 +50,7 @@ pub(crate) struct Unfinished {
     pub(crate) placed: bool,
 }
 
-/// Where the journal ended at some moment.
+/// The end of the journal at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct End {
     ino: u64,
@@ -72,7 +72,7 @@ impl Mark {
     }
 }
 
-/// When a line has to be on the disk.
+/// The durability of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
     Now,
@@ -108,7 +108,7 @@ impl Journal {
         self.clock.as_ref().map(Clock::now)
     }
 
-    /// Where the journal ends now; no lock needed.
+    /// Returns the end of the journal now; no lock needed.
     pub(crate) fn end(&self) -> End {
         fs::metadata(&self.path).map(|found| End { ino: found.ino(), len: found.len() }).unwrap_or_default()
     }
@@ -122,7 +122,7 @@ impl Journal {
         }
     }
 
-    /// Whether the last line says that nothing is open. Reads a few bytes; no lock needed.
+    /// Returns true if the last line says that nothing is open. Reads a few bytes; no lock needed.
     pub(crate) fn is_at_rest(&self) -> bool {
         let Ok(end) = self.find_end() else { return false };
         end.len == 0
@@ -421,7 +421,7 @@ impl Journal {
     }
 }
 
-/// What is said of lines that go, where any change is among them.
+/// Returns the record of dropped lines, if a change is among them.
 pub(crate) fn dropped(gone: &[Line], kept: &[Line]) -> Option<Dropped> {
     let earlier = gone.iter().chain(kept).rev().find_map(|line| match line {
         Line::Dropped(dropped) => Some(dropped),

@@ -1,21 +1,20 @@
-//! The only door to the project tree: contained paths, atomic writes, a journal, checkpoints and
+//! Access to the tree of one project: contained paths, atomic writes, a journal, checkpoints and
 //! undo.
 //!
 //! A [`Workspace`] is one tree with its state directory. It [reads](Workspace::read) and
-//! [lists](Workspace::list) files; it [applies](Workspace::apply) a [`ChangeSet`] as a whole or not
-//! at all, also across a crash; it compares the tree [before](Workspace::command_begin) and
-//! [after](Workspace::command_end) a command, so that what the command did can be taken back like
-//! an edit, and around [checks](Workspace::check_end), during which a person may be working; it
-//! puts back what a command did that [was cut off](Workspace::seal_call), by a crash or otherwise;
-//! it tells [what differs](Workspace::diff_since) from a [checkpoint](Workspace::checkpoint); and
-//! it [undoes](Workspace::undo) a session, keeping what the user changed since.
+//! [lists](Workspace::list) files, and [applies](Workspace::apply) a [`ChangeSet`] as a whole or
+//! not at all, also across a crash.
 //!
-//! What a session changed in a [copy](Workspace::isolate) of the tree is [told
-//! exactly](Workspace::copy_changes), and [landed](Workspace::land) in one step beside what the
-//! user did meanwhile.
-//!
-//! It says where [repositories](Workspace::repositories) are, and [moves
-//! away](Workspace::remove_repository) one that a command planted.
+//! | job | access |
+//! |---|---|
+//! | observe commands and checks, so that their changes can be undone | [`Workspace::commands`] |
+//! | settle commands that a crash cut off | [`Workspace::recovery`] |
+//! | make, list and compare checkpoints | [`Workspace::checkpoint`], [`Workspace::history`] |
+//! | undo and redo | [`Workspace::undo`], [`Workspace::redo`] |
+//! | work in a copy of the tree | [`Workspace::copies`] |
+//! | compare a copy with the tree, and land its changes | [`Workspace::landings`], [`Workspace::land`] |
+//! | run a command in an overlay first | [`Workspace::previews`] |
+//! | find repositories, and move away one that a command made | [`Workspace::repositories`] |
 //!
 //! Paths are [`RelPath`](journeyman_protocol::RelPath)s, resolved beneath the root by the kernel;
 //! links may stay inside and never lead out. Contents that an undo needs are kept in the
@@ -48,13 +47,12 @@
 //! # }
 //! ```
 //!
-//! It does not run commands, know of sessions' contents or models, or touch git's own directory.
-//! What ignore rules cover is seen by no snapshot. Of a command's changes to it those to small
-//! files can be undone, but for what tools make again and within
-//! [bounds](limits::KEPT_IGNORED_BYTES); what it adds there stays. Nothing is kept of owners and
-//! extended attributes that a command changes, and for files over [`limits::KEPT_FILE_BYTES`], of
-//! which only size, time and inode are compared. A file that a command made unreadable is named as
-//! changed and can't be restored.
+//! The crate doesn't run commands, doesn't know sessions' contents or models, and never touches
+//! git's own directory. Snapshots don't cover ignored files; a command's changes to small ones can
+//! be undone within [bounds](limits::KEPT_IGNORED_BYTES), but not files that it adds there or that
+//! tools make again. Owners and extended attributes that a command changes aren't kept. Of files
+//! over [`limits::KEPT_FILE_BYTES`] only size, time and inode are compared. A file that a command
+//! made unreadable is named as changed and can't be restored.
 
 mod change;
 mod checkpoints;
@@ -74,6 +72,7 @@ pub mod limits;
 mod mutex;
 mod options;
 mod preview;
+mod project;
 mod repositories;
 mod rules;
 mod snapshot;
@@ -84,11 +83,13 @@ mod walk;
 mod workspace;
 
 pub use change::{Applied, Change, ChangeId, ChangeSet, CheckpointId, Expected, UndoReport, UndoTarget};
-pub use checkpoints::CheckpointInfo;
+pub use checkpoints::{CheckpointInfo, ProjectHistory};
 pub use checkup::{Checkup, Damage, Findings, landed_copies, projects_in};
-pub use commands::recovery::Sealed;
+pub use commands::observe::Commands;
+pub use commands::recovery::{Recovery, Sealed};
 pub use commands::tree_snapshot::TreeSnapshot;
 pub use contents::quota::Storage;
+pub use copies::Copies;
 pub use copies::info::{CopyInfo, Means, Refreshed};
 pub use copies::isolated::Isolated;
 pub use copies::tier::Tier;
@@ -102,10 +103,11 @@ pub use guarded::{Aftermath, Guarded};
 pub use hard_links::HardLinks;
 pub use ignored::since::{IgnoredChange, IgnoredChanges};
 pub use journeyman_protocol::GuardRules;
+pub use landing::Landings;
 pub use landing::changes::{CopyChanges, LandOptions, Landing, OnConflict};
 pub use landing::diff::DiffStat;
 pub use limits::Limits;
 pub use options::{Clock, Options};
 pub use preview::uncovered::Loss;
-pub use preview::{Trial, TrialLanding, Tried, Uncovered};
+pub use preview::{Previews, Trial, TrialLanding, Tried, Uncovered};
 pub use workspace::Workspace;

@@ -21,7 +21,7 @@ pub const KEPT_PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
 /// dropped: hundreds of runs on an ordinary project, and little enough to go unnoticed on any disk
 /// (decision 7).
 pub const PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
-/// How long a change waits for another process that changes the same tree.
+/// The time that a change waits for another process that changes the same tree.
 pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The most files that a walk looks at: five times the largest repository the bounds of speed are
 /// stated for.
@@ -82,7 +82,7 @@ pub(crate) const RECORD_BYTES: u64 = 16 * 1024;
 /// many packages have a hundred.
 pub(crate) const MAX_CACHES: usize = 256;
 
-/// What a workspace may keep and how long it waits.
+/// The limits of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Largest file whose content a snapshot keeps, in bytes.
@@ -92,13 +92,13 @@ pub struct Limits {
     /// Bytes of disk that the project's checkpoints and changes may take, packed; also a bound of
     /// what one snapshot keeps, so that the newest one always fits.
     pub project_bytes: u64,
-    /// How long to wait for another process that changes the same tree.
+    /// The time to wait for another process that changes the same tree.
     pub lock_wait: Duration,
     /// Most files that are looked at.
     pub max_files: usize,
     /// Size of the journal, in bytes, beyond which its older half is dropped.
     pub journal_bytes: u64,
-    /// How often a running command's sign of life is renewed.
+    /// The interval at which a running command's heartbeat is renewed.
     pub beat: Duration,
 }
 

@@ -8,13 +8,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a workspace is opened with.
+/// The options that a workspace is opened with.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The project's directory of state, such as `projects/<hash of root>/`; made when first
     /// needed.
     pub state_dir: PathBuf,
-    /// Where contents are kept.
+    /// The store for contents.
     pub blobs: Arc<Blobs>,
     /// The bounds.
     pub limits: Limits,
@@ -49,7 +49,7 @@ impl Options {
 }
 
 impl Options {
-    /// Where what a command made is moved to.
+    /// Returns the directory to which things that a command made are moved.
     pub(crate) fn removed(&self) -> PathBuf {
         self.removed_dir.clone().unwrap_or_else(|| self.state_dir.join("removed"))
     }

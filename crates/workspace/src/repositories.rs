@@ -5,6 +5,7 @@
 
 use crate::files::directory::copy;
 use crate::files::directory::delete;
+use crate::project::Project;
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,7 +17,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, fchmod, fstat, openat, readlinkat, 
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Last, Links};
+use crate::files::root_dir::Links;
 use crate::files::stat::{Seen, mode_of};
 use crate::rules::is_git;
 use crate::state::lock::{make_private_dir, state_error};
@@ -25,11 +26,11 @@ use crate::walk::plan::Plan;
 use crate::walk::walk;
 use crate::workspace::Workspace;
 
-/// What the owner may do with a directory that isn't closed to anything.
+/// The permissions of the owner of an open directory.
 const OWNER: u32 = 0o700;
 /// So many names are tried for what is removed; each removal takes one.
 const NAMES: u32 = 1_000_000;
-/// How the names of what was moved away begin.
+/// The prefix of the names of things that were moved away.
 const MOVED: &str = "moved";
 
 impl Workspace {
@@ -38,43 +39,36 @@ impl Workspace {
     /// A directory that a snapshot of this workspace had is looked into also when rules or tags
     /// hide it now. Sorted. No content is read.
     ///
-    /// A directory that can't be read keeps its secret: ask after [`Workspace::command_end`], which
-    /// opens those that a command closed.
+    /// A directory that can't be read keeps its secret: ask after [`Commands::end`], which opens
+    /// those that a command closed.
     ///
     /// # Errors
     /// [`WorkspaceError::TooManyFiles`]; the root vanished.
     pub fn repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
-        let max_files = self.limits().max_files;
-        let plan = Plan::of_names(&self.door, &self.rules, max_files);
+        let max_files = self.project.limits().max_files;
+        let plan = Plan::of_names(&self.project.door, &self.project.rules, max_files);
         let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };
         let walked = walk(&plan).map_err(root)?;
         if walked.overflow {
             return Err(WorkspaceError::TooManyFiles { limit: max_files });
         }
         if walked.files.is_empty() {
-            self.door.check_alive()?;
+            self.project.door.check_alive()?;
         }
         let mut found: BTreeSet<Vec<u8>> = walked.repositories.into_iter().collect();
-        for dir in self.other_directories(&walked.dirs) {
+        for dir in self.snapshots.other_directories(&walked.dirs) {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-            let names =
-                self.door.enter(&dir, flags, Links::Refuse).and_then(|it| repositories_in(it.as_fd()));
+            let names = self
+                .project
+                .door
+                .enter(&dir, flags, Links::Refuse)
+                .and_then(|it| repositories_in(it.as_fd()));
             // Gone, or a link by now: what that leads to is walked under its own name.
             for name in names.unwrap_or_default() {
                 found.insert([dir.as_slice(), b"/", &name].concat());
             }
         }
         Ok(found.iter().filter_map(|path| RelPath::parse(path).ok()).collect())
-    }
-
-    /// The path that a write to `path` would really change: links that stay inside are resolved,
-    /// what doesn't exist yet is taken as it is.
-    ///
-    /// # Errors
-    /// [`WorkspaceError::Outside`] when a link leads out; [`WorkspaceError::NotFound`] for a loop
-    /// of links; [`WorkspaceError::NotAFile`] for the root itself; failures of the file system.
-    pub fn canonical(&self, path: &RelPath) -> Result<RelPath, WorkspaceError> {
-        self.door.canonical(path, Last::Follow)
     }
 
     /// Moves something named `.git` (in any letter case, of any kind) out of the tree, to a place
@@ -91,18 +85,21 @@ impl Workspace {
             let reason = "it isn't named .git";
             return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
         }
-        self.move_guarded_away(path, &mut Removal::default())
+        Quarantine { project: &self.project }.move_away(path, &mut Removal::default())
     }
+}
 
+/// Moves what may not stay out of the tree.
+pub(crate) struct Quarantine<'a> {
+    pub(crate) project: &'a Project,
+}
+
+impl Quarantine<'_> {
     /// Moves what is at the path out of the tree, into the directory of `removal`, as
     /// [`Workspace::remove_repository`] does.
-    pub(crate) fn move_guarded_away(
-        &self,
-        path: &RelPath,
-        removal: &mut Removal,
-    ) -> Result<PathBuf, WorkspaceError> {
-        let failed = |errno| self.door.fail("move away", path, errno);
-        let parent = self.door.parent(path).map_err(failed)?;
+    pub(crate) fn move_away(&self, path: &RelPath, removal: &mut Removal) -> Result<PathBuf, WorkspaceError> {
+        let failed = |errno| self.project.door.fail("move away", path, errno);
+        let parent = self.project.door.parent(path).map_err(failed)?;
         let name = path.file_name();
         let seen = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Seen::of(&stat));
         let seen = seen.map_err(failed)?;
@@ -113,12 +110,12 @@ impl Workspace {
                     || statat(&parent, own.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
                         .is_ok_and(|stat| Seen::of(&stat).ino == seen.ino)
             };
-            if !removal.takes_own && self.own_repositories.iter().any(same_as_own) {
+            if !removal.takes_own && self.project.own_repositories.iter().any(same_as_own) {
                 let reason = "it is the project's own";
                 return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
             }
         }
-        let moved = removal.next(&self.options.removed())?;
+        let moved = removal.next(&self.project.options.removed())?;
         if seen.is_link() {
             let target = readlinkat(&parent, name, Vec::new()).map_err(failed)?.into_bytes();
             std::fs::write(&moved, target).map_err(|source| state_error("write", &moved, source))?;
@@ -149,7 +146,7 @@ impl Workspace {
         }
         if seen.is_dir() {
             // What can't be permitted shows in the second try.
-            let _best_effort = self.door.permit(path, seen.permissions() | OWNER);
+            let _best_effort = self.project.door.permit(path, seen.permissions() | OWNER);
         }
         let above = Seen::of(&fstat(parent)?).permissions();
         let permitted = above & OWNER != OWNER && fchmod(parent, mode_of(above | OWNER)).is_ok();
@@ -162,7 +159,7 @@ impl Workspace {
 
     /// Copies to another file system and deletes here.
     fn carry_over(&self, parent: &OwnedFd, path: &RelPath, moved: &Path) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.door.fail("move away", path, errno);
+        let failed = |errno| self.project.door.fail("move away", path, errno);
         let (Some(place), Some(name)) = (moved.parent(), moved.file_name()) else {
             return Err(failed(Errno::INVAL));
         };

@@ -44,7 +44,7 @@ const MADE_BY_TOOLS: [&[u8]; 15] = [
 /// Files that hold ignore rules; the later one of a directory counts more.
 pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 
-/// How a cache directory's tag begins, by the Cache Directory Tagging Specification.
+/// The first bytes of a cache directory's tag, by the Cache Directory Tagging Specification.
 const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
 /// Git's own directory (or, in a submodule or worktree, file): never looked at, never touched. Some
@@ -53,12 +53,12 @@ pub(crate) fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
-/// Whether `name` is that of a directory which tools make and can make again.
+/// Returns true if `name` is that of a directory which tools make and can make again.
 pub(crate) fn is_made_by_tools(name: &[u8]) -> bool {
     MADE_BY_TOOLS.contains(&name)
 }
 
-/// Whether `name` is that of a file which holds ignore rules.
+/// Returns true if `name` is that of a file which holds ignore rules.
 pub(crate) fn is_rule_file(name: &[u8]) -> bool {
     RULE_FILES.contains(&name)
 }
@@ -75,7 +75,7 @@ pub(crate) struct Layer {
     files: Vec<(&'static [u8], Seen)>,
     /// Length of the directory's path with its `/`, to be cut off before matching.
     prefix: usize,
-    /// What goes before a path from the root, for the rules of a directory above the root.
+    /// The prefix of paths from the root, for the rules of a directory above the root.
     above: Vec<u8>,
     outer: Option<Arc<Layer>>,
 }
@@ -103,12 +103,12 @@ fn prefix_of(dir: &[u8]) -> usize {
     if dir.is_empty() { 0 } else { dir.len() + 1 }
 }
 
-/// Where rules that aren't parsed yet come from.
+/// The source of rules that aren't parsed yet.
 pub(crate) trait Source {
     fn load(&self, dir: &[u8], files: &[(&'static [u8], Seen)]) -> Arc<Gitignore>;
 }
 
-/// Whether something is looked at.
+/// Returns true if something is looked at.
 pub(crate) fn is_ignored(
     source: &impl Source,
     layers: Option<&Arc<Layer>>,
@@ -173,7 +173,7 @@ pub(crate) struct RuleCache {
     own: Vec<RelPath>,
 }
 
-/// What the name of a directory begins with that holds copies of the project beside it.
+/// The prefix of the name of a directory that holds copies of the project beside it.
 pub(crate) const COPIES: &str = ".journeyman-work-";
 /// Hexadecimal digits at its end, that tell one project's directory from another's.
 pub(crate) const COPIES_DIGITS: usize = 16;
@@ -195,8 +195,8 @@ impl RuleCache {
         &self.own
     }
 
-    /// Whether a directory is ours: never looked into, as git's own isn't. Taking back what is in
-    /// there would take back our own memory.
+    /// Returns true if a directory is ours: never looked into, as git's own isn't. Taking back what
+    /// is in there would take back our own memory.
     pub(crate) fn is_own(&self, path: &[u8]) -> bool {
         let digits = last_component(path).strip_prefix(COPIES.as_bytes());
         let beside = digits
@@ -204,7 +204,7 @@ impl RuleCache {
         beside || self.own.iter().any(|own| own.as_bytes() == path)
     }
 
-    /// Whether a file is ours.
+    /// Returns true if a file is ours.
     pub(crate) fn holds(&self, path: &RelPath) -> bool {
         let mut above = Some(path.clone());
         while let Some(at) = above {
@@ -222,8 +222,8 @@ impl RuleCache {
         self.outside.get_or_init(|| outside_rules(root)).layers.clone()
     }
 
-    /// What tells whether two walks, of this process or another, had the same rules but for the
-    /// tree's own files.
+    /// Returns a hash that is the same for two walks with the same rules but for the tree's own
+    /// files.
     pub(crate) fn print(&self, root: &Path) -> ContentHash {
         self.outside.get_or_init(|| outside_rules(root)).print
     }
@@ -275,7 +275,7 @@ impl FixedRules {
         Self { matchers, outermost }
     }
 
-    /// Whether the file at `path`, or a directory above it, was ignored.
+    /// Returns true if the file at `path`, or a directory above it, was ignored.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
         let mut layers = self.descend(&[], self.outermost.clone());
         for (at, byte) in path.iter().enumerate() {
@@ -343,7 +343,7 @@ fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Option<(Seen, RuleFile)> 
     Some((seen, RuleFile { file, size: seen.size }))
 }
 
-/// Whether `dir`, which holds a file named `CACHEDIR.TAG`, says by it that it is a cache.
+/// Returns true if `dir`, which holds a file named `CACHEDIR.TAG`, says by it that it is a cache.
 pub(crate) fn is_tagged_cache(dir: BorrowedFd<'_>) -> bool {
     let Some((_, tag)) = read_rule_file(dir, b"CACHEDIR.TAG") else { return false };
     tag.read().starts_with(CACHE_TAG)

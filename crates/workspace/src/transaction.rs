@@ -38,6 +38,7 @@ pub(crate) mod rename;
 pub(crate) mod rollback;
 pub(crate) mod sibling;
 pub(crate) mod staging;
+pub(crate) mod writer;
 
 impl Hands<'_> {
     /// Lets a test's failpoint speak.

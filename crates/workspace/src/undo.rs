@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use journeyman_protocol::{FileChange, RelPath, SessionId};
+use journeyman_protocol::{FileChange, RelPath};
 use rustix::io::Errno;
 
 use crate::change::{UndoReport, UndoTarget};
@@ -32,7 +32,7 @@ const BESIDE: &str =
 const IGNORED: &str = "it isn't as the run's last edit left it, and as it is ignored it can't be told whether a \
                        command of the run or somebody else changed it; kept as it is";
 
-/// What an undo will do.
+/// The plan of an undo.
 pub(crate) struct UndoPlan {
     pub(crate) intent: Intent,
     pub(crate) operations: Vec<Operation>,
@@ -40,7 +40,7 @@ pub(crate) struct UndoPlan {
 }
 
 impl UndoPlan {
-    /// What it does to files.
+    /// Returns the files that it changes.
     pub(crate) fn restored(&self) -> Vec<FileChange> {
         let restored = self.operations.iter().map(|operation| FileChange {
             path: operation.path.clone(),
@@ -52,8 +52,8 @@ impl UndoPlan {
         restored
     }
 
-    /// Whether it is to be journaled. With nothing but conflicts there is nothing to journal, and
-    /// the same can be tried again.
+    /// Returns true if it is to be journaled. With nothing but conflicts there is nothing to
+    /// journal, and the same can be tried again.
     pub(crate) fn does_anything(&self) -> bool {
         self.intent.left.is_empty() || !(self.operations.is_empty() && self.intent.modes.is_empty())
     }
@@ -74,11 +74,11 @@ impl Workspace {
     // By value: the target names what is consumed.
     #[allow(clippy::needless_pass_by_value)]
     pub fn undo(&self, target: UndoTarget) -> Result<UndoReport, WorkspaceError> {
-        self.door.check_alive()?;
-        let report = self.writing(|writer, hands| {
+        self.project.door.check_alive()?;
+        let report = self.transactions.writing(|writer, hands| {
             let history = History::new(writer.journal.lines()?);
             let selected = history.select(&target)?;
-            let plan = plan_for(self.inputs(), &history, &selected)?;
+            let plan = plan_for(self.project.inputs(), &history, &selected)?;
             let Selected { sessions, dropped, damaged, .. } = selected;
             let restored = plan.restored();
             if plan.does_anything() {
@@ -86,41 +86,29 @@ impl Workspace {
             }
             Ok(UndoReport { sessions, restored, conflicts: plan.conflicts, dropped, damaged })
         })?;
-        self.keep_to_quota()?;
+        self.quota().keep_to_quota()?;
         Ok(report)
-    }
-
-    /// Whose changes [`UndoTarget::LastRun`] would take back; `None` where nothing can be.
-    ///
-    /// # Errors
-    /// A journal that can't be read; [`WorkspaceError::HistoryDamaged`].
-    pub fn newest_undoable(&self) -> Result<Option<SessionId>, WorkspaceError> {
-        match self.history()?.select(&UndoTarget::LastRun) {
-            Ok(selected) => Ok(selected.sessions.into_iter().next()),
-            Err(damaged @ WorkspaceError::HistoryDamaged { .. }) => Err(damaged),
-            Err(_) => Ok(None),
-        }
     }
 
     /// Does again what the newest undo took back, as long as nothing was changed since but by undo
     /// and redo: as often as there were undos. What the user changed since stays, as with
     /// [`Workspace::undo`]; an undo of which nothing but that is left is passed over. After those
-    /// it gives back what [`Workspace::seal_call`] put back, whatever was changed since in other
+    /// it gives back what [`Recovery::recover_call`] put back, whatever was changed since in other
     /// files.
     ///
     /// # Errors
     /// [`WorkspaceError::NothingToRedo`]; [`WorkspaceError::Busy`], failures of the file system:
     /// then nothing was restored.
     pub fn redo(&self) -> Result<UndoReport, WorkspaceError> {
-        self.door.check_alive()?;
-        self.writing(|writer, hands| {
+        self.project.door.check_alive()?;
+        self.transactions.writing(|writer, hands| {
             let history = History::new(writer.journal.lines()?);
             let mut stuck: Option<UndoReport> = None;
             for undo in history.redoable() {
                 let sessions = history.sessions_of(undo);
                 let (dropped, damaged) = (false, false);
                 let selected = Selected { records: vec![undo], sessions, replay: false, dropped, damaged };
-                let plan = plan_for(self.inputs(), &history, &selected)?;
+                let plan = plan_for(self.project.inputs(), &history, &selected)?;
                 let sessions = selected.sessions;
                 let (restored, does) = (plan.restored(), plan.does_anything());
                 if does {
@@ -153,42 +141,42 @@ fn merged(newer: UndoReport, mut older: UndoReport) -> UndoReport {
     older
 }
 
-/// Where a file goes, and why no further.
+/// The state to which a file is restored, and the reason to stop there.
 struct Way {
     current: Option<(FileState, Seen)>,
     target: Option<FileState>,
     conflict: Option<String>,
 }
 
-/// What one change did to a file.
+/// The effect of one change on a file.
 struct Step<'a> {
     file: &'a FileRecord,
-    /// Whether it may as well be another session's doing.
+    /// True if it may as well be another session's doing.
     is_shared: bool,
 }
 
-/// What the changes did to one file, newest first.
+/// The effects of the changes on one file, newest first.
 #[derive(Default)]
 struct Steps<'a> {
     files: Vec<Step<'a>>,
-    /// Whether an edit or a command is among them.
+    /// True if an edit or a command is among them.
     of_session: bool,
-    /// Whether checks are.
+    /// True if checks are.
     after_checks: bool,
 }
 
 impl Steps<'_> {
-    /// Whether the file is the session's: what only differed after checks may be a person's work,
-    /// unless it came into being in one.
+    /// Returns true if the file is the session's: what only differed after checks may be a person's
+    /// work, unless it came into being in one.
     fn are_ours(&self) -> bool {
         self.of_session || self.files.last().is_some_and(|oldest| oldest.file.before.is_none())
     }
 }
 
-/// What to say of a file that isn't as it was left.
+/// The treatment of a file that isn't as it was left.
 #[derive(Debug, Clone, Copy)]
 struct Walk {
-    /// Whether what comes to nothing in the end is no conflict.
+    /// True if what comes to nothing in the end is no conflict.
     replay: bool,
     changed: &'static str,
 }
@@ -277,7 +265,7 @@ pub(crate) fn plan_for(
     Ok(UndoPlan { intent, operations, conflicts: conflicts.into_iter().collect() })
 }
 
-/// What stands above the file and isn't a directory.
+/// Returns the obstacle above the file that isn't a directory.
 fn obstacle(door: &Door, path: &RelPath) -> Result<Option<(RelPath, Seen)>, WorkspaceError> {
     match door.obstacle(path) {
         // Behind a directory that can't be entered nothing can be done, and nothing is known.
@@ -339,7 +327,7 @@ fn way_back(door: &Door, path: &RelPath, steps: &[Step<'_>], walk: Walk) -> Resu
     Ok(Way { current, target: at, conflict })
 }
 
-/// What is at the path, with its content unread.
+/// Returns the state of the path, with its content unread.
 fn glimpse(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, WorkspaceError> {
     let look = door.look(path).map_err(|errno| door.fail("look at", path, errno))?;
     let Some(seen) = look else { return Ok(None) };
@@ -355,8 +343,8 @@ fn glimpse(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, Wor
     }
 }
 
-/// Whether the last of the changes left the file as the first of them found it, and each found it
-/// as the one before left it: what somebody else put in between would be lost with it.
+/// Returns true if the last of the changes left the file as the first of them found it, and each
+/// found it as the one before left it: what somebody else put in between would be lost with it.
 fn come_to_nothing(steps: &[Step<'_>]) -> bool {
     let (Some(Step { file: newest, .. }), Some(Step { file: oldest, .. })) = (steps.first(), steps.last())
     else {
@@ -374,12 +362,12 @@ fn come_to_nothing(steps: &[Step<'_>]) -> bool {
         }
 }
 
-/// Whether the newest of the changes left the file as it is.
+/// Returns true if the newest of the changes left the file as it is.
 fn is_left(now: &FileState, steps: &[Step<'_>]) -> bool {
     steps.first().is_some_and(|newest| is_left_by(Some(now), newest.file))
 }
 
-/// Whether the file is as this change left it.
+/// Returns true if the file is as this change left it.
 fn is_left_by(now: Option<&FileState>, step: &FileRecord) -> bool {
     match (now, &step.before, &step.after) {
         (None, _, None) => true,
@@ -399,7 +387,7 @@ fn is_same(now: Option<&FileState>, then: Option<&FileState>) -> bool {
     }
 }
 
-/// What has to happen to the file; a reason when its earlier content isn't there to be restored.
+/// Returns the operation on the file, or the reason why its earlier content can't be restored.
 fn operation(
     vault: &Vault,
     path: &RelPath,

@@ -198,7 +198,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether one of these is the directory, or above it.
+/// Returns true if one of these is the directory, or above it.
 fn is_or_is_in(dir: &[u8], siblings: &HashSet<Vec<u8>>) -> bool {
     let slashes = dir.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     slashes.chain([dir.len()]).filter_map(|cut| dir.get(..cut)).any(|above| siblings.contains(above))

@@ -116,7 +116,9 @@ impl OverlayPreviews {
         if matches!(self.layers, Layers::Untried) {
             let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
             let session = cx.session.clone();
-            let tried = blocking("mounting a layer", move || workspace.can_try_out(&session, &sandbox)).await;
+            let tried =
+                blocking("mounting a layer", move || workspace.previews().can_start(&session, &sandbox))
+                    .await;
             self.layers = match tried.and_then(|tried| tried.map_err(AgentError::from)) {
                 Ok(()) => Layers::Work,
                 Err(error) => Layers::Fail(error.to_string()),
@@ -129,7 +131,7 @@ impl OverlayPreviews {
     pub(crate) async fn mount(&mut self, cx: &Context) -> Result<Trial, String> {
         let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
         let session = cx.session.clone();
-        let made = blocking("mounting a layer", move || workspace.try_out(&session, &sandbox)).await;
+        let made = blocking("mounting a layer", move || workspace.previews().start(&session, &sandbox)).await;
         made.and_then(|made| made.map_err(AgentError::from)).map_err(|error| {
             let why = error.to_string();
             // Later calls are asked about before they run.
@@ -268,7 +270,7 @@ fn refuse_unanswered(cx: &Context, approvals: &mut Approvals, ready: &Ready, ver
 /// Emits the diff of the layer as output of the call.
 async fn show_diff(cx: &Context, ready: &Ready, tried: &Tried) {
     let (workspace, changes) = (Arc::clone(&cx.workspace), tried.copy_changes().clone());
-    let diff = move || workspace.copy_diff(&changes, SHOWN_DIFF);
+    let diff = move || workspace.landings().diff(&changes, SHOWN_DIFF);
     if let Ok(Ok(diff)) = blocking("comparing a layer", diff).await
         && !diff.text.is_empty()
     {

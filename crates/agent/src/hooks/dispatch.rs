@@ -377,7 +377,7 @@ impl HookDispatch {
 async fn watch_tree(cx: &mut Context) -> Option<(TreeSnapshot, Guarded)> {
     let workspace = Arc::clone(&cx.workspace);
     let begun = blocking("looking at the tree", move || {
-        let before = workspace.command_begin()?;
+        let before = workspace.commands().begin()?;
         let guard = Guarded::before(&workspace, GUARDS)?;
         Ok((before, guard))
     });
@@ -403,7 +403,7 @@ async fn record_changes(
     let (session, call) = (cx.session.clone(), call.cloned());
     let ended = blocking("looking at the tree", move || {
         // Hooks may have run outside the sandbox, where guarded files are not protected.
-        let end = || workspace.command_end(before, &session, call.as_ref());
+        let end = || workspace.commands().end(before, &session, call.as_ref());
         let (changes, aftermath) = guard.end(&workspace, false, end);
         changes.map(|changes| (changes, aftermath))
     });

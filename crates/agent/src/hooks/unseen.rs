@@ -118,7 +118,7 @@ impl ShownFiles {
                     )
                 };
                 let begin = begin.map_or_else(first, |begin| Ok(Some(begin)))?;
-                let since = begin.map(|begin| workspace.changes_since(&begin)).transpose()?;
+                let since = begin.map(|begin| workspace.history().changes_since(&begin)).transpose()?;
                 Ok::<_, WorkspaceError>((begin, since.unwrap_or_default()))
             });
             let (begin, since) = since.await??;
@@ -196,6 +196,7 @@ fn program_directories(cx: &Context) -> Vec<RelPath> {
         || calls.any(|call| call.name == RUN_COMMAND && earlier(call))
         || open.iter().filter(begun).any(|open| open.call.name == RUN_COMMAND);
     let workspace = &cx.workspace;
-    let uncovered = |path: &RelPath| workspace.uncovered(path).is_some_and(|found| found.directory);
+    let uncovered =
+        |path: &RelPath| workspace.previews().uncovered(path).is_some_and(|found| found.directory);
     PROGRAMS.iter().filter(|_| ran).filter_map(|name| RelPath::parse(name).ok()).filter(uncovered).collect()
 }

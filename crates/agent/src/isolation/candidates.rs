@@ -322,10 +322,10 @@ pub async fn compare(
     let (origin, mut candidates) = (Arc::clone(&isolation.origin), Vec::new());
     let looked_for = sessions.clone();
     let (copies, landed) = blocking("looking for copies", move || {
-        let copies = origin.copies()?;
+        let copies = origin.copies().list()?;
         let mut landed = Vec::new();
         for session in looked_for {
-            if origin.is_landed(&session)? {
+            if origin.copies().is_landed(&session)? {
                 landed.push(session);
             }
         }

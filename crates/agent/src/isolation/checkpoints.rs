@@ -171,7 +171,8 @@ impl Checkpoints {
             return Vec::new();
         }
         let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
-        let asked = blocking("reading the journal", move || workspace.ignored_changes_since(&id, &session));
+        let asked =
+            blocking("reading the journal", move || workspace.history().ignored_changes_since(&id, &session));
         let asked = asked.await;
         asked.map(Result::unwrap_or_default).unwrap_or_default()
     }
@@ -187,7 +188,10 @@ impl Checkpoints {
             }
             (None, Some(id)) => {
                 let workspace = Arc::clone(&cx.workspace);
-                Some(blocking("comparing the tree", move || workspace.diff_since(&id, limit)).await??)
+                Some(
+                    blocking("comparing the tree", move || workspace.history().diff_since(&id, limit))
+                        .await??,
+                )
             }
             (None, None) => None,
         })
@@ -196,5 +200,5 @@ impl Checkpoints {
 
 async fn changes_since(cx: &Context, id: CheckpointId) -> Result<Vec<FileChange>, AgentError> {
     let workspace = Arc::clone(&cx.workspace);
-    Ok(blocking("comparing the tree", move || workspace.changes_since(&id)).await??)
+    Ok(blocking("comparing the tree", move || workspace.history().changes_since(&id)).await??)
 }

@@ -143,7 +143,7 @@ impl Committer {
         let CommitPlan { message, hooks, tree, session } = delivered;
         let watched = Arc::clone(tree);
         let begun = blocking("looking at the tree", move || {
-            let before = watched.command_begin()?;
+            let before = watched.commands().begin()?;
             let guard = Guarded::before(&watched, GUARDS)?;
             Ok::<_, WorkspaceError>((before, guard))
         });
@@ -154,7 +154,7 @@ impl Committer {
         let ended = blocking("looking at the tree", move || {
             // Hooks may have run outside of the sandbox, where nothing kept them from guarded
             // files.
-            guard.end(&watched, false, || watched.command_end(before, &session, None))
+            guard.end(&watched, false, || watched.commands().end(before, &session, None))
         });
         let (changes, Aftermath { violations, problem }) = ended.await?;
         changes?;

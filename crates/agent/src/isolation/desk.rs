@@ -71,7 +71,7 @@ impl<'a> Desk<'a> {
         let (isolation, session) = (self.context.isolation.clone(), self.session.clone());
         patiently("opening the copy", move || match isolation.open(&session) {
             Err(AgentError::Workspace(WorkspaceError::UnknownCopy { session }))
-                if isolation.origin.is_landed(&session)? =>
+                if isolation.origin.copies().is_landed(&session)? =>
             {
                 Err(WorkspaceError::AlreadyLanded { session }.into())
             }
@@ -489,7 +489,7 @@ impl<'a> Desk<'a> {
     /// Removes the copy, and waits a little for what still has a hand in it.
     async fn drop_copy(&self) -> Result<(), AgentError> {
         let (origin, session) = (Arc::clone(&self.context.isolation.origin), self.session.clone());
-        patiently("removing the copy", move || Ok(origin.discard_copy(&session)?)).await
+        patiently("removing the copy", move || Ok(origin.copies().discard(&session)?)).await
     }
 
     /// Writes events into the session's log.

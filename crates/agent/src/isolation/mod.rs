@@ -65,7 +65,7 @@ impl Isolation {
     pub fn enter(&self, session: &SessionId) -> Result<WorkCopy, AgentError> {
         match self.open(session) {
             Err(AgentError::Workspace(WorkspaceError::UnknownCopy { .. })) => {
-                let isolated = self.origin.isolate(session, &self.means())?;
+                let isolated = self.origin.copies().create(session, &self.means())?;
                 Ok(WorkCopy::new(isolated, self.clone(), false))
             }
             opened => opened,
@@ -77,7 +77,7 @@ impl Isolation {
     /// # Errors
     /// [`WorkspaceError::UnknownCopy`], [`WorkspaceError::Busy`], [`WorkspaceError::NoCopy`].
     pub fn open(&self, session: &SessionId) -> Result<WorkCopy, AgentError> {
-        let isolated = self.origin.open_copy(session, &self.means())?;
+        let isolated = self.origin.copies().open(session, &self.means())?;
         Ok(WorkCopy::new(isolated, self.clone(), true))
     }
 
@@ -86,7 +86,7 @@ impl Isolation {
     /// # Errors
     /// Failures of the state directory.
     pub fn find(&self, session: &SessionId) -> Result<Option<CopyInfo>, AgentError> {
-        Ok(self.origin.copies()?.into_iter().find(|copy| copy.session == *session))
+        Ok(self.origin.copies().list()?.into_iter().find(|copy| copy.session == *session))
     }
 
     fn means(&self) -> Means<'_> {
@@ -144,25 +144,25 @@ impl WorkCopy {
     /// Returns the exact changes in the copy. Blocks.
     ///
     /// # Errors
-    /// As [`Workspace::copy_changes`].
+    /// As [`Landings::changes`](journeyman_workspace::Landings::changes).
     pub fn changes(&self) -> Result<CopyChanges, WorkspaceError> {
-        self.isolation.origin.copy_changes(&self.lock())
+        self.isolation.origin.landings().changes(&self.lock())
     }
 
     /// Returns those changes as a unified diff of at most `max_bytes` bytes. Blocks.
     ///
     /// # Errors
-    /// As [`Workspace::copy_diff`].
+    /// As [`Landings::diff`](journeyman_workspace::Landings::diff).
     pub fn diff(&self, changes: &CopyChanges, max_bytes: usize) -> Result<Diff, WorkspaceError> {
-        self.isolation.origin.copy_diff(changes, max_bytes)
+        self.isolation.origin.landings().diff(changes, max_bytes)
     }
 
     /// Counts the files and lines of those changes. Blocks.
     ///
     /// # Errors
-    /// As [`Workspace::copy_stat`].
+    /// As [`Landings::stat`](journeyman_workspace::Landings::stat).
     pub fn stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
-        self.isolation.origin.copy_stat(changes)
+        self.isolation.origin.landings().stat(changes)
     }
 
     /// Takes over the changes that the user made in their tree. If both sides changed a file in
@@ -174,10 +174,10 @@ impl WorkCopy {
     pub fn refresh(&self) -> Result<Refreshed, WorkspaceError> {
         let mut isolated = self.lock();
         let origin = &self.isolation.origin;
-        if origin.changes_since(&isolated.info().base)?.is_empty() {
+        if origin.history().changes_since(&isolated.info().base)?.is_empty() {
             return Ok(Refreshed::default());
         }
-        let changes = origin.copy_changes(&isolated)?;
+        let changes = origin.landings().changes(&isolated)?;
         let looked = origin.land(&changes, &LandOptions { dry_run: true, ..LandOptions::default() })?;
         if !looked.conflicts.is_empty() {
             let conflicts = looked.conflicts.into_iter().map(|(path, _)| path).collect();
@@ -190,7 +190,7 @@ impl WorkCopy {
     /// refreshed to. Blocks.
     pub(crate) fn is_outdated(&self) -> Result<bool, WorkspaceError> {
         let base = self.lock().info().base;
-        Ok(!self.isolation.origin.changes_since(&base)?.is_empty())
+        Ok(!self.isolation.origin.history().changes_since(&base)?.is_empty())
     }
 
     /// Returns the report of a copy that is neither landed nor discarded.

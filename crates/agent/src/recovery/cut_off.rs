@@ -143,9 +143,12 @@ async fn seal_background(
     // Without a checkpoint there is nothing to compare with.
     let checkpoint = checkpoint.unwrap_or(CheckpointId(0));
     let seal = move || {
-        let mut calls = workspace.unrecorded_calls(&session)?;
+        let mut calls = workspace.recovery().unrecorded_calls(&session)?;
         calls.retain(|call| !sealed.contains(call));
-        calls.iter().map(|call| workspace.seal_call(&checkpoint, &session, call, UnixMillis(0))).collect()
+        calls
+            .iter()
+            .map(|call| workspace.recovery().recover_call(&checkpoint, &session, call, UnixMillis(0)))
+            .collect()
     };
     let fates = blocking("looking at what ran in the background", seal).await;
     let fates: Vec<Sealed> = match fates.and_then(|done: Result<_, _>| done.map_err(AgentError::from)) {
@@ -235,8 +238,8 @@ async fn find_fate(
     let started = open.record.started_at().unwrap_or(UnixMillis(0));
     let seal = move || {
         // A command that ran in an overlay preview has no effects in the tree.
-        workspace.sweep_trials();
-        workspace.seal_call(&checkpoint, &session, &call, started)
+        workspace.previews().sweep();
+        workspace.recovery().recover_call(&checkpoint, &session, &call, started)
     };
     Ok(blocking("looking at what was cut off", seal).await??)
 }
@@ -246,7 +249,7 @@ async fn find_fate(
 async fn claim_checks(cx: &mut Context) -> Vec<FileChange> {
     let workspace = Arc::clone(&cx.workspace);
     let session = cx.session.clone();
-    let claim = move || workspace.seal_checks(&session);
+    let claim = move || workspace.recovery().recover_checks(&session);
     let claimed = blocking("looking at what checks left", claim).await;
     let changes = match claimed.and_then(|done| done.map_err(AgentError::from)) {
         Ok(claimed) => {

@@ -126,7 +126,9 @@ impl Transcript {
         if let Some((workspace, session)) = self.sealed.take() {
             // Calls that could not be forgotten are sealed again when the session is opened again,
             // with the same result.
-            blocking("forgetting sealed calls", move || workspace.forget_sealed(&session)).await.ok();
+            blocking("forgetting sealed calls", move || workspace.recovery().forget_sealed(&session))
+                .await
+                .ok();
         }
         self.state.last = self.log.position();
         if self.state.is_settled() {

@@ -51,10 +51,10 @@ fn probe(
     for tier in Tier::ALL {
         let session = SessionId::new(now(), fastrand::u64(..));
         let means = Means { sandbox: &sandbox, git: git.as_ref(), tiers: &[tier] };
-        let problem = match workspace.isolate(&session, &means) {
+        let problem = match workspace.copies().create(&session, &means) {
             Ok(copy) => {
                 drop(copy);
-                workspace.discard_copy(&session).err().map(|error| error.to_string())
+                workspace.copies().discard(&session).err().map(|error| error.to_string())
             }
             Err(WorkspaceError::NoCopy { reasons }) => {
                 Some(reasons.into_iter().map(|(_, reason)| reason).collect::<Vec<_>>().join("; "))

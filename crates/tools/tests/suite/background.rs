@@ -299,15 +299,16 @@ fn a_session_that_is_dropped_with_its_runtime_leaves_a_call_to_seal() {
         session.output("b1").await;
     });
     drop(runtime);
-    assert_eq!(workspace.cut_off_calls(&id).unwrap(), [CallId::new("start_1")]);
+    assert_eq!(workspace.recovery().cut_off_calls(&id).unwrap(), [CallId::new("start_1")]);
     let sealed = workspace
-        .seal_call(&checkpoint, &id, &CallId::new("start_1"), journeyman_protocol::UnixMillis(u64::MAX))
+        .recovery()
+        .recover_call(&checkpoint, &id, &CallId::new("start_1"), journeyman_protocol::UnixMillis(u64::MAX))
         .unwrap();
     // Its changes stay, because a person may have made them, and are recorded.
     assert_eq!((sealed.applied.len(), sealed.restored.len(), sealed.left.len()), (1, 0, 0));
     assert_eq!(session.bench.file("a"), b"2\n");
-    assert_eq!(workspace.cut_off_calls(&id).unwrap(), []);
-    assert_eq!(workspace.unrecorded_calls(&id).unwrap(), [CallId::new("start_1")]);
-    workspace.forget_sealed(&id).unwrap();
-    assert_eq!(workspace.unrecorded_calls(&id).unwrap(), []);
+    assert_eq!(workspace.recovery().cut_off_calls(&id).unwrap(), []);
+    assert_eq!(workspace.recovery().unrecorded_calls(&id).unwrap(), [CallId::new("start_1")]);
+    workspace.recovery().forget_sealed(&id).unwrap();
+    assert_eq!(workspace.recovery().unrecorded_calls(&id).unwrap(), []);
 }

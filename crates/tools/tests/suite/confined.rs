@@ -64,14 +64,15 @@ fn a_killed_session_takes_its_commands_with_it() {
     let options = Options::new(base.join("state"), blobs);
     let workspace = Workspace::open(&base.join("project"), options).unwrap();
     let session = SessionId::new(UnixMillis(1), 1);
-    let calls = workspace.cut_off_calls(&session).unwrap();
+    let calls = workspace.recovery().cut_off_calls(&session).unwrap();
     assert_eq!(calls, [CallId::new("before"), CallId::new("behind")]);
-    let seal = |call| workspace.seal_call(&checkpoint, &session, call, UnixMillis(u64::MAX)).unwrap();
+    let seal =
+        |call| workspace.recovery().recover_call(&checkpoint, &session, call, UnixMillis(u64::MAX)).unwrap();
     let sealed = seal(&calls[0]);
     assert_eq!((sealed.applied, paths(sealed.left.iter().map(|(change, _)| change))), (vec![], behind()));
     let sealed = seal(&calls[1]);
     assert_eq!((paths(&sealed.applied), sealed.restored, sealed.left), (behind(), vec![], vec![]));
-    assert_eq!(paths(&workspace.changes_since(&checkpoint).unwrap()), behind());
+    assert_eq!(paths(&workspace.history().changes_since(&checkpoint).unwrap()), behind());
     assert_eq!(std::fs::read_dir(base.join("project")).unwrap().count(), 3, "a, behind and dir");
     std::fs::remove_dir_all(base).unwrap();
 }
@@ -139,7 +140,7 @@ fn what_a_person_saves_while_a_reading_command_runs_is_not_the_commands() {
     let _reader = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     person.join().unwrap();
     assert!(said.starts_with("exit code 0") && !said.contains("files changed"), "{said}");
-    assert_eq!(bench.context.workspace.newest_undoable().unwrap(), None);
+    assert_eq!(bench.context.workspace.history().newest_undoable().unwrap(), None);
     assert_eq!(std::fs::read_to_string(bench.root.join("a")).unwrap(), "a person's\n");
 }
 

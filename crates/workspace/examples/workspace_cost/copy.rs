@@ -63,8 +63,9 @@ pub(crate) fn run(place: &Place, verdicts: &mut Verdicts) {
 /// Makes a copy and takes it away again; how long the making took.
 fn one_copy(workspace: &Workspace, means: &Means<'_>) -> Result<f64, String> {
     let mut made = Err(String::new());
-    let took = time(|| made = workspace.isolate(&session(9), means).map_err(|error| error.to_string()));
+    let took =
+        time(|| made = workspace.copies().create(&session(9), means).map_err(|error| error.to_string()));
     drop(made?);
-    workspace.discard_copy(&session(9)).unwrap();
+    workspace.copies().discard(&session(9)).unwrap();
     Ok(took)
 }

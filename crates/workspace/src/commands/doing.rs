@@ -2,6 +2,7 @@
 
 use crate::change::ChangeId;
 use crate::error::WorkspaceError;
+use crate::journal::Journal;
 use crate::journal::Sync;
 use crate::journal::record::Cause;
 use crate::journal::record::FileRecord;
@@ -10,7 +11,6 @@ use crate::journal::record::ModeRecord;
 use crate::journal::record::Record;
 use crate::snapshot::differences::Difference;
 use crate::snapshot::differences::Found;
-use crate::workspace::Writer;
 use journeyman_protocol::CallId;
 use journeyman_protocol::FileChange;
 use journeyman_protocol::SessionId;
@@ -27,14 +27,14 @@ impl Doing<'_> {
     /// Journals differences as one change that has happened; nothing where there are none.
     pub(crate) fn journal(
         self,
-        writer: &mut Writer,
+        journal: &mut Journal,
         found: Found,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         if found.is_empty() {
             return Ok(Vec::new());
         }
         let Found { files, made, removed, modes, beside } = found;
-        let id = ChangeId(writer.journal.next_id());
+        let id = ChangeId(journal.next_id());
         let mut changes: Vec<FileChange> = files.iter().map(Difference::file_change).collect();
         changes.extend(modes.iter().map(ModeRecord::file_change));
         changes.sort_by(|one, other| one.path.cmp(&other.path));
@@ -49,7 +49,7 @@ impl Doing<'_> {
             session: self.session.clone(),
             call: self.call.cloned(),
             cause: self.cause,
-            at: writer.journal.now(),
+            at: journal.now(),
             files: files.collect(),
             made,
             removed,
@@ -60,7 +60,7 @@ impl Doing<'_> {
             beside,
             settles_copy: false,
         };
-        writer.journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
+        journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
         Ok(changes)
     }
 }

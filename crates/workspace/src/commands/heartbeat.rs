@@ -53,7 +53,7 @@ const PAST: &str = "past";
 /// How long a command whose program was killed may take to be gone. One that waits for a dead disk
 /// or server can take for ever.
 const DYING: Duration = Duration::from_secs(10);
-/// How often that is looked at.
+/// The interval at which that is polled.
 const LOOK: Duration = Duration::from_millis(1);
 /// Nanoseconds in a second.
 const NANOS: i64 = 1_000_000_000;
@@ -65,15 +65,15 @@ pub(crate) struct Begin {
     /// Absent for checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) call: Option<CallId>,
-    /// Whether the command ran beside the session's turns.
+    /// True if the command ran beside the session's turns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) background: bool,
     period_ms: u64,
-    /// Where the journal ended.
+    /// The end of the journal at that time.
     pub(crate) journal_end: Mark,
     /// A tree among the blobs that is nearly the one before the command.
     base: ContentHash,
-    /// Where that differs.
+    /// The files that differ from that tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     files: Vec<(RelPath, Option<FileState>)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -152,7 +152,7 @@ impl Begin {
         last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX))
     }
 
-    /// What it needs to be kept: a tree, and contents that the tree hasn't.
+    /// Returns the blobs that it needs: a tree, and contents that the tree doesn't have.
     pub(crate) fn needs(&self) -> (ContentHash, Vec<ContentHash>) {
         let states = self.files.iter().filter_map(|(_, state)| state.as_ref());
         let states = states.filter_map(|state| state.hash);
@@ -217,7 +217,7 @@ pub(crate) struct Beat {
     /// The command, unless it is a check.
     pub(crate) live: Option<Live>,
     pub(crate) background: bool,
-    /// When it began, in nanoseconds of the file system's clock.
+    /// The start, in nanoseconds of the file system's clock.
     pub(crate) began: i64,
     shared: Arc<Shared>,
 }
@@ -274,7 +274,7 @@ impl Beat {
         Ok(Self { path, live, background: begin.background, began, shared })
     }
 
-    /// What the command's processes are to keep locked.
+    /// Returns the file that the command's processes keep locked.
     pub(crate) fn witness(&self) -> PathBuf {
         witness_of(&self.path)
     }
@@ -310,15 +310,16 @@ impl Drop for Beat {
     }
 }
 
-/// What a command that was cut off left behind. It is locked, so that one process alone seals it.
+/// The heartbeat that a command left behind when it was cut off. It is locked, so that one process
+/// alone settles it.
 #[derive(Debug)]
 pub(crate) struct DeadBeat {
     pub(crate) begin: Begin,
-    /// When it began, in nanoseconds of the file system's clock.
+    /// The start, in nanoseconds of the file system's clock.
     pub(crate) began: i64,
     /// Until when changes may be its doing.
     pub(crate) until: i64,
-    /// When it was last seen alive.
+    /// The last sign of life.
     pub(crate) last: i64,
     path: PathBuf,
     file: File,
@@ -460,7 +461,7 @@ fn each<T>(
     Ok(found)
 }
 
-/// When a call ran, or may have.
+/// The time in which a call ran, or may have run.
 #[derive(Debug)]
 pub(crate) struct Span {
     pub(crate) session: SessionId,

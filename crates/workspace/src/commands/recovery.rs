@@ -7,6 +7,9 @@
 //! person may have been at work meanwhile, so a checkpoint is made first of what was found, and a
 //! redo gives it back. All else stays, and is named.
 
+use crate::commands::attribution::emptied_at;
+use crate::commands::attribution::may_be_of;
+use crate::ignored::since::ignored_changes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -48,25 +51,23 @@ const REBOOTED: &str =
     "the machine was restarted since the call began, so it can't be told whose change this is; kept";
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
 
-/// What a command still does while the tree is looked at is found at the next look, at most so many
-/// times.
+/// Maximum number of looks at a tree in which a command may still be at work.
 const ROUNDS: usize = 4;
 
-/// What became of a call that was cut off.
+/// The result of recovering a call that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sealed {
-    /// What the call did that is complete and in the journal. Where this isn't empty, the call
-    /// happened.
+    /// The complete changes of the call in the journal. Where this isn't empty, the call happened.
     pub applied: Vec<FileChange>,
-    /// What was put back as it was before the call; the kind says what was done, so that a file
-    /// which the command added is `Deleted` here.
+    /// The files restored to their state before the call; the kind says what was done, so that a
+    /// file which the command added is `Deleted` here.
     pub restored: Vec<FileChange>,
     /// The checkpoints that have it as it was found, before it was put back: a person may have been
     /// at work while the command ran. [`Workspace::redo`] gives it back.
     pub kept: Vec<CheckpointId>,
-    /// What differs from the checkpoint beside that and is left as it is, each with the reason.
+    /// Other files that differ from the checkpoint and are left as they are, each with the reason.
     pub left: Vec<(FileChange, String)>,
-    /// Whether a command ran, or may have run: unlike an edit it can change what no checkpoint
+    /// True if a command ran, or may have run: unlike an edit it can change what no checkpoint
     /// covers.
     pub ran: bool,
     /// Ignored files that were changed while the command ran, and stay as they are.
@@ -86,8 +87,22 @@ struct Told {
 }
 
 impl Workspace {
+    /// Gives access to the recovery of commands that were cut off.
+    #[must_use]
+    pub fn recovery(&self) -> Recovery<'_> {
+        Recovery { workspace: self }
+    }
+}
+
+/// Settles calls and checks that a crash cut off.
+#[derive(Debug)]
+pub struct Recovery<'a> {
+    workspace: &'a Workspace,
+}
+
+impl Recovery<'_> {
     /// Lists the calls of a session whose commands were cut off, by a crash or by dropping what
-    /// [`Workspace::call_begin`] gave, and which weren't sealed yet, in the order to seal them in:
+    /// [`Commands::begin_call`] gave, and which weren't sealed yet, in the order to seal them in:
     /// oldest first, those in the background last.
     ///
     /// # Errors
@@ -96,18 +111,20 @@ impl Workspace {
         self.dead_calls(session, &[Stage::Running])
     }
 
-    /// As [`Workspace::cut_off_calls`], with those that were sealed and not
-    /// [forgotten](Workspace::forget_sealed) yet.
+    /// As [`Recovery::cut_off_calls`], with those that were sealed and not
+    /// [forgotten](Recovery::forget_sealed) yet.
     ///
     /// # Errors
-    /// As [`Workspace::cut_off_calls`].
+    /// As [`Recovery::cut_off_calls`].
     pub fn unrecorded_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
         self.dead_calls(session, &[Stage::Running, Stage::Sealed])
     }
 
     fn dead_calls(&self, session: &SessionId, stages: &[Stage]) -> Result<Vec<CallId>, WorkspaceError> {
         let (mut calls, mut behind) = (Vec::new(), Vec::new());
-        for found in beats(&self.options.state_dir, stages, |begin| begin.session == *session)? {
+        for found in
+            beats(&self.workspace.project.options.state_dir, stages, |begin| begin.session == *session)?
+        {
             if let heartbeat::Found::Dead(beat) = found
                 && let Some(call) = &beat.begin.call
             {
@@ -128,23 +145,23 @@ impl Workspace {
     /// one change in the journal; what somebody else changed before or after stays, and so does
     /// what nobody can tell. Guarded paths are treated as at a command's
     /// [end](crate::Guarded::end). Cut off itself or called again, it leaves the same tree, and
-    /// until [`Workspace::forget_sealed`] says the same.
+    /// until [`Recovery::forget_sealed`] says the same.
     ///
-    /// What a command in the [background](Workspace::background_begin) did stays: while it ran, a
+    /// What a command in the [background](Commands::begin_background) did stays: while it ran, a
     /// person may have changed the same tree for hours. It is journaled as at that command's end,
     /// and given as applied.
     ///
     /// # Errors
     /// [`WorkspaceError::Busy`] when the command still runs, in this process or another;
-    /// as [`Workspace::changes_since`] and [`Workspace::undo`].
-    pub fn seal_call(
+    /// as [`ProjectHistory::changes_since`] and [`Workspace::undo`].
+    pub fn recover_call(
         &self,
         checkpoint: &CheckpointId,
         session: &SessionId,
         call: &CallId,
         started: UnixMillis,
     ) -> Result<Sealed, WorkspaceError> {
-        self.door.check_alive()?;
+        self.workspace.project.door.check_alive()?;
         let is_ours = |begin: &Begin| begin.session == *session && begin.call.as_ref() == Some(call);
         let dead = self.dead_beats(is_ours)?;
         let (mut reasons, mut guards) = (Reasons::default(), Vec::new());
@@ -161,7 +178,7 @@ impl Workspace {
         }
         self.take_back(session, call, &mut reasons)?;
         let (violations, problem) = self.mark_sealed(&dead, guards)?;
-        let lines = self.writing(|writer, _| writer.journal.lines())?;
+        let lines = self.workspace.transactions.writing(|writer, _| writer.journal.lines())?;
         let kept = kept_by(&lines, session, call);
         let history = History::new(lines);
         let files_of = |causes: &[Cause]| {
@@ -198,7 +215,7 @@ impl Workspace {
         let ignored = match dead.first() {
             Some(oldest) => {
                 let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
-                self.ignored_changes(oldest.began, until)
+                ignored_changes(&self.workspace.snapshots, oldest.began, until)
             }
             // It was sealed before, or its sign of life is lost with the time of its end.
             None => IgnoredChanges { paths: Vec::new(), more: ran },
@@ -207,17 +224,19 @@ impl Workspace {
     }
 
     /// Brings checks of a session that were cut off to an end: what they did is journaled as
-    /// [`Workspace::check_end`] does, and given as applied. What was changed after them isn't
+    /// [`Commands::end_checks`] does, and given as applied. What was changed after them isn't
     /// journaled, so that no undo takes it back, and is given as left. Checks that still run, in
     /// another process, are passed over.
     ///
     /// # Errors
-    /// As [`Workspace::check_end`].
-    pub fn seal_checks(&self, session: &SessionId) -> Result<Sealed, WorkspaceError> {
-        self.door.check_alive()?;
+    /// As [`Commands::end_checks`].
+    pub fn recover_checks(&self, session: &SessionId) -> Result<Sealed, WorkspaceError> {
+        self.workspace.project.door.check_alive()?;
         let mut sealed = Sealed::default();
         let is_ours = |begin: &Begin| begin.session == *session && begin.call.is_none();
-        for found in beats(&self.options.state_dir, &[Stage::Running, Stage::Sealed], is_ours)? {
+        for found in
+            beats(&self.workspace.project.options.state_dir, &[Stage::Running, Stage::Sealed], is_ours)?
+        {
             let heartbeat::Found::Dead(beat) = found else { continue };
             if beat.is_sealed() {
                 sealed.violations.extend(beat.begin.violations.iter().cloned());
@@ -225,12 +244,15 @@ impl Workspace {
             }
             self.await_rest(beat.until)?;
             let guard = self.settle_guarded(&beat)?;
-            let _using = self.vault.blobs().using()?;
+            let _using = self.workspace.project.vault.blobs().using()?;
             if let Some(told) = self.tell(&beat, beat.until)? {
                 sealed.left.extend(told.others);
-                self.vault.sync()?;
+                self.workspace.project.vault.sync()?;
                 let doing = Doing { session, call: None, cause: Cause::Check };
-                let journaled = self.writing(|writer, _| doing.journal(writer, told.ours))?;
+                let journaled = self
+                    .workspace
+                    .transactions
+                    .writing(|writer, _| doing.journal(&mut writer.journal, told.ours))?;
                 sealed.applied.extend(journaled);
             }
             let (violations, problem) = self.mark_sealed(std::slice::from_ref(&beat), vec![guard])?;
@@ -244,9 +266,11 @@ impl Workspace {
     /// it on record.
     ///
     /// # Errors
-    /// As [`Workspace::cut_off_calls`].
+    /// As [`Recovery::cut_off_calls`].
     pub fn forget_sealed(&self, session: &SessionId) -> Result<(), WorkspaceError> {
-        for found in beats(&self.options.state_dir, &[Stage::Sealed], |begin| begin.session == *session)? {
+        for found in beats(&self.workspace.project.options.state_dir, &[Stage::Sealed], |begin| {
+            begin.session == *session
+        })? {
             if let heartbeat::Found::Dead(beat) = found {
                 beat.bury();
             }
@@ -257,12 +281,12 @@ impl Workspace {
     /// Moves away and puts back what a command that was cut off did to guarded paths, as far as
     /// they are on record.
     fn settle_guarded(&self, beat: &DeadBeat) -> Result<Settled, WorkspaceError> {
-        let (Some(guard), Some(rules)) = (&beat.begin.guarded, self.options.guarded) else {
+        let (Some(guard), Some(rules)) = (&beat.begin.guarded, self.workspace.project.options.guarded) else {
             return Ok(Settled::default());
         };
-        let _using = self.vault.blobs().using()?;
+        let _using = self.workspace.project.vault.blobs().using()?;
         let window = Window { began: beat.began, until: beat.until };
-        let (Aftermath { violations, problem }, hidden) = guard.settle(self, rules, window)?;
+        let (Aftermath { violations, problem }, hidden) = guard.settle(self.workspace, rules, window)?;
         let call = &beat.begin.call;
         let violations =
             violations.into_iter().map(|one| GuardViolation { call: call.clone(), ..one }).collect();
@@ -282,9 +306,10 @@ impl Workspace {
                 // Journaling opened directories that the command had closed.
                 settled.add(self.settle_guarded(beat)?);
             }
-            self.hands().step(Step::Bury, None)?;
+            self.workspace.project.hands().step(Step::Bury, None)?;
             let noted = beat.mark_sealed(&settled.violations);
-            noted.map_err(|source| state_error("write", &self.options.state_dir, source))?;
+            noted
+                .map_err(|source| state_error("write", &self.workspace.project.options.state_dir, source))?;
             violations.extend(beat.begin.violations.iter().cloned().chain(settled.violations));
             problem = problem.or(settled.problem);
         }
@@ -293,7 +318,9 @@ impl Workspace {
 
     fn dead_beats(&self, wanted: impl Fn(&Begin) -> bool) -> Result<Vec<DeadBeat>, WorkspaceError> {
         let mut dead = Vec::new();
-        for found in beats(&self.options.state_dir, &[Stage::Running, Stage::Sealed], wanted)? {
+        for found in
+            beats(&self.workspace.project.options.state_dir, &[Stage::Running, Stage::Sealed], wanted)?
+        {
             match found {
                 heartbeat::Found::Dead(beat) => dead.push(*beat),
                 heartbeat::Found::Alive(begin) => {
@@ -312,10 +339,10 @@ impl Workspace {
         if file_clock() >= until {
             return Ok(());
         }
-        let mut last = self.snapshot(Keep::Hashes, None)?;
+        let mut last = self.workspace.snapshots.snapshot(Keep::Hashes, None)?;
         loop {
-            std::thread::sleep(self.limits().beat / 2);
-            let now = self.snapshot(Keep::Hashes, None)?;
+            std::thread::sleep(self.workspace.project.limits().beat / 2);
+            let now = self.workspace.snapshots.snapshot(Keep::Hashes, None)?;
             if now.is_same(&last) || file_clock() >= until {
                 return Ok(());
             }
@@ -333,9 +360,12 @@ impl Workspace {
         call: &CallId,
         reasons: &mut Reasons,
     ) -> Result<bool, WorkspaceError> {
-        let _using = self.vault.blobs().using()?;
+        let _using = self.workspace.project.vault.blobs().using()?;
         let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
-        let lines = self.writing(|writer, _| writer.journal.lines_since_mark(oldest.begin.journal_end))?;
+        let lines = self
+            .workspace
+            .transactions
+            .writing(|writer, _| writer.journal.lines_since_mark(oldest.begin.journal_end))?;
         let history = History::new(lines);
         let is_end = |cause| matches!(cause, Cause::Command | Cause::Background);
         if history.of_call(session, call).any(|record| is_end(record.cause)) {
@@ -354,27 +384,31 @@ impl Workspace {
         told.ours.modes.retain(|dir| !known_modes.contains(&dir.path));
         reasons.others = told.others;
         let is_news = !(told.ours.files.is_empty() && told.ours.modes.is_empty());
-        self.vault.sync()?;
-        self.hands().step(Step::Seal, None)?;
+        self.workspace.project.vault.sync()?;
+        self.workspace.project.hands().step(Step::Seal, None)?;
         let cause = if oldest.begin.background { Cause::Background } else { Cause::CutOff };
         let doing = Doing { session, call: Some(call), cause };
-        self.writing(|writer, _| doing.journal(writer, told.ours))?;
+        self.workspace.transactions.writing(|writer, _| doing.journal(&mut writer.journal, told.ours))?;
         Ok(is_news)
     }
 
     /// Tells what a command did that ended at `until` at the latest; `None` when what was before it
     /// is lost.
     fn tell(&self, beat: &DeadBeat, until: i64) -> Result<Option<Told>, WorkspaceError> {
-        let before = match beat.begin.tree(&self.vault) {
+        let before = match beat.begin.tree(&self.workspace.project.vault) {
             Ok(before) => before,
             Err(WorkspaceError::Lost { .. }) => return Ok(None),
             Err(other) => return Err(other),
         };
-        let (after, mark) = self.look(|| self.snapshot_after(&before, true))?;
-        let Found { files, made, removed, modes, .. } = self.compared(&before, &after)?;
+        let (after, mark) =
+            self.workspace.transactions.look(|| self.workspace.snapshots.snapshot_after(&before, true))?;
+        let Found { files, made, removed, modes, .. } = self.workspace.snapshots.compared(&before, &after)?;
         let session = &beat.begin.session;
-        let at_work = self.others_at_work(session, beat.began)?;
-        let mut lines = self.writing(|writer, _| writer.journal.lines_since_mark(beat.begin.journal_end))?;
+        let at_work = self.workspace.transactions.others_at_work(session, beat.began)?;
+        let mut lines = self
+            .workspace
+            .transactions
+            .writing(|writer, _| writer.journal.lines_since_mark(beat.begin.journal_end))?;
         // What was journaled after the look isn't in it.
         lines.retain(|line| mark.covers(line));
         let others = Others::of(lines);
@@ -383,7 +417,9 @@ impl Workspace {
         // Files may be stamped by a finer clock than is asked here; both are ticks apart, not
         // periods.
         let set_back = file_clock() < beat.last.saturating_sub(beat.until.saturating_sub(beat.last));
-        let is_theirs = |path: &RelPath, is_there| !self.may_be_of(path, is_there, &at_work).is_empty();
+        let is_theirs = |path: &RelPath, is_there| {
+            !may_be_of(&self.workspace.project.door, path, is_there, &at_work).is_empty()
+        };
         let mut told = Told::default();
         for difference in found {
             let other = match set_back {
@@ -429,15 +465,15 @@ impl Workspace {
         }
     }
 
-    /// Whether what is at the path was last changed, in whichever way, by then.
+    /// Returns true if what is at the path was last changed, in whichever way, by then.
     fn changed_by(&self, path: &RelPath, until: i64) -> bool {
-        matches!(self.door.look(path), Ok(Some(seen)) if seen.ctime <= until)
+        matches!(self.workspace.project.door.look(path), Ok(Some(seen)) if seen.ctime <= until)
     }
 
-    /// Whether the nearest directory above the path that is there lost and got its last name by
-    /// then.
+    /// Returns true if the nearest directory above the path that is there lost and got its last
+    /// name by then.
     fn emptied_by(&self, path: &RelPath, until: i64) -> bool {
-        self.emptied_at(path).is_some_and(|emptied| emptied <= until)
+        emptied_at(&self.workspace.project.door, path).is_some_and(|emptied| emptied <= until)
     }
 
     /// Takes back what is journaled as the doing of the call's command that was cut off.
@@ -449,13 +485,13 @@ impl Workspace {
     ) -> Result<(), WorkspaceError> {
         let is_cut_off =
             |history: &History, record: &Record| record.cause == Cause::CutOff && history.is_undoable(record);
-        let history = History::new(self.writing(|writer, _| writer.journal.lines())?);
+        let history = History::new(self.workspace.transactions.writing(|writer, _| writer.journal.lines())?);
         if !history.of_call(session, call).any(|record| is_cut_off(&history, record)) {
             return Ok(());
         }
         // A person may have been at work while the command ran: what is put back stays to be had.
-        self.checkpoint(session, KEPT)?;
-        self.writing(|writer, hands| {
+        self.workspace.checkpoint(session, KEPT)?;
+        self.workspace.transactions.writing(|writer, hands| {
             let history = History::new(writer.journal.lines()?);
             let records: Vec<_> =
                 history.of_call(session, call).filter(|record| is_cut_off(&history, record)).collect();
@@ -465,7 +501,7 @@ impl Workspace {
             let records: Vec<_> = records.into_iter().rev().collect();
             let sessions = vec![session.clone()];
             let selected = Selected { records, sessions, replay: false, dropped: false, damaged: false };
-            let mut plan = plan_for(self.inputs(), &history, &selected)?;
+            let mut plan = plan_for(self.workspace.project.inputs(), &history, &selected)?;
             plan.intent.call = Some(call.clone());
             let does = plan.does_anything();
             reasons.conflicts.extend(plan.conflicts);
@@ -488,7 +524,7 @@ impl Workspace {
         let mut left: BTreeMap<RelPath, (FileChange, String)> =
             others.into_iter().map(|(change, reason)| (change.path.clone(), (change, reason))).collect();
         let conflicts: HashMap<RelPath, String> = conflicts.into_iter().collect();
-        let before = match self.checkpoint_tree(checkpoint) {
+        let before = match self.workspace.transactions.checkpoint_tree(checkpoint) {
             Ok(before) => before,
             // Then there is nothing to compare with, and what was told is done all the same.
             Err(WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. }) => {
@@ -496,9 +532,10 @@ impl Workspace {
             }
             Err(other) => return Err(other),
         };
-        let after: Arc<Tree> = self.snapshot(Keep::Hashes, Some(&before))?;
-        let found = filtered(self.inputs(), &before, differences(&before, &after))?;
-        let lines = self.writing(|writer, _| writer.journal.lines_after(checkpoint.0))?;
+        let after: Arc<Tree> = self.workspace.snapshots.snapshot(Keep::Hashes, Some(&before))?;
+        let found = filtered(self.workspace.project.inputs(), &before, differences(&before, &after))?;
+        let lines =
+            self.workspace.transactions.writing(|writer, _| writer.journal.lines_after(checkpoint.0))?;
         let others = Others::of(lines);
         let shared: HashSet<RelPath> = others.beside(session).into_iter().map(|it| it.path).collect();
         for difference in found.iter().filter(|it| shared.contains(&it.path)) {
@@ -535,12 +572,12 @@ fn kept_by(lines: &[Line], session: &SessionId, call: &CallId) -> Vec<Checkpoint
     kept
 }
 
-/// Why files are left as they are.
+/// The reasons to leave files as they are.
 #[derive(Default)]
 struct Reasons {
     /// What isn't the command's.
     others: Vec<(FileChange, String)>,
-    /// What is, and can't be taken back.
+    /// Files that the command changed and that can't be restored.
     conflicts: Vec<(RelPath, String)>,
 }
 
@@ -575,7 +612,7 @@ fn large_ones(before: &Tree, after: &Tree, began: i64, found: &[Difference]) -> 
     large.collect()
 }
 
-/// Whether the machine was started after this moment: then signs of life may be lost.
+/// Returns true if the machine was started after this moment: then signs of life may be lost.
 fn was_restarted_since(then: UnixMillis) -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {

@@ -4,6 +4,8 @@
 //! has changed already, the journal would tell of the edit alone, and an undo would stop at what
 //! the command left. So what the command did to that file until then is journaled first.
 
+use crate::project::Project;
+use std::sync::Mutex;
 use std::sync::{Arc, Weak};
 
 use journeyman_store::Durability;
@@ -19,12 +21,28 @@ use crate::snapshot::differences::Found;
 use crate::snapshot::entry::{FileState, Kind};
 use crate::snapshot::tree::Tree;
 use crate::transaction::operation::{After, Operation, Source};
-use crate::workspace::{Workspace, Writer};
+use crate::transaction::writer::Writer;
 
-impl Workspace {
+/// The commands that run in this process.
+pub(crate) struct Running {
+    project: Arc<Project>,
+    /// Oldest first.
+    commands: Mutex<Vec<Weak<Beat>>>,
+}
+
+impl Running {
+    pub(crate) fn new(project: Arc<Project>) -> Self {
+        Self { project, commands: Mutex::default() }
+    }
+
+    /// Returns true if a command runs.
+    pub(crate) fn is_any(&self) -> bool {
+        lock(&self.commands).iter().any(|beat| beat.strong_count() > 0)
+    }
+
     /// Notes that a command runs as long as its sign of life is held.
     pub(crate) fn runs(&self, beat: &Arc<Beat>) {
-        let mut running = lock(&self.running);
+        let mut running = lock(&self.commands);
         running.retain(|beat| beat.strong_count() > 0);
         running.push(Arc::downgrade(beat));
     }
@@ -36,13 +54,13 @@ impl Workspace {
         writer: &mut Writer,
         operations: &[Operation],
     ) -> Result<(), WorkspaceError> {
-        let running: Vec<Arc<Beat>> = lock(&self.running).iter().filter_map(Weak::upgrade).collect();
+        let running: Vec<Arc<Beat>> = lock(&self.commands).iter().filter_map(Weak::upgrade).collect();
         if !running.is_empty() {
             for operation in operations {
                 if let Some(After { source: Source::Bytes(bytes), .. }) = &operation.after
-                    && bytes.len() as u64 <= self.limits().kept_file_bytes
+                    && bytes.len() as u64 <= self.project.limits().kept_file_bytes
                 {
-                    self.vault.put(bytes, Durability::Later)?;
+                    self.project.vault.put(bytes, Durability::Later)?;
                 }
             }
         }
@@ -59,7 +77,7 @@ impl Workspace {
             });
             let changed: Vec<Difference> = changed.collect();
             let doing = Doing { session: &live.session, call: Some(&live.call), cause: Cause::Meanwhile };
-            doing.journal(writer, Found { files: changed, ..Found::default() })?;
+            doing.journal(&mut writer.journal, Found { files: changed, ..Found::default() })?;
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! The snapshot that is taken before a command and compared after it.
 
-use crate::change::CheckpointId;
 use crate::commands::heartbeat::Beat;
 use crate::hard_links::HardLinks;
 use crate::ignored::Ignored;
@@ -10,18 +9,16 @@ use crate::snapshot::tree::Tree;
 use journeyman_protocol::RelPath;
 use std::sync::Arc;
 
-/// The tree before a command: give it back to
-/// [`Workspace::command_end`](crate::workspace::Workspace::command_end).
+/// The tree before a command: give it back to [`Commands::end`](crate::workspace::Commands::end).
 ///
 /// It is cheap to clone. While one that was made for a call or for checks lives, so does their sign
-/// of life (see [`Workspace::seal_call`](crate::workspace::Workspace::seal_call)), which takes a
-/// descriptor and a sleeping thread.
+/// of life (see [`Recovery::recover_call`](crate::workspace::Recovery::recover_call)), which takes
+/// a descriptor and a sleeping thread.
 #[derive(Debug, Clone)]
 pub struct TreeSnapshot {
     pub(crate) tree: Arc<Tree>,
     pub(crate) beat: Option<Arc<Beat>>,
-    /// Where the journal ended, so that what others journal meanwhile isn't taken for the command's
-    /// doing.
+    /// The end of the journal, so that later changes of others aren't attributed to the command.
     pub(crate) journal_end: Mark,
     pub(crate) ignored: Ignored,
     pub(crate) hard_links: Arc<HardLinks>,
@@ -29,10 +26,10 @@ pub struct TreeSnapshot {
 
 impl TreeSnapshot {
     pub(crate) fn since(&self) -> Since {
-        Since::Look(self.journal_end, self.beat.as_ref().map_or(i64::MIN, |beat| beat.began))
+        Since { mark: self.journal_end, began: self.beat.as_ref().map_or(i64::MIN, |beat| beat.began) }
     }
 
-    /// How many files it covers.
+    /// Returns the number of files it covers.
     #[must_use]
     pub fn files(&self) -> usize {
         self.tree.entries.len()
@@ -64,17 +61,17 @@ impl TreeSnapshot {
     }
 }
 
-/// From where on changes in the journal aren't the command's.
+/// The moment before a command: later changes in the journal aren't the command's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Since {
-    /// A look at the tree, and when the command began afterwards.
-    Look(Mark, i64),
-    Checkpoint(CheckpointId),
+pub(crate) struct Since {
+    pub(crate) mark: Mark,
+    /// The start of the command, in nanoseconds of the file system's clock.
+    pub(crate) began: i64,
 }
 
 impl TreeSnapshot {
-    /// Where writing would change files outside of the project, as far as the look at the tree
-    /// tells. None in a copy, whose files are its own.
+    /// Returns the paths at which writing would change files outside of the project. None in a
+    /// copy, whose files are its own.
     #[must_use]
     pub fn hard_links(&self) -> &HardLinks {
         &self.hard_links

@@ -21,7 +21,7 @@ use crate::state::lock::{own_file, replace_durably};
 /// A hash, a number and a checksum.
 const ENTRY_BYTES: usize = 32 + 8 + SUM_BYTES;
 const SUM_BYTES: usize = 8;
-/// What fills up an entry that a power failure tore.
+/// The byte that fills up an entry that a power failure tore.
 const FILLER: u8 = 0xff;
 /// A book longer than this isn't read on: 1.4 million blobs, more than the quota has disk blocks
 /// for.
@@ -33,7 +33,7 @@ const FLOOR: [u8; 32] = [0; 32];
 /// A file takes whole blocks of the disk, of so many bytes on nearly all of them.
 const BLOCK_BYTES: u64 = 4096;
 
-/// What a blob of so many bytes counts for.
+/// Returns the disk space that a blob of so many bytes takes.
 pub(crate) fn cost(stored: u64) -> u64 {
     stored.max(1).div_ceil(BLOCK_BYTES).saturating_mul(BLOCK_BYTES)
 }
@@ -42,11 +42,11 @@ pub(crate) fn cost(stored: u64) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) hash: ContentHash,
-    /// What it counts for here; nothing where another project put it first.
+    /// The disk space charged to this project; `None` if another project stored the blob first.
     pub(crate) cost: Option<u64>,
 }
 
-/// What was read of the book.
+/// The totals of the entries read so far.
 #[derive(Debug, Default)]
 struct Book {
     ino: u64,
@@ -220,7 +220,7 @@ fn parse_entry(entry: &[u8; ENTRY_BYTES]) -> Option<(ContentHash, u64)> {
         .then_some((ContentHash::from(*hash), u64::from_le_bytes(*number.first_chunk::<8>()?)))
 }
 
-/// How many entries of a book are damaged. One that a power failure tore isn't.
+/// Counts the damaged entries of a file. An entry that a power failure tore doesn't count.
 pub(crate) fn damaged_entries(path: &Path) -> io::Result<usize> {
     let bytes = read_book(path, 0)?;
     let (entries, _torn) = bytes.as_chunks::<ENTRY_BYTES>();

@@ -15,7 +15,6 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use journeyman_protocol::ContentHash;
 use journeyman_store::Sweeping;
@@ -30,35 +29,44 @@ use crate::journal::Journal;
 use crate::journal::record::{Line, Record};
 use crate::landing::stored::contents as stored_contents;
 use crate::mutex::lock;
+use crate::project::Project;
 use crate::snapshot::entry::Content;
+use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::stored::{load_tree_with, read_cache};
 use crate::snapshot::tree::Tree;
 use crate::state::lock::{Lock, state_error};
-use crate::workspace::{Workspace, Writer};
+use crate::transaction::writer::{Transactions, Writer};
 
 /// So much of the quota is free after a sweep, so that the next change doesn't sweep again.
 const SLACK: u64 = 8;
 /// The longest record of a copy that is looked into for its checkpoint.
 const COPY_RECORD_BYTES: u64 = 1024 * 1024;
 
-/// How much of the disk a project's past takes.
+/// The disk space that a project's stored history takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Storage {
     /// Bytes that the blobs take which this project was the first to put.
     pub bytes: u64,
-    /// What they may take.
+    /// The maximum for that.
     pub limit_bytes: u64,
 }
 
-impl Workspace {
-    /// How much of the disk the project's checkpoints and changes take.
+/// Keeps the stored history of a project within its quota.
+pub(crate) struct Quota<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) snapshots: &'a Snapshots,
+    pub(crate) transactions: &'a Transactions,
+}
+
+impl Quota<'_> {
+    /// Returns the disk space that the project's checkpoints and changes take.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the book of it can't be read.
-    pub fn storage(&self) -> Result<Storage, WorkspaceError> {
-        let ledger = self.vault.ledger();
+    pub(crate) fn storage(&self) -> Result<Storage, WorkspaceError> {
+        let ledger = self.project.vault.ledger();
         let (bytes, _) = ledger.totals().map_err(|source| state_error("read", ledger.path(), source))?;
-        Ok(Storage { bytes, limit_bytes: self.limits().project_bytes })
+        Ok(Storage { bytes, limit_bytes: self.project.limits().project_bytes })
     }
 
     /// Makes room if the project's past takes more than it may. What was done before stays done: a
@@ -68,7 +76,7 @@ impl Workspace {
     /// Only that of a test's failpoint.
     pub(crate) fn keep_to_quota(&self) -> Result<(), WorkspaceError> {
         // A copy's contents are the project's, and so is their removal.
-        if self.base().is_some() {
+        if self.project.base().is_some() {
             return Ok(());
         }
         match self.sweep_if_needed() {
@@ -78,35 +86,36 @@ impl Workspace {
     }
 
     fn sweep_if_needed(&self) -> Result<(), WorkspaceError> {
-        let ledger = self.vault.ledger();
+        let ledger = self.project.vault.ledger();
         let (total, floor) = ledger.totals().map_err(|source| state_error("read", ledger.path(), source))?;
-        if total <= self.limits().project_bytes.max(floor) {
+        if total <= self.project.limits().project_bytes.max(floor) {
             return Ok(());
         }
-        let mut writer = lock(&self.writer);
+        let mut writer = lock(&self.transactions.writer);
         let project = match writer.lock.take() {
             Some(project) => project,
-            None => Lock::open(&self.options.state_dir)?,
+            None => Lock::open(&self.project.options.state_dir)?,
         };
-        let swept = project.try_take().and_then(|held| match (held, self.vault.blobs().sweeping()?) {
-            (Some(_held), Some(right)) => self.sweep(&mut writer, &right),
-            _ => Ok(()),
-        });
+        let swept =
+            project.try_take().and_then(|held| match (held, self.project.vault.blobs().sweeping()?) {
+                (Some(_held), Some(right)) => self.sweep(&mut writer, &right),
+                _ => Ok(()),
+            });
         writer.lock = Some(project);
         swept
     }
 
     fn sweep(&self, writer: &mut Writer, right: &Sweeping) -> Result<(), WorkspaceError> {
-        let hands = self.hands();
+        let hands = self.project.hands();
         if let Some(open) = writer.journal.prepare()? {
             hands.recover(&mut writer.journal, &open)?;
         }
-        self.vault.forget();
-        let ledger = self.vault.ledger();
+        self.project.vault.forget();
+        let ledger = self.project.vault.ledger();
         let failed = |source| state_error("keep", ledger.path(), source);
         let mut book = HashMap::new();
         for entry in ledger.entries().map_err(failed)? {
-            if let Some(stored) = self.vault.blobs().stored_bytes(&entry.hash)? {
+            if let Some(stored) = self.project.vault.blobs().stored_bytes(&entry.hash)? {
                 book.insert(entry.hash, (cost(stored), entry.cost.is_some()));
             }
         }
@@ -115,9 +124,9 @@ impl Workspace {
         for (hash, (_, ours)) in &mut book {
             *ours |= !others.contains(hash);
         }
-        let quota = self.limits().project_bytes;
+        let quota = self.project.limits().project_bytes;
         let target = quota - quota / SLACK;
-        let mut needs = Needs::new(&self.vault, &book);
+        let mut needs = Needs::new(&self.project.vault, &book);
         let based = self.need_always(&mut needs)?;
         let lines = writer.journal.lines()?;
         let from = needs.walk(&lines, &based, target)?;
@@ -130,9 +139,9 @@ impl Workspace {
         let Needs { marked, .. } = needs;
         hands.step(Step::Sweep, None)?;
         let gone = book.keys().filter(|hash| !marked.contains_key(*hash) && !others.contains(*hash));
-        self.vault.blobs().sweep(right, gone.copied())?;
+        self.project.vault.blobs().sweep(right, gone.copied())?;
         hands.step(Step::Swept, None)?;
-        self.vault.keep_packs(|pack| marked.contains_key(pack))?;
+        self.project.vault.keep_packs(|pack| marked.contains_key(pack))?;
         let kept =
             marked.iter().map(|(hash, mark)| Entry { hash: *hash, cost: mark.ours.then_some(mark.cost) });
         let mut kept: Vec<Entry> = kept.collect();
@@ -140,13 +149,13 @@ impl Workspace {
         // With more than that it would be swept again and again for nothing.
         let floor = if total > target { total.saturating_add(quota / SLACK) } else { 0 };
         ledger.replace(&kept, floor).map_err(failed)?;
-        self.vault.forget();
+        self.project.vault.forget();
         Ok(())
     }
 
     /// The blobs of ours that other projects rely on.
     fn needed_by_others(&self, book: &HashMap<ContentHash, (u64, bool)>) -> HashSet<ContentHash> {
-        let ours = self.vault.ledger().path();
+        let ours = self.project.vault.ledger().path();
         let projects = ours.parent().and_then(Path::parent).map(fs::read_dir);
         let Some(Ok(projects)) = projects else { return HashSet::new() };
         let mut needed = HashSet::new();
@@ -164,17 +173,20 @@ impl Workspace {
     /// from.
     fn need_always(&self, needs: &mut Needs<'_>) -> Result<HashSet<CheckpointId>, WorkspaceError> {
         let mut based = HashSet::new();
-        needs.state_dir(&self.options.state_dir)?;
-        for tree in self.trees_in_use() {
+        needs.state_dir(&self.project.options.state_dir)?;
+        for tree in self.snapshots.trees_in_use() {
             needs.tree_in_memory(&tree);
         }
-        let copies = match fs::read_dir(self.options.state_dir.join("work")) {
+        let copies = match fs::read_dir(self.project.options.state_dir.join("work")) {
             Ok(copies) => copies,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(based),
-            Err(source) => return Err(state_error("list", &self.options.state_dir.join("work"), source)),
+            Err(source) => {
+                return Err(state_error("list", &self.project.options.state_dir.join("work"), source));
+            }
         };
         for copy in copies {
-            let copy = copy.map_err(|source| state_error("list", &self.options.state_dir, source))?.path();
+            let copy =
+                copy.map_err(|source| state_error("list", &self.project.options.state_dir, source))?.path();
             based.extend(base_of(&copy));
             for hash in stored_contents(&copy)? {
                 needs.content(&hash)?;
@@ -204,11 +216,11 @@ fn base_of(copy: &Path) -> Option<CheckpointId> {
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     cost: u64,
-    /// Whether this project was the first to put it.
+    /// True if this project was the first to put it.
     ours: bool,
 }
 
-/// What is needed, as far as the ledger knows of it.
+/// The blobs that are needed, among those that this project has recorded.
 struct Needs<'a> {
     vault: &'a Vault,
     book: &'a HashMap<ContentHash, (u64, bool)>,
@@ -216,7 +228,7 @@ struct Needs<'a> {
     total: u64,
     contents: HashSet<ContentHash>,
     chunks: HashSet<ContentHash>,
-    /// What the newest line alone needs.
+    /// The blobs that only the newest line needs.
     fresh: Vec<ContentHash>,
 }
 
@@ -285,7 +297,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// What an undo needs is what was there before.
+    /// Marks the contents before a change: an undo needs them.
     fn record(&mut self, record: &Record) -> Result<(), WorkspaceError> {
         let before = record.files.iter().filter_map(|file| file.before.as_ref());
         before.filter_map(|state| state.hash.as_ref()).try_for_each(|hash| self.content(hash))
@@ -299,7 +311,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// What the snapshots and the running commands of a state directory need.
+    /// Marks the blobs that snapshots and running commands of a state directory need.
     fn state_dir(&mut self, dir: &Path) -> Result<(), WorkspaceError> {
         if let Some(tree) = read_cache(&dir.join("stat-cache"), self.vault) {
             self.tree_in_memory(&tree);
@@ -367,30 +379,4 @@ impl<'a> Needs<'a> {
         }
         Ok(self.total)
     }
-}
-
-/// The tree with every content that isn't kept any more said to be so.
-pub(crate) fn looked_over(vault: &Vault, tree: Arc<Tree>) -> Result<Arc<Tree>, WorkspaceError> {
-    let mut holdings = vault.holdings();
-    let mut lost = HashSet::new();
-    for entry in &tree.entries {
-        if let Content::Hashed { hash, kept: true } = &entry.content
-            && !holdings.has(hash)?
-        {
-            lost.insert(*hash);
-        }
-    }
-    if lost.is_empty() {
-        return Ok(tree);
-    }
-    let entries = tree.entries.iter().cloned().map(|mut entry| {
-        if let Content::Hashed { hash, kept } = &mut entry.content {
-            *kept &= !lost.contains(hash);
-        }
-        entry
-    });
-    let (dirs, unreadable) = (tree.dirs.clone(), tree.unreadable.clone());
-    let (repositories, rules) = (tree.repositories.clone(), tree.rules);
-    let entries = entries.collect();
-    Ok(Arc::new(Tree { entries, dirs, unreadable, repositories, rules, ..Tree::default() }))
 }

@@ -42,7 +42,7 @@ const SECTION_MAGIC: &[u8; 8] = b"jmpack\x00\x01";
 /// The section's checksum, the pack's hash, and the number of contents.
 const HEAD_BYTES: usize = 8 + 32 + 32 + 4;
 
-/// Where a content lies.
+/// The position of a content in a pack.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) pack: ContentHash,
@@ -70,13 +70,13 @@ pub(crate) struct Vault {
     ledger: Ledger,
     index: Mutex<Index>,
     unsynced: AtomicBool,
-    /// Whether the index was written to since it was synced.
+    /// True if the index was written to since it was synced.
     noted: AtomicBool,
     /// Blobs that this process found to be whole.
     verified: Mutex<HashSet<ContentHash>>,
 }
 
-/// How a content is kept.
+/// The condition of a kept content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
     /// As it was put.
@@ -141,8 +141,8 @@ impl Vault {
         Ok(hash)
     }
 
-    /// Whether there is a blob of its own with this hash, which counts as put just now. The first
-    /// time it is read, so that nothing relies on a damaged one.
+    /// Returns true if there is a blob of its own with this hash, which counts as put just now. The
+    /// first time it is read, so that nothing relies on a damaged one.
     pub(crate) fn renew(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         if !self.blobs.renew(hash)? {
             return Ok(false);
@@ -164,7 +164,7 @@ impl Vault {
         self.unsynced.store(true, Ordering::Release);
     }
 
-    /// Whether something may not be on the disk yet.
+    /// Returns true if something may not be on the disk yet.
     pub(crate) fn is_unsynced(&self) -> bool {
         self.unsynced.load(Ordering::Acquire)
     }
@@ -178,7 +178,8 @@ impl Vault {
         synced.inspect_err(|_| self.note_unsynced())
     }
 
-    /// Whether [`Vault::sync`], where it waits at all, waits for what was written in `dir` too.
+    /// Returns true if [`Vault::sync`], where it waits at all, waits for what was written in `dir`
+    /// too.
     pub(crate) fn shares_disk(&self, dir: &Path) -> bool {
         let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
         device(self.blobs.dir()).is_some_and(|ours| device(dir) == Some(ours))
@@ -195,7 +196,7 @@ impl Vault {
         })
     }
 
-    /// Whether the content is here. It isn't read.
+    /// Returns true if the content is here. It isn't read.
     pub(crate) fn contains(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         if self.blobs.contains(hash)? {
             return Ok(true);
@@ -206,8 +207,9 @@ impl Vault {
         }
     }
 
-    /// Whether the content is here; then it stays, whoever put it. One that is a blob of its own is
-    /// read, so that nothing relies on a damaged one; a pack would have to be unpacked for that.
+    /// Returns true if the content is here; then it stays, whoever put it. One that is a blob of
+    /// its own is read, so that nothing relies on a damaged one; a pack would have to be unpacked
+    /// for that.
     pub(crate) fn rely_on(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         if self.whole_blob(hash)?.is_some() {
             let noted = self.ledger.note(hash, Stored::Already);
@@ -410,7 +412,7 @@ impl Vault {
     }
 }
 
-/// What is kept, for many questions.
+/// Looks up many contents, each pack once.
 pub(crate) struct Holdings<'a> {
     vault: &'a Vault,
     packs: HashMap<ContentHash, bool>,
@@ -436,7 +438,7 @@ impl Holdings<'_> {
 type Packed = (ContentHash, u32, u32);
 
 impl Place {
-    /// Whether the pack has this content here.
+    /// Returns true if the pack has this content here.
     pub(crate) fn holds(&self, pack: &[u8], hash: &ContentHash) -> bool {
         let bytes = usize::try_from(self.offset)
             .ok()
@@ -454,7 +456,7 @@ pub(crate) fn section_of(contents: &[(ContentHash, Place)]) -> Vec<u8> {
     section(pack, &packed)
 }
 
-/// What a damaged section seems to name, of one pack. None of it is to be believed.
+/// Returns the places that a damaged section seems to name. None of them is to be trusted.
 pub(crate) fn salvage_section(bytes: &[u8]) -> Vec<(ContentHash, Place)> {
     let Some(pack) = bytes.get(HEAD_BYTES - 36..HEAD_BYTES - 4).and_then(|pack| pack.first_chunk::<32>())
     else {
@@ -463,7 +465,7 @@ pub(crate) fn salvage_section(bytes: &[u8]) -> Vec<(ContentHash, Place)> {
     places(ContentHash::from(*pack), bytes.get(HEAD_BYTES..).unwrap_or_default())
 }
 
-/// What the index says of one pack.
+/// Returns the index section of one pack.
 fn section(pack: &ContentHash, contents: &[Packed]) -> Vec<u8> {
     let mut body = pack.as_bytes().to_vec();
     body.extend_from_slice(&u32::try_from(contents.len()).unwrap_or_default().to_le_bytes());

@@ -10,7 +10,7 @@ use journeyman_sandbox::Sandbox;
 use serde::Deserialize;
 use serde::Serialize;
 
-/// What making a copy needs.
+/// The programs and tiers for making a copy.
 #[derive(Clone, Copy)]
 pub struct Means<'a> {
     /// It mounts overlays.
@@ -21,18 +21,18 @@ pub struct Means<'a> {
     pub tiers: &'a [Tier],
 }
 
-/// What is known of a copy without opening it.
+/// The description of a copy, readable without opening it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyInfo {
     /// The session whose copy it is; it names it.
     pub session: SessionId,
-    /// How it was made.
+    /// The way it was made.
     pub tier: Tier,
     /// When.
     pub created: UnixMillis,
     /// The checkpoint of the user's tree that it was made from.
     pub base: crate::change::CheckpointId,
-    /// Who has it open, such as `pid 123`.
+    /// The process that has it open, such as `pid 123`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
 }
@@ -49,7 +49,7 @@ pub struct Refreshed {
     pub conflicts: Vec<RelPath>,
 }
 
-/// Why a tier can't be had, in words for a person.
+/// The reason why a tier isn't available, for a person to read.
 #[derive(Debug)]
 pub(crate) struct Reason(pub(crate) String);
 

@@ -28,7 +28,7 @@ impl Isolated {
         &self.workspace
     }
 
-    /// What is known of it.
+    /// Returns the copy's description.
     #[must_use]
     pub fn info(&self) -> &CopyInfo {
         &self.info
@@ -40,8 +40,8 @@ impl Isolated {
         &self.unavailable_tiers
     }
 
-    /// What the copy hasn't as the tree has it, such as a file that nobody may read, each with the
-    /// reason. Known after [`Workspace::isolate`] only.
+    /// Returns the files that the copy doesn't have as the tree has them, each with the reason.
+    /// Known after [`Copies::create`] only.
     #[must_use]
     pub fn left_out(&self) -> &[(RelPath, String)] {
         &self.left_out

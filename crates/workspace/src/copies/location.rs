@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 
 /// The directory of all copies in a project's state directory.
 const WORK: &str = "work";
-/// What the name of a copy begins with that is being removed.
+/// The prefix of a copy's name while it is removed.
 const REMOVED: &str = "removed-";
 /// A lock file whose name was taken away meanwhile is tried anew so often.
 const ATTEMPTS: usize = 8;
@@ -40,7 +40,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn of(workspace: &Workspace, session: &SessionId) -> Self {
-        let work = workspace.options.state_dir.join(WORK);
+        let work = workspace.project.options.state_dir.join(WORK);
         let dir = work.join(session.as_str());
         let sibling = sibling_of(workspace.root()).map(|all| all.join(session.as_str()));
         Self { work, dir, sibling, session: session.clone(), root: workspace.root().to_owned() }
@@ -61,7 +61,7 @@ impl Place {
         self.dir.join("refreshing")
     }
 
-    /// Where the files are; `None` where there is no room beside the root.
+    /// Returns the directory of the files; `None` where there is none beside the root.
     pub(crate) fn files(&self, beside: Beside) -> Option<&Path> {
         match beside {
             Beside::State => Some(&self.dir),
@@ -117,7 +117,7 @@ impl Place {
         self.hold().map(Some)
     }
 
-    /// Who has the copy open, if anybody does.
+    /// Returns the process that has the copy open, if one does.
     pub(crate) fn holder(&self) -> Option<String> {
         Lock::open(&self.dir).ok()?.held_by()
     }
@@ -162,7 +162,7 @@ impl Place {
 
 /// All copies' places of a project.
 pub(crate) fn all(workspace: &Workspace) -> Result<Vec<Place>, WorkspaceError> {
-    let names = names_in(&workspace.options.state_dir.join(WORK))?;
+    let names = names_in(&workspace.project.options.state_dir.join(WORK))?;
     let sessions = names.iter().filter_map(|name| name.to_str()?.parse::<SessionId>().ok());
     Ok(sessions.map(|session| Place::of(workspace, &session)).collect())
 }
@@ -177,12 +177,12 @@ pub(crate) struct Copied {
 }
 
 impl Copied {
-    /// Who has the copy open, if anybody does.
+    /// Returns the process that has the copy open, if one does.
     pub(crate) fn holder(&self) -> Option<String> {
         Lock::open(&self.dir).ok()?.held_by()
     }
 
-    /// Whether all that it has is landed.
+    /// Returns true if all that it has is landed.
     pub(crate) fn is_settled(&self, history: &History) -> bool {
         self.record.as_ref().is_some_and(|record| is_settled(record, history))
     }
@@ -208,7 +208,7 @@ pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<Copied>, WorkspaceError>
 /// Takes away what crashes left half made or half removed, and what is landed. What can't be, or is
 /// somebody's right now, stays for the next time.
 pub(crate) fn sweep(workspace: &Workspace) {
-    let work = workspace.options.state_dir.join(WORK);
+    let work = workspace.project.options.state_dir.join(WORK);
     for name in names_in(&work).unwrap_or_default() {
         if name.to_str().is_some_and(|name| name.starts_with(REMOVED)) {
             let _next_time = remove_tree(&work.join(name));
@@ -216,7 +216,7 @@ pub(crate) fn sweep(workspace: &Workspace) {
     }
     let places = all(workspace).unwrap_or_default();
     // Read once, and not at all where there are no copies.
-    let landings = if places.is_empty() { None } else { workspace.history().ok() };
+    let landings = if places.is_empty() { None } else { workspace.project.history().ok() };
     for place in places {
         let is_left_over = || match place.record() {
             Ok(Found::Nothing) => true,
@@ -235,8 +235,8 @@ pub(crate) fn sweep(workspace: &Workspace) {
     }
 }
 
-/// Whether all that a copy has is landed, as the journal says: whoever landed it was cut off before
-/// the copy was removed.
+/// Returns true if all that a copy has is landed, as the journal says: whoever landed it was cut
+/// off before the copy was removed.
 pub(crate) fn is_settled(record: &Record, history: &History) -> bool {
     let landing = history.landing_of(&record.info.session);
     landing.is_some_and(|(id, in_effect)| in_effect && record.is_settled_by(id))

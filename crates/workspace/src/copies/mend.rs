@@ -18,25 +18,25 @@ use crate::workspace::Workspace;
 
 /// Writes torn files again from the kept contents.
 pub(crate) fn heal(copy: &Workspace) -> Result<(), Reason> {
-    let Some(tree) = copy.saved_tree() else {
+    let Some(tree) = copy.snapshots.saved_tree() else {
         return Err("the machine stopped before all of it was on the disk".into());
     };
     for entry in tree.entries.iter().filter(|entry| entry.seen.is_file()) {
         let Ok(path) = RelPath::parse(&entry.path) else { continue };
-        let Ok(Some(now)) = copy.door.look(&path) else { continue };
+        let Ok(Some(now)) = copy.project.door.look(&path) else { continue };
         let is_torn =
             (now.ino, now.mtime) == (entry.seen.ino, entry.seen.mtime) && now.size != entry.seen.size;
         if !is_torn {
             continue;
         }
         let kept = match entry.content {
-            Content::Hashed { hash, .. } => copy.vault.get(&hash)?,
+            Content::Hashed { hash, .. } => copy.project.vault.get(&hash)?,
             Content::Unkept => None,
         };
         let torn = || Reason(format!("the machine stopped before «{path}» was on the disk"));
         let bytes = kept.ok_or_else(torn)?;
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let written = copy.door.enter(path.as_bytes(), flags, Links::Refuse).and_then(|file| {
+        let written = copy.project.door.enter(path.as_bytes(), flags, Links::Refuse).and_then(|file| {
             ftruncate(&file, 0)?;
             write_all(&file, &bytes)?;
             set_modified(&file, entry.seen.mtime)

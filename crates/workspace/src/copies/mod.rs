@@ -9,13 +9,13 @@ use crate::copies::info::CopyInfo;
 use crate::copies::info::Means;
 use crate::copies::isolated::Isolated;
 use crate::copies::tier::Tier;
+use crate::workspace::open_base;
 use std::sync::Arc;
 
 use journeyman_protocol::{RelPath, SessionId, UnixMillis};
 use journeyman_sandbox::Base;
 
 use crate::error::WorkspaceError;
-use crate::journal::history::History;
 use crate::options::Options;
 use crate::workspace::Workspace;
 
@@ -44,6 +44,20 @@ struct Fresh {
 }
 
 impl Workspace {
+    /// Gives access to the copies of this tree.
+    #[must_use]
+    pub fn copies(&self) -> Copies<'_> {
+        Copies { workspace: self }
+    }
+}
+
+/// Makes, opens, lists and discards copies of a tree.
+#[derive(Debug)]
+pub struct Copies<'a> {
+    pub(crate) workspace: &'a Workspace,
+}
+
+impl Copies<'_> {
     /// Makes a copy of this tree for a session, by the first tier that works here. A checkpoint of
     /// the tree is made first. Links are copied as links; pipes, sockets and devices are left out.
     /// The overlay shows ignored files as they are; the other tiers leave them out, and commands
@@ -52,9 +66,9 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::NoCopy`] with each tier's reason; [`WorkspaceError::CopyExists`];
     /// [`WorkspaceError::Busy`] when one is being made right now; as [`Workspace::checkpoint`].
-    pub fn isolate(&self, session: &SessionId, means: &Means<'_>) -> Result<Isolated, WorkspaceError> {
-        location::sweep(self);
-        let place = Place::of(self, session);
+    pub fn create(&self, session: &SessionId, means: &Means<'_>) -> Result<Isolated, WorkspaceError> {
+        location::sweep(self.workspace);
+        let place = Place::of(self.workspace, session);
         let held = place.hold()?;
         match place.record()? {
             Found::Nothing => place.clear()?,
@@ -77,9 +91,9 @@ impl Workspace {
         means: &Means<'_>,
         place: &Place,
     ) -> Result<Fresh, WorkspaceError> {
-        let base = self.checkpoint(session, BASE_LABEL)?;
-        let tree = self.newest_tree().unwrap_or_default();
-        let making = Making { workspace: self, tree: &tree, place, means };
+        let base = self.workspace.checkpoint(session, BASE_LABEL)?;
+        let tree = self.workspace.snapshots.newest_tree().unwrap_or_default();
+        let making = Making { workspace: self.workspace, tree: &tree, place, means };
         let mut unavailable_tiers = Vec::new();
         for tier in means.tiers {
             let made = match tiers::attempt(making, *tier) {
@@ -90,11 +104,17 @@ impl Workspace {
                     continue;
                 }
             };
-            let created = self.options.clock.as_ref().map_or(UnixMillis(0), crate::options::Clock::now);
+            let created = self
+                .workspace
+                .project
+                .options
+                .clock
+                .as_ref()
+                .map_or(UnixMillis(0), crate::options::Clock::now);
             let info = CopyInfo { session: session.clone(), tier: *tier, created, base, holder: None };
             let record = Record::new(info, made.beside);
             let opened = self.open_as_copy(made.base.clone(), place)?;
-            opened.seed(Arc::clone(&made.seed))?;
+            opened.snapshots.seed(Arc::clone(&made.seed))?;
             record.write(place.dir())?;
             let (workspace, left_out) = (Arc::new(opened), made.left_out);
             return Ok(Fresh { workspace, record, unavailable_tiers, left_out });
@@ -102,11 +122,12 @@ impl Workspace {
         Err(WorkspaceError::NoCopy { reasons: unavailable_tiers })
     }
 
-    pub(crate) fn open_as_copy(&self, base: Base, place: &Place) -> Result<Self, WorkspaceError> {
+    pub(crate) fn open_as_copy(&self, base: Base, place: &Place) -> Result<Workspace, WorkspaceError> {
         // The copy's own directory of state goes with the copy.
-        let removed_dir = Some(self.options.removed());
-        let options = Options { state_dir: place.state(), removed_dir, ..self.options.clone() };
-        Self::open_base(self.root(), base, self.vault.dir(), options)
+        let removed_dir = Some(self.workspace.project.options.removed());
+        let options =
+            Options { state_dir: place.state(), removed_dir, ..self.workspace.project.options.clone() };
+        open_base(self.workspace.root(), base, self.workspace.project.vault.dir(), options)
     }
 
     /// Opens a session's copy again, such as after a restart.
@@ -115,9 +136,9 @@ impl Workspace {
     /// [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::Busy`] when somebody has it open;
     /// [`WorkspaceError::NoCopy`] when it can't be mounted any more; [`WorkspaceError::State`] when
     /// its record is damaged.
-    pub fn open_copy(&self, session: &SessionId, means: &Means<'_>) -> Result<Isolated, WorkspaceError> {
+    pub fn open(&self, session: &SessionId, means: &Means<'_>) -> Result<Isolated, WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
-        let place = Place::of(self, session);
+        let place = Place::of(self.workspace, session);
         let held = place.hold_existing()?.ok_or_else(unknown)?;
         let mut record = match place.record()? {
             Found::Record(record) => *record,
@@ -130,7 +151,7 @@ impl Workspace {
                 return Err(crate::state::lock::state_error("read the record in", place.dir(), source));
             }
         };
-        let history = self.history()?;
+        let history = self.workspace.project.history()?;
         if location::is_settled(&record, &history) {
             place.remove()?;
             return Err(unknown());
@@ -144,8 +165,8 @@ impl Workspace {
         let refused = |reason: crate::copies::info::Reason| WorkspaceError::NoCopy {
             reasons: vec![(record.info.tier, reason.0)],
         };
-        let base = tiers::reopen(self, &record, &place, means).map_err(refused)?;
-        refresh::finish(self, base.clone(), &place.refreshing())?;
+        let base = tiers::reopen(self.workspace, &record, &place, means).map_err(refused)?;
+        refresh::finish(self.workspace, base.clone(), &place.refreshing())?;
         let workspace = Arc::new(self.open_as_copy(base, &place)?);
         if !record.is_of_this_boot() && record.info.tier != Tier::Overlay {
             mend::heal(&workspace).map_err(refused)?;
@@ -153,7 +174,7 @@ impl Workspace {
             record.write(place.dir())?;
         }
         // What was written down of it isn't so any more once it is worked in.
-        self.forget_changes(session)?;
+        self.workspace.landings().forget_changes(session)?;
         let info = record.info.clone();
         let (unavailable_tiers, left_out) = (Vec::new(), Vec::new());
         Ok(Isolated { workspace, info, unavailable_tiers, left_out, record, place, _held: held })
@@ -163,10 +184,10 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError::State`].
-    pub fn copies(&self) -> Result<Vec<CopyInfo>, WorkspaceError> {
-        location::sweep(self);
+    pub fn list(&self) -> Result<Vec<CopyInfo>, WorkspaceError> {
+        location::sweep(self.workspace);
         let mut found = Vec::new();
-        for place in location::all(self)? {
+        for place in location::all(self.workspace)? {
             if let Found::Record(record) = place.record()? {
                 found.push(CopyInfo { holder: place.holder(), ..record.info });
             }
@@ -175,19 +196,15 @@ impl Workspace {
         Ok(found)
     }
 
-    /// Whether all that a session did in its copy is in this tree, as the journal says: whatever is
-    /// left of the copy isn't needed any more.
+    /// Returns true if all that a session did in its copy is in this tree, as the journal says:
+    /// whatever is left of the copy isn't needed any more.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the journal can't be read.
     pub fn is_landed(&self, session: &SessionId) -> Result<bool, WorkspaceError> {
-        let is_kept = self.copies()?.iter().any(|copy| copy.session == *session);
-        let landing = self.history()?.landing_of(session);
+        let is_kept = self.list()?.iter().any(|copy| copy.session == *session);
+        let landing = self.workspace.project.history()?.landing_of(session);
         Ok(!is_kept && landing.is_some_and(|(_, in_effect)| in_effect))
-    }
-
-    pub(crate) fn history(&self) -> Result<History, WorkspaceError> {
-        Ok(History::new(self.journal().lines()?))
     }
 
     /// Removes a copy with all that was changed in it.
@@ -195,9 +212,9 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::Busy`] when somebody has it open;
     /// failures of the disk.
-    pub fn discard_copy(&self, session: &SessionId) -> Result<(), WorkspaceError> {
+    pub fn discard(&self, session: &SessionId) -> Result<(), WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
-        let place = Place::of(self, session);
+        let place = Place::of(self.workspace, session);
         let _held = place.hold_existing()?.ok_or_else(unknown)?;
         let was_there = !matches!(place.record()?, Found::Nothing);
         place.remove()?;

@@ -26,7 +26,7 @@ const NAME: &str = "record";
 pub(crate) struct Record {
     version: u32,
     pub(crate) info: CopyInfo,
-    /// Where its files are.
+    /// The place of its files.
     pub(crate) beside: Beside,
     /// Which of its layers is the one that counts.
     pub(crate) layer: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Record {
     pub(crate) opened_after: ChangeId,
 }
 
-/// What a look at a record found.
+/// The result of reading a record.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// No record: nothing, or something half made.
@@ -85,12 +85,12 @@ impl Record {
         }
     }
 
-    /// Whether the machine ran on since, so that all that was written is there.
+    /// Returns true if the machine ran on since, so that all that was written is there.
     pub(crate) fn is_of_this_boot(&self) -> bool {
         self.boot.is_some() && self.boot == boot()
     }
 
-    /// Whether this landing brought all that the copy has into the tree.
+    /// Returns true if this landing brought all that the copy has into the tree.
     pub(crate) fn is_settled_by(&self, landing: ChangeId) -> bool {
         landing.0 > self.info.base.0 && landing > self.opened_after
     }

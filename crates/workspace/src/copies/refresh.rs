@@ -9,9 +9,10 @@
 //! landed there, and it takes the first one's place under the workspace in one step. The record
 //! names one of both at each instant; the other one is swept.
 
+use crate::workspace::open_base;
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::Base;
@@ -51,7 +52,7 @@ impl Isolated {
     /// can't be mounted again; as [`Workspace::checkpoint`] and [`Workspace::land`]. In each case
     /// the copy is as it was.
     pub fn refresh(&mut self, user: &Workspace, means: &Means<'_>) -> Result<Refreshed, WorkspaceError> {
-        if user.differences_since(&self.info.base)?.is_empty() {
+        if user.history().differences_since(&self.info.base)?.is_empty() {
             return Ok(Refreshed::default());
         }
         self.check_idle()?;
@@ -59,7 +60,7 @@ impl Isolated {
         let changes = self.users_changes(user, &base)?;
         let workspace = Arc::clone(&self.workspace);
         // Nobody edits the copy meanwhile.
-        let landing = workspace.writing(|_, _| match self.info.tier {
+        let landing = workspace.transactions.writing(|_, _| match self.info.tier {
             Tier::Overlay => self.refresh_overlay(user, means, base, &changes),
             Tier::Reflink | Tier::Worktree | Tier::Copy => self.refresh_directory(user, base, &changes),
         })?;
@@ -67,25 +68,25 @@ impl Isolated {
     }
 
     fn check_idle(&self) -> Result<(), WorkspaceError> {
-        let running = self.workspace.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if running.iter().any(|beat| beat.upgrade().is_some()) {
+        if self.workspace.running.is_any() {
             let (holder, waited) = ("a command in the copy".to_owned(), std::time::Duration::ZERO);
             return Err(WorkspaceError::Busy { holder, waited });
         }
         Ok(())
     }
 
-    /// What the user's tree has at `base` that it hadn't when the copy was made.
+    /// Returns the changes of the user's tree from the copy's base to `base`.
     fn users_changes(&self, user: &Workspace, base: &CheckpointId) -> Result<CopyChanges, WorkspaceError> {
-        let (before, after) = (user.checkpoint_tree(&self.info.base)?, user.checkpoint_tree(base)?);
+        let (before, after) =
+            (user.transactions.checkpoint_tree(&self.info.base)?, user.transactions.checkpoint_tree(base)?);
         let found = changed(user, &before, &after)?;
         let (made, removed) = (directories_only_in(&after, &before), directories_only_in(&before, &after));
         Ok(CopyChanges {
             session: self.info.session.clone(),
             base: self.info.base,
             files: with_renames(found),
-            made: dir_records(&user.door, &made, true),
-            removed: dir_records(&user.door, &removed, false),
+            made: dir_records(&user.project.door, &made, true),
+            removed: dir_records(&user.project.door, &removed, false),
             objections: Vec::new(),
         })
     }
@@ -136,7 +137,7 @@ impl Isolated {
         let record = self.record.clone();
         contested::note(self.place.dir(), changes, &landing)?;
         self.note(new, base)?;
-        if let Err(error) = self.workspace.replace_base(mounted) {
+        if let Err(error) = self.workspace.project.replace_base(mounted) {
             self.info = record.info.clone();
             self.record = record;
             self.record.write(self.place.dir())?;
@@ -187,8 +188,8 @@ fn land_in(
 }
 
 fn open_beside(user: &Workspace, tree: Base, journal: &Path) -> Result<Workspace, WorkspaceError> {
-    let options = Options { state_dir: journal.to_owned(), ..user.options.clone() };
-    Workspace::open_base(user.root(), tree, user.vault.dir(), options)
+    let options = Options { state_dir: journal.to_owned(), ..user.project.options.clone() };
+    open_base(user.root(), tree, user.project.vault.dir(), options)
 }
 
 /// What differs between two checkpoints of a tree. A file that only left the sight of ignore rules
@@ -197,7 +198,7 @@ fn changed(user: &Workspace, before: &Tree, after: &Tree) -> Result<Vec<Differen
     let all = differences(before, after);
     let (gone, others): (Vec<Difference>, Vec<Difference>) =
         all.into_iter().partition(|difference| difference.after.is_none());
-    let mut found = filtered(user.inputs(), before, gone)?;
+    let mut found = filtered(user.project.inputs(), before, gone)?;
     // One that a look found changed rather than gone: the next refresh sees which.
     found.retain(|difference| difference.after.is_none());
     found.extend(others);

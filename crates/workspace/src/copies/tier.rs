@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use std::fmt;
 
-/// How a copy is made, best first.
+/// The ways to make a copy, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
@@ -13,7 +13,7 @@ pub enum Tier {
     Overlay,
     /// Files that share their blocks with the tree's.
     Reflink,
-    /// What git has, checked out, and what differs from it copied.
+    /// A git checkout, with differing files copied.
     Worktree,
     /// Every file that isn't ignored, copied.
     Copy,

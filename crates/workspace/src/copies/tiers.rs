@@ -30,7 +30,7 @@ pub(crate) mod worktree;
 
 /// Makes a copy in this way. What a failure leaves in the place is the caller's to take away.
 pub(crate) fn attempt(making: Making<'_>, tier: Tier) -> Result<Made, Reason> {
-    if lies_in(&making.workspace.options.state_dir, making.workspace.root()) {
+    if lies_in(&making.workspace.project.options.state_dir, making.workspace.root()) {
         return Err("the state directory lies in the project itself".into());
     }
     match tier {
@@ -73,7 +73,7 @@ pub(crate) fn take_large(
     for (path, reason) in landing.conflicts {
         let change = changes.files.iter().find(|change| change.path == path);
         let large = change.filter(|change| {
-            let is_large = |state: &FileState| state.size > user.limits().kept_file_bytes;
+            let is_large = |state: &FileState| state.size > user.project.limits().kept_file_bytes;
             change.after.as_ref().is_some_and(is_large) || change.before.as_ref().is_some_and(is_large)
         });
         let taken = match large {
@@ -88,7 +88,7 @@ pub(crate) fn take_large(
     Ok(landing)
 }
 
-/// Whether `inner` lies in `outer`, or is it.
+/// Returns true if `inner` lies in `outer`, or is it.
 fn lies_in(inner: &Path, outer: &Path) -> bool {
     // What isn't there yet lies where the first directory above it lies that is.
     let real = inner.ancestors().find_map(|above| fs::canonicalize(above).ok());

@@ -11,7 +11,7 @@ const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 const UTF16_LE_BOM: &[u8] = b"\xff\xfe";
 const UTF16_BE_BOM: &[u8] = b"\xfe\xff";
 
-/// How a text's characters are written as bytes.
+/// The encoding of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// UTF-8, which ASCII is part of.
@@ -38,7 +38,7 @@ impl Encoding {
     }
 }
 
-/// How lines end.
+/// The line ending of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnding {
     /// With a line feed.
@@ -56,17 +56,17 @@ pub enum LineEnding {
 pub struct Text {
     /// The characters, without the byte order mark, with the line endings as they are.
     pub text: String,
-    /// How they are written as bytes.
+    /// The encoding.
     pub encoding: Encoding,
-    /// How lines end.
+    /// The line ending of a text.
     pub line_ending: LineEnding,
-    /// Whether the file begins with a byte order mark.
+    /// True if the file begins with a byte order mark.
     pub bom: bool,
-    /// Whether the last line has an ending. False for an empty file.
+    /// True if the last line has an ending. False for an empty file.
     pub trailing_newline: bool,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// Text.
@@ -83,9 +83,9 @@ pub struct FileContent {
     pub hash: ContentHash,
     /// Its size in bytes.
     pub size: u64,
-    /// Whether its owner may execute it.
+    /// True if its owner may execute it.
     pub executable: bool,
-    /// What it holds.
+    /// The content.
     pub body: Body,
 }
 

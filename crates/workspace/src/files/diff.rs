@@ -19,7 +19,7 @@ const PLAIN_MODE: u32 = 0o100_644;
 pub struct Diff {
     /// The unified diff; whole files only, so that what is there applies.
     pub text: String,
-    /// Whether files were left out for the limit.
+    /// True if files were left out for the limit.
     pub truncated: bool,
     /// Lines added in all files, also in those left out.
     pub added: usize,
@@ -31,18 +31,18 @@ pub struct Diff {
     pub lost: Vec<RelPath>,
 }
 
-/// How much of one file differs.
+/// The size of one file's differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffFile {
     /// The file.
     pub path: RelPath,
-    /// What happened to it.
+    /// The kind of change.
     pub kind: FileChangeKind,
     /// Lines added.
     pub added: usize,
     /// Lines removed.
     pub removed: usize,
-    /// Whether lines mean nothing: it is binary, too large, or its content isn't kept.
+    /// True if lines mean nothing: it is binary, too large, or its content isn't kept.
     pub opaque: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct FileDiff {
     pub(crate) kind: FileChangeKind,
     pub(crate) added: usize,
     pub(crate) removed: usize,
-    /// Whether the contents aren't shown.
+    /// True if the contents aren't shown.
     pub(crate) opaque: bool,
 }
 

@@ -17,7 +17,7 @@ use std::os::fd::AsFd as _;
 use std::os::fd::BorrowedFd;
 use std::os::fd::OwnedFd;
 
-/// How much is copied at once between file systems.
+/// The size of one read while a file is copied between file systems, in bytes.
 pub(crate) const PIECE: usize = 128 * 1024;
 
 pub(crate) fn children(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {

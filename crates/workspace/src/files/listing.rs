@@ -26,7 +26,7 @@ pub struct ListOptions {
     pub glob: Option<String>,
     /// Also what is ignored by rules or by name; git's own directory never is listed.
     pub include_ignored: bool,
-    /// How many paths to give at most: the first ones in the order of their bytes.
+    /// Maximum number of paths to return: the first ones in the order of their bytes.
     pub limit: usize,
 }
 
@@ -42,7 +42,7 @@ impl Default for ListOptions {
 pub struct Listing {
     /// The paths.
     pub paths: Vec<RelPath>,
-    /// Whether there are more than the limit.
+    /// True if there are more than the limit.
     pub truncated: bool,
 }
 
@@ -129,7 +129,7 @@ fn check(pattern: &str) -> Result<(), WorkspaceError> {
     Ok(())
 }
 
-/// What a path is.
+/// The kind of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatKind {
     /// A regular file.
@@ -140,16 +140,16 @@ pub enum StatKind {
     Other,
 }
 
-/// What is known of a path without reading it. Links that stay inside are followed.
+/// The metadata of a path. Links that stay inside are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// What it is.
     pub kind: StatKind,
     /// Its size in bytes; of a directory, the file system's own figure.
     pub size: u64,
-    /// Whether its owner may execute it (enter it, for a directory).
+    /// True if its owner may execute it (enter it, for a directory).
     pub executable: bool,
-    /// Whether its last component is a symbolic link.
+    /// True if its last component is a symbolic link.
     pub link: bool,
     /// Time of the last change of its content, in nanoseconds since 1970-01-01 UTC.
     pub modified_ns: i128,

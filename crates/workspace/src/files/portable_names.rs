@@ -9,9 +9,9 @@ use std::fmt;
 use journeyman_protocol::{FileChange, FileChangeKind, RelPath};
 use rustix::fs::{Dir, OFlags};
 
+use crate::files::root_dir::Door;
 use crate::files::root_dir::Links;
 use crate::limits;
-use crate::workspace::Workspace;
 
 /// Names that Windows takes for devices, with any extension.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
@@ -20,7 +20,7 @@ const NUMBERED: [&str; 2] = ["com", "lpt"];
 /// Characters that Windows has in no name.
 const FORBIDDEN: [char; 8] = ['<', '>', ':', '"', '\\', '|', '?', '*'];
 
-/// What is wrong with a name for other systems.
+/// A problem that a name makes on other systems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameTrouble {
@@ -32,7 +32,7 @@ pub enum NameTrouble {
     Character(char),
     /// It isn't UTF-8: macOS refuses it, and so does git on Windows.
     Encoding,
-    /// Where letter case doesn't count (Windows, macOS), it is the same as this one.
+    /// The name is the same as this one on systems that ignore letter case (Windows, macOS).
     Collision(RelPath),
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for NameTrouble {
     }
 }
 
-/// What is wrong with one component of a path, by itself.
+/// Returns the problem of one component of a path, by itself.
 pub(crate) fn trouble(component: &[u8]) -> Option<NameTrouble> {
     let Ok(name) = std::str::from_utf8(component) else { return Some(NameTrouble::Encoding) };
     if let Some(bad) = name.chars().find(|c| FORBIDDEN.contains(c) || (*c as u32) < 0x20) {
@@ -77,52 +77,50 @@ fn folded(name: &[u8]) -> Option<String> {
     std::str::from_utf8(name).ok().map(|name| name.to_uppercase().to_lowercase())
 }
 
-impl Workspace {
-    /// What is wrong with the names of the files that were added, for systems other than this one;
-    /// sorted, each name once, and at most [`limits::NAME_TROUBLES`] of them.
-    #[must_use]
-    pub fn name_troubles(&self, changes: &[FileChange]) -> Vec<(RelPath, NameTrouble)> {
-        let mut found: Vec<(RelPath, NameTrouble)> = Vec::new();
-        let mut looked_at: HashMap<RelPath, Option<NameTrouble>> = HashMap::new();
-        for change in changes.iter().filter(|change| change.kind == FileChangeKind::Added) {
-            let mut path = Some(change.path.clone());
-            while let Some(at) = path {
-                path = at.parent();
-                if looked_at.contains_key(&at) {
-                    break;
-                }
-                let trouble = trouble(at.file_name()).or_else(|| self.collision(&at));
-                found.extend(trouble.clone().map(|trouble| (at.clone(), trouble)));
-                looked_at.insert(at, trouble);
-            }
-            if found.len() >= limits::NAME_TROUBLES || looked_at.len() >= limits::NAMES_LOOKED_AT {
+/// Returns the problems that names of added files make on other systems; sorted, each
+/// name once, and at most [`limits::NAME_TROUBLES`] of them.
+#[must_use]
+pub(crate) fn name_troubles(door: &Door, changes: &[FileChange]) -> Vec<(RelPath, NameTrouble)> {
+    let mut found: Vec<(RelPath, NameTrouble)> = Vec::new();
+    let mut looked_at: HashMap<RelPath, Option<NameTrouble>> = HashMap::new();
+    for change in changes.iter().filter(|change| change.kind == FileChangeKind::Added) {
+        let mut path = Some(change.path.clone());
+        while let Some(at) = path {
+            path = at.parent();
+            if looked_at.contains_key(&at) {
                 break;
             }
+            let trouble = trouble(at.file_name()).or_else(|| collision(door, &at));
+            found.extend(trouble.clone().map(|trouble| (at.clone(), trouble)));
+            looked_at.insert(at, trouble);
         }
-        found.sort_by(|one, other| one.0.cmp(&other.0));
-        found.truncate(limits::NAME_TROUBLES);
-        found
+        if found.len() >= limits::NAME_TROUBLES || looked_at.len() >= limits::NAMES_LOOKED_AT {
+            break;
+        }
     }
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    found.truncate(limits::NAME_TROUBLES);
+    found
+}
 
-    /// Another name beside it that differs in letter case alone.
-    fn collision(&self, path: &RelPath) -> Option<NameTrouble> {
-        let name = path.file_name();
-        let wanted = folded(name)?;
-        let parent = path.parent();
-        let at = parent.as_ref().map_or(b".".as_slice(), RelPath::as_bytes);
-        let dir = self.door.enter(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse).ok()?;
-        let entries = Dir::read_from(&dir).ok()?.flatten().take(limits::NAMES_LOOKED_AT);
-        let mut others = entries.filter(|entry| {
-            let other = entry.file_name().to_bytes();
-            other != name && other.len() <= wanted.len() * 4 && folded(other).as_ref() == Some(&wanted)
-        });
-        let other = others.next()?;
-        let beside = match &parent {
-            Some(parent) => parent.join(other.file_name().to_bytes()),
-            None => RelPath::parse(other.file_name().to_bytes()),
-        };
-        beside.ok().map(NameTrouble::Collision)
-    }
+/// Another name beside it that differs in letter case alone.
+fn collision(door: &Door, path: &RelPath) -> Option<NameTrouble> {
+    let name = path.file_name();
+    let wanted = folded(name)?;
+    let parent = path.parent();
+    let at = parent.as_ref().map_or(b".".as_slice(), RelPath::as_bytes);
+    let dir = door.enter(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse).ok()?;
+    let entries = Dir::read_from(&dir).ok()?.flatten().take(limits::NAMES_LOOKED_AT);
+    let mut others = entries.filter(|entry| {
+        let other = entry.file_name().to_bytes();
+        other != name && other.len() <= wanted.len() * 4 && folded(other).as_ref() == Some(&wanted)
+    });
+    let other = others.next()?;
+    let beside = match &parent {
+        Some(parent) => parent.join(other.file_name().to_bytes()),
+        None => RelPath::parse(other.file_name().to_bytes()),
+    };
+    beside.ok().map(NameTrouble::Collision)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::state::lock::state_error;
 
 /// Directories open at once; what lies deeper is moved up first.
 const OPEN: usize = 32;
-/// What the owner needs to empty a directory.
+/// The permissions that the owner needs to empty a directory.
 const OWNER: u32 = 0o700;
 /// A directory that is being filled meanwhile is emptied so often.
 const ROUNDS: usize = 8;
@@ -69,7 +69,7 @@ fn remove_file(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
 }
 
 struct Removal<'a> {
-    /// Where directories are moved that lie too deep, and the removed one lies itself.
+    /// The directory to which directories that lie too deep are moved.
     top: BorrowedFd<'a>,
     deep: VecDeque<Vec<u8>>,
     moved: u64,

@@ -23,10 +23,10 @@ use rustix::io::Errno;
 use crate::error::{NotAFile, WorkspaceError};
 use crate::limits::MAX_LINKS;
 
-/// How much is read at once while a file is hashed in pieces.
+/// The size of one read while a file is hashed, in bytes.
 const PIECE: usize = 128 * 1024;
 
-/// What is done with a link that is the last component.
+/// The treatment of a link that is the last component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Last {
     /// It stands for what it points to.
@@ -134,8 +134,8 @@ impl Door {
         self.directory(path.parent().as_ref())
     }
 
-    /// What is at the canonical `path`, links not followed; `None` if nothing is, also because a
-    /// link stands where a directory was.
+    /// Returns the metadata of the canonical `path`, links not followed; `None` if nothing is
+    /// there, also because a link stands where a directory was.
     pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Seen>, Errno> {
         let dir = match self.parent(path) {
             Ok(dir) => dir,
@@ -170,7 +170,7 @@ impl Door {
         Ok(None)
     }
 
-    /// What the root itself is.
+    /// Returns the metadata of the root itself.
     pub(crate) fn look_at_root(&self) -> Result<Option<Seen>, Errno> {
         fstat(&self.root).map(|stat| Some(Seen::of(&stat)))
     }
@@ -189,7 +189,7 @@ impl Door {
         }
     }
 
-    /// What the link at the canonical `path` points to.
+    /// Reads the target of the link at the canonical `path`.
     pub(crate) fn read_link(&self, path: &RelPath) -> Result<Vec<u8>, Errno> {
         let dir = self.parent(path)?;
         Ok(readlinkat(&dir, path.file_name(), Vec::new())?.into_bytes())
@@ -269,7 +269,8 @@ impl Door {
     }
 }
 
-/// How a directory is opened to change its permissions: where the system can, without needing any.
+/// The flags to open a directory for changing its permissions: without needing any, where the
+/// system can.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const PERMITTED: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -288,9 +289,9 @@ fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
     rustix::fs::fchmod(&dir, mode_of(permissions))
 }
 
-/// Where directories are stamped as POSIX wants it, by their magic numbers: ext2 to ext4, XFS,
-/// Btrfs, F2FS and tmpfs. Not network file systems, which may know late of what others do; nor
-/// overlays, whose lower directories may change behind them.
+/// File systems that stamp directories as POSIX demands, by magic number: ext2 to ext4, XFS, Btrfs,
+/// F2FS and tmpfs. Not network file systems, which may know late of what others do; nor overlays,
+/// whose lower directories may change behind them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const STAMPING: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
 

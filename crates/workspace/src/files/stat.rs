@@ -4,7 +4,7 @@ use crate::error::NotAFile;
 use rustix::fs::FileType;
 use rustix::fs::Mode;
 
-/// What `stat` says of a file, as far as it matters here.
+/// The metadata of a file, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) mode: u32,
@@ -13,7 +13,7 @@ pub(crate) struct Seen {
     pub(crate) ctime: i64,
     pub(crate) ino: u64,
     pub(crate) owner: (u32, u32),
-    /// How many names it has.
+    /// The number of hard links.
     pub(crate) names: u32,
 }
 
@@ -63,7 +63,7 @@ impl Seen {
         self.mode & 0o7777
     }
 
-    /// Why this has no content, if so.
+    /// Returns the kind of something without content; `None` for a regular file.
     pub(crate) fn not_a_file(&self) -> Option<NotAFile> {
         match self.file_type() {
             FileType::RegularFile => None,
@@ -75,8 +75,8 @@ impl Seen {
         }
     }
 
-    /// Whether this is the same content as `other` was, as far as `stat` can tell across a rename
-    /// (which changes the ctime).
+    /// Returns true if this is the same content as `other` was, as far as `stat` can tell across a
+    /// rename (which changes the ctime).
     pub(crate) fn same_content(&self, other: &Self) -> bool {
         (self.ino, self.size, self.mtime) == (other.ino, other.size, other.mtime)
     }
@@ -97,8 +97,8 @@ pub(crate) const TICK: std::time::Duration = std::time::Duration::from_nanos(TIC
 /// Some file systems keep whole or even seconds only.
 pub(crate) const COARSE_TICK_NS: i64 = 2_000_000_000;
 
-/// Whether the file's last change is long enough before `now` that a later one must show in its
-/// signature.
+/// Returns true if the file's last change is long enough before `now` that a later one must show in
+/// its signature.
 pub(crate) fn is_settled(seen: &Seen, now: i64) -> bool {
     let newest = seen.mtime.max(seen.ctime);
     let coarse = seen.mtime % 1_000_000_000 == 0 && seen.ctime % 1_000_000_000 == 0;

@@ -1,5 +1,8 @@
 //! After a command: what came is moved away, what was changed or deleted is put back.
 
+use crate::guarded::look_for_guarded;
+use crate::guarded::settings::armed_at;
+use crate::repositories::Quarantine;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -18,7 +21,7 @@ use crate::workspace::Workspace;
 /// Maximum number of violations told of one command. All are moved away or put back.
 const MAX_TOLD: usize = 200;
 
-/// What one look after a command found.
+/// The result of one look after a command.
 pub(crate) struct Ended {
     pub(crate) aftermath: Aftermath,
     /// Directories that could be listed before the command can't be any more.
@@ -43,12 +46,12 @@ struct After<'a> {
 
 impl Guarded {
     pub(crate) fn after(&self, workspace: &Workspace, kept: bool, window: Option<Window>) -> Ended {
-        let look = workspace.look_for_guarded(self.rules);
+        let look = look_for_guarded(workspace, self.rules);
         let mut after = After {
             guard: self,
             workspace,
             look: &look,
-            products: Products::of(workspace),
+            products: Products::of(&workspace.project, &workspace.snapshots),
             edits: Edits::of(workspace),
             removal: Removal::of_cut_off(window.is_some()),
             kept,
@@ -69,7 +72,7 @@ impl Guarded {
             problems.push(format!(
                 "the command left more than {} directories or names too many to look at; what lies deep in them was \
                  not looked at",
-                workspace.limits().max_files
+                workspace.project.limits().max_files
             ));
         }
         let problem = (!problems.is_empty()).then(|| problems.join("; "));
@@ -106,7 +109,7 @@ impl After<'_> {
         for dir in &self.look.bare {
             let bytes = dir.as_ref().map_or(&b""[..], RelPath::as_bytes);
             let Some(noted) = self.look.notes.get(bytes) else { continue };
-            let armed = dir.as_ref().and_then(|dir| self.workspace.armed(dir));
+            let armed = dir.as_ref().and_then(|dir| armed_at(&self.workspace.project.door, dir));
             // It came with a directory above it.
             let came = |(ino, before): &(u64, Option<ContentHash>)| {
                 *ino == noted.ino && (armed.is_none() || armed == *before)
@@ -138,14 +141,14 @@ impl After<'_> {
         }
     }
 
-    /// What was there before.
+    /// Checks the paths that were there before.
     fn known(&mut self) {
         let guard = self.guard;
         for (path, known) in &guard.known {
             if self.is_trusted(path, known) {
                 continue;
             }
-            let there = self.workspace.door.look(path).ok().flatten();
+            let there = self.workspace.project.door.look(path).ok().flatten();
             let Some(there) = there else {
                 let is_its_doing = !known.loose && self.is_of_command(path);
                 if is_its_doing && !self.moved_along(known) && !self.edits.made(path, None) {
@@ -161,7 +164,7 @@ impl After<'_> {
                 }
                 continue;
             };
-            let now = Kept::of(&self.workspace.door, path, Some(before));
+            let now = Kept::of(&self.workspace.project.door, path, Some(before));
             let differences = Kept::differences(Some(before), now.as_ref(), path);
             let is_its_doing = differences.iter().any(|file| self.is_of_command(file));
             if is_its_doing && !self.were_edited(&differences, now.as_ref(), path) {
@@ -177,11 +180,11 @@ impl After<'_> {
         let all: BTreeSet<&RelPath> =
             self.look.guarded.iter().chain(&self.look.among_products).chain(&settings).collect();
         for path in all.into_iter().filter(|path| !guard.known.contains_key(*path)) {
-            let Ok(Some(seen)) = self.workspace.door.look(path) else { continue };
+            let Ok(Some(seen)) = self.workspace.project.door.look(path) else { continue };
             if guard.known.values().any(|known| known.seen.ino == seen.ino && self.is_moved(known, path)) {
                 continue;
             }
-            let now = Kept::of(&self.workspace.door, path, None);
+            let now = Kept::of(&self.workspace.project.door, path, None);
             let differences = Kept::differences(None, now.as_ref(), path);
             if !self.were_edited(&differences, now.as_ref(), path) {
                 self.take_away(path, GuardViolationKind::Made);
@@ -193,10 +196,10 @@ impl After<'_> {
     /// that it is in is still the same.
     fn is_trusted(&self, path: &RelPath, known: &Known) -> bool {
         let above = || {
-            let parent = self.workspace.door.parent(path).ok()?;
+            let parent = self.workspace.project.door.parent(path).ok()?;
             Some(Seen::of(&fstat(&parent).ok()?).ino)
         };
-        let there = || matches!(self.workspace.door.look(path), Ok(Some(_)));
+        let there = || matches!(self.workspace.project.door.look(path), Ok(Some(_)));
         self.kept && known.mounted && !known.shared && above() == Some(known.above) && there()
     }
 
@@ -208,9 +211,9 @@ impl After<'_> {
     }
 
     fn is_moved(&self, known: &Known, path: &RelPath) -> bool {
-        matches!(self.workspace.door.look(path), Ok(Some(seen)) if seen.ino == known.seen.ino)
+        matches!(self.workspace.project.door.look(path), Ok(Some(seen)) if seen.ino == known.seen.ino)
             && known.kept.as_ref().is_none_or(|before| {
-                let now = Kept::of(&self.workspace.door, path, Some(before));
+                let now = Kept::of(&self.workspace.project.door, path, Some(before));
                 Kept::differences(Some(before), now.as_ref(), path).is_empty()
             })
     }
@@ -233,7 +236,7 @@ impl After<'_> {
     /// command.
     fn is_newly_armed(&self, path: &RelPath) -> bool {
         let armed = &self.guard.armed;
-        self.workspace.armed(path).is_some_and(|now| match armed.get(path) {
+        armed_at(&self.workspace.project.door, path).is_some_and(|now| match armed.get(path) {
             Some(before) => now != *before,
             None => !armed.values().any(|before| *before == now),
         })
@@ -249,7 +252,7 @@ impl After<'_> {
         if !self.is_of_command(path) {
             return;
         }
-        let moved = self.workspace.move_guarded_away(path, &mut self.removal);
+        let moved = Quarantine { project: &self.workspace.project }.move_away(path, &mut self.removal);
         if matches!(moved, Err(WorkspaceError::NotFound { .. })) {
             return;
         }
@@ -257,14 +260,15 @@ impl After<'_> {
     }
 
     fn put_back(&mut self, path: &RelPath, known: &Known, kind: GuardViolationKind) {
-        let moved = match self.workspace.move_guarded_away(path, &mut self.removal) {
+        let quarantine = Quarantine { project: &self.workspace.project };
+        let moved = match quarantine.move_away(path, &mut self.removal) {
             Err(WorkspaceError::NotFound { .. }) => Ok(None),
             other => other.map(Some),
         };
         let done = moved.and_then(|moved| {
             let Some(kept) = &known.kept else { return Err(WorkspaceError::NotKept { path: path.clone() }) };
-            let put = kept.put_back(&self.workspace.door, path);
-            put.map_err(|errno| self.workspace.door.fail("put back", path, errno)).map(|()| moved)
+            let put = kept.put_back(&self.workspace.project.door, path);
+            put.map_err(|errno| self.workspace.project.door.fail("put back", path, errno)).map(|()| moved)
         });
         let is_back = done.is_ok();
         self.tell(path, kind, done, is_back);

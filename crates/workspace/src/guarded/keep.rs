@@ -41,7 +41,7 @@ pub(crate) enum Content {
     Other,
 }
 
-/// What may still be kept.
+/// The room left for contents.
 struct Room {
     files: usize,
     bytes: u64,
@@ -74,8 +74,8 @@ impl Kept {
         found
     }
 
-    /// What there is at `wanted`, of what was kept at `path`: nothing, or the hash of a file's
-    /// content, if it is one.
+    /// Returns the state at `wanted` within the content kept at `path`: nothing, or the hash of a
+    /// file's content.
     pub(crate) fn hash_at(&self, path: &RelPath, wanted: &RelPath) -> Option<Option<ContentHash>> {
         let mut kept = self;
         for name in wanted.components().skip(path.components().count()) {

@@ -20,11 +20,12 @@ use crate::files::root_dir::{Door, Links};
 use crate::files::stat::Seen;
 use crate::files::stat::{file_clock, is_settled};
 use crate::limits::MAX_DEPTH;
+use crate::project::Project;
 use crate::rules::{Layer, RuleCache, Source, is_ignored};
+use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::tree::Tree;
 use crate::walk::names::Names;
 use crate::walk::visit::{RULE_FILES, device_of};
-use crate::workspace::Workspace;
 use journeyman_protocol::GuardRules;
 
 /// Maximum number of names that one look reads, so that a flood of files ends it in seconds.
@@ -79,7 +80,7 @@ struct Signature {
     seen: Seen,
 }
 
-/// What counts of one directory's names.
+/// The relevant names of one directory.
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
     /// Absent where the same signature doesn't mean the same names.
@@ -90,7 +91,7 @@ pub(crate) struct Noted {
     /// Those of the names that make a bare repository.
     pub(crate) parts: Vec<Vec<u8>>,
     directories: Vec<Vec<u8>>,
-    /// How many names were read.
+    /// The number of names read.
     names: usize,
 }
 
@@ -108,7 +109,7 @@ impl Noted {
 /// Directories by path; the root's is empty.
 pub(crate) type Notes = HashMap<Arc<[u8]>, Arc<Noted>>;
 
-/// What one look found.
+/// The result of one look.
 #[derive(Debug, Default)]
 pub(crate) struct Look {
     pub(crate) notes: Arc<Notes>,
@@ -135,7 +136,8 @@ enum Listing {
 
 /// A look under way.
 pub(crate) struct Looking<'a> {
-    pub(crate) workspace: &'a Workspace,
+    pub(crate) project: &'a Project,
+    pub(crate) snapshots: &'a Snapshots,
     pub(crate) guards: GuardRules,
     pub(crate) before: &'a Notes,
     /// Maximum number of directories that the look covers.
@@ -144,7 +146,7 @@ pub(crate) struct Looking<'a> {
 
 impl Looking<'_> {
     pub(crate) fn run(&self) -> Look {
-        let products = Products::of(self.workspace);
+        let products = Products::of(self.project, self.snapshots);
         let mut look = Look { complete: true, ..Look::default() };
         let mut notes = Notes::with_capacity(self.before.len());
         let (mut names, mut depth) = (0_usize, 0);
@@ -197,7 +199,7 @@ impl Looking<'_> {
         let mut closed: Vec<&[u8]> = Vec::new();
         for name in &noted.guarded {
             let Some(path) = parsed(name) else { continue };
-            if self.workspace.rules.is_own(path.as_bytes()) {
+            if self.project.rules.is_own(path.as_bytes()) {
                 continue;
             }
             if !products.hold(path.as_bytes()) {
@@ -211,7 +213,7 @@ impl Looking<'_> {
         for name in &noted.directories {
             if !closed.contains(&name.as_slice()) {
                 let path = whole(name);
-                if !self.workspace.rules.is_own(&path) {
+                if !self.project.rules.is_own(&path) {
                     below.push(path.into());
                 }
             }
@@ -246,7 +248,7 @@ impl Looking<'_> {
         let before = self.before.get(path);
         if let Some(noted) = before
             && let Some(then) = noted.signature
-            && let Ok(stat) = statat(self.workspace.door.root(), at, AtFlags::SYMLINK_NOFOLLOW)
+            && let Ok(stat) = statat(self.project.door.root(), at, AtFlags::SYMLINK_NOFOLLOW)
             && then == (Signature { device: device_of(&stat), seen: Seen::of(&stat) })
         {
             return Listing::Known(Arc::clone(noted));
@@ -259,12 +261,12 @@ impl Looking<'_> {
     }
 
     fn list_anew(&self, at: &[u8], begun: i64, names: &mut Names) -> Result<Noted, Errno> {
-        let dir = self.workspace.door.enter(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
+        let dir = self.project.door.enter(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
         // Before the names are read: a later change shows in a later signature.
         let stat = fstat(&dir)?;
         let signature = Signature { device: device_of(&stat), seen: Seen::of(&stat) };
-        let tells = self.workspace.door.lists_by_time() == Some(signature.device)
-            && is_settled(&signature.seen, begun);
+        let tells =
+            self.project.door.lists_by_time() == Some(signature.device) && is_settled(&signature.seen, begun);
         let fd = dir.as_fd();
         names.read(fd, |name| Ok(Seen::of(&statat(fd, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type()))?;
         let mut noted = Noted {
@@ -301,9 +303,9 @@ pub(crate) struct Products<'a> {
 }
 
 impl<'a> Products<'a> {
-    pub(crate) fn of(workspace: &'a Workspace) -> Self {
-        let (door, rules) = (&workspace.door, &workspace.rules);
-        Self { door, rules, tree: workspace.newest_tree(), ignored: RefCell::default() }
+    pub(crate) fn of(project: &'a Project, snapshots: &Snapshots) -> Self {
+        let (door, rules) = (&project.door, &project.rules);
+        Self { door, rules, tree: snapshots.newest_tree(), ignored: RefCell::default() }
     }
 
     /// Returns true if a directory above the path has a name of [`PRODUCTS`] and is ignored.

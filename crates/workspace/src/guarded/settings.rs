@@ -10,7 +10,6 @@ use journeyman_protocol::{ContentHash, RelPath};
 use crate::files::directory::children;
 use crate::files::root_dir::Door;
 use crate::guarded::keep::read_small;
-use crate::workspace::Workspace;
 
 /// Maximum size of settings that are read, in bytes; larger ones count as running something.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -65,31 +64,29 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("tag", &["gpgsign"]),
 ];
 
-impl Workspace {
-    /// What tells whether git runs something in the repository at `path`, a `.git` or a bare one,
-    /// and whether it is something else by now: a hash of its settings and hooks. `None` where it
-    /// runs nothing.
-    pub(crate) fn armed(&self, path: &RelPath) -> Option<ContentHash> {
-        let mut dir = path.clone();
-        for _ in 0..MAX_POINTERS {
-            match self.door.look(&dir) {
-                Ok(Some(seen)) if seen.is_dir() => return armed(&self.door, &dir),
-                Ok(Some(seen)) if seen.is_file() => {}
-                Ok(None) => return None,
-                // Links, and what can't be looked at.
-                _ => return Some(ContentHash::of(dir.as_bytes())),
-            }
-            let text = read_small(&self.door, &dir, MAX_BYTES).unwrap_or_default();
-            match pointed(&dir, &text) {
-                Some(target) => dir = target,
-                None => return Some(ContentHash::of(&text)),
-            }
+/// What tells whether git runs something in the repository at `path`, a `.git` or a bare one, and
+/// whether it is something else by now: a hash of its settings and hooks. `None` where it runs
+/// nothing.
+pub(crate) fn armed_at(door: &Door, path: &RelPath) -> Option<ContentHash> {
+    let mut dir = path.clone();
+    for _ in 0..MAX_POINTERS {
+        match door.look(&dir) {
+            Ok(Some(seen)) if seen.is_dir() => return armed(door, &dir),
+            Ok(Some(seen)) if seen.is_file() => {}
+            Ok(None) => return None,
+            // Links, and what can't be looked at.
+            _ => return Some(ContentHash::of(dir.as_bytes())),
         }
-        Some(ContentHash::of(dir.as_bytes()))
+        let text = read_small(door, &dir, MAX_BYTES).unwrap_or_default();
+        match pointed(&dir, &text) {
+            Some(target) => dir = target,
+            None => return Some(ContentHash::of(&text)),
+        }
     }
+    Some(ContentHash::of(dir.as_bytes()))
 }
 
-/// Where a `.git` file points, if that is in the tree, by its text alone.
+/// Returns the target of a `.git` file, if that is in the tree, by its text alone.
 fn pointed(file: &RelPath, text: &[u8]) -> Option<RelPath> {
     let target = text.strip_prefix(b"gitdir:")?.trim_ascii();
     if target.starts_with(b"/") {

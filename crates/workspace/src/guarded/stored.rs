@@ -13,6 +13,7 @@ use journeyman_store::Durability;
 use rustix::fs::{FileType, fstat};
 use serde::{Deserialize, Serialize};
 
+use crate::commands::attribution::emptied_at;
 use crate::commands::tree_snapshot::TreeSnapshot;
 use crate::contents::store::Vault;
 use crate::error::WorkspaceError;
@@ -75,8 +76,8 @@ pub(crate) struct Window {
 
 impl Guarded {
     /// As [`Guarded::before`], for the command that `before` was made for. What is guarded is kept
-    /// with its heartbeat: where a crash comes before [`Guarded::end`], [`Workspace::seal_call`]
-    /// and [`Workspace::seal_checks`] move away and put back the same.
+    /// with its heartbeat: where a crash comes before [`Guarded::end`], `Recovery::recover_call`
+    /// and `Recovery::recover_checks` move away and put back the same.
     ///
     /// # Errors
     /// As [`Guarded::before`]; failures of the state directory.
@@ -87,7 +88,7 @@ impl Guarded {
     ) -> Result<Self, WorkspaceError> {
         let guard = Self::before(workspace, rules)?;
         if let Some(beat) = &before.beat {
-            let _using = workspace.vault.blobs().using()?;
+            let _using = workspace.project.vault.blobs().using()?;
             beat.note_guarded(guard.store(workspace)?)?;
         }
         Ok(guard)
@@ -97,7 +98,7 @@ impl Guarded {
     fn store(&self, workspace: &Workspace) -> Result<StoredGuard, WorkspaceError> {
         let mut known = Vec::with_capacity(self.known.len());
         for (path, one) in &self.known {
-            let kept = one.kept.as_ref().map(|kept| store(kept, &workspace.vault)).transpose()?;
+            let kept = one.kept.as_ref().map(|kept| store(kept, &workspace.project.vault)).transpose()?;
             known.push(StoredKnown {
                 path: path.clone(),
                 inode: one.seen.ino,
@@ -157,9 +158,10 @@ impl StoredGuard {
         let is_same_device = device(workspace) == self.device;
         let mut known = BTreeMap::new();
         for one in &self.known {
-            let kept = one.kept.as_ref().map(|kept| load(kept, &workspace.vault)).transpose()?.flatten();
+            let kept =
+                one.kept.as_ref().map(|kept| load(kept, &workspace.project.vault)).transpose()?.flatten();
             // Without contents and the same device nothing tells what is there from what was.
-            let inode = match workspace.door.look(&one.path) {
+            let inode = match workspace.project.door.look(&one.path) {
                 _ if is_same_device => one.inode,
                 Ok(Some(seen)) if kept.is_none() => seen.ino,
                 _ => 0,
@@ -194,20 +196,23 @@ impl StoredGuard {
 impl Window {
     /// Returns true if the path was last changed within the window, or something in it was.
     pub(crate) fn has(self, workspace: &Workspace, path: &RelPath) -> bool {
-        match workspace.door.look(path) {
+        match workspace.project.door.look(path) {
             Ok(Some(seen)) if seen.ctime <= self.until => true,
             Ok(Some(seen)) => seen.is_dir() && self.has_any_in(workspace, path, &mut { MAX_NAMES }, 0),
-            Ok(None) => workspace.emptied_at(path).is_some_and(|emptied| emptied <= self.until),
+            Ok(None) => {
+                emptied_at(&workspace.project.door, path).is_some_and(|emptied| emptied <= self.until)
+            }
             Err(_) => false,
         }
     }
 
     fn has_any_in(self, workspace: &Workspace, dir: &RelPath, room: &mut usize, depth: usize) -> bool {
-        let names = workspace.door.directory(Some(dir)).and_then(|open| children(&open)).unwrap_or_default();
+        let names =
+            workspace.project.door.directory(Some(dir)).and_then(|open| children(&open)).unwrap_or_default();
         for path in names.iter().filter_map(|name| dir.join(name).ok()) {
             let Some(left) = room.checked_sub(1) else { return false };
             *room = left;
-            let Ok(Some(seen)) = workspace.door.look(&path) else { continue };
+            let Ok(Some(seen)) = workspace.project.door.look(&path) else { continue };
             if (self.began..=self.until).contains(&seen.ctime)
                 || (seen.is_dir() && depth < MAX_DEPTH && self.has_any_in(workspace, &path, room, depth + 1))
             {
@@ -219,7 +224,7 @@ impl Window {
 }
 
 fn device(workspace: &Workspace) -> u64 {
-    fstat(workspace.door.root()).map_or(0, |stat| device_of(&stat))
+    fstat(workspace.project.door.root()).map_or(0, |stat| device_of(&stat))
 }
 
 fn bare_seen(mode: u32, ino: u64) -> Seen {

@@ -36,7 +36,7 @@ pub(crate) struct History {
 struct Gap {
     /// The newest number before them.
     through: u64,
-    /// How many changes that happened are before them.
+    /// The number of changes before them.
     done: usize,
     /// The sessions that may have made what they recorded: whose lines are next to them, or on both
     /// sides.
@@ -92,11 +92,11 @@ pub(crate) struct Selected<'a> {
     pub(crate) records: Vec<&'a Record>,
     /// Whose they are, newest first.
     pub(crate) sessions: Vec<SessionId>,
-    /// Whether all that the journal has since some moment is walked back, undone or not.
+    /// True if all that the journal has since some moment is walked back, undone or not.
     pub(crate) replay: bool,
-    /// Whether older changes of these sessions aren't in the journal any more.
+    /// True if older changes of these sessions aren't in the journal any more.
     pub(crate) dropped: bool,
-    /// Whether lines that may have recorded changes of theirs are damaged.
+    /// True if lines that may have recorded changes of theirs are damaged.
     pub(crate) damaged: bool,
 }
 
@@ -121,8 +121,8 @@ impl History {
         Self { done, checkpoints, dropped, gaps, undone, left: RefCell::new(left) }
     }
 
-    /// How many changes are in effect in each stretch of the journal that one of these ids begins
-    /// (they are ascending).
+    /// Counts the changes in effect in each part of the journal that one of these ids begins (they
+    /// are ascending).
     pub(crate) fn in_effect_after(&self, ids: &[CheckpointId]) -> Vec<usize> {
         let mut counts = vec![0; ids.len()];
         for record in self.done.iter().filter(|record| self.is_undoable(record)) {
@@ -148,7 +148,8 @@ impl History {
         }
     }
 
-    /// Whether the change's effect on `path` (on directories, without one) was taken back already.
+    /// Returns true if the change's effect on `path` (on directories, without one) was taken back
+    /// already.
     pub(crate) fn is_undone(&self, id: ChangeId, path: Option<&RelPath>) -> bool {
         match path {
             Some(path) => self.undone_at(path).contains(&id),
@@ -156,7 +157,7 @@ impl History {
         }
     }
 
-    /// Whether something of the change is in effect.
+    /// Returns true if something of the change is in effect.
     pub(crate) fn is_in_effect(&self, record: &Record) -> bool {
         if record.files.is_empty() {
             !self.is_undone(record.id, None)
@@ -165,7 +166,7 @@ impl History {
         }
     }
 
-    /// Whether something of the change is there to be taken back by itself.
+    /// Returns true if something of the change is there to be taken back by itself.
     pub(crate) fn is_undoable(&self, record: &Record) -> bool {
         !record.cause.takes_back() && self.is_in_effect(record)
     }
@@ -188,7 +189,7 @@ impl History {
             .filter(move |record| record.session == *session && record.call.as_ref() == Some(call))
     }
 
-    /// Whether changes of this session, or of any, were dropped from the journal.
+    /// Returns true if changes of this session, or of any, were dropped from the journal.
     fn has_dropped(&self, session: Option<&SessionId>) -> bool {
         self.dropped.as_ref().is_some_and(|dropped| match session {
             Some(session) => dropped.sessions.contains(session),
@@ -196,7 +197,7 @@ impl History {
         })
     }
 
-    /// Whether damaged lines may have recorded changes of this session.
+    /// Returns true if damaged lines may have recorded changes of this session.
     fn is_damaged(&self, session: &SessionId) -> bool {
         self.gaps.iter().any(|gap| gap.sessions.contains(session))
     }

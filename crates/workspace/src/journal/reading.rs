@@ -6,24 +6,24 @@ use std::path::Path;
 use crate::journal::line_format::{parse, push_line};
 use crate::journal::record::Line;
 
-/// What a journal's bytes hold.
+/// The lines in a journal's bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) lines: Vec<Line>,
-    /// Where the last whole line ends, from the beginning of the file.
+    /// The end of the last whole line, from the beginning of the file.
     pub(crate) whole: u64,
     pub(crate) tail: Tail,
     /// In how many places before that there are lines which aren't as they were written.
     pub(crate) damaged: usize,
 }
 
-/// What lies behind the last whole line.
+/// The bytes after the last whole line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Tail {
     #[default]
     Nothing,
-    /// What a crash leaves of a line that was being written: it has no end, or blocks of the disk
-    /// are missing in it.
+    /// A line that a crash tore while it was written: it has no end, or blocks of the disk are
+    /// missing in it.
     Torn,
     /// Complete lines that aren't as they were written.
     Damaged,
@@ -67,8 +67,8 @@ pub(crate) fn written(lines: &[Line]) -> Result<Vec<u8>, serde_json::Error> {
     Ok(text)
 }
 
-/// Whether the journal at this path was there once and isn't any more, or is empty: what is saved
-/// after its first line, and nowhere but in a project's own state directory, is there.
+/// Returns true if the journal at this path was there once and isn't any more, or is empty: what is
+/// saved after its first line, and nowhere but in a project's own state directory, is there.
 pub(crate) fn is_gone(path: &Path) -> bool {
     let Some(state_dir) = path.parent().and_then(Path::parent) else { return false };
     let is_empty = fs::metadata(path).map_or(true, |found| found.len() == 0);

@@ -15,7 +15,7 @@ use journeyman_protocol::UnixMillis;
 use serde::Deserialize;
 use serde::Serialize;
 
-/// Why a change was made.
+/// The cause of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Cause {
@@ -28,7 +28,7 @@ pub(crate) enum Cause {
     /// Found by comparing the tree after a command that ran in the background, while a person may
     /// have been working.
     Background,
-    /// What a running command had done to a file before an edit replaced it.
+    /// The changes of a running command to a file before an edit replaced it.
     Meanwhile,
     /// A command that was cut off, found by comparing the tree afterwards. It is taken back at
     /// once.
@@ -37,22 +37,22 @@ pub(crate) enum Cause {
     Undo,
     /// Taking an undo back.
     Redo,
-    /// What was changed in a copy, brought into the tree.
+    /// Changes of a copy, brought into the tree.
     Landing,
 }
 
 impl Cause {
-    /// Whether what differed may as well be a person's work.
+    /// Returns true if what differed may as well be a person's work.
     pub(crate) fn is_doubtful(self) -> bool {
         matches!(self, Self::Check | Self::Background)
     }
 
-    /// Whether it takes other changes back, and does nothing of its own.
+    /// Returns true if it takes other changes back, and does nothing of its own.
     pub(crate) fn takes_back(self) -> bool {
         matches!(self, Self::Undo | Self::Redo)
     }
 
-    /// Whether it is carried out by a transaction, and not found to have happened.
+    /// Returns true if it is carried out by a transaction, and not found to have happened.
     pub(crate) fn is_transaction(self) -> bool {
         matches!(self, Self::Edit | Self::Undo | Self::Redo | Self::Landing)
     }
@@ -63,7 +63,7 @@ impl Cause {
 pub(crate) struct FileRecord {
     pub(crate) path: RelPath,
     pub(crate) before: Option<FileState>,
-    /// The mode of a file that is new is the system's choice, and 0 here.
+    /// The state after the change. The mode of a new file is the system's choice, and 0 here.
     pub(crate) after: Option<FileState>,
     /// The short-lived name of the new content, and then of the old.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +126,7 @@ pub(crate) struct Record {
     /// Other sessions whose commands ran while this was changed: it may as well be their doing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<SessionId>,
-    /// Whether it is the landing of the session's copy and left nothing in it, so that the copy
+    /// True if it is the landing of the session's copy and left nothing in it, so that the copy
     /// isn't needed any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) settles_copy: bool,
@@ -156,7 +156,7 @@ impl Record {
     }
 }
 
-/// Where `path` is once `top`, which is it or above it, has been moved.
+/// Returns the place of `path` after `top`, which is it or above it, was moved.
 pub(crate) fn moved(path: &RelPath, top: &RelPath, to: &RelPath) -> Option<RelPath> {
     let rest = path.as_bytes().strip_prefix(top.as_bytes())?;
     RelPath::parse([to.as_bytes(), rest].concat()).ok()
@@ -174,7 +174,7 @@ pub(crate) struct CheckpointRecord {
     pub(crate) tree: ContentHash,
 }
 
-/// What the journal held once, to say so to whoever asks for it.
+/// A summary of lines that were dropped from the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Dropped {
     /// Every change up to this number is gone.
@@ -199,7 +199,7 @@ pub(crate) enum Line {
     Void(ChangeId),
     /// A checkpoint.
     Checkpoint(CheckpointRecord),
-    /// What came before is gone, but for checkpoints that are still needed.
+    /// Earlier lines were dropped, but for checkpoints that are still needed.
     Dropped(Dropped),
     /// Lines that were here are damaged; they had numbers up to this one, as far as can be told.
     Damaged(u64),

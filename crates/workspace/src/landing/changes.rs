@@ -11,7 +11,7 @@ use journeyman_protocol::SessionId;
 use serde::Deserialize;
 use serde::Serialize;
 
-/// What a copy has that the tree it was made from had not, exactly: additions, edits, deletions,
+/// The exact changes of a copy against the tree it was made from: additions, edits, deletions,
 /// renames, changes of mode, links. Contents lie among the blobs, so that the copy itself isn't
 /// needed any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub(crate) struct CopyChange {
     pub(crate) after: Option<FileState>,
 }
 
-/// What happens to files that both sides changed in ways that don't go together.
+/// The treatment of files that both sides changed in conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnConflict {
     /// Nothing at all is landed.
@@ -63,7 +63,7 @@ pub enum OnConflict {
     Theirs,
 }
 
-/// How to land.
+/// Options for landing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LandOptions {
     /// Files that both changed.
@@ -73,11 +73,11 @@ pub struct LandOptions {
     /// Nothing is merged: files that both changed are conflicts, also where their lines go
     /// together. For landing exactly what was checked.
     pub as_checked: bool,
-    /// What can't be undone is landed all the same: somebody said yes to it.
+    /// True to land also what can't be undone: somebody said yes to it.
     pub beyond_undo: bool,
 }
 
-/// What landing did.
+/// The result of landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landing {
     /// The change in the journal; with nothing landed it is
@@ -118,7 +118,7 @@ impl CopyChanges {
         renamed.collect()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.made.is_empty() && self.removed.is_empty()

@@ -1,5 +1,6 @@
 //! What a copy has that the tree it was made from had not.
 
+use crate::landing::Landings;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use journeyman_protocol::{ContentHash, RelPath, SessionId};
@@ -29,49 +30,49 @@ use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
-impl Workspace {
-    /// What was changed in a copy of this tree. Ignored files count where an edit, not a command,
-    /// changed them. The answer is kept beside the copy: see [`Workspace::stored_changes`].
+impl Landings<'_> {
+    /// Returns the changes in a copy of this tree. Ignored files count where an edit, not a
+    /// command, changed them. The answer is kept beside the copy: see [`Landings::stored_changes`].
     ///
     /// Files over [`kept_file_bytes`](crate::limits::Limits::kept_file_bytes) are no blobs; as far
     /// as there is room, they are copied to lie beside the copy.
     ///
     /// # Errors
-    /// As [`Workspace::changes_since`]; [`WorkspaceError::Raced`] when the copy is being changed;
-    /// [`WorkspaceError::State`].
-    pub fn copy_changes(&self, copy: &Isolated) -> Result<CopyChanges, WorkspaceError> {
+    /// As [`ProjectHistory::changes_since`]; [`WorkspaceError::Raced`] when the copy is being
+    /// changed; [`WorkspaceError::State`].
+    pub fn changes(&self, copy: &Isolated) -> Result<CopyChanges, WorkspaceError> {
         self.changes_of(copy.workspace(), copy.info())
     }
 
     /// The same of any workspace that began as this one was at the base.
     ///
     /// # Errors
-    /// As [`Workspace::copy_changes`].
+    /// As [`Landings::changes`].
     #[doc(hidden)]
     pub fn changes_of(&self, copy: &Workspace, info: &CopyInfo) -> Result<CopyChanges, WorkspaceError> {
         // Until they are written down beside the copy, nothing says that the contents are needed.
-        let _using = self.vault.blobs().using()?;
-        let base = self.checkpoint_tree(&info.base)?;
-        let now = copy.snapshot_after(&base, false)?;
-        let compared = Compared { user: self, copy, base: &base, now: &now };
-        let mut found = filtered(copy.inputs(), &base, differences(&base, &now))?;
+        let _using = self.workspace.project.vault.blobs().using()?;
+        let base = self.workspace.transactions.checkpoint_tree(&info.base)?;
+        let now = copy.snapshots.snapshot_after(&base, false)?;
+        let compared = Compared { user: self.workspace, copy, base: &base, now: &now };
+        let mut found = filtered(copy.project.inputs(), &base, differences(&base, &now))?;
         // Between two directories signatures tell nothing.
         found.retain(|difference| !is_uncertain(difference));
         compared.add_unkept(&mut found)?;
         compared.add_edited(&mut found)?;
-        compared.contest(&mut found, contested::read(&self.copy_dir(&info.session))?)?;
+        compared.contest(&mut found, contested::read(&self.workspace.project.copy_dir(&info.session))?)?;
         found.retain(|difference| !difference.path.components().any(is_git));
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let mut large = Large::of(&self.copy_dir(&info.session));
+        let mut large = Large::of(&self.workspace.project.copy_dir(&info.session));
         for difference in &mut found {
             compared.keep(difference, &mut large)?;
         }
         large.tidy()?;
-        copy.vault.sync()?;
-        self.vault.sync()?;
+        copy.project.vault.sync()?;
+        self.workspace.project.vault.sync()?;
         let (made, removed) = (directories_only_in(&now, &base), directories_only_in(&base, &now));
-        let made = dir_records(&copy.door, &made, true);
-        let objections = match Filter::of(self) {
+        let made = dir_records(&copy.project.door, &made, true);
+        let objections = match Filter::of(self.workspace) {
             Some(filter) => {
                 let dirs: Vec<RelPath> = made.iter().map(|dir| dir.path.clone()).collect();
                 filter.objections(copy, &found, &dirs)?
@@ -84,29 +85,25 @@ impl Workspace {
             files: with_renames(found),
             made,
             objections,
-            removed: dir_records(&copy.door, &removed, false),
+            removed: dir_records(&copy.project.door, &removed, false),
         };
-        stored::write(&self.copy_dir(&changes.session), &changes)?;
+        stored::write(&self.workspace.project.copy_dir(&changes.session), &changes)?;
         Ok(changes)
     }
 
-    /// What [`Workspace::copy_changes`] found last in the copy of a session, as long as nobody
-    /// opened the copy since; nothing of the copy is looked at. `None` where that isn't known, or
-    /// what was written down is damaged: the copy itself tells.
+    /// Returns the last result of [`Landings::changes`] for the copy of a session, as long as
+    /// nobody opened the copy since; nothing of the copy is looked at. `None` where that isn't
+    /// known, or what was written down is damaged: the copy itself tells.
     ///
     /// # Errors
     /// [`WorkspaceError::State`].
     pub fn stored_changes(&self, session: &SessionId) -> Result<Option<CopyChanges>, WorkspaceError> {
-        stored::read(&self.copy_dir(session), session)
+        stored::read(&self.workspace.project.copy_dir(session), session)
     }
 
     /// Forgets them: the copy is about to be changed.
     pub(crate) fn forget_changes(&self, session: &SessionId) -> Result<(), WorkspaceError> {
-        stored::remove(&self.copy_dir(session))
-    }
-
-    pub(crate) fn copy_dir(&self, session: &SessionId) -> std::path::PathBuf {
-        self.options.state_dir.join("work").join(session.as_str())
+        stored::remove(&self.workspace.project.copy_dir(session))
     }
 }
 
@@ -133,7 +130,7 @@ impl Compared<'_> {
                 continue;
             }
             let Ok(path) = RelPath::parse(&entry.path) else { continue };
-            let here = self.user.door.look(&path).ok().flatten();
+            let here = self.user.project.door.look(&path).ok().flatten();
             // An overlay shows a file that nobody changed as it is, down to its inode and the time
             // it changed last.
             let signature = |seen: &Seen| (seen.ino, seen.size, seen.mtime, seen.ctime);
@@ -155,7 +152,7 @@ impl Compared<'_> {
     /// the base doesn't know.
     fn add_edited(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
         let mut first: BTreeMap<RelPath, Option<FileState>> = BTreeMap::new();
-        let history = History::new(self.copy.journal().lines()?);
+        let history = History::new(self.copy.project.journal().lines()?);
         for record in history.into_done().into_iter().filter(|record| record.cause == Cause::Edit) {
             for file in record.files {
                 first.entry(file.path).or_insert(file.before);
@@ -207,12 +204,12 @@ impl Compared<'_> {
         let path = &difference.path;
         let Some(after) = &mut difference.after else { return Ok(()) };
         if let Some(hash) = after.hash
-            && self.user.vault.verify(&hash)? == Kept::Whole
+            && self.user.project.vault.verify(&hash)? == Kept::Whole
         {
             return Ok(());
         }
         let raced = || WorkspaceError::Raced { path: path.clone() };
-        let most = self.user.limits().kept_file_bytes;
+        let most = self.user.project.limits().kept_file_bytes;
         if after.hash.is_none() || after.size > most {
             // What can't be read has no hash, and landing it will say so.
             let Some(there) = state_at(self.copy, path)? else { return Ok(()) };
@@ -222,21 +219,25 @@ impl Compared<'_> {
         if after.size > most {
             // With the content in place already, only the mode can be to land.
             let here = state_at(self.user, path)?.and_then(|here| here.hash);
-            return if here == Some(hash) { Ok(()) } else { large.keep(&self.copy.door, path, after) };
+            return if here == Some(hash) {
+                Ok(())
+            } else {
+                large.keep(&self.copy.project.door, path, after)
+            };
         }
-        let bytes = match self.copy.vault.get(&hash)? {
+        let bytes = match self.copy.project.vault.get(&hash)? {
             Some(bytes) => bytes,
             None => self.read(path, after)?,
         };
         if ContentHash::of(&bytes) != hash {
             return Err(raced());
         }
-        self.user.vault.put(&bytes, Durability::Later)?;
+        self.user.project.vault.put(&bytes, Durability::Later)?;
         Ok(())
     }
 
     fn read(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {
-        let door = &self.copy.door;
+        let door = &self.copy.project.door;
         if state.kind == Kind::Link {
             return door.read_link(path).map_err(|errno| door.fail("read", path, errno));
         }
@@ -247,7 +248,7 @@ impl Compared<'_> {
     }
 }
 
-/// Whether only a signature says that the file differs.
+/// Returns true if only a signature says that the file differs.
 fn is_uncertain(difference: &Difference) -> bool {
     match (&difference.before, &difference.after) {
         (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
@@ -261,7 +262,7 @@ fn paths_of(found: &[Difference]) -> HashSet<Vec<u8>> {
 
 /// The file's state, hashed whatever its size; `None` where there is no file that can be read.
 fn state_at(workspace: &Workspace, path: &RelPath) -> Result<Option<FileState>, WorkspaceError> {
-    match observe(&workspace.door, path) {
+    match observe(&workspace.project.door, path) {
         Ok(found) => Ok(found.map(|(state, _)| state)),
         Err(
             WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. } | WorkspaceError::Denied { .. },

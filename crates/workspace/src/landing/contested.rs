@@ -16,7 +16,7 @@ use crate::error::WorkspaceError;
 use crate::landing::changes::{CopyChange, CopyChanges, Landing};
 use crate::snapshot::entry::FileState;
 
-/// What each of them was before both sides changed it.
+/// The state of each file before both sides changed it.
 pub(crate) type Contested = BTreeMap<RelPath, Option<FileState>>;
 
 #[derive(Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! A copy's changes for people: as a diff, and as figures.
 
+use crate::landing::Landings;
 use std::collections::HashSet;
 
 use journeyman_protocol::{FileChangeKind, RelPath};
@@ -12,9 +13,8 @@ use crate::files::diff::{FileDiff, Side, file_diff, quoted};
 use crate::landing::changes::{CopyChange, CopyChanges};
 use crate::limits::DIFF_FILE_BYTES;
 use crate::snapshot::entry::FileState;
-use crate::workspace::Workspace;
 
-/// How much changes are, to compare them.
+/// The size of changes, to compare them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct DiffStat {
     /// Files added, changed, deleted or given another name; a new name counts once.
@@ -25,13 +25,13 @@ pub struct DiffStat {
     pub removed: usize,
 }
 
-impl Workspace {
+impl Landings<'_> {
     /// Those changes as a unified diff in git's form, of at most `max_bytes` bytes; a file that has
     /// only another name is shown as renamed.
     ///
     /// # Errors
     /// [`WorkspaceError::Lost`] when contents are gone, failures of the blobs.
-    pub fn copy_diff(&self, changes: &CopyChanges, max_bytes: usize) -> Result<Diff, WorkspaceError> {
+    pub fn diff(&self, changes: &CopyChanges, max_bytes: usize) -> Result<Diff, WorkspaceError> {
         let mut diff = Diff::default();
         for (change, renamed) in shown(changes) {
             let piece = match renamed {
@@ -46,13 +46,13 @@ impl Workspace {
         Ok(diff)
     }
 
-    /// How many files and lines those changes are. A line counts with its end, so that a line feed
+    /// Counts the files and lines of those changes. A line counts with its end, so that a line feed
     /// added to the last line removes one line and adds one, as git counts. Binary files, and those
     /// over [`DIFF_FILE_BYTES`], have no lines.
     ///
     /// # Errors
-    /// As [`Workspace::copy_diff`].
-    pub fn copy_stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
+    /// As [`Landings::diff`].
+    pub fn stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
         let mut stat = DiffStat::default();
         for (change, renamed) in shown(changes) {
             stat.files += 1;
@@ -73,11 +73,11 @@ impl Workspace {
     fn sides(&self, change: &CopyChange) -> Result<(Option<Content>, Option<Content>), WorkspaceError> {
         let content = |state: &Option<FileState>| -> Result<Option<Content>, WorkspaceError> {
             let Some(state) = state else { return Ok(None) };
-            let largest = self.limits().kept_file_bytes.min(DIFF_FILE_BYTES as u64);
+            let largest = self.workspace.project.limits().kept_file_bytes.min(DIFF_FILE_BYTES as u64);
             let bytes = match state.hash {
                 Some(hash) if state.size <= largest => {
                     let lost = || WorkspaceError::Lost { what: change.path.to_string() };
-                    Some(self.vault.get(&hash)?.ok_or_else(lost)?)
+                    Some(self.workspace.project.vault.get(&hash)?.ok_or_else(lost)?)
                 }
                 _ => None,
             };

@@ -1,5 +1,6 @@
 //! Landing: a copy's changes as one transaction on the user's tree.
 
+use crate::landing::Landings;
 use crate::landing::plan::Besides;
 use std::collections::{HashMap, HashSet};
 
@@ -36,9 +37,11 @@ impl Workspace {
     /// belongs to git, [`WorkspaceError::Own`]; [`WorkspaceError::TooManyChanges`] when the journal
     /// couldn't hold it; as [`Workspace::apply`]. In each case the tree is as it was.
     pub fn land(&self, changes: &CopyChanges, options: &LandOptions) -> Result<Landing, WorkspaceError> {
-        self.land_as(changes, options, (&changes.session, None), Besides::default())
+        self.landings().land_as(changes, options, (&changes.session, None), Besides::default())
     }
+}
 
+impl Landings<'_> {
     /// The same as the doing of a session's call, with what else belongs to the transaction.
     pub(crate) fn land_as(
         &self,
@@ -47,16 +50,16 @@ impl Workspace {
         (session, call): (&SessionId, Option<&CallId>),
         besides: Besides,
     ) -> Result<Landing, WorkspaceError> {
-        self.door.check_alive()?;
+        self.workspace.project.door.check_alive()?;
         if let Some(file) = changes.files.iter().find(|file| file.path.components().any(is_git)) {
             return Err(WorkspaceError::Protected { path: file.path.clone() });
         }
-        if let Some(file) = changes.files.iter().find(|file| self.rules.holds(&file.path)) {
+        if let Some(file) = changes.files.iter().find(|file| self.workspace.project.rules.holds(&file.path)) {
             return Err(WorkspaceError::Own { path: file.path.clone() });
         }
         let moved = self.moved_here(changes)?;
-        let landing = self.writing(|writer, hands| {
-            let mut plan = Planner::new(self, changes, &moved, options, &besides).plan()?;
+        let landing = self.workspace.transactions.writing(|writer, hands| {
+            let mut plan = Planner::new(self.workspace, changes, &moved, options, &besides).plan()?;
             if options.on_conflict != OnConflict::Refuse || plan.conflicts.is_empty() {
                 plan.operations.extend(besides.operations);
                 plan.operations.sort_by(|one, other| one.path.cmp(&other.path));
@@ -81,7 +84,7 @@ impl Workspace {
             if options.dry_run || nothing {
                 return Ok(landing);
             }
-            self.journal_meanwhile(writer, &plan.operations)?;
+            self.workspace.running.journal_meanwhile(writer, &plan.operations)?;
             let intent = Intent {
                 session: session.clone(),
                 call: call.cloned(),
@@ -96,7 +99,7 @@ impl Workspace {
             landing.applied.id = hands.execute(&mut writer.journal, intent, &plan.operations)?;
             Ok(landing)
         })?;
-        self.keep_to_quota()?;
+        self.workspace.quota().keep_to_quota()?;
         Ok(landing)
     }
 
@@ -104,13 +107,14 @@ impl Workspace {
     /// old one. They are looked for only where a file is gone.
     fn moved_here(&self, changes: &CopyChanges) -> Result<HashMap<RelPath, RelPath>, WorkspaceError> {
         let is_gone = |file: &&CopyChange| {
-            file.before.is_some() && !matches!(self.door.look(&file.path), Ok(Some(seen)) if !seen.is_dir())
+            file.before.is_some()
+                && !matches!(self.workspace.project.door.look(&file.path), Ok(Some(seen)) if !seen.is_dir())
         };
         let gone: HashSet<&RelPath> = changes.files.iter().filter(is_gone).map(|file| &file.path).collect();
         if gone.is_empty() {
             return Ok(HashMap::new());
         }
-        let before = match self.checkpoint_tree(&changes.base) {
+        let before = match self.workspace.transactions.checkpoint_tree(&changes.base) {
             Ok(before) => before,
             // Then nobody can tell.
             Err(WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. }) => {
@@ -118,8 +122,8 @@ impl Workspace {
             }
             Err(other) => return Err(other),
         };
-        let now = self.snapshot(Keep::Hashes, Some(&before))?;
-        let found = filtered(self.inputs(), &before, differences(&before, &now))?;
+        let now = self.workspace.snapshots.snapshot(Keep::Hashes, Some(&before))?;
+        let found = filtered(self.workspace.project.inputs(), &before, differences(&before, &now))?;
         let mut moved: HashMap<RelPath, RelPath> =
             renames(&found).into_iter().filter(|(from, _)| gone.contains(from)).collect();
         // A file under a new name that has the copy's changes already was landed there before.

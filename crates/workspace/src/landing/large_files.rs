@@ -21,7 +21,7 @@ use crate::transaction::staging::copy_pieces;
 /// The directory in the copy's.
 const NAME: &str = "large";
 
-/// What is kept beside one copy.
+/// The large files kept beside one copy.
 pub(crate) struct Large {
     dir: PathBuf,
     /// Those that are of the changes being told now.
@@ -34,7 +34,7 @@ impl Large {
         Self { dir: copy_dir.join(NAME), wanted: HashSet::new(), bytes: 0 }
     }
 
-    /// Where a content is, if it is kept.
+    /// Returns the path of a content, if it is kept.
     pub(crate) fn path(&self, hash: &ContentHash, size: u64) -> Option<PathBuf> {
         let path = self.dir.join(hash.to_string());
         let found = fs::symlink_metadata(&path).ok()?;

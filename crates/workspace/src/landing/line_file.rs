@@ -44,13 +44,13 @@ pub(crate) fn read_from(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, Works
     }
 }
 
-/// Whether such a file is there and not as it was written.
+/// Returns true if such a file is there and not as it was written.
 pub(crate) fn is_damaged(dir: &Path, name: &str) -> Result<bool, WorkspaceError> {
     let text = read_from(dir, name)?;
     Ok(text.is_some_and(|text| parsed::<serde::de::IgnoredAny>(&text).is_none()))
 }
 
-/// What they say, where they are whole.
+/// Parses the line of such a file, if it is whole.
 pub(crate) fn parsed<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
     text.strip_suffix(b"\n").and_then(parse)
 }

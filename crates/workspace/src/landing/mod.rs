@@ -1,10 +1,11 @@
-//! What was changed in a copy, brought into the user's tree in one step.
-
+//! Landing: the changes of a copy, brought into the user's tree in one step.
 //!
-//! [`CopyChanges`] are exact, and complete in themselves: with the contents among the blobs they
-//! can be landed, shown and compared while the copy is closed. Landing judges each file by three
-//! states, merges lines where both sides changed them, and carries all of it out as one journaled
-//! transaction.
+//! [`CopyChanges`](changes::CopyChanges) are exact and complete in themselves: with the contents
+//! among the blobs they can be landed, shown and compared while the copy is closed. Landing judges
+//! each file by three states, merges lines where both sides changed them, and carries all of it out
+//! as one journaled transaction.
+
+use crate::workspace::Workspace;
 
 pub(crate) mod changes;
 pub(crate) mod collect;
@@ -17,3 +18,17 @@ pub(crate) mod plan;
 pub(crate) mod refusals;
 pub(crate) mod stored;
 pub(crate) mod verdict;
+
+impl Workspace {
+    /// Gives access to the changes of copies of this tree.
+    #[must_use]
+    pub fn landings(&self) -> Landings<'_> {
+        Landings { workspace: self }
+    }
+}
+
+/// Compares copies with the tree that they were made from, and lands their changes.
+#[derive(Debug)]
+pub struct Landings<'a> {
+    pub(crate) workspace: &'a Workspace,
+}

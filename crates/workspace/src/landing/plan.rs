@@ -34,7 +34,7 @@ const JOURNALED_BYTES: u64 = 400;
 /// So often a file's name stands there: itself, its sibling's, each as base 64 where need be.
 const JOURNALED_NAMES: u64 = 3;
 
-/// What a landing is to do, and what there is to tell.
+/// The plan of a landing, and the report of it.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) operations: Vec<Operation>,
@@ -46,7 +46,7 @@ pub(crate) struct Plan {
     pub(crate) left: Vec<(RelPath, String)>,
 }
 
-/// What one change of the copy comes to.
+/// The outcome of one change of the copy.
 #[derive(Debug)]
 struct Outcome {
     path: RelPath,
@@ -54,7 +54,7 @@ struct Outcome {
     merged: bool,
     already: bool,
     conflict: Option<String>,
-    /// Whether the word on conflicts found nothing to do with it.
+    /// True if the word on conflicts found nothing to do with it.
     left: bool,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Planner<'a> {
     changes: &'a CopyChanges,
     moved: &'a HashMap<RelPath, RelPath>,
     options: &'a LandOptions,
-    /// What goes along in the same transaction.
+    /// Other operations of the same transaction.
     besides: &'a Besides,
     label: String,
     kept_file_bytes: u64,
@@ -87,13 +87,13 @@ impl<'a> Planner<'a> {
         options: &'a LandOptions,
         besides: &'a Besides,
     ) -> Self {
-        let limits = workspace.limits();
+        let limits = workspace.project.limits();
         Self {
-            door: &workspace.door,
+            door: &workspace.project.door,
             contents: Stores {
-                door: &workspace.door,
-                vault: &workspace.vault,
-                large: Large::of(&workspace.copy_dir(&changes.session)),
+                door: &workspace.project.door,
+                vault: &workspace.project.vault,
+                large: Large::of(&workspace.project.copy_dir(&changes.session)),
             },
             changes,
             moved,
@@ -190,7 +190,7 @@ impl<'a> Planner<'a> {
         Ok(outcomes)
     }
 
-    /// What nobody lands, whatever was said of conflicts.
+    /// Returns the outcome for a change that is never landed.
     fn refused(&self, path: &RelPath, why: &str) -> Outcome {
         let (path, conflict) = (path.clone(), Some(why.to_owned()));
         let left = matches!(self.options.on_conflict, OnConflict::Markers | OnConflict::Theirs);
@@ -290,7 +290,7 @@ impl<'a> Planner<'a> {
         Ok(any)
     }
 
-    /// What keeps a file from being there, if anything does.
+    /// Returns the reason why a file can't be there, if there is one.
     fn obstruction(&self, operation: &Operation, aims: &Aims<'_>) -> Result<Option<String>, WorkspaceError> {
         let path = &operation.path;
         if let Some(above) = above(path).find(|above| aims.placed.contains(above.as_bytes())) {
@@ -318,7 +318,7 @@ impl<'a> Planner<'a> {
         Ok(None)
     }
 
-    /// Whether nothing is left in a directory once all is done.
+    /// Returns true if nothing is left in a directory once all is done.
     fn empties(&self, dir: &RelPath, aims: &Aims<'_>, depth: usize) -> Result<bool, WorkspaceError> {
         let failed = |errno| self.door.fail("look at", dir, errno);
         if depth > MAX_DEPTH {
@@ -441,7 +441,7 @@ fn names(door: &Door, dir: &RelPath) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(names)
 }
 
-/// What the user's tree has there.
+/// Returns the state of the user's tree there.
 fn here(door: &Door, path: &RelPath) -> Result<Here, WorkspaceError> {
     match observe(door, path) {
         Ok(None) | Err(WorkspaceError::NotFound { .. }) => Ok(Here::Nothing),
@@ -487,7 +487,7 @@ impl Contents for Stores<'_> {
     }
 }
 
-/// What else belongs to a landing's transaction.
+/// Other operations of a landing's transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Besides {
     /// Of other files than the copy's changes.

@@ -25,7 +25,7 @@ const LEADS_OUT: &str = "it is a link that leads out of the project";
 const NAME: &str = "its name has control characters, or isn't UTF-8";
 const OTHERS_RIGHTS: &str = "it would run with its owner's or its group's rights (set-user-id, set-group-id)";
 
-/// Where the system's own programs and libraries are, which only who administers it changes.
+/// Directories of the system's own programs and libraries, which only its administrator changes.
 /// Environments of interpreters have links to them.
 const SYSTEM: [&str; 6] = ["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
 /// Refusals of one landing that are kept; who meets more has seen enough.
@@ -41,18 +41,18 @@ pub(crate) struct Filter<'a> {
 impl<'a> Filter<'a> {
     /// The filter of a tree; `None` where it was opened without one.
     pub(crate) fn of(user: &'a Workspace) -> Option<Self> {
-        let products = Products::of(user);
-        Some(Self { user, guards: user.options.guarded?, products })
+        let products = Products::of(&user.project, &user.snapshots);
+        Some(Self { user, guards: user.project.options.guarded?, products })
     }
 
-    /// What is wrong with a path that would be changed, whatever it is to be.
+    /// Returns the reason to refuse any change of a path.
     pub(crate) fn path(&self, path: &RelPath) -> Option<&'static str> {
         let is_guarded = (self.guards.guarded)(path)
             && ((self.guards.on_entering)(path) || !self.products.hold(path.as_bytes()));
         is_guarded.then_some(GUARDED)
     }
 
-    /// What is wrong with a file that wasn't there, or is another one. `target` is a link's.
+    /// Returns the reason to refuse a new or replaced file. `target` is a link's.
     pub(crate) fn file(
         &self,
         path: &RelPath,
@@ -96,7 +96,7 @@ impl<'a> Filter<'a> {
             let is_changed =
                 difference.before.is_none_or(|before| before.hash != after.hash || before.hash.is_none());
             let target = match after.kind {
-                Kind::Link if is_changed => copy.door.read_link(path).ok(),
+                Kind::Link if is_changed => copy.project.door.read_link(path).ok(),
                 Kind::Link => continue,
                 Kind::File => None,
             };
@@ -107,7 +107,7 @@ impl<'a> Filter<'a> {
             }
         }
         let changed: Vec<&RelPath> = found.iter().map(|difference| &difference.path).collect();
-        for path in in_bare_repositories(&self.user.door, &copy.door, &changed, made) {
+        for path in in_bare_repositories(&self.user.project.door, &copy.project.door, &changed, made) {
             objections.insert(path, REPOSITORY);
         }
         let objections = objections.into_iter().take(MOST_OBJECTIONS);
@@ -115,7 +115,7 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// Whether a directory with these names in it is a repository to git, `.git` or not.
+/// Returns true if a directory with these names in it is a repository to git, `.git` or not.
 pub(crate) fn is_repository(names: &[Vec<u8>]) -> bool {
     let has = |name: &[u8]| names.iter().any(|other| other.eq_ignore_ascii_case(name));
     has(b"head") && has(b"objects") && has(b"refs")
@@ -165,9 +165,9 @@ fn in_bare_repositories(user: &Door, copy: &Door, changed: &[&RelPath], made: &[
     found
 }
 
-/// What edits in a copy left of each file that they wrote last.
+/// Returns the state in which edits left each file.
 pub(crate) fn edited_files(copy: &Workspace) -> Result<BTreeMap<RelPath, Option<FileState>>, WorkspaceError> {
-    let history = crate::journal::history::History::new(copy.journal().lines()?);
+    let history = crate::journal::history::History::new(copy.project.journal().lines()?);
     let mut edited = BTreeMap::new();
     for record in history.into_done().into_iter().filter(|record| record.cause == Cause::Edit) {
         for file in record.files {
@@ -189,8 +189,8 @@ fn is_readable(path: &[u8]) -> bool {
     std::str::from_utf8(path).is_ok_and(|path| !path.chars().any(char::is_control))
 }
 
-/// Whether a link at `path`, in whose directory no link leads, points out of the project at `root`:
-/// what can't be told by the names alone does.
+/// Returns true if a link at `path`, in whose directory no link leads, points out of the project at
+/// `root`: what can't be told by the names alone does.
 fn leads_out(root: &Path, path: &RelPath, target: &[u8]) -> bool {
     use std::os::unix::ffi::OsStrExt as _;
     let target = Path::new(std::ffi::OsStr::from_bytes(target));

@@ -20,7 +20,7 @@ pub(crate) fn write(dir: &Path, changes: &CopyChanges) -> Result<(), WorkspaceEr
     write_to(dir, NAME, changes)
 }
 
-/// What was written, as long as it is whole and of that session.
+/// Reads the stored changes, if they are whole and of that session.
 pub(crate) fn read(dir: &Path, session: &SessionId) -> Result<Option<CopyChanges>, WorkspaceError> {
     let Some(text) = read_from(dir, NAME)? else { return Ok(None) };
     let changes: Option<CopyChanges> = parsed(&text);

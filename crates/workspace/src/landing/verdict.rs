@@ -14,18 +14,18 @@ use crate::snapshot::entry::{FileState, Kind};
 use crate::transaction::operation::{After, Operation, Source};
 use crate::transaction::staging::executable_mode;
 
-/// What can be done with what can't be landed.
+/// The advice for a file that can't be landed.
 const BY_HAND: &str = "it has to be taken from the copy by hand";
-/// What is said of what can be landed, but not undone.
+/// The reasons for files that can be landed, but not undone.
 const DELETING: &str = "deleting it couldn't be undone";
 const REPLACING: &str = "replacing it couldn't be undone";
 
-/// Whether a conflict's reason is only that landing it couldn't be undone.
+/// Returns true if a conflict's reason is only that landing it couldn't be undone.
 pub(crate) fn is_beyond_undo(reason: &str) -> bool {
     [DELETING, REPLACING].iter().any(|but| reason == too_large(but))
 }
 
-/// What the user's tree has under a name.
+/// The state of a name in the user's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Here {
     Nothing,
@@ -52,22 +52,22 @@ impl Here {
     }
 }
 
-/// Where contents come from.
+/// The source of contents.
 pub(crate) trait Contents {
     /// A content that was kept; `None` when it isn't (any more).
     fn kept(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError>;
 
-    /// Whether it is kept.
+    /// Returns true if it is kept.
     fn has(&self, hash: &ContentHash) -> Result<bool, WorkspaceError>;
 
-    /// Where a file lies that was too large to be kept; `None` when it doesn't.
+    /// Returns the path of a file that was too large for the blobs; `None` if it wasn't kept.
     fn large(&self, hash: &ContentHash, size: u64) -> Option<PathBuf>;
 
-    /// What the user's tree has there, which was just seen as `state`.
+    /// Reads the user's file, which was just seen as `state`.
     fn here(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError>;
 }
 
-/// What is to happen.
+/// The decision.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// The user's tree is as the copy is.
@@ -78,13 +78,13 @@ pub(crate) enum Verdict {
     Conflict(Conflict),
 }
 
-/// Why not, and what can be done all the same.
+/// The reason, and the operations that are possible all the same.
 #[derive(Debug)]
 pub(crate) struct Conflict {
     pub(crate) reason: String,
-    /// What makes the user's tree as the copy is; `None` where that can't be done.
+    /// The operations that make the user's tree as the copy is; `None` where that can't be done.
     pub(crate) theirs: Option<Vec<Operation>>,
-    /// What writes conflict markers, where lines can have them.
+    /// The operations that write conflict markers, where lines can have them.
     pub(crate) marked: Option<Vec<Operation>>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Sides<'a> {
     pub(crate) copy: Option<&'a FileState>,
 }
 
-/// Whether both are known to be the same, permissions included.
+/// Returns true if both are known to be the same, permissions included.
 pub(crate) fn is_same(one: Option<&FileState>, other: Option<&FileState>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -113,7 +113,7 @@ fn is_same_content(one: &FileState, other: &FileState) -> bool {
     one.kind == other.kind && one.hash.is_some() && one.hash == other.hash
 }
 
-/// Where the content of a merged file comes from.
+/// The source of a merged file's content.
 enum Content {
     Copy,
     Here,

@@ -46,7 +46,7 @@ pub(crate) struct Carry<'a> {
     changes: Vec<&'a RestChange>,
     /// The layer's own directory, with the list of what goes.
     dir: &'a Path,
-    /// Where what goes is moved, and under which names.
+    /// The directory to which removed things are moved, and their names there.
     gone: Option<(Door, Pending)>,
 }
 
@@ -64,17 +64,20 @@ pub(crate) fn prepare<'a>(dir: &'a Path, files: &Path, rest: &'a Rest) -> Result
     Ok(Carry { changes, dir, gone: Some((door, pending)) })
 }
 
-/// Whether something only goes; another change may say what comes.
+/// Returns true if something only goes; another change may say what comes.
 fn goes(change: &RestChange) -> bool {
     matches!(change.what, What::Removed(_) | What::RemovedTree(_))
 }
 
 impl Carry<'_> {
-    /// What goes that isn't as it was when it was looked at.
+    /// Returns the paths to remove that changed since they were examined.
     pub(crate) fn changed(&self, user: &Workspace) -> Vec<(RelPath, String)> {
         let had = |change: &&&RestChange| goes(change) || matches!(change.what, What::Replaced { .. });
-        let changed =
-            self.changes.iter().filter(had).filter(|change| !change.is_same(&user.door, &change.path));
+        let changed = self
+            .changes
+            .iter()
+            .filter(had)
+            .filter(|change| !change.is_same(&user.project.door, &change.path));
         changed.map(|change| (change.path.clone(), MEANWHILE.to_owned())).collect()
     }
 
@@ -106,7 +109,7 @@ impl Carry<'_> {
             carrier.place(change);
         }
         let mut left = carrier.left;
-        let flushed = rustix::fs::fsync(user.door.root());
+        let flushed = rustix::fs::fsync(user.project.door.root());
         let ended = flushed.map_err(|errno| state_error("flush", user.root(), errno.into()));
         // While the list is there, the layer's end would put back what went.
         if let (Err(error), Some(change)) = (ended.and(pending::over(self.dir)), self.changes.first()) {
@@ -118,14 +121,14 @@ impl Carry<'_> {
 }
 
 impl Tally {
-    /// Whether the directory that was counted is at `path`, as it was.
+    /// Returns true if the directory that was counted is at `path`, as it was.
     fn is_at(&self, door: &Door, path: &RelPath) -> bool {
         self.print.is_some() && Print::of(door, path) == self.print
     }
 }
 
 impl RestChange {
-    /// Whether what goes is at `path` beneath `door`, as it was looked at.
+    /// Returns true if what goes is at `path` beneath `door`, as it was looked at.
     fn is_same(&self, door: &Door, path: &RelPath) -> bool {
         match &self.what {
             What::Removed(old) | What::Replaced { old, .. } => {
@@ -152,7 +155,7 @@ impl Carrier<'_> {
 
     fn take_away(&mut self, change: &RestChange) {
         let path = &change.path;
-        if matches!(self.user.door.look(path), Ok(None)) {
+        if matches!(self.user.project.door.look(path), Ok(None)) {
             return;
         }
         match self.remove(change) {
@@ -166,10 +169,10 @@ impl Carrier<'_> {
     /// more: a directory takes long to compare.
     fn remove(&mut self, change: &RestChange) -> Result<bool, Errno> {
         let path = &change.path;
-        if !change.is_same(&self.user.door, path) {
+        if !change.is_same(&self.user.project.door, path) {
             return Ok(false);
         }
-        let parent = self.user.door.parent(path)?;
+        let parent = self.user.project.door.parent(path)?;
         let name = self.pending.name(path).ok_or(Errno::NOENT)?;
         let moved = RelPath::parse(name.as_bytes()).map_err(|_| Errno::INVAL)?;
         let gone = self.gone.root();
@@ -191,12 +194,12 @@ impl Carrier<'_> {
     /// Puts what comes in the place of what goes, which is in the layer then.
     fn exchange(&mut self, change: &RestChange) -> Result<(), Errno> {
         let path = &change.path;
-        if !change.is_same(&self.user.door, path) {
+        if !change.is_same(&self.user.project.door, path) {
             self.leave(path, MEANWHILE);
             return Ok(());
         }
         strip(self.upper, path)?;
-        let (from, to) = (self.upper.parent(path)?, self.user.door.parent(path)?);
+        let (from, to) = (self.upper.parent(path)?, self.user.project.door.parent(path)?);
         let swap = || renameat_with(&from, path.file_name(), &to, path.file_name(), RenameFlags::EXCHANGE);
         swap()?;
         if !change.is_same(self.upper, path) {
@@ -215,9 +218,9 @@ impl Carrier<'_> {
                 Ok(()) => return,
             }
         }
-        let there = self.user.door.look(path).ok().flatten();
+        let there = self.user.project.door.look(path).ok().flatten();
         let is_free = match &change.what {
-            What::Replaced { .. } => change.is_same(&self.user.door, path),
+            What::Replaced { .. } => change.is_same(&self.user.project.door, path),
             _ => there.is_none(),
         };
         if !is_free {
@@ -243,7 +246,7 @@ impl Carrier<'_> {
 
     /// The tree's directory that is to hold it, made as the layer has it where it isn't there.
     fn parent(&self, path: &RelPath) -> Result<OwnedFd, Errno> {
-        match self.user.door.parent(path) {
+        match self.user.project.door.parent(path) {
             Err(Errno::NOENT) => {}
             other => return other,
         }
@@ -251,7 +254,7 @@ impl Carrier<'_> {
         let outer = self.parent(&above)?;
         let mode = self.upper.look(&above)?.map_or(0o755, |seen| seen.permissions());
         match mkdirat(&outer, above.file_name(), Mode::from_raw_mode(mode)) {
-            Ok(()) | Err(Errno::EXIST) => self.user.door.parent(path),
+            Ok(()) | Err(Errno::EXIST) => self.user.project.door.parent(path),
             Err(errno) => Err(errno),
         }
     }
@@ -292,14 +295,12 @@ fn unmark(file: &OwnedFd) {
     }
 }
 
-impl Workspace {
-    /// Removes directories that are to be gone, now that what was in them is.
-    pub(crate) fn remove_emptied(&self, dirs: &[DirRecord]) {
-        for dir in dirs.iter().rev() {
-            if let Ok(parent) = self.door.parent(&dir.path) {
-                // One that somebody else uses stays.
-                let _only_if_empty = unlinkat(&parent, dir.path.file_name(), AtFlags::REMOVEDIR);
-            }
+/// Removes directories that are to be gone, now that what was in them is.
+pub(crate) fn remove_emptied(door: &Door, dirs: &[DirRecord]) {
+    for dir in dirs.iter().rev() {
+        if let Ok(parent) = door.parent(&dir.path) {
+            // One that somebody else uses stays.
+            let _only_if_empty = unlinkat(&parent, dir.path.file_name(), AtFlags::REMOVEDIR);
         }
     }
 }

@@ -7,6 +7,7 @@
 //! mount closed, or dropped. A crash drops it: there is no record of it, and what lies there is
 //! swept with what else is half made.
 
+use crate::copies::Copies;
 use crate::preview::uncovered::Loss;
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ pub struct Trial {
     _held: Holding,
 }
 
-/// What a command did in its layer.
+/// The changes of a command in its layer.
 #[derive(Debug)]
 pub struct Tried {
     changes: CopyChanges,
@@ -67,27 +68,41 @@ pub struct Tried {
 /// Something that no checkpoint covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Uncovered {
-    /// Whether it is a directory.
+    /// True if it is a directory.
     pub directory: bool,
-    /// Whether it is a file that can be executed.
+    /// True if it is a file that can be executed.
     pub executable: bool,
-    /// Whether it lies in a directory that tools make and can make again, or is one.
+    /// True if it lies in a directory that tools make and can make again, or is one.
     pub remade: bool,
 }
 
-/// What landing a command's layer did.
+/// The result of landing a command's layer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrialLanding {
-    /// What an undo takes back.
+    /// The changes that an undo takes back.
     pub changes: Vec<FileChange>,
     /// Why nothing was landed, file by file; or, of what isn't journaled, which file was left
     /// because somebody changed it meanwhile.
     pub left: Vec<(RelPath, String)>,
-    /// Whether it was landed.
+    /// True if it was landed.
     pub landed: bool,
 }
 
 impl Workspace {
+    /// Gives access to previews of commands.
+    #[must_use]
+    pub fn previews(&self) -> Previews<'_> {
+        Previews { workspace: self }
+    }
+}
+
+/// Runs commands in an overlay first, to show what they would destroy.
+#[derive(Debug)]
+pub struct Previews<'a> {
+    workspace: &'a Workspace,
+}
+
+impl Previews<'_> {
     /// Mounts a layer over this tree for one command of a session. A session has one at a time;
     /// what is left of an earlier one goes.
     ///
@@ -95,35 +110,36 @@ impl Workspace {
     /// [`WorkspaceError::NoCopy`] with the reason why no overlay can be mounted over this tree;
     /// [`WorkspaceError::Busy`] when the session's other process has one; as
     /// [`Workspace::checkpoint`].
-    pub fn try_out(&self, session: &SessionId, sandbox: &Sandbox) -> Result<Trial, WorkspaceError> {
-        location::sweep(self);
+    pub fn start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<Trial, WorkspaceError> {
+        location::sweep(self.workspace);
         let id = trial_of(session);
-        let place = Place::of(self, &id);
+        let place = Place::of(self.workspace, &id);
         let held = place.hold()?;
         place.clear()?;
-        let base = self.checkpoint(session, BASE_LABEL)?;
-        let tree = self.newest_tree().unwrap_or_default();
+        let base = self.workspace.checkpoint(session, BASE_LABEL)?;
+        let tree = self.workspace.snapshots.newest_tree().unwrap_or_default();
         let opened = self.lay(&tree, &place, sandbox).and_then(|made| {
-            let workspace = self.open_as_copy(made.base, &place)?;
-            workspace.seed(made.seed)?;
+            let workspace = Copies { workspace: self.workspace }.open_as_copy(made.base, &place)?;
+            workspace.snapshots.seed(made.seed)?;
             Ok((workspace, made.beside))
         });
         let (workspace, beside) = opened.inspect_err(|_| {
             // The next one sweeps what can't be taken away now.
             let _next_time = place.remove();
         })?;
-        let created = self.options.clock.as_ref().map_or(UnixMillis(0), crate::options::Clock::now);
+        let created =
+            self.workspace.project.options.clock.as_ref().map_or(UnixMillis(0), crate::options::Clock::now);
         let info = CopyInfo { session: id, tier: Tier::Overlay, created, base, holder: None };
         Ok(Trial { workspace: Arc::new(workspace), info, beside, tree, place, _held: held })
     }
 
-    /// Whether [`Workspace::try_out`] finds an overlay that can be mounted over this tree.
+    /// Returns true if [`Previews::start`] finds an overlay that can be mounted over this tree.
     ///
     /// # Errors
-    /// As [`Workspace::try_out`].
-    pub fn can_try_out(&self, session: &SessionId, sandbox: &Sandbox) -> Result<(), WorkspaceError> {
-        location::sweep(self);
-        let place = Place::of(self, &trial_of(session));
+    /// As [`Previews::start`].
+    pub fn can_start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<(), WorkspaceError> {
+        location::sweep(self.workspace);
+        let place = Place::of(self.workspace, &trial_of(session));
         let _held = place.hold()?;
         place.clear()?;
         let made = self.lay(&Arc::default(), &place, sandbox).map(drop);
@@ -133,7 +149,7 @@ impl Workspace {
 
     fn lay(&self, tree: &Arc<Tree>, place: &Place, sandbox: &Sandbox) -> Result<Made, WorkspaceError> {
         let means = Means { sandbox, git: None, tiers: &[Tier::Overlay] };
-        let making = Making { workspace: self, tree, place, means: &means };
+        let making = Making { workspace: self.workspace, tree, place, means: &means };
         let made = crate::copies::tiers::attempt(making, Tier::Overlay);
         made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
     }
@@ -142,10 +158,14 @@ impl Workspace {
     /// tells; `None` for what one covers, for git's own, and where there is nothing.
     #[must_use]
     pub fn uncovered(&self, path: &RelPath) -> Option<Uncovered> {
-        let seen = self.door.look(path).ok().flatten()?;
+        let seen = self.workspace.project.door.look(path).ok().flatten()?;
         // Nobody looked yet: what is read now is kept for the checkpoint that is about to be made.
-        let tree = self.newest_tree().or_else(|| self.snapshot(Keep::Contents, None).ok())?;
-        if path.components().any(is_git) || self.rules.holds(path) {
+        let tree = self
+            .workspace
+            .snapshots
+            .newest_tree()
+            .or_else(|| self.workspace.snapshots.snapshot(Keep::Contents, None).ok())?;
+        if path.components().any(is_git) || self.workspace.project.rules.holds(path) {
             return None;
         }
         let bytes = path.as_bytes();
@@ -157,15 +177,15 @@ impl Workspace {
         (!is_known).then(|| Uncovered {
             directory: seen.is_dir(),
             executable,
-            remade: scan::is_remade(self, path),
+            remade: scan::is_remade(self.workspace, path),
         })
     }
 
     /// Takes away what a crash left of layers that commands were tried out in. What a landing that
     /// was cut off had moved out of the tree is put back first; what can't be is kept, and its
     /// session's next layer says where.
-    pub fn sweep_trials(&self) {
-        location::sweep(self);
+    pub fn sweep(&self) {
+        location::sweep(self.workspace);
     }
 }
 
@@ -179,12 +199,12 @@ impl Trial {
     /// Tells what was done in the layer of `user`'s tree, exactly.
     ///
     /// # Errors
-    /// As [`Workspace::copy_changes`]; [`WorkspaceError::TooManyFiles`] when the layer holds more
-    /// than anybody would land.
+    /// As [`Landings::changes`]; [`WorkspaceError::TooManyFiles`] when the layer holds more than
+    /// anybody would land.
     pub fn examine(&self, user: &Workspace) -> Result<Tried, WorkspaceError> {
-        let mut changes = user.changes_of(&self.workspace, &self.info)?;
+        let mut changes = user.landings().changes_of(&self.workspace, &self.info)?;
         self.hash_unkept(user, &mut changes)?;
-        let now = self.workspace.newest_tree().unwrap_or_default();
+        let now = self.workspace.snapshots.newest_tree().unwrap_or_default();
         let looked = user.land(&changes, &LandOptions { dry_run: true, ..options() })?;
         let rest = scan::scan(user, &self.upper()?, (&self.tree, &now), &changes)?;
         let beyond = looked.conflicts.into_iter().filter(|(_, why)| is_beyond_undo(why)).collect();
@@ -199,7 +219,7 @@ impl Trial {
             let place =
                 self.tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(file.path.as_bytes()));
             let known = place.ok().and_then(|at| self.tree.entries.get(at));
-            if let (Some(known), Ok(Some((now, seen)))) = (known, observe(&user.door, &file.path))
+            if let (Some(known), Ok(Some((now, seen)))) = (known, observe(&user.project.door, &file.path))
                 && known.seen == seen
             {
                 before.hash = now.hash;
@@ -237,7 +257,7 @@ impl Trial {
         let files = self.files()?;
         // Nobody changes a layer under its mount. Its workspace goes with `self`, its descriptor
         // now.
-        self.workspace.close_base()?;
+        self.workspace.project.close_base()?;
         let mut landing = TrialLanding { left: tried.objections(), ..TrialLanding::default() };
         if !landing.left.is_empty() {
             return Ok(landing);
@@ -256,7 +276,7 @@ impl Trial {
             return Ok(landing);
         }
         let options = LandOptions { beyond_undo: !tried.beyond.is_empty(), ..options() };
-        let done = user.land_as(&tried.changes, &options, (session, Some(call)), besides)?;
+        let done = user.landings().land_as(&tried.changes, &options, (session, Some(call)), besides)?;
         if !done.conflicts.is_empty() {
             landing.left = done.conflicts;
             return Ok(landing);
@@ -264,7 +284,7 @@ impl Trial {
         landing.changes = done.applied.changes;
         landing.landed = true;
         landing.left = carry.run(user, &upper);
-        user.remove_emptied(&tried.changes.removed);
+        carry::remove_emptied(&user.project.door, &tried.changes.removed);
         Ok(landing)
     }
 
@@ -275,7 +295,7 @@ impl Trial {
 impl Drop for Trial {
     fn drop(&mut self) {
         // A mount that somebody still looks into keeps files alive, not names.
-        let _next_time = self.workspace.close_base();
+        let _next_time = self.workspace.project.close_base();
         let _next_time = self.place.remove();
     }
 }
@@ -330,14 +350,14 @@ impl Tried {
         &self.rest.left_out
     }
 
-    /// Whether there is nothing to land.
+    /// Returns true if there is nothing to land.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.rest.changes.is_empty() && self.rest.objections.is_empty()
     }
 }
 
-/// What was seen is landed, or nothing.
+/// Options that land exactly what was examined, or nothing.
 fn options() -> LandOptions {
     LandOptions { as_checked: true, ..LandOptions::default() }
 }

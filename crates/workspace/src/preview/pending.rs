@@ -22,7 +22,7 @@ use crate::state::lock::state_error;
 /// The list's name in the layer's directory.
 const LIST: &str = "landing";
 
-/// What is moved away by a landing, each thing under its number in the list.
+/// The paths that a landing moves away, each under its number in the list.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Pending {
     gone: PathBuf,

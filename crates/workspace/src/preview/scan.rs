@@ -57,7 +57,7 @@ pub(crate) fn scan(
         filter: Filter::of(user),
         covered: changes.files.iter().map(|file| &file.path).collect(),
         dirs: dirs.collect(),
-        max: user.limits().max_files,
+        max: user.project.limits().max_files,
         looked_at: 0,
         rest: Rest::default(),
     };
@@ -66,7 +66,7 @@ pub(crate) fn scan(
     rest.objections.sort();
     rest.objections.truncate(MOST_OBJECTIONS);
     rest.left_out.sort();
-    rest.choose(user.limits().kept_file_bytes);
+    rest.choose(user.project.limits().kept_file_bytes);
     Ok(rest)
 }
 
@@ -83,7 +83,7 @@ struct Scan<'a> {
     rest: Rest,
 }
 
-/// Whether the tree's directory shows through the layer's.
+/// True if the tree's directory shows through the layer's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lower {
     Shows,
@@ -152,7 +152,7 @@ impl Scan<'_> {
         let stat =
             statat(open, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| self.failed(Some(path), errno))?;
         let seen = Seen::of(&stat);
-        let here = self.user.door.look(path).map_err(|errno| self.failed(Some(path), errno))?;
+        let here = self.user.project.door.look(path).map_err(|errno| self.failed(Some(path), errno))?;
         let is_gone = seen.file_type() == FileType::CharacterDevice && stat.st_rdev == 0;
         if is_git(name) {
             let why = if is_gone { GIT_GONE } else { REPOSITORY };
@@ -228,14 +228,14 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// What a directory that hides the tree's one doesn't have.
+    /// Records the files of the tree that an opaque directory doesn't have.
     fn hidden(
         &mut self,
         dir: Option<&RelPath>,
         names: &HashSet<Vec<u8>>,
         depth: usize,
     ) -> Result<(), WorkspaceError> {
-        let open = self.user.door.directory(dir).map_err(|errno| self.failed(dir, errno))?;
+        let open = self.user.project.door.directory(dir).map_err(|errno| self.failed(dir, errno))?;
         for name in children(&open).map_err(|errno| self.failed(dir, errno))? {
             let path = match dir {
                 Some(dir) => dir.join(&name),
@@ -245,7 +245,9 @@ impl Scan<'_> {
             if names.contains(&name) {
                 continue;
             }
-            if let Some(here) = self.user.door.look(&path).map_err(|errno| self.failed(Some(&path), errno))? {
+            if let Some(here) =
+                self.user.project.door.look(&path).map_err(|errno| self.failed(Some(&path), errno))?
+            {
                 self.gone(&path, &here, depth + 1)?;
             }
         }
@@ -318,8 +320,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Whether a file that was copied into the layer is still what the tree has: a new time alone
-    /// is no change.
+    /// Returns true if a file that was copied into the layer is still what the tree has: a new time
+    /// alone is no change.
     fn is_same(&self, path: &RelPath, here: &Seen, seen: &Seen) -> Result<bool, WorkspaceError> {
         let alike = (here.file_type(), here.size) == (seen.file_type(), seen.size);
         if !alike || (seen.is_file() && here.permissions() != seen.permissions()) {
@@ -335,7 +337,7 @@ impl Scan<'_> {
             ) => Ok(None),
             Err(other) => Err(other),
         };
-        let ours = hash(&self.user.door)?;
+        let ours = hash(&self.user.project.door)?;
         Ok(ours.is_some() && ours == hash(self.upper)?)
     }
 
@@ -343,7 +345,7 @@ impl Scan<'_> {
     /// isn't removed.
     fn going(&mut self, dir: &RelPath) -> Result<Tally, WorkspaceError> {
         // Before it is counted: what comes while that is done is a change.
-        let print = Print::of(&self.user.door, dir);
+        let print = Print::of(&self.user.project.door, dir);
         let mut tally = self.tally(dir, Side::User)?;
         tally.print = print;
         if tally.print.is_none() {
@@ -358,10 +360,10 @@ impl Scan<'_> {
         let mut open = vec![(dir.clone(), 0)];
         let (user, upper) = (self.user, self.upper);
         let door = match side {
-            Side::User => &user.door,
+            Side::User => &user.project.door,
             Side::Layer => upper,
         };
-        let most = user.limits().kept_file_bytes;
+        let most = user.project.limits().kept_file_bytes;
         while let Some((at, depth)) = open.pop() {
             let names = door.directory(Some(&at)).and_then(|dir| children(&dir));
             let names = match names {
@@ -417,7 +419,7 @@ impl Scan<'_> {
         Ok(tally)
     }
 
-    /// Whether an entry of the layer only says that something is gone.
+    /// Returns true if an entry of the layer only says that something is gone.
     fn whiteout(&self, path: &RelPath, seen: &Seen) -> bool {
         let parent = || self.upper.parent(path).ok();
         seen.file_type() == FileType::CharacterDevice
@@ -427,11 +429,11 @@ impl Scan<'_> {
     }
 }
 
-/// Whether `path`, or a directory above it, is one that tools make and can make again.
+/// Returns true if `path`, or a directory above it, is one that tools make and can make again.
 pub(crate) fn is_remade(user: &Workspace, path: &RelPath) -> bool {
     std::iter::successors(Some(path.clone()), RelPath::parent).any(|dir| {
         is_made_by_tools(dir.file_name())
-            || user.door.directory(Some(&dir)).is_ok_and(|dir| is_tagged_cache(dir.as_fd()))
+            || user.project.door.directory(Some(&dir)).is_ok_and(|dir| is_tagged_cache(dir.as_fd()))
     })
 }
 

@@ -29,9 +29,9 @@ const JOURNALED_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) struct RestChange {
     pub(crate) path: RelPath,
     pub(crate) what: What,
-    /// Whether it goes through the journal.
+    /// True if it goes through the journal.
     pub(crate) journaled: bool,
-    /// Whether it lies in a directory whose tool makes it again.
+    /// True if it lies in a directory whose tool makes it again.
     pub(crate) remade: bool,
 }
 
@@ -50,20 +50,20 @@ pub(crate) enum What {
     AddedTree(Tally),
 }
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    /// Whether there are more than were counted.
+    /// True if there are more than were counted.
     pub(crate) more: bool,
     /// The files, where they are few enough to be journaled.
     pub(crate) list: Vec<(RelPath, Seen)>,
     /// The directories, the outermost first, where the files are listed.
     pub(crate) dirs: Vec<DirRecord>,
-    /// Whether something in it is too large to be kept, or neither a file nor a link.
+    /// True if something in it is too large to be kept, or neither a file nor a link.
     pub(crate) odd: bool,
-    /// What tells whether it is as it was, of one of the tree's.
+    /// The fingerprint of a directory in the tree.
     pub(crate) print: Option<Print>,
 }
 
@@ -92,7 +92,7 @@ impl What {
         }
     }
 
-    /// Whether the journal can hold it, whatever else it holds.
+    /// Returns true if the journal can hold it, whatever else it holds.
     fn fits(&self, most: u64) -> bool {
         let plain = |seen: &Seen| (seen.is_file() || seen.is_link()) && seen.size <= most;
         match self {
@@ -194,7 +194,7 @@ impl Rest {
         }
         let mut left = Vec::new();
         for (path, (old, new)) in wanted {
-            let now = match observe(&user.door, &path) {
+            let now = match observe(&user.project.door, &path) {
                 Err(WorkspaceError::NotFound { .. }) => None,
                 other => other?,
             };
@@ -241,16 +241,16 @@ fn after(upper: &Door, path: &RelPath, new: &Seen) -> Result<After, WorkspaceErr
 pub struct Loss {
     /// The file or the directory.
     pub path: RelPath,
-    /// How many files it is.
+    /// The number of files.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Whether it is a directory with all that is in it.
+    /// True if it is a directory with all that is in it.
     pub directory: bool,
-    /// Whether something else takes its place.
+    /// True if something else takes its place.
     pub replaced: bool,
-    /// Whether undoing brings it back all the same: it is small enough to be kept.
+    /// True if undoing brings it back all the same: it is small enough to be kept.
     pub undoable: bool,
-    /// Whether there are more files than were counted.
+    /// True if there are more files than were counted.
     pub more: bool,
 }

@@ -29,7 +29,7 @@ use std::sync::atomic::Ordering;
 /// So many files have to be read before a second thread is worth its start.
 pub(crate) const HELP_FROM: usize = 48;
 
-/// Whether contents are kept or only looked at.
+/// True if contents are kept or only looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// Into the blobs, so that they can be restored.
@@ -46,10 +46,10 @@ pub(crate) struct Capture<'a> {
     pub(crate) keep: Keep,
 }
 
-/// What [`Capture::take`] found.
+/// The result of [`Capture::take`].
 pub(crate) struct Captured {
     pub(crate) tree: Arc<Tree>,
-    /// How many files were read.
+    /// The number of files read.
     pub(crate) read: usize,
 }
 

@@ -18,7 +18,7 @@ use crate::snapshot::entry::{Content, FileState, Kind};
 use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
 
-/// What telling needs.
+/// The input of a comparison.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub(crate) door: &'a Door,
@@ -83,7 +83,7 @@ pub(crate) fn filtered_between(
     Ok(found)
 }
 
-/// What is known of a file that can't be read.
+/// Returns the state of a file that can't be read.
 fn unread(door: &Door, path: &RelPath) -> Option<FileState> {
     let seen = door.look(path).ok().flatten().filter(crate::files::stat::Seen::is_file)?;
     Some(FileState { kind: Kind::File, mode: seen.permissions(), size: seen.size, hash: None })
@@ -118,7 +118,7 @@ fn old_rules(inputs: Inputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceE
     Ok(FixedRules::new(&files, inputs.rules.outermost(inputs.door.path())))
 }
 
-/// What was journaled since a command began, by whomever.
+/// The changes journaled since a command began, by anybody.
 pub(crate) struct Others {
     records: Vec<Record>,
 }

@@ -26,7 +26,7 @@ impl Difference {
     }
 }
 
-/// What happened to a file that was there before or is there after.
+/// Returns the kind of change of a file that was there before or is there after.
 pub(crate) fn kind_of(before: bool, after: bool) -> FileChangeKind {
     match (before, after) {
         (false, _) => FileChangeKind::Added,
@@ -95,7 +95,7 @@ pub(crate) fn directories_only_in(there: &Tree, not_there: &Tree) -> Vec<WalkedD
     only
 }
 
-/// What differs between two looks at the tree.
+/// The differences between two looks at the tree.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) files: Vec<Difference>,

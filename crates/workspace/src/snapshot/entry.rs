@@ -5,7 +5,7 @@ use journeyman_protocol::ContentHash;
 use serde::Deserialize;
 use serde::Serialize;
 
-/// What is known of a file's content.
+/// The content of a file in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Its hash, and whether the blobs have it.
@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     pub(crate) path: Vec<u8>,
     pub(crate) seen: Seen,
     pub(crate) content: Content,
-    /// Whether the same signature means the same content from now on.
+    /// True if the same signature means the same content from now on.
     pub(crate) settled: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct FileState {
 }
 
 impl FileState {
-    /// Whether kind and content are the same; without a hash, the size decides.
+    /// Returns true if kind and content are the same; without a hash, the size decides.
     pub(crate) fn same_content(&self, other: &Self) -> bool {
         self.kind == other.kind
             && match (self.hash, other.hash) {
@@ -65,7 +65,7 @@ impl Entry {
         FileState { kind, mode: self.seen.permissions(), size: self.seen.size, hash }
     }
 
-    /// Whether content, kind or permissions differ.
+    /// Returns true if content, kind or permissions differ.
     pub(crate) fn differs(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.state(), other.state());
         let content = match (ours.hash, theirs.hash) {

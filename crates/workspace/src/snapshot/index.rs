@@ -22,10 +22,10 @@ pub(crate) type Number = u32;
 /// Which files and directories lie right in which directory, in the order of full paths.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Where each directory's part of `refs` begins; one more at the end.
+    /// The start of each directory's part of `refs`; one more at the end.
     pub(crate) starts: Vec<u32>,
     pub(crate) refs: Vec<Ref>,
-    /// Whether something is named as a short-lived sibling of a transaction is.
+    /// True if something is named as a short-lived sibling of a transaction is.
     pub(crate) has_sibling_names: bool,
 }
 

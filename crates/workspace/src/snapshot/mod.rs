@@ -7,5 +7,6 @@ pub(crate) mod entry;
 pub(crate) mod index;
 pub(crate) mod observe;
 pub(crate) mod own_changes;
+pub(crate) mod snapshots;
 pub(crate) mod stored;
 pub(crate) mod tree;

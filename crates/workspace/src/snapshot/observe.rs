@@ -13,8 +13,8 @@ use journeyman_protocol::RelPath;
 /// So often a file is looked at that changes between looking and opening.
 pub(crate) const LOOKS: usize = 8;
 
-/// What is at the canonical `path` right now, with its content hashed; `None` when nothing is, also
-/// because a link stands where a directory was.
+/// Returns the state of the canonical `path` right now, with its content hashed; `None` if nothing
+/// is there, also because a link stands where a directory was.
 ///
 /// # Errors
 /// [`WorkspaceError::NotAFile`] for a directory and everything else without content;

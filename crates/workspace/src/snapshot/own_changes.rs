@@ -9,24 +9,20 @@ use rustix::fs::{AtFlags, Mode, OFlags, fgetxattr, openat, statat};
 use rustix::io::Errno;
 
 use crate::snapshot::differences::Found;
-use crate::workspace::Workspace;
 
 /// Marks a directory of the upper layer that hides all that lies beneath it.
 const OPAQUE: &str = "user.overlay.opaque";
 
-impl Workspace {
-    /// Keeps of the differences in a copy those that its upper layer makes. Another one is the
-    /// user's save beneath the mount: nobody in the copy made it, and the next refresh takes it
-    /// over.
-    pub(crate) fn retain_own(&self, found: &mut Found) {
-        let Some(Base::Mounted(mounted)) = self.base() else { return };
-        let Some(upper) = mounted.upper() else { return };
-        let is_own = |path: &RelPath| changes(upper, path);
-        found.files.retain(|difference| is_own(&difference.path));
-        found.made.retain(|dir| is_own(&dir.path));
-        found.removed.retain(|dir| is_own(&dir.path));
-        found.modes.retain(|dir| is_own(&dir.path));
-    }
+/// Keeps of the differences in a copy those that its upper layer makes. Another one is the user's
+/// save beneath the mount: nobody in the copy made it, and the next refresh takes it over.
+pub(crate) fn retain_own(base: Option<&Base>, found: &mut Found) {
+    let Some(Base::Mounted(mounted)) = base else { return };
+    let Some(upper) = mounted.upper() else { return };
+    let is_own = |path: &RelPath| changes(upper, path);
+    found.files.retain(|difference| is_own(&difference.path));
+    found.made.retain(|dir| is_own(&dir.path));
+    found.removed.retain(|dir| is_own(&dir.path));
+    found.modes.retain(|dir| is_own(&dir.path));
 }
 
 /// Returns true if the layer decides what is at the path. In doubt it does.

@@ -30,17 +30,18 @@ pub(crate) struct Tree {
     pub(crate) rules: Option<ContentHash>,
     pub(crate) index: OnceLock<Index>,
     pub(crate) steady: OnceLock<bool>,
-    /// Where it lies among the blobs, if it was stored.
+    /// The blobs of the tree, if it was stored.
     pub(crate) stored: OnceLock<Stored>,
 }
 
 impl Tree {
-    /// What lies in which directory.
+    /// Returns the contents of each directory.
     pub(crate) fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::of(&self.entries, &self.dirs))
     }
 
-    /// Whether the same signatures mean this very tree, with every content kept that may be.
+    /// Returns true if the same signatures mean this very tree, with every content kept that may
+    /// be.
     pub(crate) fn is_steady(&self, limits: &Limits) -> bool {
         *self.steady.get_or_init(|| {
             let mut room = Room::of(limits);
@@ -55,7 +56,7 @@ impl Tree {
         })
     }
 
-    /// Whether nothing that counts differs.
+    /// Returns true if nothing that counts differs.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
             || (self.dirs == other.dirs
@@ -65,7 +66,7 @@ impl Tree {
     }
 }
 
-/// What may still be kept of a tree.
+/// The room left for contents of a tree.
 pub(crate) struct Room<'a> {
     limits: &'a Limits,
     taken: u64,
@@ -76,7 +77,7 @@ impl<'a> Room<'a> {
         Self { limits, taken: 0 }
     }
 
-    /// Whether the next file, in the order of paths, is kept.
+    /// Returns true if the next file, in the order of paths, is kept.
     pub(crate) fn fits(&mut self, size: u64) -> bool {
         let taken = self.taken.saturating_add(size);
         let most = self.limits.kept_project_bytes.min(self.limits.project_bytes);
@@ -88,11 +89,11 @@ impl<'a> Room<'a> {
     }
 }
 
-/// Where a tree lies among the blobs.
+/// The blobs of a stored tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stored {
     /// The list's hash.
     pub(crate) hash: ContentHash,
-    /// Where each chunk ends, in numbers of files, and its hash.
+    /// The end of each chunk, in numbers of files, and its hash.
     pub(crate) chunks: Vec<(u32, ContentHash)>,
 }

@@ -11,9 +11,9 @@ use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
 
-/// How long to sleep between two looks at a lock that another process holds.
+/// The interval at which a lock that another process holds is polled.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long somebody may have a lock who only looks whether it is free.
+/// The maximum time for which somebody holds a lock only to see if it is free.
 const GLANCE: Duration = Duration::from_millis(50);
 /// The lock file holds «pid» and a number; whatever is longer wasn't written by us.
 const HOLDER_BYTES: u64 = 64;
@@ -47,7 +47,7 @@ impl Drop for Holding {
 }
 
 impl Holding {
-    /// Whether the file that is locked still has its name.
+    /// Returns true if the file that is locked still has its name.
     pub(crate) fn is_in_place(&self) -> bool {
         self.0.is_in_place()
     }
@@ -99,7 +99,7 @@ impl Lock {
         Ok(Holding(self))
     }
 
-    /// Who has the lock, if anybody does. Nothing is written.
+    /// Returns the holder of the lock, if there is one. Nothing is written.
     pub(crate) fn held_by(&self) -> Option<String> {
         match flock(&self.file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => {
@@ -110,7 +110,7 @@ impl Lock {
         }
     }
 
-    /// Whether the file that is locked still has its name.
+    /// Returns true if the file that is locked still has its name.
     pub(crate) fn is_in_place(&self) -> bool {
         let ours = self.file.metadata().map(|found| (found.dev(), found.ino()));
         let there = fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));

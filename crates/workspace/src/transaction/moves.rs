@@ -18,7 +18,7 @@ use crate::walk::names::names_in;
 /// So often a file is put back that somebody goes on replacing at the same instant.
 const EXCHANGES: usize = 1000;
 
-/// What a directory's new permissions do to its owner.
+/// The effect of a directory's new permissions on its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permissions {
     Given,
@@ -114,7 +114,7 @@ impl Hands<'_> {
         holds_others.map_err(failed).and(Err(in_the_way(top)))
     }
 
-    /// Whether a directory that was set aside holds anything but the record's directories.
+    /// Returns true if a directory that was set aside holds anything but the record's directories.
     fn holds_others(&self, record: &Record, top: &DirRecord, aside: &RelPath) -> Result<bool, Errno> {
         for dir in record.cleared_with(top) {
             let Some(place) = moved(&dir.path, &top.path, aside) else { continue };
@@ -268,7 +268,7 @@ impl Hands<'_> {
     }
 }
 
-/// What to say of the file in a conflict.
+/// Returns the state of the file, for a conflict.
 pub(crate) fn found(door: &Door, path: &RelPath) -> Found {
     match crate::snapshot::observe::observe(door, path) {
         Ok(None) => Found::Nothing,

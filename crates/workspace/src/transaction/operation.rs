@@ -17,7 +17,7 @@ use journeyman_protocol::RelPath;
 use journeyman_protocol::SessionId;
 use std::path::PathBuf;
 
-/// Where new content comes from.
+/// The source of new content.
 #[derive(Debug)]
 pub(crate) enum Source {
     Bytes(Vec<u8>),
@@ -28,7 +28,7 @@ pub(crate) enum Source {
     Unchanged,
 }
 
-/// What a file is to become.
+/// The state of a file after an operation.
 #[derive(Debug)]
 pub(crate) struct After {
     pub(crate) state: FileState,
@@ -50,7 +50,7 @@ pub(crate) struct Operation {
     pub(crate) after: Option<After>,
 }
 
-/// What happens to one file.
+/// The kind of an operation on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Move {
     Create,
@@ -70,7 +70,7 @@ impl FileRecord {
     }
 }
 
-/// Who asks, and what else belongs to the change.
+/// The origin of a change, and its parts besides files.
 #[derive(Debug)]
 pub(crate) struct Intent {
     pub(crate) session: SessionId,
@@ -82,7 +82,7 @@ pub(crate) struct Intent {
     pub(crate) make: Vec<DirRecord>,
     /// Directories to remove at the end if they are empty.
     pub(crate) remove: Vec<DirRecord>,
-    /// Whether nothing is left in the session's copy by it.
+    /// True if nothing is left in the session's copy by it.
     pub(crate) settles_copy: bool,
     /// Directories that are there and get other permissions.
     pub(crate) modes: Vec<ModeRecord>,

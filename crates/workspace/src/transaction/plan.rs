@@ -19,7 +19,7 @@ use crate::transaction::moves::found;
 use crate::transaction::operation::{After, Operation, Source};
 use crate::transaction::staging::executable_mode;
 
-/// What a file is after the wishes so far.
+/// The state of a file after the changes so far.
 #[derive(Debug)]
 enum Now {
     /// As it is on the disk.

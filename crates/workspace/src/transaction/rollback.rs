@@ -197,8 +197,8 @@ impl Hands<'_> {
         }
     }
 
-    /// What is there now is somebody else's and stays. The old file goes, if its content is among
-    /// the blobs; else it stays too, under the sibling's name.
+    /// Leaves a file that somebody else made. The old file goes, if its content is among the blobs;
+    /// else it stays too, under the sibling's name.
     fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         match file.before.and_then(|before| before.hash) {
             Some(hash) if self.vault.verify(&hash)? == Kept::Whole => {
@@ -218,7 +218,7 @@ impl Hands<'_> {
         renameat(&room, sibling.file_name(), &dir, path.file_name())
     }
 
-    /// Where files can't be exchanged the old one is gone, and its content comes from the blobs.
+    /// Restores a file from the blobs, on file systems that can't exchange files.
     fn rewrite(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         let lost = || WorkspaceError::Lost { what: file.path.to_string() };
         let before = file.before.ok_or_else(lost)?;

@@ -6,13 +6,13 @@ use journeyman_protocol::ContentHash;
 use journeyman_protocol::RelPath;
 use rustix::io::Errno;
 
-/// What stands between a file's name and the tag in the name of its short-lived sibling.
+/// The tag in the name of a temporary sibling, after the file's name.
 pub(crate) const SIBLING_TAG: &[u8] = b".jm-";
 
 /// Hexadecimal digits at the end of such a name.
 pub(crate) const SIBLING_DIGITS: usize = 16;
 
-/// Whether this is the name of a short-lived sibling of an atomic write, of this process or
+/// Returns true if this is the name of a short-lived sibling of an atomic write, of this process or
 /// another.
 pub(crate) fn is_sibling(name: &[u8]) -> bool {
     let Some(cut) = name.len().checked_sub(SIBLING_DIGITS + SIBLING_TAG.len()) else { return false };

@@ -18,9 +18,9 @@ use crate::transaction::operation::{After, Hands, Operation, Source};
 pub(crate) const FLUSH_ALL_FROM: usize = 32;
 /// Extended attributes larger than this aren't copied; the kernel's own bound is 64 KiB.
 const ATTRIBUTE_BYTES: usize = 64 * 1024;
-/// How much of a large file is copied at once.
+/// The size of one read while a large file is copied, in bytes.
 const PIECE: usize = 128 * 1024;
-/// How a file to copy from is opened.
+/// The flags to open a file to copy from.
 const SOURCE: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 impl Hands<'_> {

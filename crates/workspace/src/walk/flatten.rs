@@ -6,7 +6,7 @@ use crate::walk::known::Known;
 use crate::walk::plan::{Listed, Plan, Walked, WalkedFile};
 use crate::walk::visited::{Content, Item, Visited};
 
-/// What is still to be emitted of one directory.
+/// The rest of one directory that is still to be emitted.
 enum Open<'a> {
     Read { prefix: Vec<u8>, items: std::vec::IntoIter<Item> },
     Same { refs: std::slice::Iter<'a, Ref> },
@@ -15,7 +15,7 @@ enum Open<'a> {
 struct Flattening<'a> {
     known: Option<Known<'a>>,
     slots: Vec<Option<Visited>>,
-    /// Where a directory of the last tree has its slot.
+    /// The slot of each directory of the last tree.
     slot_of: Vec<usize>,
     walked: Walked,
 }
@@ -152,7 +152,7 @@ pub(crate) fn listed(found: &[Visited]) -> Vec<Option<Listed>> {
     all
 }
 
-/// Whether the walk found what the last tree has, and nothing else.
+/// Returns true if the walk found what the last tree has, and nothing else.
 pub(crate) fn is_same(found: &[Visited], known: Known<'_>, repositories: &[Vec<u8>]) -> bool {
     let same = |visited: &Visited| match visited.content {
         Content::Same { number } => Some(number) == visited.number,

@@ -38,7 +38,7 @@ impl<'a> Known<'a> {
         self.tree.dirs.get((number as usize).checked_sub(1)?)
     }
 
-    /// How something sorts in its directory.
+    /// Returns the sort key of an entry in its directory.
     pub(crate) fn name(&self, it: Ref) -> (&'a [u8], bool) {
         match it {
             Ref::File(at) => (last_component(self.entry(at).map_or(b"", |entry| &entry.path)), false),

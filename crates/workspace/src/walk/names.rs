@@ -20,7 +20,7 @@ pub(crate) struct Name {
     pub(crate) kind: FileType,
 }
 
-/// What a directory lists. Used again for the next one, so that a walk allocates little.
+/// The names in a directory. Used again for the next one, so that a walk allocates little.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     text: Vec<u8>,
@@ -58,8 +58,8 @@ impl Names {
         Ok(())
     }
 
-    /// Whether the names are all there is to know: nothing among them says by its content what
-    /// counts.
+    /// Returns true if the names are all there is to know: nothing among them says by its content
+    /// what counts.
     pub(crate) fn is_plain(&self) -> bool {
         !(self.gitignore || self.ignore || self.tagged) && self.repositories.is_empty()
     }
@@ -124,7 +124,7 @@ pub(crate) fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(all.into_iter().chain(names.repositories).collect())
 }
 
-/// What in this directory is named as git's own directory is.
+/// The names in this directory that git uses for its own.
 pub(crate) fn repositories_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Names::default();
     names.fill(dir)?;

@@ -9,14 +9,14 @@ use journeyman_protocol::ContentHash;
 use rustix::io::Errno;
 use std::collections::HashSet;
 
-/// What a walk looks at.
+/// The input of a walk.
 pub(crate) struct Plan<'a> {
     pub(crate) door: &'a Door,
     pub(crate) rules: &'a RuleCache,
-    /// Where to begin; empty for the root.
+    /// The directory to begin at; empty for the root.
     pub(crate) under: Vec<u8>,
     pub(crate) include_ignored: bool,
-    /// Whether to `stat` each file.
+    /// True if to `stat` each file.
     pub(crate) stat: bool,
     pub(crate) max_files: usize,
     /// Directories that were looked into before: a `CACHEDIR.TAG` that appears in one of them hides
@@ -25,9 +25,9 @@ pub(crate) struct Plan<'a> {
     /// The tree that was found the last time. A directory whose rules and names are the same isn't
     /// held against them again; each file is looked at all the same.
     pub(crate) last: Option<&'a Tree>,
-    /// What [`Walked::listed`] was then.
+    /// The [`Walked::listed`] of that walk.
     pub(crate) listed: &'a [Option<Listed>],
-    /// Whether [`Walked::same`] may be said.
+    /// True if [`Walked::same`] may be said.
     pub(crate) may_be_same: bool,
     /// The short-lived siblings of transactions that were open during the walk. Asked after it, if
     /// a name looks like one: whatever else has such a name is a file like any other.
@@ -71,7 +71,7 @@ pub(crate) struct WalkedFile {
 pub(crate) struct Listed {
     pub(crate) seen: Seen,
     pub(crate) device: u64,
-    /// Whether a name that came or went since must show in it.
+    /// True if a name that came or went since must show in it.
     pub(crate) tells: bool,
 }
 
@@ -82,7 +82,7 @@ impl Listed {
     }
 }
 
-/// What a walk found, sorted by the bytes of the paths.
+/// The result of a walk, sorted by the bytes of the paths.
 #[derive(Default)]
 pub(crate) struct Walked {
     pub(crate) files: Vec<WalkedFile>,

@@ -20,7 +20,7 @@ pub(crate) struct Queue {
 pub(crate) struct Walk<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) last: Option<Known<'a>>,
-    /// When it began, by the clock of file times.
+    /// The start of the walk, by the clock of file times.
     pub(crate) begun: i64,
     pub(crate) queue: Mutex<Queue>,
     pub(crate) news: Condvar,

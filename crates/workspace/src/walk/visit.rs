@@ -30,7 +30,7 @@ const LISTINGS: usize = 8;
 /// Names of files that hold rules, in the order in which they count.
 pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 
-/// What one thread found.
+/// The results of one thread.
 #[derive(Default)]
 pub(crate) struct Finds {
     pub(crate) visited: Vec<Visited>,
@@ -38,7 +38,7 @@ pub(crate) struct Finds {
     names: Names,
 }
 
-/// Why a directory's content isn't known.
+/// The reason why a directory's content isn't known.
 enum Trouble {
     /// Its names can be read and nothing else, at least just now.
     Closed(Errno),
@@ -52,7 +52,7 @@ struct Reading<'a> {
     dir: BorrowedFd<'a>,
     rules: Vec<(&'static [u8], Seen)>,
     layers: Option<Arc<Layer>>,
-    /// Whether the rules here are those by which the last tree was chosen.
+    /// True if the rules here are those by which the last tree was chosen.
     trusted: bool,
     permissions: u32,
 }
@@ -123,8 +123,8 @@ impl Walk<'_> {
         (Content::Failed(Errno::AGAIN), None)
     }
 
-    /// What tells whether names came or went, where the file system is known for it and enough time
-    /// has passed.
+    /// Returns the signature that changes with the names, where the file system is known for it and
+    /// enough time has passed.
     fn signature(&self, dir: BorrowedFd<'_>) -> Option<Listed> {
         if !self.plan.stat {
             return None;
@@ -198,7 +198,7 @@ impl Walk<'_> {
         Reading { task, dir, rules, layers, trusted, permissions }
     }
 
-    /// Whether a rule file, or its absence, is what the last tree had.
+    /// Returns true if a rule file, or its absence, is what the last tree had.
     fn is_as_known(&self, task: &Task, name: &[u8], seen: Option<&Seen>) -> bool {
         let Some((last, number)) = self.last.zip(task.known) else { return false };
         match (last.file(number, name), seen) {
@@ -298,7 +298,7 @@ impl Walk<'_> {
         index
     }
 
-    /// What `stat` says, if it is asked for; `None` when the file is gone.
+    /// Returns the metadata, if it is asked for; `None` when the file is gone.
     fn stat(
         &self,
         reading: &Reading<'_>,
@@ -329,7 +329,7 @@ impl Walk<'_> {
     }
 }
 
-/// What the last tree has under this name, and whether it had others before it that are gone.
+/// Returns the entry of the last tree with this name, and true if others before it are gone.
 fn advance(
     last: Known<'_>,
     old: &mut Peekable<Copied<Iter<'_, Ref>>>,

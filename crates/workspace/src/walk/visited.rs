@@ -18,7 +18,7 @@ pub(crate) enum Content {
         items: Vec<Item>,
         permissions: u32,
     },
-    /// What the last tree has in this directory.
+    /// The same entries as the last tree has in this directory.
     Same {
         number: Number,
     },
@@ -46,6 +46,6 @@ pub(crate) struct Task {
     pub(crate) layers: Option<Arc<Layer>>,
     /// Its number in the last tree.
     pub(crate) known: Option<Number>,
-    /// Whether the rules of the directories above are as they were for that.
+    /// True if the rules of the directories above are as they were for that.
     pub(crate) trusted: bool,
 }

@@ -206,7 +206,7 @@ fn a_root_that_vanished_is_named() {
     let gone = |error: WorkspaceError| matches!(error, WorkspaceError::Root { .. });
     assert!(gone(apply(&workspace, vec![write("a", "2")]).unwrap_err()));
     assert!(gone(workspace.read(&rel("a"), 10).unwrap_err()));
-    assert!(gone(workspace.command_begin().unwrap_err()));
+    assert!(gone(workspace.commands().begin().unwrap_err()));
     assert!(gone(workspace.list(journeyman_workspace::ListOptions::default()).unwrap_err()));
     assert!(!project.root().exists());
 }

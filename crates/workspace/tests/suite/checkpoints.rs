@@ -32,7 +32,7 @@ fn an_edit_of_another_session_while_the_tree_is_looked_at_is_in_the_checkpoint()
         Fault::Go
     }));
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
-    assert_eq!(workspace.changes_since(&checkpoint).unwrap(), []);
+    assert_eq!(workspace.history().changes_since(&checkpoint).unwrap(), []);
     let nothing = workspace.undo(UndoTarget::To(checkpoint));
     assert!(matches!(nothing, Err(WorkspaceError::NothingSince { .. })), "{nothing:?}");
     assert_eq!(project.text("theirs"), "t");
@@ -115,13 +115,13 @@ fn what_differs_between_two_is_told_with_links_modes_and_binary_files() {
     symlink("run", project.root().join("link")).unwrap();
     project.write("odd\nname", "n\n");
     let two = workspace.checkpoint(&session(1), "two").unwrap();
-    let now = workspace.diff_between(&one, None, 1 << 20).unwrap();
-    assert_eq!(workspace.diff_since(&one, 1 << 20).unwrap(), now);
+    let now = workspace.history().diff_between(&one, None, 1 << 20).unwrap();
+    assert_eq!(workspace.history().diff_since(&one, 1 << 20).unwrap(), now);
     // The files go on changing; what was between the two stays what it was, in any process.
     project.write("text", "all new\n");
     apply(&workspace, vec![delete("run")]).unwrap();
     for workspace in [&workspace, &project.open()] {
-        let diff = workspace.diff_between(&one, Some(&two), 1 << 20).unwrap();
+        let diff = workspace.history().diff_between(&one, Some(&two), 1 << 20).unwrap();
         assert_eq!(diff, now);
         for part in [
             "-2\n+two\n",
@@ -146,10 +146,10 @@ fn what_differs_between_two_is_told_with_links_modes_and_binary_files() {
         assert_eq!(files, expected.map(|(path, kind, opaque)| (path.to_owned(), kind, opaque)));
         assert_eq!((diff.lost, diff.truncated), (vec![], false));
     }
-    let short = workspace.diff_between(&one, Some(&two), 10).unwrap();
+    let short = workspace.history().diff_between(&one, Some(&two), 10).unwrap();
     assert_eq!((short.text.as_str(), short.truncated, short.files.len()), ("", true, 6));
-    assert_eq!(workspace.diff_between(&one, Some(&one), 1 << 20).unwrap().files, vec![]);
-    let unknown = workspace.diff_between(&one, Some(&CheckpointId(99)), 1 << 20).unwrap_err();
+    assert_eq!(workspace.history().diff_between(&one, Some(&one), 1 << 20).unwrap().files, vec![]);
+    let unknown = workspace.history().diff_between(&one, Some(&CheckpointId(99)), 1 << 20).unwrap_err();
     assert!(matches!(unknown, WorkspaceError::UnknownCheckpoint { id: CheckpointId(99) }));
 }
 
@@ -160,7 +160,7 @@ fn ignore_rules_that_change_between_two_neither_add_nor_delete() {
     let one = workspace.checkpoint(&session(1), "one").unwrap();
     project.write(".gitignore", "seen\n");
     let two = workspace.checkpoint(&session(1), "two").unwrap();
-    let diff = workspace.diff_between(&one, Some(&two), 1 << 20).unwrap();
+    let diff = workspace.history().diff_between(&one, Some(&two), 1 << 20).unwrap();
     let files: Vec<String> = diff.files.iter().map(|file| file.path.to_string()).collect();
     assert_eq!(files, [".gitignore"]);
 }
@@ -180,7 +180,7 @@ fn what_isnt_kept_any_more_is_said() {
     // "1\n" is the content of both files in the first.
     project.blobs.remove(&journeyman_protocol::ContentHash::of(b"1\n")).unwrap();
     assert_eq!(whole(&workspace), [false, true]);
-    let diff = workspace.diff_between(&one, Some(&two), 1 << 20).unwrap();
+    let diff = workspace.history().diff_between(&one, Some(&two), 1 << 20).unwrap();
     assert_eq!(diff.lost.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a", "b"]);
     assert!(diff.files.iter().all(|file| file.opaque));
     // With the lists of files gone too, there is nothing to compare.
@@ -192,7 +192,7 @@ fn what_isnt_kept_any_more_is_said() {
     }
     let workspace = project.open();
     assert_eq!(whole(&workspace), [false, false]);
-    let lost = workspace.diff_between(&one, Some(&two), 1 << 20).unwrap_err();
+    let lost = workspace.history().diff_between(&one, Some(&two), 1 << 20).unwrap_err();
     assert!(matches!(lost, WorkspaceError::Lost { .. }), "{lost}");
 }
 
@@ -212,16 +212,16 @@ fn a_checkpoint_whose_list_of_files_is_damaged_is_named_and_ends_nothing() {
     let workspace = project.open();
     let listed = workspace.checkpoints().unwrap();
     assert_eq!((listed[0].id, listed[0].readable, listed[0].whole), (first, false, false));
-    let refused = workspace.diff_since(&first, 1000).unwrap_err().to_string();
+    let refused = workspace.history().diff_since(&first, 1000).unwrap_err().to_string();
     assert!(refused.contains(&format!("checkpoint {first}")) && refused.contains("damaged"), "{refused}");
     // The same tree is written anew, so that a later run can rely on it, and the first checkpoint is mended by it.
     let second = workspace.checkpoint(&session(2), "before the run").unwrap();
     project.write("a", "changed");
     drop(workspace);
     let workspace = project.open();
-    let changed = workspace.changes_since(&second).unwrap();
+    let changed = workspace.history().changes_since(&second).unwrap();
     assert_eq!(changed.len(), 1);
-    assert_eq!(workspace.changes_since(&first).unwrap(), changed);
+    assert_eq!(workspace.history().changes_since(&first).unwrap(), changed);
     assert!(workspace.checkpoints().unwrap().iter().all(|checkpoint| checkpoint.readable));
 }
 

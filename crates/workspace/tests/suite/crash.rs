@@ -110,12 +110,12 @@ fn an_undo() {
     let prepare = |project: &Project| {
         let workspace = project.open();
         apply(&workspace, changes()).unwrap();
-        let begun = workspace.command_begin().unwrap();
+        let begun = workspace.commands().begin().unwrap();
         fs::remove_dir_all(project.root().join("dir")).unwrap();
         project.write("dir", "a file now");
         fs::remove_file(project.root().join("link")).unwrap();
         project.write("link/was/here", "x");
-        workspace.command_end(begun, &session(1), None).unwrap();
+        workspace.commands().end(begun, &session(1), None).unwrap();
     };
     at_every_step(prepare, |workspace| workspace.undo(UndoTarget::LastRun).map(drop));
 }
@@ -223,9 +223,9 @@ fn permissions_of_directories_go_back_with_the_files_in_them_or_not_at_all() {
     for step in 0.. {
         let (project, workspace) = with_directories();
         let before = modes(&project);
-        let begun = workspace.call_begin(&session(1), &call).unwrap();
+        let begun = workspace.commands().begin_call(&session(1), &call).unwrap();
         set_permissions(&project);
-        let told = workspace.command_end(begun, &session(1), Some(&call)).unwrap();
+        let told = workspace.commands().end(begun, &session(1), Some(&call)).unwrap();
         assert_eq!(shown(&told), "~closed ~closed/b -closed/c ~open ~open/inner ~open/inner/a");
         let done = modes(&project);
         let (hook, _) = after(step, Fault::Cut);
@@ -261,11 +261,12 @@ fn permissions_of_directories_stay_where_somebody_set_them_since() {
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let before = modes(&project);
     // A command that is cut off: they go back with what else it did.
-    let begun = workspace.call_begin(&session(1), &call).unwrap();
+    let begun = workspace.commands().begin_call(&session(1), &call).unwrap();
     set_permissions(&project);
     drop(begun);
     let done = modes(&project);
-    let sealed = workspace.seal_call(&checkpoint, &session(1), &call, UnixMillis(u64::MAX)).unwrap();
+    let sealed =
+        workspace.recovery().recover_call(&checkpoint, &session(1), &call, UnixMillis(u64::MAX)).unwrap();
     assert_eq!(shown(&sealed.restored), "~closed ~closed/b +closed/c ~open ~open/inner ~open/inner/a");
     assert_eq!(modes(&project), before);
     workspace.redo().unwrap();
@@ -277,9 +278,9 @@ fn permissions_of_directories_stay_where_somebody_set_them_since() {
     assert_eq!(modes(&project).1, [0o500, 0o711, 0o755]);
     // Another session's edit in between isn't taken for the command's.
     workspace.apply(set(2, vec![write("open/new", "n")])).unwrap();
-    let begun = workspace.call_begin(&session(3), &call).unwrap();
+    let begun = workspace.commands().begin_call(&session(3), &call).unwrap();
     set_mode(&project.root().join("open"), 0o755);
-    assert_eq!(shown(&workspace.command_end(begun, &session(3), Some(&call)).unwrap()), "~open");
+    assert_eq!(shown(&workspace.commands().end(begun, &session(3), Some(&call)).unwrap()), "~open");
     workspace.undo(UndoTarget::Session(session(3))).unwrap();
     assert_eq!(modes(&project).1, [0o500, 0o711, 0o755]);
 }

@@ -15,9 +15,9 @@ use support::{Project, apply, is_ordinary_user, mode, session, set_mode, shown, 
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
 
 fn command(workspace: &Workspace, work: impl FnOnce()) -> Result<String, WorkspaceError> {
-    let before = workspace.command_begin().unwrap();
+    let before = workspace.commands().begin().unwrap();
     work();
-    Ok(shown(&workspace.command_end(before, &session(1), None)?))
+    Ok(shown(&workspace.commands().end(before, &session(1), None)?))
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_file_that_a_command_made_unreadable_fails_no_undo() {
         set_mode(&project.root().join("a"), 0o000);
     });
     assert_eq!(changed.unwrap(), "~a ~b");
-    let diff = workspace.diff_since(&checkpoint, 1 << 20).unwrap().text;
+    let diff = workspace.history().diff_since(&checkpoint, 1 << 20).unwrap().text;
     assert!(diff.contains("a/a") && diff.contains("+2"), "{diff}");
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((shown(&report.restored), report.conflicts.len()), ("~b".to_owned(), 1));
@@ -98,7 +98,7 @@ fn a_tag_hides_nothing_in_a_directory_that_was_there() {
     let changed = command(&workspace, || project.write("src/sub/b", "evil too"));
     assert_eq!(changed.unwrap(), "~src/sub/b", "nor from a later command");
     let told = "+src/CACHEDIR.TAG ~src/a +src/new ~src/sub/b";
-    assert_eq!(shown(&project.open().changes_since(&checkpoint).unwrap()), told);
+    assert_eq!(shown(&project.open().history().changes_since(&checkpoint).unwrap()), told);
     workspace.undo(UndoTarget::LastRun).unwrap();
     fs::remove_dir_all(project.root().join("cache")).unwrap();
     assert_eq!(project.tree(), before);
@@ -140,13 +140,16 @@ fn siblings_of_an_open_transaction_are_seen_by_nobody() {
             assert!(paths.iter().all(|path| !path.to_string().contains(".jm-")), "{step:?}: {paths:?}");
             // A command that begins now waits until the tree is at rest.
             let beside = beside.clone();
-            begins.lock().unwrap().push(std::thread::spawn(move || beside.command_begin().unwrap().files()));
+            begins
+                .lock()
+                .unwrap()
+                .push(std::thread::spawn(move || beside.commands().begin().unwrap().files()));
         }
         Fault::Go
     });
     apply(&project.open_failing(hook), vec![write("a", "2"), write("dir/b", "2")]).unwrap();
     assert!(looks.load(Ordering::Relaxed) > 0, "there were siblings to be seen");
-    let after = other.command_begin().unwrap().files();
+    let after = other.commands().begin().unwrap().files();
     for begun in std::mem::take(&mut *begun.lock().unwrap()) {
         assert_eq!(begun.join().unwrap(), after);
     }

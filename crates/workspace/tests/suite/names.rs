@@ -57,7 +57,7 @@ fn names_that_other_systems_cant_have_are_told_of() {
     let workspace = project.open();
     let changes = [b"src/lib.rs".as_slice(), b"README.md", b"docs/aux.md", b"fine.rs", b"what?.txt"];
     let applied = apply(&workspace, changes.map(write).to_vec()).unwrap();
-    let told = workspace.name_troubles(&applied.changes);
+    let told = workspace.commands().name_troubles(&applied.changes);
     let expected = [
         (rel("README.md"), NameTrouble::Collision(rel("Readme.md"))),
         (rel("docs/aux.md"), NameTrouble::Reserved),

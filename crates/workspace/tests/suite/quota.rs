@@ -51,11 +51,11 @@ fn noise(number: u64, bytes: usize) -> String {
 }
 
 fn command(project: &Project, workspace: &Workspace, number: u64, files: &[(String, String)]) {
-    let begun = workspace.command_begin().unwrap();
+    let begun = workspace.commands().begin().unwrap();
     for (path, content) in files {
         project.write(path, content);
     }
-    workspace.command_end(begun, &session(number), None).unwrap();
+    workspace.commands().end(begun, &session(number), None).unwrap();
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn disk_use_stays_bounded_over_thousands_of_changes_and_the_newest_can_be_taken_
         }
         most = most.max(blobs(&project));
     }
-    let storage = workspace.storage().unwrap();
+    let storage = workspace.history().storage().unwrap();
     assert_eq!(storage.limit_bytes, QUOTA);
     assert!(storage.bytes <= QUOTA, "{storage:?}");
     // The last change before a sweep, and the directories.
@@ -94,7 +94,7 @@ fn disk_use_stays_bounded_over_thousands_of_changes_and_the_newest_can_be_taken_
     let oldest = &checkpoints[1];
     let report = workspace.undo(UndoTarget::To(oldest.id)).unwrap();
     assert_eq!(report.conflicts, vec![]);
-    assert_eq!(workspace.changes_since(&oldest.id).unwrap(), vec![]);
+    assert_eq!(workspace.history().changes_since(&oldest.id).unwrap(), vec![]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn what_was_dropped_is_said() {
     assert!(matches!(error, WorkspaceError::HistoryDropped { session: Some(_) }), "{error}");
     assert!(error.to_string().contains("aren't kept any more"));
     // The newest checkpoint stays, and what differs from it can be seen; but not all of it can be gone back to.
-    assert_eq!(shown(&workspace.changes_since(&first).unwrap()), "~a +b");
+    assert_eq!(shown(&workspace.history().changes_since(&first).unwrap()), "~a +b");
     let error = workspace.undo(UndoTarget::To(first)).unwrap_err();
     assert!(matches!(error, WorkspaceError::SinceDropped { checkpoint } if checkpoint == first), "{error}");
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
@@ -136,7 +136,7 @@ fn the_same_content_is_kept_once_and_packed() {
         workspace.checkpoint(&session(number), "same").unwrap();
         command(&project, &workspace, number, &[("changed".to_owned(), format!("{number}"))]);
     }
-    let (raw, taken) = (text.len() as u64 * 40, workspace.storage().unwrap().bytes);
+    let (raw, taken) = (text.len() as u64 * 40, workspace.history().storage().unwrap().bytes);
     println!("{raw} bytes of files, 20 checkpoints of them: {taken} bytes");
     assert!(taken < raw / 10, "{taken} of {raw}");
     assert!(taken <= blobs(&project));
@@ -149,13 +149,13 @@ fn a_tree_larger_than_the_quota_is_kept_as_far_as_it_fits_and_the_rest_is_named(
         project.write(&format!("f{number:02}"), noise(number, 64 * 1024));
     }
     let workspace = project.open();
-    let begun = workspace.command_begin().unwrap();
+    let begun = workspace.commands().begin().unwrap();
     let unkept: Vec<String> = begun.not_undoable().iter().map(ToString::to_string).collect();
     assert_eq!(unkept.len(), 12, "{unkept:?}");
     for number in 0..20 {
         project.write(&format!("f{number:02}"), "gone");
     }
-    workspace.command_end(begun, &session(1), None).unwrap();
+    workspace.commands().end(begun, &session(1), None).unwrap();
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((report.restored.len(), report.conflicts.len()), (8, 12));
     assert!(report.conflicts.iter().all(|(_, why)| why.contains("too large")));
@@ -220,7 +220,7 @@ fn what_another_project_put_first_or_needs_too_is_left_alone() {
     ours.apply(set(1, vec![write("shared", "1")])).unwrap();
     theirs.apply(set(1, vec![write("shared", "1")])).unwrap();
     assert!(
-        ours.storage().unwrap().bytes > theirs.storage().unwrap().bytes,
+        ours.history().storage().unwrap().bytes > theirs.history().storage().unwrap().bytes,
         "counted where it was put first"
     );
     for number in 0..300 {
@@ -243,9 +243,9 @@ fn a_running_command_keeps_what_it_began_with() {
     project.write("watched", noise(1, 30_000));
     let (running, other) = (project.open(), project.open());
     let call = journeyman_protocol::CallId::new("long");
-    let with_beat = running.background_begin(&session(1), &call).unwrap();
+    let with_beat = running.commands().begin_background(&session(1), &call).unwrap();
     project.write("plain", noise(2, 30_000));
-    let without = running.command_begin().unwrap();
+    let without = running.commands().begin().unwrap();
     for number in 0..200 {
         // By the same process, and by another one.
         let workspace = if number % 2 == 0 { &running } else { &other };
@@ -253,9 +253,9 @@ fn a_running_command_keeps_what_it_began_with() {
     }
     assert!(blobs(&project) < 2 * QUOTA);
     fs::remove_file(project.root().join("watched")).unwrap();
-    running.command_end(with_beat, &session(1), Some(&call)).unwrap();
+    running.commands().end(with_beat, &session(1), Some(&call)).unwrap();
     fs::remove_file(project.root().join("plain")).unwrap();
-    running.command_end(without, &session(3), None).unwrap();
+    running.commands().end(without, &session(3), None).unwrap();
     let report = running.undo(UndoTarget::Session(session(3))).unwrap();
     assert_eq!(project.text("plain"), noise(2, 30_000), "{report:?}");
     let hash = ContentHash::of(noise(1, 30_000).as_bytes());
@@ -334,7 +334,7 @@ fn a_sweep_that_is_cut_off_loses_nothing_that_is_needed() {
         }
         assert!(cut, "{step:?}");
         assert!(blobs(&project) <= QUOTA + 256 * 4096 + 64 * 1024, "{step:?}: {}", blobs(&project));
-        assert!(workspace.storage().unwrap().bytes <= QUOTA);
+        assert!(workspace.history().storage().unwrap().bytes <= QUOTA);
     }
 }
 
@@ -366,7 +366,7 @@ fn two_processes_keep_to_one_quota() {
     }
     let workspace = project.open();
     workspace.apply(set(99_999, vec![write("last", "x")])).unwrap();
-    assert!(workspace.storage().unwrap().bytes <= QUOTA);
+    assert!(workspace.history().storage().unwrap().bytes <= QUOTA);
     assert!(blobs(&project) <= QUOTA + 256 * 4096 + 64 * 1024);
     assert!(matches!(
         workspace.undo(UndoTarget::To(CheckpointId(1))),

@@ -83,7 +83,7 @@ fn a_huge_file_is_refused_unread() {
     let workspace = project.open();
     let error = workspace.read(&rel("huge"), 1 << 20).unwrap_err();
     assert!(matches!(error, WorkspaceError::TooLarge { size: 5_368_709_120, .. }));
-    assert_eq!(workspace.command_begin().unwrap().not_undoable(), [rel("huge")]);
+    assert_eq!(workspace.commands().begin().unwrap().not_undoable(), [rel("huge")]);
 }
 
 #[test]
@@ -314,5 +314,5 @@ fn fingerprints_are_those_of_reading() {
         project.write("a", text);
         assert_eq!(workspace.fingerprints(&paths)[..2], [of(text), of(text)]);
     }
-    assert_eq!(workspace.kept(&ContentHash::of(b"1")).unwrap(), Some(b"1".to_vec()));
+    assert_eq!(workspace.history().kept(&ContentHash::of(b"1")).unwrap(), Some(b"1".to_vec()));
 }

@@ -16,9 +16,9 @@ use rustix::io::Errno;
 use support::{Node, Project, apply, delete, mode, rel, session, set, set_mode, shown, write};
 
 fn command(workspace: &Workspace, number: u64, work: impl FnOnce()) -> String {
-    let before = workspace.command_begin().unwrap();
+    let before = workspace.commands().begin().unwrap();
     work();
-    shown(&workspace.command_end(before, &session(number), None).unwrap())
+    shown(&workspace.commands().end(before, &session(number), None).unwrap())
 }
 
 fn checkpoint(workspace: &Workspace) -> CheckpointId {

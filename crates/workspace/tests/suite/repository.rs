@@ -30,14 +30,14 @@ fn repositories_are_found_at_any_depth_and_in_any_letter_case() {
     let workspace = project.open();
     let expected = [".git", "a/.GIT", "b/c/.git", "d/.Git"];
     assert_eq!(names(&workspace.repositories().unwrap()), expected);
-    assert_eq!(names(&workspace.command_begin().unwrap().repositories()), expected);
+    assert_eq!(names(&workspace.commands().begin().unwrap().repositories()), expected);
     // One that appears where nothing else changes is seen too.
     project.write("a/.git/config", "x");
-    let after = workspace.command_begin().unwrap();
+    let after = workspace.commands().begin().unwrap();
     assert_eq!(names(&after.repositories()), [".git", "a/.GIT", "a/.git", "b/c/.git", "d/.Git"]);
     // As is one that is in the tree which the stat cache holds.
     workspace.checkpoint(&session(1), "x").unwrap();
-    assert_eq!(project.open().command_begin().unwrap().repositories(), after.repositories());
+    assert_eq!(project.open().commands().begin().unwrap().repositories(), after.repositories());
 }
 
 #[test]
@@ -107,14 +107,14 @@ fn nothing_but_planted_repositories_is_moved() {
 fn a_repository_behind_new_rules_or_tags_is_found() {
     let project = Project::with(&[("src/a", "1"), ("lib/deep/b", "1")]);
     let workspace = project.open();
-    let before = workspace.command_begin().unwrap();
+    let before = workspace.commands().begin().unwrap();
     project.write(".gitignore", "src/\n");
     project.write("src/.git/config", "evil");
     project.write("lib/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
     project.write("lib/deep/.git/config", "evil");
     project.write("new/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
     project.write("new/.git/config", "evil");
-    workspace.command_end(before, &session(1), None).unwrap();
+    workspace.commands().end(before, &session(1), None).unwrap();
     let expected = ["lib/deep/.git", "new/.git", "src/.git"];
     assert_eq!(names(&workspace.repositories().unwrap()), expected);
 }

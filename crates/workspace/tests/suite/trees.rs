@@ -172,7 +172,7 @@ impl Tools {
 
 /// Makes a copy in this one way; `None` where this machine can't, which is said.
 pub(crate) fn isolate(workspace: &Workspace, tools: &Tools, tier: Tier) -> Option<Isolated> {
-    match workspace.isolate(&session(1), &tools.means(&[tier])) {
+    match workspace.copies().create(&session(1), &tools.means(&[tier])) {
         Ok(copy) => {
             assert_eq!(copy.info().tier, tier);
             Some(copy)

@@ -296,7 +296,7 @@ async fn a_call_that_is_ended_names_what_it_left_and_what_was_moved_away() {
     let deaf = Does::reading("deaf", |context, _| async move {
         let root = context.workspace.root().to_owned();
         std::fs::write(root.join("a.txt"), "a person's").unwrap();
-        let before = context.workspace.call_begin(&context.session, &context.call).unwrap();
+        let before = context.workspace.commands().begin_call(&context.session, &context.call).unwrap();
         Guarded::before_command(&context.workspace, &before, GUARDS).unwrap();
         for path in ["b.txt", ".envrc"] {
             std::fs::write(root.join(path), "the call's").unwrap();

@@ -292,7 +292,7 @@ async fn an_interrupt_ends_all_candidates() {
         [(Some(RunOutcome::Interrupted), CopyState::Discarded); 2],
         "nothing was changed in them"
     );
-    assert!(context.isolation.origin.copies().unwrap().is_empty());
+    assert!(context.isolation.origin.copies().list().unwrap().is_empty());
 }
 
 async fn what_is_landed_can_be_committed() {

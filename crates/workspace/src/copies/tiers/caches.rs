@@ -18,11 +18,12 @@ use crate::workspace::Workspace;
 
 /// The topmost directories that aren't part of the tree as it is now, sorted.
 pub(crate) fn beneath(workspace: &Workspace) -> Result<Vec<RelPath>, WorkspaceError> {
-    let tree = workspace.snapshot(Keep::Hashes, None)?;
-    let mut found = of(&workspace.door, &tree);
+    let tree = workspace.snapshots.snapshot(Keep::Hashes, None)?;
+    let mut found = of(&workspace.project.door, &tree);
     let repositories = tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok());
     found.extend(
-        repositories.filter(|path| matches!(workspace.door.look(path), Ok(Some(seen)) if seen.is_dir())),
+        repositories
+            .filter(|path| matches!(workspace.project.door.look(path), Ok(Some(seen)) if seen.is_dir())),
     );
     Ok(found)
 }

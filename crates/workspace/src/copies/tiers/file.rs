@@ -24,7 +24,7 @@ const ATTRIBUTE_BYTES: usize = 64 * 1024;
 /// `st_blocks` counts in these.
 const BLOCK_BYTES: u64 = 512;
 
-/// How bytes get from one file to the other.
+/// The way to copy bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bytes {
     /// Both share the blocks, where that can be done.
@@ -251,7 +251,7 @@ fn copy_attributes(from: impl AsFd, to: &OwnedFd) {
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 fn copy_attributes(_from: impl AsFd, _to: &OwnedFd) {}
 
-/// Whether a directory's entry is a directory, looked up where the listing doesn't say.
+/// Returns true if a directory's entry is a directory, looked up where the listing doesn't say.
 pub(crate) fn is_directory(dir: BorrowedFd<'_>, name: &[u8], listed: FileType) -> bool {
     match listed {
         FileType::Unknown => rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)

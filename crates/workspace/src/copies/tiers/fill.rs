@@ -35,7 +35,7 @@ const PIECE: usize = 64;
 /// So many files have to be copied before a second thread is worth its start.
 const HELP_FROM: usize = 48;
 
-/// How the directory is filled.
+/// The way to fill the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum How {
     /// Files share their blocks with the originals; nothing else will do.
@@ -56,7 +56,7 @@ pub(crate) struct Fill<'a> {
     next: AtomicUsize,
 }
 
-/// What came of it.
+/// The result.
 pub(crate) struct Filled {
     pub(crate) seed: Tree,
     pub(crate) caches: Vec<RelPath>,
@@ -80,7 +80,7 @@ impl<'a> Fill<'a> {
         to: &Path,
         how: How,
     ) -> Result<Self, WorkspaceError> {
-        let (from, vault) = (&workspace.door, &workspace.vault);
+        let (from, vault) = (&workspace.project.door, &workspace.project.vault);
         Ok(Self { from, tree, vault, to: open_directory(to)?, how, next: AtomicUsize::new(0) })
     }
 

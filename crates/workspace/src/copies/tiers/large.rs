@@ -24,7 +24,7 @@ const NEW: &[u8] = b".journeyman-new";
 /// now.
 pub(crate) fn take(user: &Workspace, copy: &Workspace, change: &CopyChange) -> Result<bool, WorkspaceError> {
     let path = &change.path;
-    let signature = |workspace: &Workspace| workspace.door.look(path).ok().flatten();
+    let signature = |workspace: &Workspace| workspace.project.door.look(path).ok().flatten();
     if signature(user).is_some_and(|seen| signature(copy) == Some(seen)) {
         // It shows through.
         return Ok(true);
@@ -35,7 +35,7 @@ pub(crate) fn take(user: &Workspace, copy: &Workspace, change: &CopyChange) -> R
     let failed = |errno| WorkspaceError::at("copy", path, errno);
     match &change.after {
         None => {
-            let dir = copy.door.parent(path).map_err(failed)?;
+            let dir = copy.project.door.parent(path).map_err(failed)?;
             remove_in(dir.as_fd(), path.file_name()).map_err(failed)?;
             Ok(true)
         }
@@ -49,7 +49,7 @@ fn is_unchanged(
     path: &RelPath,
     before: Option<&FileState>,
 ) -> Result<bool, WorkspaceError> {
-    let now = match observe(&copy.door, path) {
+    let now = match observe(&copy.project.door, path) {
         Ok(now) => now.map(|(state, _)| state),
         Err(WorkspaceError::NotAFile { .. } | WorkspaceError::Denied { .. }) => return Ok(false),
         Err(other) => return Err(other),
@@ -62,10 +62,10 @@ fn is_unchanged(
 }
 
 fn place(user: &Workspace, copy: &Workspace, path: &RelPath) -> Result<bool, Errno> {
-    let source = user.door.parent(path)?;
+    let source = user.project.door.parent(path)?;
     let (from, stat) = file::open(source.as_fd(), path.file_name())?;
     make_above(copy, path)?;
-    let dir = copy.door.parent(path)?;
+    let dir = copy.project.door.parent(path)?;
     let at = dir.as_fd();
     remove_in(at, NEW)?;
     let made = file::create(at, NEW)?;
@@ -81,7 +81,7 @@ fn place(user: &Workspace, copy: &Workspace, path: &RelPath) -> Result<bool, Err
 
 fn make_above(copy: &Workspace, path: &RelPath) -> Result<(), Errno> {
     let cuts = path.as_bytes().iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-    let mut here = copy.door.directory(None)?;
+    let mut here = copy.project.door.directory(None)?;
     let mut begin = 0;
     for cut in cuts {
         let name = path.as_bytes().get(begin..cut).unwrap_or_default();

@@ -21,16 +21,16 @@ pub(crate) struct Made {
     pub(crate) beside: Beside,
     /// The tree as the copy has it, with the signatures of its own files.
     pub(crate) seed: Arc<Tree>,
-    /// What isn't in the copy as it is in the tree, each with the reason.
+    /// Files that the copy doesn't have as the tree has them, each with the reason.
     pub(crate) left_out: Vec<(RelPath, String)>,
 }
 
-/// What all tiers need.
+/// The input of all tiers.
 #[derive(Clone, Copy)]
 pub(crate) struct Making<'a> {
     /// Whose tree it is.
     pub(crate) workspace: &'a Workspace,
-    /// That tree, with signatures.
+    /// The tree, with signatures.
     pub(crate) tree: &'a Arc<Tree>,
     pub(crate) place: &'a Place,
     pub(crate) means: &'a Means<'a>,
@@ -71,11 +71,11 @@ impl Making<'_> {
 /// The name of a copy's tree where it is a directory.
 pub(crate) const TREE: &str = "tree";
 
-/// That of the directory for what commands write to the tree's caches.
+/// The name of the directory for what commands write to the tree's caches.
 pub(crate) const CACHES: &str = "caches";
 
 impl Beside {
-    /// Where the copy's files are on the file system of the project's.
+    /// Finds the place for the copy's files on the project's file system.
     pub(crate) fn of(making: Making<'_>) -> Result<Self, Reason> {
         use std::os::unix::fs::MetadataExt as _;
         let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
@@ -91,7 +91,7 @@ impl Beside {
     }
 }
 
-/// What a directory is to commands.
+/// Returns the base that commands see for a copy in a directory.
 pub(crate) fn directory_base(tree: &Path, caches: Vec<RelPath>) -> Base {
     Base::Directory { path: tree.to_owned(), caches, layers: tree.with_file_name(CACHES) }
 }

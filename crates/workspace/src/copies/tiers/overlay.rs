@@ -23,10 +23,10 @@ use crate::files::stat::Seen;
 use crate::state::lock::state_error;
 use crate::workspace::Workspace;
 
-/// What the name of each layer begins with; its number follows.
+/// The prefix of each layer's name; its number follows.
 const LAYER: &str = "layer-";
 
-/// Where a layer is.
+/// Returns the directory of a layer.
 pub(crate) fn layer_dir(files: &Path, layer: u32) -> PathBuf {
     files.join(format!("{LAYER}{layer}"))
 }
@@ -36,7 +36,7 @@ pub(crate) fn upper(files: &Path, layer: u32) -> PathBuf {
     layer_dir(files, layer).join("upper")
 }
 
-/// Where a layer that is being refreshed has its journal.
+/// Returns the journal's directory of a layer that is being refreshed.
 pub(crate) fn journal(files: &Path, layer: u32) -> PathBuf {
     layer_dir(files, layer).join("journal")
 }
@@ -60,7 +60,7 @@ pub(crate) fn begin_layer(workspace: &Workspace, files: &Path, layer: u32) -> Re
         made.map_err(|source| state_error("create the directory", dir, source))?;
     }
     // What is merged shows the upper root's nature for its own.
-    crate::copies::tiers::file::look_like(workspace.door.root(), &open_directory(&upper)?);
+    crate::copies::tiers::file::look_like(workspace.project.door.root(), &open_directory(&upper)?);
     Ok(())
 }
 

@@ -191,11 +191,11 @@ fn change_set(place: &Place, mark: Mark<'_>) -> Result<()> {
 fn a_directory(place: &Place) {
     basic(place);
     let workspace = place.open().unwrap();
-    let begun = workspace.command_begin().unwrap();
+    let begun = workspace.commands().begin().unwrap();
     fs::remove_file(place.root().join("gone")).unwrap();
     place.write("gone/below/a", "a");
     place.write("gone/b", "b");
-    workspace.command_end(begun, &session(1), None).unwrap();
+    workspace.commands().end(begun, &session(1), None).unwrap();
 }
 
 fn to_a_directory(place: &Place, mark: Mark<'_>) -> Result<()> {
@@ -225,12 +225,12 @@ fn changed(place: &Place) {
     basic(place);
     let workspace = place.open().unwrap();
     workspace.apply(set(1, changes())).unwrap();
-    let begun = workspace.command_begin().unwrap();
+    let begun = workspace.commands().begin().unwrap();
     fs::remove_dir_all(place.root().join("dir")).unwrap();
     place.write("dir", "a file now");
     fs::remove_file(place.root().join("link")).unwrap();
     place.write("link/was/here", "x");
-    workspace.command_end(begun, &session(1), None).unwrap();
+    workspace.commands().end(begun, &session(1), None).unwrap();
 }
 
 fn undo(place: &Place, mark: Mark<'_>) -> Result<()> {
@@ -275,7 +275,7 @@ fn call() -> CallId {
 fn command(place: &Place, mark: Mark<'_>) -> Result<()> {
     let workspace = place.open()?;
     mark(Now::Begins);
-    let begun = workspace.call_begin(&session(1), &call())?;
+    let begun = workspace.commands().begin_call(&session(1), &call())?;
     mark(Now::Command);
     let root = place.root();
     let done = fs::write(root.join("edit"), "by a command")
@@ -285,7 +285,7 @@ fn command(place: &Place, mark: Mark<'_>) -> Result<()> {
         .and_then(|()| fs::write(root.join("fresh/file"), "fresh"));
     done.unwrap();
     mark(Now::CommandIsOver);
-    workspace.command_end(begun, &session(1), Some(&call())).map(drop)
+    workspace.commands().end(begun, &session(1), Some(&call())).map(drop)
 }
 
 /// Checkpoints and changes are numbered alike, and this is the second of both.
@@ -297,7 +297,7 @@ fn with_a_checkpoint(place: &Place) {
 }
 
 fn seal(_place: &Place, workspace: &Workspace) {
-    workspace.seal_call(&CHECKPOINT, &session(1), &call(), UnixMillis(u64::MAX)).unwrap();
+    workspace.recovery().recover_call(&CHECKPOINT, &session(1), &call(), UnixMillis(u64::MAX)).unwrap();
 }
 
 fn undo_first(workspace: &Workspace) {

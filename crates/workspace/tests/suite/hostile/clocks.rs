@@ -43,19 +43,19 @@ fn a_change_under_any_time_is_seen() {
         let before = project.tree();
         let checkpoint = workspace.checkpoint(&session(1), "c").unwrap();
         for round in 0..20 {
-            let begun = workspace.command_begin().unwrap();
+            let begun = workspace.commands().begin().unwrap();
             fs::write(&file, if round % 2 == 0 { "two" } else { "one" }).unwrap();
             set_times(&file, time);
-            let changed = workspace.command_end(begun, &session(1), None).unwrap();
+            let changed = workspace.commands().end(begun, &session(1), None).unwrap();
             assert_eq!(shown(&changed), "~file", "{name}, round {round}");
         }
-        let begun = workspace.command_begin().unwrap();
+        let begun = workspace.commands().begin().unwrap();
         fs::write(&file, "two").unwrap();
         set_times(&file, time);
-        workspace.command_end(begun, &session(1), None).unwrap();
-        assert_eq!(shown(&workspace.changes_since(&checkpoint).unwrap()), "~file", "{name}");
+        workspace.commands().end(begun, &session(1), None).unwrap();
+        assert_eq!(shown(&workspace.history().changes_since(&checkpoint).unwrap()), "~file", "{name}");
         // The cache of an earlier process says nothing wrong either.
-        assert_eq!(shown(&project.open().changes_since(&checkpoint).unwrap()), "~file", "{name}");
+        assert_eq!(shown(&project.open().history().changes_since(&checkpoint).unwrap()), "~file", "{name}");
         assert_eq!(workspace.undo(UndoTarget::LastRun).unwrap().conflicts, vec![], "{name}");
         assert_eq!(project.tree(), before, "{name}");
     }
@@ -71,11 +71,11 @@ fn files_that_change_names_within_a_tick_are_seen() {
     set_times(&root.join("one"), time);
     set_times(&root.join("two"), time);
     for round in 0..50 {
-        let begun = workspace.command_begin().unwrap();
+        let begun = workspace.commands().begin().unwrap();
         fs::rename(root.join("one"), root.join("three")).unwrap();
         fs::rename(root.join("two"), root.join("one")).unwrap();
         fs::rename(root.join("three"), root.join("two")).unwrap();
-        let changed = workspace.command_end(begun, &session(1), None).unwrap();
+        let changed = workspace.commands().end(begun, &session(1), None).unwrap();
         assert_eq!(shown(&changed), "~one ~two", "round {round}");
     }
 }

@@ -44,16 +44,16 @@ fn history() -> (Project, Allowed) {
     workspace.checkpoint(&session(1), "before").unwrap();
     apply(&workspace, vec![write("edit", "new"), delete("gone"), write("made/file", "m")]).unwrap();
     note(&project, &mut allowed);
-    let begun = workspace.command_begin().unwrap();
+    let begun = workspace.commands().begin().unwrap();
     for n in 0..140 {
         project.write(&format!("many/{n}"), format!("by a command {n}"));
     }
-    workspace.command_end(begun, &session(2), None).unwrap();
+    workspace.commands().end(begun, &session(2), None).unwrap();
     note(&project, &mut allowed);
     workspace.undo(UndoTarget::Session(session(2))).unwrap();
     workspace.checkpoint(&session(1), "after").unwrap();
     let call = CallId::new("cut-off");
-    drop(workspace.call_begin(&session(4), &call).unwrap());
+    drop(workspace.commands().begin_call(&session(4), &call).unwrap());
     (project, allowed)
 }
 
@@ -125,17 +125,19 @@ fn try_everything(what: &str, project: &Project, allowed: &Allowed) {
         let Some(workspace) = is_typed(what, Workspace::open(&project.root(), project.options())) else {
             return;
         };
-        is_typed(what, workspace.changes_since(&CheckpointId(1)));
-        is_typed(what, workspace.diff_since(&CheckpointId(1), 1 << 20));
+        is_typed(what, workspace.history().changes_since(&CheckpointId(1)));
+        is_typed(what, workspace.history().diff_since(&CheckpointId(1), 1 << 20));
         is_typed(what, workspace.checkpoints());
         if is_typed(what, apply(&workspace, vec![write("fresh", "f")])).is_some() {
             assert_eq!(project.text("fresh"), "f", "{what}");
         }
-        if let Some(begun) = is_typed(what, workspace.call_begin(&session(5), &CallId::new("next"))) {
+        if let Some(begun) =
+            is_typed(what, workspace.commands().begin_call(&session(5), &CallId::new("next")))
+        {
             project.write("fresh2", "f");
-            is_typed(what, workspace.command_end(begun, &session(5), Some(&CallId::new("next"))));
+            is_typed(what, workspace.commands().end(begun, &session(5), Some(&CallId::new("next"))));
         }
-        is_typed(what, workspace.cut_off_calls(&session(4)));
+        is_typed(what, workspace.recovery().cut_off_calls(&session(4)));
         is_typed(what, workspace.checkpoint(&session(5), "c"));
         is_typed(what, workspace.undo(UndoTarget::Session(session(1))));
         is_typed(what, workspace.redo());

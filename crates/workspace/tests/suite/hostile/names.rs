@@ -93,19 +93,19 @@ fn any_legal_name_works_in_every_way() {
     }
     let checkpoint = workspace.checkpoint(&session(1), "c").unwrap();
     let written = project.tree();
-    let begun = workspace.command_begin().unwrap();
+    let begun = workspace.commands().begin().unwrap();
     for path in &paths {
         fs::write(project.root().join(OsStr::from_bytes(path.as_bytes())), "two").unwrap();
     }
-    assert_eq!(workspace.command_end(begun, &session(2), None).unwrap().len(), paths.len());
+    assert_eq!(workspace.commands().end(begun, &session(2), None).unwrap().len(), paths.len());
     let renames = paths.iter().enumerate().map(|(place, path)| {
         let to = rel([format!("moved/{place}/").as_bytes(), path.file_name()].concat());
         Change::Rename { from: path.clone(), to }
     });
     workspace.apply(set(3, renames.collect())).unwrap();
     let again = project.open();
-    assert_eq!(again.changes_since(&checkpoint).unwrap().len(), 2 * paths.len());
-    assert!(again.diff_since(&checkpoint, 1 << 20).is_ok());
+    assert_eq!(again.history().changes_since(&checkpoint).unwrap().len(), 2 * paths.len());
+    assert!(again.history().diff_since(&checkpoint, 1 << 20).is_ok());
     for (number, expected) in [(3, None), (2, Some(&written)), (1, Some(&before))] {
         let report = again.undo(UndoTarget::Session(session(number))).unwrap();
         assert_eq!(report.conflicts, vec![]);
@@ -160,8 +160,8 @@ fn the_longest_paths_work_or_are_refused_by_name() {
             Ok(_) => {
                 assert_eq!(workspace.read(&path, 10).unwrap().text(), Some("one"));
                 workspace.apply(set(1, vec![change("two")])).unwrap();
-                let begun = workspace.command_begin().unwrap();
-                assert_eq!(workspace.command_end(begun, &session(1), None).unwrap(), vec![]);
+                let begun = workspace.commands().begin().unwrap();
+                assert_eq!(workspace.commands().end(begun, &session(1), None).unwrap(), vec![]);
                 workspace.checkpoint(&session(1), "c").unwrap();
                 assert_eq!(workspace.undo(UndoTarget::LastRun).unwrap().conflicts, vec![]);
             }

@@ -41,13 +41,13 @@ fn pipes_sockets_and_devices_are_refused_at_once_and_never_waited_for() {
     }
     // A command puts a pipe in a file's place, and in a directory's: the undo leaves it and restores the rest.
     workspace.checkpoint(&session(1), "c").unwrap();
-    let begun = workspace.command_begin().unwrap();
+    let begun = workspace.commands().begin().unwrap();
     fs::remove_file(root.join("file")).unwrap();
     mkfifoat(CWD, root.join("file"), Mode::RWXU).unwrap();
     fs::remove_dir_all(root.join("dir")).unwrap();
     mkfifoat(CWD, root.join("dir"), Mode::RWXU).unwrap();
     project.write("other", "o");
-    workspace.command_end(begun, &session(1), None).unwrap();
+    workspace.commands().end(begun, &session(1), None).unwrap();
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     let named: Vec<String> = report.conflicts.iter().map(|(path, _)| path.to_string()).collect();
     assert_eq!(named, ["dir/file", "file"]);
@@ -75,9 +75,9 @@ fn a_file_with_several_names_keeps_the_others_as_they_were() {
     // What a command writes through one name is seen under both.
     fs::remove_file(root.join("one")).unwrap();
     fs::hard_link(root.join("two"), root.join("one")).unwrap();
-    let begun = workspace.command_begin().unwrap();
+    let begun = workspace.commands().begin().unwrap();
     fs::write(root.join("one"), "by a command").unwrap();
-    assert_eq!(workspace.command_end(begun, &session(2), None).unwrap().len(), 2);
+    assert_eq!(workspace.commands().end(begun, &session(2), None).unwrap().len(), 2);
     workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((project.text("one"), project.text("two")), ("old".into(), "old".into()));
     assert_eq!(outside(), "by a command", "what is outside isn't ours to restore");
@@ -162,9 +162,9 @@ fn a_file_that_never_rests_keeps_nobody_waiting() {
         });
         let _stopping = crate::hostile::swaps::Stopping(&stop);
         for round in 0..200 {
-            let begun = workspace.command_begin().unwrap();
+            let begun = workspace.commands().begin().unwrap();
             fs::write(root.join("calm"), round.to_string()).unwrap();
-            let changed = workspace.command_end(begun, &session(1), None).unwrap();
+            let changed = workspace.commands().end(begun, &session(1), None).unwrap();
             assert!(changed.iter().any(|change| change.path == rel("calm")), "round {round}");
         }
     });

@@ -79,8 +79,8 @@ fn nothing_outside_is_read_or_changed_while_directories_and_links_change_places(
                 assert_ne!(content.text(), Some(SECRET));
                 done[2] += 1;
             }
-            if let Ok(begun) = workspace.command_begin() {
-                done[3] += usize::from(workspace.command_end(begun, &session(2), None).is_ok());
+            if let Ok(begun) = workspace.commands().begin() {
+                done[3] += usize::from(workspace.commands().end(begun, &session(2), None).is_ok());
             }
             if round % 16 == 0 {
                 done[4] += usize::from(workspace.checkpoint(&session(1), "c").is_ok());
@@ -91,5 +91,5 @@ fn nothing_outside_is_read_or_changed_while_directories_and_links_change_places(
         assert!(done[3] > 0 && done[4] > 0, "{done:?}");
     });
     assert_eq!(model(&outside), before);
-    assert_eq!(workspace.kept(&ContentHash::of(SECRET.as_bytes())).unwrap(), None, "it was read");
+    assert_eq!(workspace.history().kept(&ContentHash::of(SECRET.as_bytes())).unwrap(), None, "it was read");
 }

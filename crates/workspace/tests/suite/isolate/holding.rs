@@ -27,7 +27,7 @@ fn holder_of_a_copy() {
     let root = place.join("tree");
     let tools = Tools::at(&root);
     let workspace = Workspace::open(&root, Options::new(place.join("state"), blobs)).unwrap();
-    match workspace.isolate(&session(1), &tools.means(&[tier])) {
+    match workspace.copies().create(&session(1), &tools.means(&[tier])) {
         Ok(copy) => {
             apply(copy.workspace(), vec![write("made", "by the one who was killed")]).unwrap();
             println!("ready");
@@ -72,7 +72,7 @@ fn a_copy_is_there_again_after_it_was_closed() {
         let info = copy.info().clone();
         drop(copy);
         // In another process's eyes: nothing is known from before.
-        let again = project.open().open_copy(&session(1), &tools.means(&Tier::ALL)).unwrap();
+        let again = project.open().copies().open(&session(1), &tools.means(&Tier::ALL)).unwrap();
         assert_eq!(*again.info(), info);
         let inside = again.workspace();
         assert_eq!(facts(&inside.reach().join("."), &["target", ".git"]), found, "{tier}");
@@ -82,8 +82,8 @@ fn a_copy_is_there_again_after_it_was_closed() {
         assert_eq!(report.restored.len(), 2, "{tier}");
         assert_eq!(run(&tools, inside, "cat file target/a"), "firsta", "{tier}");
         drop(again);
-        project.open().discard_copy(&session(1)).unwrap();
-        let gone = project.open().open_copy(&session(1), &tools.means(&Tier::ALL)).unwrap_err();
+        project.open().copies().discard(&session(1)).unwrap();
+        let gone = project.open().copies().open(&session(1), &tools.means(&Tier::ALL)).unwrap_err();
         assert!(matches!(gone, WorkspaceError::UnknownCopy { .. }), "{gone}");
     }
     assert_eq!(project.text("file"), "first");
@@ -96,19 +96,19 @@ fn a_copy_is_there_again_after_its_holder_was_killed() {
         let tools = Tools::of(&project);
         let Some(mut child) = holder(&project, tier) else { continue };
         let workspace = project.open();
-        let held = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap_err();
+        let held = workspace.copies().open(&session(1), &tools.means(&[tier])).unwrap_err();
         let pid = format!("pid {}", child.id());
         assert!(matches!(&held, WorkspaceError::Busy { holder, .. } if *holder == pid), "{held}");
-        assert_eq!(workspace.copies().unwrap()[0].holder, Some(pid));
+        assert_eq!(workspace.copies().list().unwrap()[0].holder, Some(pid));
         child.kill().unwrap();
         child.wait().unwrap();
-        let copy = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap();
+        let copy = workspace.copies().open(&session(1), &tools.means(&[tier])).unwrap();
         let inside = copy.workspace();
         assert_eq!(inside.read(&rel("made"), 99).unwrap().text(), Some("by the one who was killed"));
         assert_eq!(inside.read(&rel("file"), 99).unwrap().text(), Some("first"));
         assert_eq!(project.tree().len(), 1, "{tier}");
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
     }
 }
 
@@ -121,19 +121,19 @@ fn nobody_else_opens_lands_or_discards_an_open_copy() {
     let means = tools.means(&[Tier::Copy]);
     let us = format!("pid {}", std::process::id());
     let refusals = [
-        theirs.open_copy(&session(1), &means).unwrap_err(),
-        theirs.discard_copy(&session(1)).unwrap_err(),
-        theirs.isolate(&session(1), &means).unwrap_err(),
+        theirs.copies().open(&session(1), &means).unwrap_err(),
+        theirs.copies().discard(&session(1)).unwrap_err(),
+        theirs.copies().create(&session(1), &means).unwrap_err(),
     ];
     for refusal in refusals {
         assert!(matches!(&refusal, WorkspaceError::Busy { holder, .. } if *holder == us), "{refusal}");
     }
-    assert_eq!(theirs.copies().unwrap(), [CopyInfo { holder: Some(us), ..copy.info().clone() }]);
+    assert_eq!(theirs.copies().list().unwrap(), [CopyInfo { holder: Some(us), ..copy.info().clone() }]);
     let info = copy.info().clone();
     drop(copy);
-    assert_eq!(theirs.copies().unwrap(), [info]);
-    theirs.discard_copy(&session(1)).unwrap();
-    assert_eq!(ours.copies().unwrap(), []);
+    assert_eq!(theirs.copies().list().unwrap(), [info]);
+    theirs.copies().discard(&session(1)).unwrap();
+    assert_eq!(ours.copies().list().unwrap(), []);
 }
 
 #[test]
@@ -142,11 +142,11 @@ fn a_session_has_one_copy() {
     let tools = Tools::of(&project);
     let workspace = project.open();
     let means = tools.means(&[Tier::Copy]);
-    drop(workspace.isolate(&session(1), &means).unwrap());
-    let refusal = workspace.isolate(&session(1), &means).unwrap_err();
+    drop(workspace.copies().create(&session(1), &means).unwrap());
+    let refusal = workspace.copies().create(&session(1), &means).unwrap_err();
     assert!(matches!(&refusal, WorkspaceError::CopyExists { session: it } if *it == session(1)), "{refusal}");
-    assert_eq!(workspace.copies().unwrap().len(), 1);
-    let unknown = workspace.discard_copy(&session(2)).unwrap_err();
+    assert_eq!(workspace.copies().list().unwrap().len(), 1);
+    let unknown = workspace.copies().discard(&session(2)).unwrap_err();
     assert!(matches!(unknown, WorkspaceError::UnknownCopy { .. }), "{unknown}");
     assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 1);
 }
@@ -160,11 +160,11 @@ fn copies_are_listed_oldest_first() {
         let clock = Clock::new(move || UnixMillis(time));
         let options = Options { clock: Some(clock), ..project.options() };
         let workspace = Workspace::open(&project.root(), options).unwrap();
-        let copy = workspace.isolate(&session(number), &tools.means(&[Tier::Copy])).unwrap();
+        let copy = workspace.copies().create(&session(number), &tools.means(&[Tier::Copy])).unwrap();
         expected.push((copy.info().created, session(number)));
     }
     expected.sort();
-    let found = project.open().copies().unwrap().into_iter();
+    let found = project.open().copies().list().unwrap().into_iter();
     assert_eq!(found.map(|info| (info.created, info.session)).collect::<Vec<_>>(), expected);
 }
 
@@ -185,10 +185,10 @@ fn what_a_crash_left_half_made_is_swept() {
         set_mode(&half.join("tree/deep"), 0o500);
     };
     leave();
-    assert_eq!(workspace.copies().unwrap(), []);
+    assert_eq!(workspace.copies().list().unwrap(), []);
     assert_eq!(fs::read_dir(&work).unwrap().count(), 0);
     leave();
-    let unknown = workspace.open_copy(&session(1), &tools.means(&[Tier::Copy])).unwrap_err();
+    let unknown = workspace.copies().open(&session(1), &tools.means(&[Tier::Copy])).unwrap_err();
     assert!(matches!(unknown, WorkspaceError::UnknownCopy { .. }), "{unknown}");
     leave();
     let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
@@ -197,7 +197,7 @@ fn what_a_crash_left_half_made_is_swept() {
     // What isn't a session's is nobody's business here.
     fs::write(work.join("notes"), "mine").unwrap();
     drop(copy);
-    workspace.discard_copy(&session(1)).unwrap();
+    workspace.copies().discard(&session(1)).unwrap();
     assert_eq!(fs::read_to_string(work.join("notes")).unwrap(), "mine");
 }
 
@@ -215,15 +215,15 @@ fn a_damaged_record_is_not_taken_for_nothing() {
     let text = fs::read_to_string(&record).unwrap();
     // Another place, as somebody might write by hand.
     fs::write(&record, text.replace("\"state\"", "\"root\"")).unwrap();
-    assert_eq!(workspace.copies().unwrap(), []);
-    let damaged = workspace.open_copy(&session(1), &means).unwrap_err();
+    assert_eq!(workspace.copies().list().unwrap(), []);
+    let damaged = workspace.copies().open(&session(1), &means).unwrap_err();
     assert!(damaged.to_string().contains("checksum"), "{damaged}");
-    assert!(matches!(workspace.isolate(&session(1), &means), Err(WorkspaceError::CopyExists { .. })));
+    assert!(matches!(workspace.copies().create(&session(1), &means), Err(WorkspaceError::CopyExists { .. })));
     assert_eq!(fs::read_to_string(&edited).unwrap(), "work of a day");
     fs::write(&record, text).unwrap();
-    drop(workspace.open_copy(&session(1), &means).unwrap());
+    drop(workspace.copies().open(&session(1), &means).unwrap());
     fs::write(&record, "").unwrap();
-    workspace.discard_copy(&session(1)).unwrap();
+    workspace.copies().discard(&session(1)).unwrap();
     assert!(!edited.exists());
 }
 
@@ -248,7 +248,7 @@ fn discarding_takes_away_whatever_a_copy_holds() {
         );
         symlink(&outside, inside.reach().join("link")).unwrap();
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
         assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0, "{tier}");
         assert_eq!(fs::read_to_string(outside.join("precious")).unwrap(), "stays");
         assert_eq!(project.tree(), tree);
@@ -283,16 +283,16 @@ fn a_place_beside_the_root_that_is_somebody_elses_is_not_used() {
     };
     let name = beside().expect("a directory beside the root");
     drop(copy);
-    let copy = workspace.open_copy(&session(1), &tools.means(&[Tier::Overlay])).unwrap();
+    let copy = workspace.copies().open(&session(1), &tools.means(&[Tier::Overlay])).unwrap();
     assert_eq!(copy.workspace().read(&rel("file"), 99).unwrap().text(), Some("changed"));
     drop(copy);
-    workspace.discard_copy(&session(1)).unwrap();
+    workspace.copies().discard(&session(1)).unwrap();
     assert_eq!(beside(), None);
     // Somebody has put a link where it is to be.
     let target = project.dir.path().join("target");
     fs::create_dir(&target).unwrap();
     symlink(&target, project.dir.path().join(&name)).unwrap();
-    let refused = workspace.isolate(&session(1), &tools.means(&[Tier::Overlay])).unwrap_err();
+    let refused = workspace.copies().create(&session(1), &tools.means(&[Tier::Overlay])).unwrap_err();
     assert!(refused.to_string().contains("somebody else"), "{refused}");
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }
@@ -317,7 +317,7 @@ fn what_a_power_failure_tore_is_mended() {
     };
     let means = tools.means(&[Tier::Copy]);
     ["file", "dir/other"].iter().for_each(|path| tear(path));
-    drop(workspace.open_copy(&session(1), &means).unwrap());
+    drop(workspace.copies().open(&session(1), &means).unwrap());
     assert_eq!(fs::read_to_string(tree.join("file")).unwrap(), "", "the machine ran on");
     let dir = project.state().join("work").join(session(1).as_str());
     let text = fs::read_to_string(dir.join("record")).unwrap();
@@ -326,7 +326,7 @@ fn what_a_power_failure_tore_is_mended() {
     let json = other.lines().nth(1).unwrap();
     let sum = journeyman_protocol::ContentHash::of(json.as_bytes());
     fs::write(dir.join("record"), format!("{sum}\n{json}\n")).unwrap();
-    drop(workspace.open_copy(&session(1), &means).unwrap());
+    drop(workspace.copies().open(&session(1), &means).unwrap());
     let original = facts(&project.root(), &["edited"]);
     assert_eq!(facts(&tree, &["edited"]), original);
     assert_eq!(fs::read_to_string(tree.join("edited")).unwrap(), "by the run");

@@ -26,7 +26,7 @@ fn every_tier_gives_the_same_tree() {
         }
         assert_eq!(found.len(), original.len(), "{tier}");
         let base = copy.info().base;
-        let tree = workspace.changes_since(&base).unwrap();
+        let tree = workspace.history().changes_since(&base).unwrap();
         assert_eq!(shown(&tree), "", "{tier}");
         assert_eq!(copy.workspace().root(), project.root());
         let ours = workspace.list(ListOptions::default()).unwrap().paths;
@@ -38,7 +38,7 @@ fn every_tier_gives_the_same_tree() {
             assert!(sparse.blocks() <= blocks + 64, "{} instead of {blocks}", sparse.blocks());
         }
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
         assert_eq!(facts(&project.root(), &[".git"]), original);
         assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0);
     }
@@ -58,13 +58,13 @@ fn nothing_that_happens_in_a_copy_reaches_the_tree() {
             .unwrap();
         assert_eq!(inside.read(&rel("main.rs"), 99).unwrap().text(), Some("changed"));
         assert_eq!(facts(&project.root(), &[".git"]), original, "{tier}: edits");
-        let before = inside.command_begin().unwrap();
+        let before = inside.commands().begin().unwrap();
         run(
             &tools,
             inside,
             "echo more >> main.rs; echo x > made; chmod 755 empty; mv bin/tool bin/moved; rm '..foo'",
         );
-        let changed = inside.command_end(before, &session(1), None).unwrap();
+        let changed = inside.commands().end(before, &session(1), None).unwrap();
         assert_eq!(shown(&changed), "-..foo +bin/moved -bin/tool ~empty +made ~main.rs", "{tier}");
         assert_eq!(inside.read(&rel("main.rs"), 99).unwrap().text(), Some("changedmore\n"));
         assert_eq!(facts(&project.root(), &[".git"]), original, "{tier}: commands");
@@ -72,7 +72,7 @@ fn nothing_that_happens_in_a_copy_reaches_the_tree() {
         assert_eq!(inside.list(ListOptions::default()).unwrap().paths, []);
         assert_eq!(facts(&project.root(), &[".git"]), original, "{tier}: all removed");
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
         assert_eq!(facts(&project.root(), &[".git"]), original, "{tier}: discarded");
     }
 }
@@ -92,7 +92,7 @@ fn the_first_snapshot_of_a_copy_reads_nothing_of_an_overlay() {
     let Some(copy) = isolate(&workspace, &tools, Tier::Overlay) else { return };
     let inside = copy.workspace();
     for reopened in [false, true] {
-        let bytes = read_by_us(|| drop(inside.command_begin().unwrap()));
+        let bytes = read_by_us(|| drop(inside.commands().begin().unwrap()));
         assert!(bytes < 4_096, "{bytes} bytes were read, reopened: {reopened}");
     }
 }
@@ -133,20 +133,20 @@ fn contents_are_found_from_both_sides() {
     let Some(copy) = isolate(&workspace, &tools, Tier::Copy) else { return };
     let inside = copy.workspace();
     // Many at once go into packs.
-    let before = inside.command_begin().unwrap();
+    let before = inside.commands().begin().unwrap();
     for number in 0..300 {
         fs::write(inside.reach().join(format!("g{number:03}")), pattern(900 + number)).unwrap();
     }
-    inside.command_end(before, &session(1), None).unwrap();
+    inside.commands().end(before, &session(1), None).unwrap();
     let checkpoint = inside.checkpoint(&session(1), "with more").unwrap();
     fs::remove_file(inside.reach().join("g007")).unwrap();
-    let diff = inside.diff_since(&checkpoint, 1 << 20).unwrap();
+    let diff = inside.history().diff_since(&checkpoint, 1 << 20).unwrap();
     assert!(diff.text.contains("g007"), "{}", diff.text);
     inside.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
     // The tree's own are restored in the copy though only the tree's workspace kept them.
-    let before = inside.command_begin().unwrap();
+    let before = inside.commands().begin().unwrap();
     fs::remove_file(inside.reach().join("f003")).unwrap();
-    inside.command_end(before, &session(2), None).unwrap();
+    inside.commands().end(before, &session(2), None).unwrap();
     inside.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
     assert_eq!(fs::read(inside.reach().join("f003")).unwrap(), pattern(503));
     // No index of packs beside the project's.
@@ -182,12 +182,12 @@ fn files_that_change_or_vanish_meanwhile_are_copied_as_the_checkpoint_has_them()
             // Begun anew each time, so that the copy meets changes.
             let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
             let base = copy.info().base;
-            let at_base = workspace.diff_between(&base, None, 0).map(|_| ());
+            let at_base = workspace.history().diff_between(&base, None, 0).map(|_| ());
             assert!(at_base.is_ok());
             let seen = copy.workspace().checkpoint(&session(1), "copied").unwrap();
             assert!(seen.0 > 0);
             drop(copy);
-            workspace.discard_copy(&session(1)).unwrap();
+            workspace.copies().discard(&session(1)).unwrap();
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
@@ -208,12 +208,12 @@ fn what_may_not_be_read_is_reported_and_does_not_look_deleted() {
     let named: Vec<String> = copy.left_out().iter().map(|(path, _)| path.to_string()).collect();
     assert_eq!(named, ["closed", "secret"]);
     let inside = copy.workspace();
-    let base = workspace.command_begin().unwrap();
-    assert_eq!(inside.command_begin().unwrap().files(), base.files());
+    let base = workspace.commands().begin().unwrap();
+    assert_eq!(inside.commands().begin().unwrap().files(), base.files());
     let meta = fs::symlink_metadata(inside.reach().join("secret")).unwrap();
     assert_eq!(meta.len(), 6);
     drop(copy);
-    workspace.discard_copy(&session(1)).unwrap();
+    workspace.copies().discard(&session(1)).unwrap();
     set_mode(&project.root().join("closed"), 0o755);
 }
 
@@ -235,19 +235,19 @@ fn ignored_directories_are_seen_by_commands_and_not_changed() {
         let inside = copy.workspace();
         let said = run(&tools, inside, "cat target/debug/built web/node_modules/dep/index.js cache/blob");
         assert_eq!(said, "builtdepcached", "{tier}");
-        let before = inside.command_begin().unwrap();
+        let before = inside.commands().begin().unwrap();
         run(
             &tools,
             inside,
             "echo new > target/debug/more; echo changed > target/debug/built; rm -rf web/node_modules/dep",
         );
-        assert_eq!(shown(&inside.command_end(before, &session(1), None).unwrap()), "", "{tier}");
+        assert_eq!(shown(&inside.commands().end(before, &session(1), None).unwrap()), "", "{tier}");
         // What one command built the next one finds.
         let said = run(&tools, inside, "cat target/debug/more target/debug/built; ls web/node_modules");
         assert_eq!(said, "new\nchanged\n", "{tier}");
         assert_eq!(facts(&project.root(), &[]), original, "{tier}");
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
     }
 }
 
@@ -258,7 +258,7 @@ fn tiers_that_fail_are_cleaned_up_and_give_their_reason() {
     let tools = Tools::of(&project);
     let workspace = project.open();
     let means = tools.means(&[Tier::Reflink, Tier::Worktree, Tier::Copy]);
-    let copy = workspace.isolate(&session(1), &means).unwrap();
+    let copy = workspace.copies().create(&session(1), &means).unwrap();
     assert_eq!(copy.info().tier, Tier::Copy);
     let passed: Vec<String> =
         copy.unavailable_tiers().iter().map(|(tier, why)| format!("{tier}: {why}")).collect();
@@ -266,10 +266,10 @@ fn tiers_that_fail_are_cleaned_up_and_give_their_reason() {
     assert_eq!(passed[0], "reflink: the file system can't let files share their blocks");
     assert!(passed[1].starts_with("worktree: "), "{passed:?}");
     drop(copy);
-    let none = workspace.isolate(&session(2), &tools.means(&[Tier::Reflink])).unwrap_err();
+    let none = workspace.copies().create(&session(2), &tools.means(&[Tier::Reflink])).unwrap_err();
     let WorkspaceError::NoCopy { reasons } = none else { panic!("{none}") };
     assert_eq!(reasons.len(), 1);
-    assert_eq!(workspace.copies().unwrap().len(), 1);
+    assert_eq!(workspace.copies().list().unwrap().len(), 1);
     assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 1);
 }
 
@@ -280,7 +280,7 @@ fn a_state_directory_inside_the_tree_is_refused() {
     let options =
         journeyman_workspace::Options { state_dir: project.root().join("s/t"), ..project.options() };
     let workspace = Workspace::open(&project.root(), options).unwrap();
-    let refused = workspace.isolate(&session(1), &tools.means(&Tier::ALL)).unwrap_err();
+    let refused = workspace.copies().create(&session(1), &tools.means(&Tier::ALL)).unwrap_err();
     assert!(refused.to_string().contains("lies in the project itself"), "{refused}");
 }
 
@@ -294,9 +294,10 @@ fn an_overlay_over_another_file_system_is_refused() {
         return skip(format!("can't mount here: {errno}"));
     }
     fs::write(at.join("over"), "y").unwrap();
-    let refused = workspace.isolate(&session(1), &tools.means(&[Tier::Overlay]));
+    let refused = workspace.copies().create(&session(1), &tools.means(&[Tier::Overlay]));
     let copied = workspace
-        .isolate(&session(2), &tools.means(&[Tier::Copy]))
+        .copies()
+        .create(&session(2), &tools.means(&[Tier::Copy]))
         .map(|copy| fs::read_to_string(copy.workspace().reach().join("mounted/over")).unwrap());
     rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH).unwrap();
     assert!(refused.unwrap_err().to_string().contains("another file system is mounted"));
@@ -310,14 +311,14 @@ fn a_copy_that_is_landed_is_told_so_whatever_is_left_of_it() {
     let tools = Tools::of(&project);
     let workspace = project.open();
     let work = project.state().join("work").join(session(1).as_str());
-    let copies = || workspace.copies().unwrap().len();
+    let copies = || workspace.copies().list().unwrap().len();
     let land = |path: &str, tier: Tier| {
-        let copy = match workspace.open_copy(&session(1), &tools.means(&[tier])) {
+        let copy = match workspace.copies().open(&session(1), &tools.means(&[tier])) {
             Err(WorkspaceError::UnknownCopy { .. }) => isolate(&workspace, &tools, tier)?,
             opened => opened.unwrap(),
         };
         apply(copy.workspace(), vec![write(path, "2")]).unwrap();
-        let changes = workspace.copy_changes(&copy).unwrap();
+        let changes = workspace.landings().changes(&copy).unwrap();
         drop(copy);
         let landed = workspace.land(&changes, &LandOptions::default()).unwrap();
         assert!(work.exists());
@@ -330,20 +331,27 @@ fn a_copy_that_is_landed_is_told_so_whatever_is_left_of_it() {
         let undone = workspace.undo(UndoTarget::Session(session(1))).unwrap();
         assert_eq!(shown(&undone.restored), "~a");
         assert_eq!(
-            (workspace.is_landed(&session(1)).unwrap(), copies()),
+            (workspace.copies().is_landed(&session(1)).unwrap(), copies()),
             (false, 1),
             "{tier}: it is all there is"
         );
         // More is done in it; what is done again afterwards is not all of it.
-        drop(workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap());
+        drop(workspace.copies().open(&session(1), &tools.means(&[tier])).unwrap());
         assert_eq!(shown(&workspace.redo().unwrap().restored), "~a");
-        assert_eq!((workspace.is_landed(&session(1)).unwrap(), copies()), (false, 1), "{tier}: opened since");
+        assert_eq!(
+            (workspace.copies().is_landed(&session(1)).unwrap(), copies()),
+            (false, 1),
+            "{tier}: opened since"
+        );
         workspace.undo(UndoTarget::Session(session(1))).unwrap();
         assert_eq!(land("b", tier).unwrap(), "~a ~b", "{tier}");
         // Whoever comes next finds it landed, and sweeps what is left.
-        assert!(workspace.is_landed(&session(1)).unwrap() && !workspace.is_landed(&session(9)).unwrap());
+        assert!(
+            workspace.copies().is_landed(&session(1)).unwrap()
+                && !workspace.copies().is_landed(&session(9)).unwrap()
+        );
         assert_eq!((copies(), work.exists()), (0, false), "{tier}");
-        let gone = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap_err();
+        let gone = workspace.copies().open(&session(1), &tools.means(&[tier])).unwrap_err();
         assert!(matches!(gone, WorkspaceError::UnknownCopy { .. }), "{gone:?}");
         workspace.undo(UndoTarget::Session(session(1))).unwrap();
         assert_eq!((project.text("a"), project.text("b")), ("1".into(), "1".into()));
@@ -361,7 +369,7 @@ fn files_that_share_blocks() {
     project.write("dir/small", "small");
     age(&project.root());
     let (tools, workspace) = (Tools::of(&project), project.open());
-    let copy = workspace.isolate(&session(1), &tools.means(&[Tier::Reflink])).unwrap();
+    let copy = workspace.copies().create(&session(1), &tools.means(&[Tier::Reflink])).unwrap();
     assert_eq!(copy.info().tier, Tier::Reflink);
     let found = facts(&copy.workspace().reach(), &[]);
     assert_eq!(found, facts(&project.root(), &[]));
@@ -384,7 +392,7 @@ fn twenty_thousand_files() {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         assert_eq!(facts(&copy.workspace().reach().join("."), &[]), original, "{tier}");
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
     }
 }
 
@@ -424,15 +432,15 @@ fn speed() {
         println!("  checkpoint {:?}", begin.elapsed());
         for tier in Tier::ALL {
             let begin = Instant::now();
-            match workspace.isolate(&session(1), &tools.means(&[tier])) {
+            match workspace.copies().create(&session(1), &tools.means(&[tier])) {
                 Ok(copy) => {
                     println!("  {tier} {:?}", begin.elapsed());
                     let begin = Instant::now();
-                    drop(copy.workspace().command_begin().unwrap());
+                    drop(copy.workspace().commands().begin().unwrap());
                     println!("    first snapshot {:?}", begin.elapsed());
                     drop(copy);
                     let begin = Instant::now();
-                    workspace.discard_copy(&session(1)).unwrap();
+                    workspace.copies().discard(&session(1)).unwrap();
                     println!("    discard {:?}", begin.elapsed());
                 }
                 Err(error) => println!("  {error}"),

@@ -27,7 +27,7 @@ fn text(copy: &Isolated, path: &str) -> Option<String> {
 
 /// What the copy has that the tree hasn't, as the landing sees it.
 fn differing(workspace: &Workspace, copy: &Isolated) -> String {
-    crate::support::shown(&workspace.copy_changes(copy).unwrap().files())
+    crate::support::shown(&workspace.landings().changes(copy).unwrap().files())
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn nothing_changed() {
         assert_eq!(copy.refresh(&workspace, &tools.means(&[tier])).unwrap(), Refreshed::default());
         assert_eq!(*copy.info(), info);
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
     }
 }
 
@@ -91,7 +91,7 @@ fn what_the_user_changed_is_taken() {
         assert_eq!(project.tree(), tree);
         // The same after it was closed.
         drop(copy);
-        let copy = project.open().open_copy(&session(1), &tools.means(&[tier])).unwrap();
+        let copy = project.open().copies().open(&session(1), &tools.means(&[tier])).unwrap();
         assert_eq!(differing(&workspace, &copy), "-a/kept ~mine +new/in/copy", "{tier}");
         assert_eq!(text(&copy, "made/by/user").as_deref(), Some("2"));
     }
@@ -215,7 +215,7 @@ fn what_commands_built_stays() {
         assert_eq!(said, "2built\nover\nx\n", "{tier}");
         assert_eq!(project.text("target/old"), "1");
         drop(copy);
-        let copy = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap();
+        let copy = workspace.copies().open(&session(1), &tools.means(&[tier])).unwrap();
         assert_eq!(run(&tools, copy.workspace(), "cat target/new"), "built\n", "{tier}");
     }
 }
@@ -278,12 +278,12 @@ fn not_while_a_command_runs() {
     let Some(mut copy) = isolate(&workspace, &tools, Tier::Copy) else { return };
     let inside = copy.workspace().clone();
     let call = journeyman_protocol::CallId::new("call");
-    let before = inside.call_begin(&session(1), &call).unwrap();
+    let before = inside.commands().begin_call(&session(1), &call).unwrap();
     project.write("file", "2");
     let means = tools.means(&[Tier::Copy]);
     let busy = copy.refresh(&workspace, &means).unwrap_err();
     assert!(matches!(busy, WorkspaceError::Busy { .. }), "{busy}");
-    assert_eq!(inside.command_end(before, &session(1), Some(&call)).unwrap(), []);
+    assert_eq!(inside.commands().end(before, &session(1), Some(&call)).unwrap(), []);
     assert_eq!(copy.refresh(&workspace, &means).unwrap().taken, paths(&["file"]));
 }
 
@@ -295,13 +295,13 @@ fn what_the_user_saves_beneath_while_a_command_runs() {
     let Some(copy) = isolate(&workspace, &tools, Tier::Overlay) else { return };
     let inside = copy.workspace().clone();
     let call = journeyman_protocol::CallId::new("call");
-    let before = inside.call_begin(&session(1), &call).unwrap();
+    let before = inside.commands().begin_call(&session(1), &call).unwrap();
     // The command works in the copy, the user beneath it.
     run(&tools, &inside, "echo command >both; echo command >dir/new; rm -r old");
     project.write("mine", "by the user");
     project.write("dir/theirs", "by the user");
     fs::remove_file(project.root().join("gone")).unwrap();
-    let changes = inside.command_end(before, &session(1), Some(&call)).unwrap();
+    let changes = inside.commands().end(before, &session(1), Some(&call)).unwrap();
     assert_eq!(shown(&changes), "~both +dir/new -old/y");
     inside.undo(UndoTarget::Session(session(1))).unwrap();
     assert_eq!((text(&copy, "both").as_deref(), project.text("mine").as_str()), (Some("1"), "by the user"));
@@ -326,7 +326,7 @@ fn a_copy_whose_refresh_was_cut_off() {
             fs::create_dir_all(place.join("refreshing")).unwrap();
         }
         project.write("file", "2");
-        let mut copy = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap();
+        let mut copy = workspace.copies().open(&session(1), &tools.means(&[tier])).unwrap();
         assert_eq!(text(&copy, "other").as_deref(), Some("mine"));
         assert!(!place.join("refreshing").exists() && !place.join("layer-2").exists());
         assert_eq!(

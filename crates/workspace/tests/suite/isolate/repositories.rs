@@ -52,9 +52,9 @@ fn check(project: &Project, root: &Path, without: &[&str]) {
             "git status --porcelain | grep -c in-the-copy; echo x 2>/dev/null > .git/planted && echo written; git commit -qm x --allow-empty 2>/dev/null && echo committed; true",
         );
         assert!(said == "1\n", "{tier}: {said}");
-        assert_eq!(shown(&workspace.copy_changes(&copy).unwrap().files()), "+in-the-copy", "{tier}");
+        assert_eq!(shown(&workspace.landings().changes(&copy).unwrap().files()), "+in-the-copy", "{tier}");
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
         let after = (repository(root), facts(root, &[]));
         assert_eq!(after.0, before.0, "{tier}");
         // Git's own notes of when it looked are git's.
@@ -96,12 +96,12 @@ fn a_repository_without_commits() {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         assert_eq!(run(&tools, copy.workspace(), "git status --porcelain"), "?? dir/\n?? file\n", "{tier}");
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
     }
     let means = tools.means(&[Tier::Worktree, Tier::Copy]);
-    let copy = workspace.isolate(&session(1), &means).unwrap();
+    let copy = workspace.copies().create(&session(1), &means).unwrap();
     println!("passed over: {:?}", copy.unavailable_tiers());
-    assert_eq!(shown(&workspace.copy_changes(&copy).unwrap().files()), "");
+    assert_eq!(shown(&workspace.landings().changes(&copy).unwrap().files()), "");
     drop(copy);
     assert_eq!(repository(&project.root()), before);
 }
@@ -145,9 +145,9 @@ fn a_linked_worktree() {
         let found = facts(&copy.workspace().reach().join("."), &[]);
         assert_eq!(found, before.1, "{tier}");
         apply(copy.workspace(), vec![delete("file")]).unwrap();
-        assert_eq!(shown(&workspace.copy_changes(&copy).unwrap().files()), "-file", "{tier}");
+        assert_eq!(shown(&workspace.landings().changes(&copy).unwrap().files()), "-file", "{tier}");
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
         assert_eq!((repository(&linked), facts(&linked, &[])), before, "{tier}");
     }
     git(&root, &["fsck"]);
@@ -182,7 +182,7 @@ fn a_project_in_a_part_of_a_repository() {
     let before = (repository(&top), facts(&top, &[".git"]));
     let wanted = ["src/file", "src/new"];
     for tier in [Tier::Overlay, Tier::Worktree, Tier::Copy] {
-        let copy = match workspace.isolate(&session(1), &tools.means(&[tier])) {
+        let copy = match workspace.copies().create(&session(1), &tools.means(&[tier])) {
             Ok(copy) => copy,
             Err(error) => {
                 println!("{tier}: {error}");
@@ -191,9 +191,9 @@ fn a_project_in_a_part_of_a_repository() {
         };
         let paths = copy.workspace().list(ListOptions::default()).unwrap().paths;
         assert_eq!(paths.iter().map(ToString::to_string).collect::<Vec<_>>(), wanted, "{tier}");
-        assert_eq!(shown(&workspace.copy_changes(&copy).unwrap().files()), "", "{tier}");
+        assert_eq!(shown(&workspace.landings().changes(&copy).unwrap().files()), "", "{tier}");
         drop(copy);
-        workspace.discard_copy(&session(1)).unwrap();
+        workspace.copies().discard(&session(1)).unwrap();
     }
     assert_eq!((repository(&top), facts(&top, &[".git"])), before);
 }

@@ -46,7 +46,7 @@ impl Copied {
     }
 
     pub(crate) fn changes(&self) -> CopyChanges {
-        self.user.changes_of(&self.copy, &self.info).unwrap()
+        self.user.landings().changes_of(&self.copy, &self.info).unwrap()
     }
 
     pub(crate) fn land(&self, on_conflict: OnConflict) -> Landing {
@@ -64,9 +64,9 @@ impl Copied {
 
     /// Something done in the copy by a command.
     pub(crate) fn command(&self, work: impl FnOnce()) {
-        let before = self.copy.command_begin().unwrap();
+        let before = self.copy.commands().begin().unwrap();
         work();
-        self.copy.command_end(before, &session(RUN), Some(&CallId::new("shell"))).unwrap();
+        self.copy.commands().end(before, &session(RUN), Some(&CallId::new("shell"))).unwrap();
     }
 
     pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {

@@ -162,7 +162,7 @@ fn within_a_small_disk() {
         fs::write(copy.join(format!("file{n}")), noise(100 + n, 100_000)).unwrap();
     }
     fs::remove_file(copy.join("file3")).unwrap();
-    let changes = copied.user.changes_of(&workspace, &copied.info).unwrap();
+    let changes = copied.user.landings().changes_of(&workspace, &copied.info).unwrap();
     let before = crate::support::model(&disk.join("tree"));
     let refused = copied.user.land(&changes, &LandOptions::default()).unwrap_err();
     assert!(matches!(refused, WorkspaceError::NoSpace { .. }), "{refused:?}");
@@ -171,7 +171,7 @@ fn within_a_small_disk() {
     for n in 0..30_u64 {
         fs::write(copy.join(format!("file{n}")), noise(200 + n, 20_000)).unwrap();
     }
-    let changes = copied.user.changes_of(&workspace, &copied.info).unwrap();
+    let changes = copied.user.landings().changes_of(&workspace, &copied.info).unwrap();
     let landing = copied.user.land(&changes, &LandOptions::default()).unwrap();
     assert_eq!((landing.conflicts, landing.applied.changes.len()), (vec![], 30));
     assert_eq!(crate::support::model(&disk.join("tree")), crate::support::model(&copy));

@@ -264,7 +264,7 @@ fn a_users_large_file_is_not_taken_for_the_copys_change() {
 #[test]
 fn stored_changes_are_all_that_landing_needs() {
     let copied = Copied::with(&[("a", "1\n2\n3\n4\n5\n"), ("gone", "g\n"), ("was", "was\n"), ("d/x", "x\n")]);
-    assert_eq!(copied.user.stored_changes(&session(RUN)).unwrap(), None);
+    assert_eq!(copied.user.landings().stored_changes(&session(RUN)).unwrap(), None);
     copied.write("a", "one\n2\n3\n4\n5\n");
     fs::remove_file(copied.copy_root().join("gone")).unwrap();
     fs::remove_dir_all(copied.copy_root().join("d")).unwrap();
@@ -274,9 +274,9 @@ fn stored_changes_are_all_that_landing_needs() {
     fs::write(copied.copy_root().join(odd), "o\n").unwrap();
     let changes = copied.changes();
     let wanted = copied.copied();
-    let stored = copied.user.stored_changes(&session(RUN)).unwrap();
+    let stored = copied.user.landings().stored_changes(&session(RUN)).unwrap();
     assert_eq!(stored.as_ref(), Some(&changes));
-    assert_eq!(copied.user.stored_changes(&session(8)).unwrap(), None);
+    assert_eq!(copied.user.landings().stored_changes(&session(8)).unwrap(), None);
     let file = copied.project.state().join("work").join(session(RUN).as_str()).join("changes");
     let whole = fs::read(&file).unwrap();
     // Damaged, cut short, or of another session: as if there were none.
@@ -284,14 +284,14 @@ fn stored_changes_are_all_that_landing_needs() {
         let mut damaged = whole.clone();
         damaged[place] ^= 1;
         fs::write(&file, &damaged).unwrap();
-        assert_eq!(copied.user.stored_changes(&session(RUN)).unwrap(), None, "byte {place}");
+        assert_eq!(copied.user.landings().stored_changes(&session(RUN)).unwrap(), None, "byte {place}");
         fs::write(&file, &whole[..place]).unwrap();
-        assert_eq!(copied.user.stored_changes(&session(RUN)).unwrap(), None, "cut at {place}");
+        assert_eq!(copied.user.landings().stored_changes(&session(RUN)).unwrap(), None, "cut at {place}");
     }
     let elsewhere = copied.project.state().join("work").join(session(8).as_str());
     fs::create_dir_all(&elsewhere).unwrap();
     fs::write(elsewhere.join("changes"), &whole).unwrap();
-    assert_eq!(copied.user.stored_changes(&session(8)).unwrap(), None);
+    assert_eq!(copied.user.landings().stored_changes(&session(8)).unwrap(), None);
     fs::write(&file, &whole).unwrap();
     fs::remove_dir_all(copied.copy_root()).unwrap();
     copied.user.land(&stored.unwrap(), &LandOptions::default()).unwrap();
@@ -311,7 +311,7 @@ fn contents_that_are_gone_are_no_half_landing() {
     let lost = copied.user.land(&changes, &LandOptions::default()).unwrap_err();
     assert!(matches!(lost, WorkspaceError::Lost { .. }), "{lost:?}");
     assert_eq!(copied.tree(), before);
-    let diff = copied.user.copy_diff(&changes, 1_000).unwrap_err();
+    let diff = copied.user.landings().diff(&changes, 1_000).unwrap_err();
     assert!(matches!(diff, WorkspaceError::Lost { .. }), "{diff:?}");
     // The copy still has them.
     let again = Copied { copy: reopened(&copied), ..copied };

@@ -156,7 +156,7 @@ fn forged(copied: &Copied, edit: impl Fn(String) -> String) -> CopyChanges {
     let json = edit(text.split_once(' ').unwrap().1.trim_end().to_owned());
     let sum = ContentHash::of(json.as_bytes()).to_string();
     fs::write(&file, format!("{} {json}\n", &sum[..16])).unwrap();
-    copied.user.stored_changes(&session(RUN)).unwrap().unwrap()
+    copied.user.landings().stored_changes(&session(RUN)).unwrap().unwrap()
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_hand_edited_list_of_changes_gets_nothing_past_the_door() {
         let json = json.replace("zz/a", evil);
         let sum = ContentHash::of(json.as_bytes()).to_string();
         fs::write(&file, format!("{} {json}\n", &sum[..16])).unwrap();
-        assert_eq!(copied.user.stored_changes(&session(RUN)).unwrap(), None, "{evil}");
+        assert_eq!(copied.user.landings().stored_changes(&session(RUN)).unwrap(), None, "{evil}");
     }
     fs::write(&file, &whole).unwrap();
     // Names that are given away twice, or never were there.
@@ -200,12 +200,12 @@ fn no_bytes_of_the_list_panic() {
             changed[place] = new;
             let sum = ContentHash::of(&changed).to_string();
             fs::write(&file, [&sum.as_bytes()[..16], b" ", &changed, b"\n"].concat()).unwrap();
-            if let Some(changes) = copied.user.stored_changes(&session(RUN)).unwrap() {
+            if let Some(changes) = copied.user.landings().stored_changes(&session(RUN)).unwrap() {
                 let dry =
                     LandOptions { on_conflict: OnConflict::Theirs, dry_run: true, ..LandOptions::default() };
                 landed += usize::from(copied.user.land(&changes, &dry).is_ok());
-                let _diff = copied.user.copy_diff(&changes, 1_000);
-                let _stat = copied.user.copy_stat(&changes);
+                let _diff = copied.user.landings().diff(&changes, 1_000);
+                let _stat = copied.user.landings().stat(&changes);
             }
         }
     }

@@ -48,7 +48,7 @@ fn figures() {
             Some(after) => copied.write("f", after),
             None => fs::remove_file(copied.copy_root().join("f")).unwrap(),
         }
-        let stat = copied.user.copy_stat(&copied.changes()).unwrap();
+        let stat = copied.user.landings().stat(&copied.changes()).unwrap();
         assert_eq!(stat, DiffStat { files: 1, added, removed }, "{before:?} {after:?}");
     }
 }
@@ -93,7 +93,7 @@ fn git_applies_the_diff_and_counts_the_same() {
         return;
     };
     let changes = copied.changes();
-    let diff = copied.user.copy_diff(&changes, usize::MAX).unwrap();
+    let diff = copied.user.landings().diff(&changes, usize::MAX).unwrap();
     assert!(
         diff.text.contains("rename from was/named\nrename to \"is/named \\\"so\\\"\"\n"),
         "{}",
@@ -110,7 +110,7 @@ fn git_applies_the_diff_and_counts_the_same() {
     git(&copied.copy_root(), &["add", "-A"]);
     let counted = git(&copied.copy_root(), &["diff", "--cached", "--shortstat", "-M100%", "HEAD"]).unwrap();
     let numbers: Vec<usize> = counted.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let stat = copied.user.copy_stat(&changes).unwrap();
+    let stat = copied.user.landings().stat(&changes).unwrap();
     assert_eq!(numbers, [stat.files, stat.added, stat.removed], "{counted}");
     assert_eq!((stat.added, stat.removed), (diff.added, diff.removed));
     git(&copied.copy_root(), &["fsck", "--strict"]);
@@ -121,7 +121,7 @@ fn a_diff_is_bounded_and_its_figures_are_whole() {
     let copied = Copied::with(&[("a", "1\n"), ("b", "1\n")]);
     copied.write("a", "2\n".repeat(100));
     copied.write("b", "2\n");
-    let diff = copied.user.copy_diff(&copied.changes(), 150).unwrap();
+    let diff = copied.user.landings().diff(&copied.changes(), 150).unwrap();
     assert!(diff.truncated && diff.text.contains("b/b") && !diff.text.contains("b/a"), "{}", diff.text);
     assert_eq!((diff.added, diff.removed), (101, 2));
 }

@@ -26,9 +26,9 @@ fn each_tier(project: impl Fn() -> Project, check: impl Fn(&Project, &Workspace,
 /// A command of the session, in the sandbox and journaled.
 fn command(tools: &Tools, copy: &Isolated, text: &str) {
     let workspace = copy.workspace();
-    let before = workspace.command_begin().unwrap();
+    let before = workspace.commands().begin().unwrap();
     let said = run(tools, workspace, text);
-    workspace.command_end(before, &session(1), Some(&CallId::new("shell"))).unwrap();
+    workspace.commands().end(before, &session(1), Some(&CallId::new("shell"))).unwrap();
     assert_eq!(said, "", "{text}");
 }
 
@@ -64,19 +64,19 @@ fn what_a_session_does_in_a_copy_comes_to_the_tree() {
         command(tools, &copy, "ln -s a link && mkdir empty && rmdir hollow && echo x > other.log");
         assert_eq!(tree(project), before, "{}", copy.info().tier);
         let mut wanted = model(&copy.workspace().reach().join("."));
-        let changes = workspace.copy_changes(&copy).unwrap();
+        let changes = workspace.landings().changes(&copy).unwrap();
         assert_eq!(
             shown(&changes.files()),
             "~a +dir -dir/x -dir/y -gone +kept.log +link -named +new/file +renamed ~tool"
         );
         assert_eq!(changes.renames().len(), 1);
-        let diff = workspace.copy_diff(&changes, 1 << 20).unwrap();
+        let diff = workspace.landings().diff(&changes, 1 << 20).unwrap();
         drop(copy);
         // Another process lands it, from what is written down.
         let other = project.open();
-        let stored = other.stored_changes(&session(1)).unwrap().unwrap();
+        let stored = other.landings().stored_changes(&session(1)).unwrap().unwrap();
         assert_eq!(stored, changes);
-        assert_eq!(other.copy_diff(&stored, 1 << 20).unwrap(), diff);
+        assert_eq!(other.landings().diff(&stored, 1 << 20).unwrap(), diff);
         let landing = other.land(&stored, &LandOptions::default()).unwrap();
         assert!(landing.conflicts.is_empty(), "{landing:?}");
         // What is ignored stays as each has it.
@@ -92,8 +92,8 @@ fn what_a_session_does_in_a_copy_comes_to_the_tree() {
             model.remove(&b".git"[..]);
         }
         assert_eq!(landed, wanted);
-        other.discard_copy(&session(1)).unwrap();
-        assert!(matches!(other.discard_copy(&session(1)), Err(WorkspaceError::UnknownCopy { .. })));
+        other.copies().discard(&session(1)).unwrap();
+        assert!(matches!(other.copies().discard(&session(1)), Err(WorkspaceError::UnknownCopy { .. })));
         other.undo(UndoTarget::Session(session(1))).unwrap();
         assert_eq!(tree(project), before);
         assert_eq!(git(&project.root(), &["status", "--porcelain"]), "");
@@ -111,11 +111,11 @@ fn nothing_done_is_nothing_to_land() {
             project
         },
         |_, workspace, tools, copy| {
-            let changes = workspace.copy_changes(&copy).unwrap();
+            let changes = workspace.landings().changes(&copy).unwrap();
             assert!(changes.is_empty(), "{}: {changes:?}", copy.info().tier);
             // Also after everything was looked at, and a time was changed.
             command(tools, &copy, "cat main.rs sparse > /dev/null; touch main.rs");
-            let changes = workspace.copy_changes(&copy).unwrap();
+            let changes = workspace.landings().changes(&copy).unwrap();
             assert!(changes.is_empty(), "{}: {changes:?}", copy.info().tier);
         },
     );
@@ -127,7 +127,7 @@ fn a_copy_of_a_repository() {
     each_tier(project, |project, workspace, tools, copy| {
         // A commit in the copy is the copy's.
         command(tools, &copy, "echo 8 >> f && git -c user.name=n -c user.email=e add -A 2>/dev/null; true");
-        let changes = workspace.copy_changes(&copy).unwrap();
+        let changes = workspace.landings().changes(&copy).unwrap();
         assert_eq!(shown(&changes.files()), "~f", "{}", copy.info().tier);
         drop(copy);
         // The user commits meanwhile.
@@ -149,7 +149,7 @@ fn the_users_own_work_meets_the_copys() {
         let root = project.root();
         command(tools, &copy, "sed -i s/^3$/three/ merge && echo copy > clash && sed -i s/^9$/nine/ move");
         // Under an overlay the tree is not to change below it; what the user does is done all the same.
-        let changes = workspace.copy_changes(&copy).unwrap();
+        let changes = workspace.landings().changes(&copy).unwrap();
         drop(copy);
         project.write("merge", lines.replace("15\n", "fifteen\n"));
         project.write("clash", "user\n");
@@ -190,7 +190,7 @@ fn a_refresh_never_takes_the_users_lines_away() {
         copy.refresh(workspace, &tools.means(&[tier])).unwrap();
         project.write("other", "o\n");
         copy.refresh(workspace, &tools.means(&[tier])).unwrap();
-        let changes = workspace.copy_changes(&copy).unwrap();
+        let changes = workspace.landings().changes(&copy).unwrap();
         assert_eq!(shown(&changes.files()), "-away ~clash -gone ~merge +there", "{tier}");
         drop(copy);
         let before = tree(project);
@@ -201,8 +201,8 @@ fn a_refresh_never_takes_the_users_lines_away() {
         // Damaged, the list is no empty one.
         let list = project.state().join("work").join(session(1).as_str()).join("contested");
         fs::write(&list, "damaged").unwrap();
-        let copy = workspace.open_copy(&session(1), &tools.means(&[tier])).unwrap();
-        assert!(matches!(workspace.copy_changes(&copy), Err(WorkspaceError::Lost { .. })), "{tier}");
+        let copy = workspace.copies().open(&session(1), &tools.means(&[tier])).unwrap();
+        assert!(matches!(workspace.landings().changes(&copy), Err(WorkspaceError::Lost { .. })), "{tier}");
         drop(copy);
         let mine = LandOptions { on_conflict: OnConflict::Mine, ..LandOptions::default() };
         workspace.land(&changes, &mine).unwrap();
@@ -226,13 +226,13 @@ fn large_files() {
         project
     };
     each_tier(project, |_, workspace, tools, copy| {
-        assert!(workspace.copy_changes(&copy).unwrap().is_empty(), "{}", copy.info().tier);
+        assert!(workspace.landings().changes(&copy).unwrap().is_empty(), "{}", copy.info().tier);
         command(
             tools,
             &copy,
             "sed -i s/editedediteded/EDITEDEDITEDED/ edited && chmod 755 run && touch same",
         );
-        let changes = workspace.copy_changes(&copy).unwrap();
+        let changes = workspace.landings().changes(&copy).unwrap();
         assert_eq!(shown(&changes.files()), "~edited ~run", "{}", copy.info().tier);
         let landing = workspace.land(&changes, &LandOptions::default()).unwrap();
         assert_eq!(landing.conflicts.len(), 1, "{landing:?}");
@@ -244,15 +244,15 @@ fn opening_a_copy_forgets_what_was_known_of_it() {
     let project = || project_with(&[("a", "1\n")]);
     each_tier(project, |_, workspace, tools, copy| {
         apply(copy.workspace(), vec![write("a", "2\n")]).unwrap();
-        workspace.copy_changes(&copy).unwrap();
+        workspace.landings().changes(&copy).unwrap();
         let tier = copy.info().tier;
         drop(copy);
-        assert!(workspace.stored_changes(&session(1)).unwrap().is_some());
-        let Ok(copy) = workspace.open_copy(&session(1), &tools.means(&[tier])) else {
+        assert!(workspace.landings().stored_changes(&session(1)).unwrap().is_some());
+        let Ok(copy) = workspace.copies().open(&session(1), &tools.means(&[tier])) else {
             skip("it can't be opened again");
             return;
         };
-        assert_eq!(workspace.stored_changes(&session(1)).unwrap(), None);
-        assert_eq!(shown(&workspace.copy_changes(&copy).unwrap().files()), "~a");
+        assert_eq!(workspace.landings().stored_changes(&session(1)).unwrap(), None);
+        assert_eq!(shown(&workspace.landings().changes(&copy).unwrap().files()), "~a");
     });
 }

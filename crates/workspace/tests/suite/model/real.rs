@@ -190,7 +190,8 @@ impl Run {
 
     fn command(&mut self, number: u64, first: &[Deed], wishes: &[Wish], then: &[Deed]) -> Result<(), String> {
         let call = self.next_call();
-        let begun = self.workspace.call_begin(&session(number), &call).map_err(failed("a command"))?;
+        let begun =
+            self.workspace.commands().begin_call(&session(number), &call).map_err(failed("a command"))?;
         let (before, since) = (self.world.tree.clone(), self.world.journal.len());
         self.deeds(first);
         let (wishes, changes) = self.changes(wishes);
@@ -206,7 +207,7 @@ impl Run {
             }
         }
         self.deeds(then);
-        let found = self.workspace.command_end(begun, &session(number), Some(&call));
+        let found = self.workspace.commands().end(begun, &session(number), Some(&call));
         let found = found.map_err(failed("the end of a command"))?;
         self.found("a command", number, Cause::Own, (&before, since), &found)
     }
@@ -227,10 +228,11 @@ impl Run {
     }
 
     fn check(&mut self, number: u64, deeds: &[Deed]) -> Result<(), String> {
-        let begun = self.workspace.check_begin(&session(number)).map_err(failed("checks"))?;
+        let begun = self.workspace.commands().begin_checks(&session(number)).map_err(failed("checks"))?;
         let (before, since) = (self.world.tree.clone(), self.world.journal.len());
         self.deeds(deeds);
-        let found = self.workspace.check_end(begun, &session(number)).map_err(failed("checks"))?;
+        let found =
+            self.workspace.commands().end_checks(begun, &session(number)).map_err(failed("checks"))?;
         self.found("checks", number, Cause::Check, (&before, since), &found)
     }
 
@@ -239,13 +241,19 @@ impl Run {
         let call = self.next_call();
         self.checkpoint(number)?;
         let checkpoint = self.checkpoints.last().unwrap().0;
-        let begun = self.workspace.call_begin(&session(number), &call).map_err(failed("a command"))?;
+        let begun =
+            self.workspace.commands().begin_call(&session(number), &call).map_err(failed("a command"))?;
         let (before, since) = (self.world.tree.clone(), self.world.journal.len());
         self.deeds(deeds);
         self.deeds(saves);
         drop(begun);
         self.workspace = self.project.open();
-        let sealed = self.workspace.seal_call(&checkpoint, &session(number), &call, UnixMillis(u64::MAX));
+        let sealed = self.workspace.recovery().recover_call(
+            &checkpoint,
+            &session(number),
+            &call,
+            UnixMillis(u64::MAX),
+        );
         let sealed = sealed.map_err(failed("sealing"))?;
         let length = self.world.journal.len();
         self.world.found(number, Cause::Own, &before, since);
@@ -267,12 +275,13 @@ impl Run {
     /// Two commands that overlap: what differs at the first one's end may be the other's.
     fn beside(&mut self, [one, other]: [u64; 2], deeds: &[Deed], then: &[Deed]) -> Result<(), String> {
         let calls = [self.next_call(), self.next_call()];
-        let begin =
-            |number, call| self.workspace.call_begin(&session(number), call).map_err(failed("a command"));
+        let begin = |number, call| {
+            self.workspace.commands().begin_call(&session(number), call).map_err(failed("a command"))
+        };
         let (first, second) = (begin(one, &calls[0])?, begin(other, &calls[1])?);
         let (before, since) = (self.world.tree.clone(), self.world.journal.len());
         self.deeds(deeds);
-        let found = self.workspace.command_end(first, &session(one), Some(&calls[0]));
+        let found = self.workspace.commands().end(first, &session(one), Some(&calls[0]));
         let found = found.map_err(failed("the end of a command"))?;
         self.found("the first of two commands", one, Cause::Own, (&before, since), &found)?;
         let mut told = BTreeMap::new();
@@ -281,7 +290,7 @@ impl Run {
             told = expected_kinds(shared);
         }
         self.deeds(then);
-        let found = self.workspace.command_end(second, &session(other), Some(&calls[1]));
+        let found = self.workspace.commands().end(second, &session(other), Some(&calls[1]));
         let found = found.map_err(failed("the end of a command"))?;
         let length = self.world.journal.len();
         let is_same = self.world.tree == before;
@@ -403,7 +412,7 @@ impl Run {
             return Ok(());
         }
         let (id, tree, _) = &self.checkpoints[at % self.checkpoints.len()];
-        let found = self.workspace.changes_since(id).map_err(failed("a comparison"))?;
+        let found = self.workspace.history().changes_since(id).map_err(failed("a comparison"))?;
         let expected = differences(tree, &self.world.tree).into_iter();
         let expected = expected.map(|(path, (before, after))| (path, (before.is_some(), after.is_some())));
         same("what differs from a checkpoint", kinds(&found), expected.collect())

@@ -16,7 +16,7 @@ fn a_repository_that_a_command_planted_before_it_was_cut_off_is_moved_away() {
     let sealed = seal(&workspace, checkpoint);
     assert_eq!(violations(&sealed), ["the repository users/.git was made and moved to "]);
     assert!(!project.root().join("users/.git").exists() && project.root().join("own/.git").exists());
-    workspace.forget_sealed(&session(1)).unwrap();
+    workspace.recovery().forget_sealed(&session(1)).unwrap();
     let snapshot = begin_guarded(&workspace);
     drop(snapshot);
     outlive(&project);
@@ -90,7 +90,7 @@ fn guarded_files_that_a_cut_off_command_made_or_changed_are_moved_away_or_put_ba
         assert!(sealed.violations.iter().all(|one| one.call == Some(call("shell"))));
         assert_eq!((project.tree(), sealed.left), (before.clone(), vec![]), "{sealing}");
     }
-    workspace.forget_sealed(&session(1)).unwrap();
+    workspace.recovery().forget_sealed(&session(1)).unwrap();
     assert_eq!(seal(&workspace, checkpoint).violations, []);
 }
 
@@ -115,16 +115,16 @@ fn a_guarded_file_that_a_person_changed_after_the_crash_stays() {
 fn guarded_files_that_cut_off_checks_made_are_moved_away() {
     let project = project();
     let workspace = guarding(&project);
-    let before = workspace.check_begin(&session(1)).unwrap();
+    let before = workspace.commands().begin_checks(&session(1)).unwrap();
     Guarded::before_command(&workspace, &before, GUARDS).unwrap();
     project.write("out/.envrc", "evil");
     drop(before);
     let workspace = guarding(&project);
     for sealing in ["first", "second"] {
-        let sealed = workspace.seal_checks(&session(1)).unwrap();
+        let sealed = workspace.recovery().recover_checks(&session(1)).unwrap();
         assert_eq!(violations(&sealed), ["out/.envrc was made and moved to "], "{sealing}");
     }
     assert!(!project.root().join("out/.envrc").exists());
-    workspace.forget_sealed(&session(1)).unwrap();
-    assert_eq!(workspace.seal_checks(&session(1)).unwrap(), Sealed::default());
+    workspace.recovery().forget_sealed(&session(1)).unwrap();
+    assert_eq!(workspace.recovery().recover_checks(&session(1)).unwrap(), Sealed::default());
 }

@@ -43,11 +43,11 @@ fn now() -> UnixMillis {
 }
 
 fn seal(workspace: &Workspace, checkpoint: CheckpointId) -> Sealed {
-    workspace.seal_call(&checkpoint, &session(1), &call("shell"), now()).unwrap()
+    workspace.recovery().recover_call(&checkpoint, &session(1), &call("shell"), now()).unwrap()
 }
 
 fn begin(workspace: &Workspace) -> TreeSnapshot {
-    workspace.call_begin(&session(1), &call("shell")).unwrap()
+    workspace.commands().begin_call(&session(1), &call("shell")).unwrap()
 }
 
 /// `"~a: why; +b: why"`.
@@ -154,7 +154,7 @@ fn victim() {
         step(&dir.join("tree"));
         say("step".to_owned());
     }
-    workspace.command_end(before, &session(1), Some(&call("shell"))).unwrap();
+    workspace.commands().end(before, &session(1), Some(&call("shell"))).unwrap();
     say("ended".to_owned());
 }
 
@@ -203,7 +203,7 @@ fn a_killed_process_leaves_a_command_that_goes_back_whole() {
         let before = project.tree();
         let checkpoint = killed(&project, kill);
         let workspace = project.open();
-        let calls = workspace.cut_off_calls(&session(1)).unwrap();
+        let calls = workspace.recovery().cut_off_calls(&session(1)).unwrap();
         let sealed = seal(&workspace, checkpoint);
         let happened = !sealed.applied.is_empty();
         ends[usize::from(happened)] += 1;
@@ -211,13 +211,13 @@ fn a_killed_process_leaves_a_command_that_goes_back_whole() {
         assert_eq!(left(&sealed), [""; 0], "after {lines} lines");
         assert!(happened || calls.len() == 1 || sealed == Sealed::default(), "after {lines} lines");
         assert_eq!(seal(&workspace, checkpoint), sealed, "again after {lines} lines");
-        workspace.forget_sealed(&session(1)).unwrap();
+        workspace.recovery().forget_sealed(&session(1)).unwrap();
         let again = seal(&workspace, checkpoint);
         // When it ran isn't known any more, so it may have changed any ignored file.
         assert_eq!(again.ignored.more, again.ran, "once forgotten, after {lines} lines");
         let again = Sealed { ran: sealed.ran, ignored: sealed.ignored.clone(), ..again };
         assert_eq!(again, sealed, "again after {lines} lines");
-        assert_eq!(workspace.cut_off_calls(&session(1)).unwrap(), []);
+        assert_eq!(workspace.recovery().cut_off_calls(&session(1)).unwrap(), []);
         assert_eq!(fs::read_dir(project.state().join("running")).map_or(0, Iterator::count), 0);
     }
     assert!(ends[0] >= all - 1 && ends[1] >= 2, "{ends:?}");
@@ -303,7 +303,12 @@ fn sealing_that_is_itself_cut_off_is_gone_on_with() {
     for step in 0..steps {
         let (project, checkpoint, before) = cut_off(prepare);
         let (hook, _) = cut_at(step);
-        let cut = project.open_failing(hook).seal_call(&checkpoint, &session(1), &call("shell"), now());
+        let cut = project.open_failing(hook).recovery().recover_call(
+            &checkpoint,
+            &session(1),
+            &call("shell"),
+            now(),
+        );
         assert!(matches!(cut, Err(WorkspaceError::CutOff(_))), "{cut:?}");
         let workspace = project.open();
         let sealed = seal(&workspace, checkpoint);
@@ -340,7 +345,11 @@ fn what_a_person_changes_between_two_sealings_stays() {
     for step in 0..count.load(Ordering::Relaxed) {
         let (project, checkpoint, _) = cut_off(|_, _| {});
         let (hook, _) = cut_at(step);
-        project.open_failing(hook).seal_call(&checkpoint, &session(1), &call("shell"), now()).unwrap_err();
+        project
+            .open_failing(hook)
+            .recovery()
+            .recover_call(&checkpoint, &session(1), &call("shell"), now())
+            .unwrap_err();
         let journal = fs::read_to_string(project.state().join("journal/log")).unwrap();
         if !journal.contains("cut_off") {
             outlive(&project);
@@ -367,7 +376,8 @@ fn an_edit_happened_or_it_did_not() {
         if apply(&project.open_failing(hook), changes).is_ok() {
             break;
         }
-        let sealed = project.open().seal_call(&checkpoint, &session(1), &call("call"), now()).unwrap();
+        let sealed =
+            project.open().recovery().recover_call(&checkpoint, &session(1), &call("call"), now()).unwrap();
         let happened = project.tree() != before;
         ends[usize::from(happened)] += 1;
         let applied = if happened { "~a -gone +new/x" } else { "" };
@@ -377,7 +387,8 @@ fn an_edit_happened_or_it_did_not() {
             // What a person took back since isn't in place any more.
             let workspace = project.open();
             workspace.undo(UndoTarget::Session(session(1))).unwrap();
-            let sealed = workspace.seal_call(&checkpoint, &session(1), &call("call"), now()).unwrap();
+            let sealed =
+                workspace.recovery().recover_call(&checkpoint, &session(1), &call("call"), now()).unwrap();
             assert_eq!(shown(&sealed.applied), "");
         }
     }
@@ -410,22 +421,23 @@ fn commands_that_overlapped_are_sealed_oldest_first() {
     let before = project.tree();
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
-    let first = workspace.call_begin(&session(1), &call("first")).unwrap();
+    let first = workspace.commands().begin_call(&session(1), &call("first")).unwrap();
     project.write("a", "by the first");
-    let second = workspace.call_begin(&session(1), &call("second")).unwrap();
+    let second = workspace.commands().begin_call(&session(1), &call("second")).unwrap();
     project.write("a", "by the second");
     project.write("new", "n");
     tick();
-    let others = workspace.call_begin(&session(2), &call("others")).unwrap();
+    let others = workspace.commands().begin_call(&session(2), &call("others")).unwrap();
     drop((first, second));
-    let calls = workspace.cut_off_calls(&session(1)).unwrap();
+    let calls = workspace.recovery().cut_off_calls(&session(1)).unwrap();
     assert_eq!(calls, [call("first"), call("second")]);
     for call in calls {
-        let sealed = workspace.seal_call(&checkpoint, &session(1), &call, now()).unwrap();
+        let sealed = workspace.recovery().recover_call(&checkpoint, &session(1), &call, now()).unwrap();
         assert_eq!(left(&sealed), [""; 0]);
     }
     assert_eq!(project.tree(), before);
-    let running = workspace.seal_call(&checkpoint, &session(2), &call("others"), now()).unwrap_err();
+    let running =
+        workspace.recovery().recover_call(&checkpoint, &session(2), &call("others"), now()).unwrap_err();
     assert!(matches!(running, WorkspaceError::Busy { .. }), "{running}");
     drop(others);
     let sealed = seal_of(&workspace, checkpoint, 2, "others");
@@ -475,7 +487,7 @@ fn what_a_person_saved_while_the_command_ran_can_be_had_again_after_the_crash() 
 }
 
 fn seal_of(workspace: &Workspace, checkpoint: CheckpointId, number: u64, name: &str) -> Sealed {
-    workspace.seal_call(&checkpoint, &session(number), &call(name), now()).unwrap()
+    workspace.recovery().recover_call(&checkpoint, &session(number), &call(name), now()).unwrap()
 }
 
 #[test]
@@ -483,13 +495,13 @@ fn what_a_background_command_did_stays_and_is_known() {
     let project = project();
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
-    let behind = workspace.background_begin(&session(1), &call("behind")).unwrap();
+    let behind = workspace.commands().begin_background(&session(1), &call("behind")).unwrap();
     project.write("early", "by the command, or a person");
     project.write("new", "by the command");
     let front = begin(&workspace);
     project.write("a", "by the command in front");
     drop((front, behind));
-    let calls = workspace.cut_off_calls(&session(1)).unwrap();
+    let calls = workspace.recovery().cut_off_calls(&session(1)).unwrap();
     assert_eq!(calls, [call("shell"), call("behind")]);
     assert_eq!(shown(&seal(&workspace, checkpoint).restored), "~a");
     let sealed = seal_of(&workspace, checkpoint, 1, "behind");
@@ -513,13 +525,14 @@ fn a_call_that_ended_or_never_began_leaves_nothing_to_seal() {
     assert_eq!(seal(&workspace, checkpoint), Sealed::default(), "nothing ran");
     let snapshot = begin(&workspace);
     work(&project.root());
-    let changes = workspace.command_end(snapshot, &session(1), Some(&call("shell"))).unwrap();
+    let changes = workspace.commands().end(snapshot, &session(1), Some(&call("shell"))).unwrap();
     let done = project.tree();
     let sealed = seal(&workspace, checkpoint);
     assert_eq!((sealed.applied, sealed.restored, sealed.left), (changes, vec![], vec![]));
     assert_eq!(project.tree(), done);
     // After a restart of the machine a sign of life may be lost: then what differs is named.
-    let sealed = workspace.seal_call(&checkpoint, &session(1), &call("other"), UnixMillis(1)).unwrap();
+    let sealed =
+        workspace.recovery().recover_call(&checkpoint, &session(1), &call("other"), UnixMillis(1)).unwrap();
     assert_eq!((sealed.applied.len(), sealed.restored.len(), paths_left(&sealed).as_str()), (0, 0, "~early"));
 }
 
@@ -565,7 +578,7 @@ fn checks_that_were_cut_off_are_journaled_as_checks() {
     let project = project();
     let workspace = project.open();
     apply(&workspace, vec![write("a", "edited")]).unwrap();
-    let snapshot = workspace.check_begin(&session(1)).unwrap();
+    let snapshot = workspace.commands().begin_checks(&session(1)).unwrap();
     project.write("a", "formatted by a test");
     project.write("early", "changed while tests ran");
     project.write("out/snapshot", "made by a test");
@@ -573,11 +586,11 @@ fn checks_that_were_cut_off_are_journaled_as_checks() {
     outlive(&project);
     project.write("out/users", "the user's, after the crash");
     let workspace = project.open();
-    assert_eq!(workspace.cut_off_calls(&session(1)).unwrap(), []);
-    let sealed = workspace.seal_checks(&session(1)).unwrap();
+    assert_eq!(workspace.recovery().cut_off_calls(&session(1)).unwrap(), []);
+    let sealed = workspace.recovery().recover_checks(&session(1)).unwrap();
     assert_eq!(shown(&sealed.applied), "~a ~early +out/snapshot");
     assert_eq!(left(&sealed), ["+out/users: changed after the command was cut off; kept"]);
-    assert_eq!(workspace.seal_checks(&session(1)).unwrap(), Sealed::default());
+    assert_eq!(workspace.recovery().recover_checks(&session(1)).unwrap(), Sealed::default());
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!(shown(&report.restored), "~a -out/snapshot");
     assert_eq!(project.text("out/users"), "the user's, after the crash");

@@ -41,7 +41,7 @@ fn ignoring() -> Project {
 
 /// A layer over the tree; `None` where none can be mounted.
 fn try_out(workspace: &Workspace, tools: &Tools) -> Option<Trial> {
-    match workspace.try_out(&session(1), &tools.sandbox) {
+    match workspace.previews().start(&session(1), &tools.sandbox) {
         Ok(trial) => Some(trial),
         Err(error) => {
             skip(error.to_string());
@@ -53,9 +53,9 @@ fn try_out(workspace: &Workspace, tools: &Tools) -> Option<Trial> {
 /// Runs a command in a layer; what it said is of no interest.
 fn tried(workspace: &Workspace, tools: &Tools, command: &str) -> Option<(Trial, Tried)> {
     let trial = try_out(workspace, tools)?;
-    let before = trial.workspace().command_begin().unwrap();
+    let before = trial.workspace().commands().begin().unwrap();
     run(tools, trial.workspace(), command);
-    trial.workspace().command_end(before, &session(1), Some(&call())).unwrap();
+    trial.workspace().commands().end(before, &session(1), Some(&call())).unwrap();
     let tried = trial.examine(workspace).unwrap();
     Some((trial, tried))
 }
@@ -155,7 +155,10 @@ fn an_undo_brings_back_what_was_small() {
     assert!(tried.losses().iter().all(|loss| loss.undoable));
     let landing = trial.land(&workspace, &tried, &session(1), &call()).unwrap();
     assert!(landing.landed, "{landing:?}");
-    let sealed = workspace.seal_call(&tried_base(&workspace), &session(1), &call(), UnixMillis(0)).unwrap();
+    let sealed = workspace
+        .recovery()
+        .recover_call(&tried_base(&workspace), &session(1), &call(), UnixMillis(0))
+        .unwrap();
     assert_eq!(shown(&sealed.applied), shown(&landing.changes), "the call happened");
     assert!(!project.root().join(".env").exists() && !project.root().join("target").exists());
     let report = workspace.undo(UndoTarget::Session(session(1))).unwrap();
@@ -384,14 +387,14 @@ fn what_a_cut_off_landing_moved_away_comes_back() {
             fs::write(&target, "mine").unwrap();
         }
         let again = open(&project);
-        again.sweep_trials();
+        again.previews().sweep();
         if taken {
             assert_eq!(project.text("target"), "mine");
             assert_eq!(fs::read_dir(gone.join("0/many")).unwrap().count(), 1_100, "it is kept");
-            let told = again.try_out(&session(1), &tools.sandbox).unwrap_err().to_string();
+            let told = again.previews().start(&session(1), &tools.sandbox).unwrap_err().to_string();
             assert!(told.contains("gone/0") && told.contains("«target»"), "{told}");
             fs::remove_file(&target).unwrap();
-            again.sweep_trials();
+            again.previews().sweep();
         }
         assert_eq!(model(&project.root()), before);
         assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0);
@@ -418,7 +421,7 @@ fn die_with_a_layer_open() {
     let blobs = std::sync::Arc::new(journeyman_store::Blobs::open(&dir.join("blobs"), 1 << 30).unwrap());
     let workspace = Workspace::open(&dir.join("tree"), Options::new(dir.join("state"), blobs)).unwrap();
     let tools = Tools::at(&dir.join("tree"));
-    let trial = workspace.try_out(&session(1), &tools.sandbox).unwrap();
+    let trial = workspace.previews().start(&session(1), &tools.sandbox).unwrap();
     run(&tools, trial.workspace(), "rm -rf .env a");
     // No destructor runs.
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
@@ -434,7 +437,7 @@ fn a_crash_drops_the_layer() {
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&died), Some(9));
     assert!(fs::read_dir(project.state().join("work")).unwrap().count() > 0, "nothing was left");
     let again = open(&project);
-    again.sweep_trials();
+    again.previews().sweep();
     assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0);
     assert_eq!((project.text(".env"), project.text("a")), ("KEY=1\n".to_owned(), "1\n".to_owned()));
     assert!(try_out(&again, &tools).is_some());

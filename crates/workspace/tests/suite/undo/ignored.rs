@@ -23,7 +23,7 @@ fn ignored_files_that_a_command_changes_or_deletes_come_back() {
     let workspace = project.open();
     let root = project.root();
     for round in 0..2 {
-        let before = workspace.command_begin().unwrap();
+        let before = workspace.commands().begin().unwrap();
         assert_eq!(
             before.not_undoable().iter().map(ToString::to_string).collect::<Vec<_>>(),
             [".gitignore", "large.bin"]
@@ -35,7 +35,7 @@ fn ignored_files_that_a_command_changes_or_deletes_come_back() {
         fs::remove_file(root.join("large.bin")).unwrap();
         fs::remove_dir_all(root.join("data")).unwrap();
         fs::remove_dir_all(root.join("target")).unwrap();
-        let changes = workspace.command_end(before, &session(round), None).unwrap();
+        let changes = workspace.commands().end(before, &session(round), None).unwrap();
         assert_eq!(shown(&changes), "~.env -a.sqlite -data/deep/x -large.bin -sub/b.sqlite");
         let report = workspace.undo(UndoTarget::Session(session(round))).unwrap();
         assert_eq!(shown(&report.restored), "~.env +a.sqlite +data/deep/x +sub/b.sqlite");
@@ -54,9 +54,9 @@ fn ignored_files_that_a_command_changes_or_deletes_come_back() {
 fn an_ignored_file_that_only_got_a_new_time_is_none_that_changed() {
     let project = Project::with(&[(".gitignore", ".env\n"), (".env", "KEY=1")]);
     let workspace = project.open();
-    let before = workspace.command_begin().unwrap();
+    let before = workspace.commands().begin().unwrap();
     project.write(".env", "KEY=1");
-    assert_eq!(workspace.command_end(before, &session(1), None).unwrap(), []);
+    assert_eq!(workspace.commands().end(before, &session(1), None).unwrap(), []);
     assert!(workspace.undo(UndoTarget::Session(session(1))).is_err());
 }
 
@@ -66,15 +66,18 @@ fn an_ignored_file_changed_beside_a_command_of_another_session_is_named_as_neith
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let calls = [1, 2].map(|number| {
-        (number, workspace.call_begin(&session(number), &CallId::new(format!("{number}"))).unwrap())
+        (
+            number,
+            workspace.commands().begin_call(&session(number), &CallId::new(format!("{number}"))).unwrap(),
+        )
     });
     project.write("one.db", "by the first");
     project.write("two.db", "by the second");
     for (number, before) in calls {
-        workspace.command_end(before, &session(number), Some(&CallId::new(format!("{number}")))).unwrap();
+        workspace.commands().end(before, &session(number), Some(&CallId::new(format!("{number}")))).unwrap();
     }
     for number in [1, 2] {
-        let told = workspace.ignored_changes_since(&checkpoint, &session(number)).unwrap();
+        let told = workspace.history().ignored_changes_since(&checkpoint, &session(number)).unwrap();
         let told = told.iter().map(|it| (it.change.path.to_string(), it.is_undoable, it.is_shared));
         let expected = ["one.db", "two.db"].map(|path| (path.to_owned(), false, true));
         assert_eq!(told.collect::<Vec<_>>(), expected, "session {number}");
@@ -86,15 +89,15 @@ fn what_commands_did_to_ignored_files_is_told() {
     let project = Project::with(&[(".gitignore", ".env\n"), (".env", "KEY=1"), ("a", "1")]);
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
-    let before = workspace.command_begin().unwrap();
+    let before = workspace.commands().begin().unwrap();
     fs::remove_file(project.root().join(".env")).unwrap();
     project.write("a", "2");
-    workspace.command_end(before, &session(1), None).unwrap();
-    let told = workspace.ignored_changes_since(&checkpoint, &session(1)).unwrap();
+    workspace.commands().end(before, &session(1), None).unwrap();
+    let told = workspace.history().ignored_changes_since(&checkpoint, &session(1)).unwrap();
     assert_eq!(shown(&told.iter().map(|it| it.change.clone()).collect::<Vec<_>>()), "-.env");
     assert!(told[0].is_undoable && !told[0].is_shared);
-    let of_another = workspace.ignored_changes_since(&checkpoint, &session(2)).unwrap();
+    let of_another = workspace.history().ignored_changes_since(&checkpoint, &session(2)).unwrap();
     assert_eq!(of_another, [], "each session is told of what its own commands did");
     workspace.undo(UndoTarget::Session(session(1))).unwrap();
-    assert_eq!(workspace.ignored_changes_since(&checkpoint, &session(1)).unwrap(), []);
+    assert_eq!(workspace.history().ignored_changes_since(&checkpoint, &session(1)).unwrap(), []);
 }

@@ -17,10 +17,10 @@ use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, Work
 use support::{Project, apply, delete, mode, rel, session, set, set_mode, shown, tick, write};
 
 fn command(workspace: &Workspace, number: u64, work: impl FnOnce()) -> String {
-    let before = workspace.command_begin().unwrap();
+    let before = workspace.commands().begin().unwrap();
     work();
     let call = CallId::new("shell");
-    shown(&workspace.command_end(before, &session(number), Some(&call)).unwrap())
+    shown(&workspace.commands().end(before, &session(number), Some(&call)).unwrap())
 }
 
 fn undo(workspace: &Workspace) -> UndoReport {
@@ -170,7 +170,7 @@ fn new_ignore_rules_neither_add_nor_delete() {
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let changed = command(&workspace, 1, || project.write(".gitignore", "seen\n"));
     assert_eq!(changed, "~.gitignore");
-    assert_eq!(shown(&workspace.changes_since(&checkpoint).unwrap()), "~.gitignore");
+    assert_eq!(shown(&workspace.history().changes_since(&checkpoint).unwrap()), "~.gitignore");
     undo(&workspace);
     assert_eq!((project.text("hidden/big"), project.text("seen")), ("h".into(), "s".into()));
 }
@@ -234,7 +234,7 @@ fn nobody_looks_at_the_tree_in_the_middle_of_another_sessions_edit() {
     let refused = refusals.clone();
     let hook = move |step| {
         if matches!(step, Step::Stage | Step::Placed | Step::Commit | Step::Settle) {
-            let begun = looking.call_begin(&session(1), &CallId::new("shell"));
+            let begun = looking.commands().begin_call(&session(1), &CallId::new("shell"));
             assert!(matches!(begun, Err(WorkspaceError::Busy { .. })), "{step:?}: {begun:?}");
             refused.fetch_add(1, Ordering::Relaxed);
         }
@@ -251,9 +251,9 @@ fn nobody_looks_at_the_tree_in_the_middle_of_another_sessions_edit() {
 fn what_the_commands_of_two_sessions_may_have_done_is_left_by_an_undo_of_either() {
     let project = Project::with(&[("early", "e"), ("both", "b"), ("gone", "g"), ("late", "l")]);
     let workspace = project.open();
-    let begin = |number| workspace.call_begin(&session(number), &CallId::new("shell")).unwrap();
+    let begin = |number| workspace.commands().begin_call(&session(number), &CallId::new("shell")).unwrap();
     let end = |before, number| {
-        shown(&workspace.command_end(before, &session(number), Some(&CallId::new("shell"))).unwrap())
+        shown(&workspace.commands().end(before, &session(number), Some(&CallId::new("shell"))).unwrap())
     };
     let first = begin(1);
     project.write("early", "by the first");
@@ -283,14 +283,14 @@ fn what_two_commands_may_have_done_is_left_when_one_of_them_is_recovered() {
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let call = CallId::new("shell");
-    let ours = workspace.call_begin(&session(1), &call).unwrap();
-    let theirs = workspace.call_begin(&session(2), &call).unwrap();
+    let ours = workspace.commands().begin_call(&session(1), &call).unwrap();
+    let theirs = workspace.commands().begin_call(&session(2), &call).unwrap();
     project.write("a", "by either");
-    workspace.command_end(theirs, &session(2), Some(&call)).unwrap();
+    workspace.commands().end(theirs, &session(2), Some(&call)).unwrap();
     project.write("b", "by ours alone");
     drop(ours);
     let now = journeyman_protocol::UnixMillis(u64::MAX);
-    let sealed = workspace.seal_call(&checkpoint, &session(1), &call, now).unwrap();
+    let sealed = workspace.recovery().recover_call(&checkpoint, &session(1), &call, now).unwrap();
     let left: Vec<String> = sealed.left.iter().map(|(change, _)| change.path.to_string()).collect();
     assert_eq!((shown(&sealed.restored).as_str(), left), ("~b", vec!["a".to_owned()]));
     assert_eq!(project.text("a"), "by either");
@@ -316,14 +316,17 @@ fn sessions_that_work_at_once_never_take_back_what_another_did() {
                             continue;
                         }
                         let call = CallId::new(format!("call-{step}"));
-                        let before = workspace.call_begin(&session(number), &call).unwrap();
+                        let before = workspace.commands().begin_call(&session(number), &call).unwrap();
                         project.write(&path, &text);
                         if step == STEPS - 1 {
                             drop(before);
                             let now = journeyman_protocol::UnixMillis(u64::MAX);
-                            workspace.seal_call(&checkpoint, &session(number), &call, now).unwrap();
+                            workspace
+                                .recovery()
+                                .recover_call(&checkpoint, &session(number), &call, now)
+                                .unwrap();
                         } else {
-                            workspace.command_end(before, &session(number), Some(&call)).unwrap();
+                            workspace.commands().end(before, &session(number), Some(&call)).unwrap();
                         }
                     }
                 });
@@ -391,11 +394,11 @@ fn files_over_the_bounds_are_named_and_reported() {
     let mut project = Project::with(&[("big", "0123456789"), ("small", "1")]);
     project.limits.kept_file_bytes = 8;
     let workspace = project.open();
-    let begun = workspace.command_begin().unwrap();
+    let begun = workspace.commands().begin().unwrap();
     assert_eq!(begun.not_undoable(), [rel("big")]);
     project.write("big", "9876543210 and more");
     project.write("small", "2");
-    let changed = workspace.command_end(begun, &session(1), None).unwrap();
+    let changed = workspace.commands().end(begun, &session(1), None).unwrap();
     assert_eq!(shown(&changed), "~big ~small");
     let report = undo(&workspace);
     assert_eq!((shown(&report.restored), conflicts(&report)), ("~small".into(), vec!["big".into()]));
@@ -404,7 +407,7 @@ fn files_over_the_bounds_are_named_and_reported() {
     apply(&workspace, vec![write("big", "a whole new text")]).unwrap();
     assert_eq!(project.text("big"), "a whole new text");
     project.limits.max_files = 1;
-    assert!(matches!(project.open().command_begin(), Err(WorkspaceError::TooManyFiles { limit: 1 })));
+    assert!(matches!(project.open().commands().begin(), Err(WorkspaceError::TooManyFiles { limit: 1 })));
 }
 
 #[test]
@@ -414,29 +417,15 @@ fn a_checkpoint_is_told_from_the_tree_in_any_process() {
     project.write("c", "3");
     fs::remove_file(project.root().join("a")).unwrap();
     let workspace = project.open();
-    assert_eq!(shown(&workspace.changes_since(&first).unwrap()), "-a +c");
+    assert_eq!(shown(&workspace.history().changes_since(&first).unwrap()), "-a +c");
     let second = workspace.checkpoint(&session(1), "second").unwrap();
     assert_eq!(workspace.checkpoint(&session(1), "again").unwrap(), second, "nothing happened since");
-    assert_eq!(workspace.changes_since(&second).unwrap(), vec![]);
+    assert_eq!(workspace.history().changes_since(&second).unwrap(), vec![]);
     project.write("b", "other");
-    assert_eq!(shown(&workspace.changes_since(&second).unwrap()), "~b");
-    assert_eq!(shown(&project.open().changes_since(&first).unwrap()), "-a ~b +c");
-    let unknown = workspace.changes_since(&CheckpointId(99)).unwrap_err();
+    assert_eq!(shown(&workspace.history().changes_since(&second).unwrap()), "~b");
+    assert_eq!(shown(&project.open().history().changes_since(&first).unwrap()), "-a ~b +c");
+    let unknown = workspace.history().changes_since(&CheckpointId(99)).unwrap_err();
     assert!(matches!(unknown, WorkspaceError::UnknownCheckpoint { .. }));
-}
-
-#[test]
-fn what_a_crash_left_unjournaled_can_be_claimed() {
-    let project = Project::with(&[("a", "1"), ("b", "1")]);
-    let workspace = project.open();
-    let checkpoint = workspace.checkpoint(&session(1), "turn").unwrap();
-    apply(&workspace, vec![write("a", "2")]).unwrap();
-    let _begun = workspace.command_begin().unwrap();
-    project.write("b", "2");
-    let claimed = project.open().journal_since(&checkpoint, &session(1), None).unwrap();
-    assert_eq!(shown(&claimed), "~b", "the edit is journaled already");
-    undo(&project.open());
-    assert_eq!((project.text("a"), project.text("b")), ("1".into(), "1".into()));
 }
 
 #[test]
@@ -519,7 +508,7 @@ fn git_takes_the_diff() {
     }
     symlink("crlf", project.root().join("link")).unwrap();
     project.write("became-file", "f\n");
-    let diff = workspace.diff_since(&checkpoint, 1 << 20).unwrap();
+    let diff = workspace.history().diff_since(&checkpoint, 1 << 20).unwrap();
     let applied = git(&copy, &["apply", "--whitespace=nowarn", "-"], &diff.text).unwrap();
     assert!(applied.status.success(), "{}\n{}", String::from_utf8_lossy(&applied.stderr), diff.text);
     let strip = |tree: support::Model| -> support::Model {
@@ -527,7 +516,7 @@ fn git_takes_the_diff() {
     };
     assert_eq!(strip(support::model(&copy)), strip(project.tree()));
     assert_eq!((diff.truncated, diff.added > 10, diff.removed > 5), (false, true, true));
-    let short = workspace.diff_since(&checkpoint, 400).unwrap();
+    let short = workspace.history().diff_since(&checkpoint, 400).unwrap();
     assert!(short.truncated && short.text.len() <= 400);
     assert_eq!((short.added, short.removed), (diff.added, diff.removed));
     let status = git(&project.root(), &["fsck"], "").unwrap();
@@ -540,7 +529,7 @@ fn a_file_that_only_its_signature_tells_apart_is_in_the_diff_by_name() {
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "x").unwrap();
     project.write("bin", "\0two");
-    let diff = workspace.diff_since(&checkpoint, 1 << 20).unwrap();
+    let diff = workspace.history().diff_since(&checkpoint, 1 << 20).unwrap();
     assert_eq!(diff.text, "diff --git a/bin b/bin\nBinary files a/bin and b/bin differ\n");
     let path = RelPath::parse("x").unwrap();
     assert_eq!(journeyman_workspace::unified_diff(&path, Some(b"a\n"), Some(b"a\n")), "");
@@ -564,11 +553,11 @@ fn a_large_tree_is_kept_in_packs_and_comes_back_from_them() {
         }
     });
     assert_eq!(changed.split(' ').count(), 300);
-    assert!(workspace.diff_since(&checkpoint, 10 << 20).unwrap().removed > 40_000);
+    assert!(workspace.history().diff_since(&checkpoint, 10 << 20).unwrap().removed > 40_000);
     let report = undo(&project.open());
     assert_eq!((report.restored.len(), report.conflicts), (300, vec![]));
     assert_eq!(project.tree(), before);
-    assert_eq!(project.open().changes_since(&checkpoint).unwrap(), vec![]);
+    assert_eq!(project.open().history().changes_since(&checkpoint).unwrap(), vec![]);
 }
 
 #[test]

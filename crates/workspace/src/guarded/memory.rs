@@ -1,0 +1,17 @@
+//! The memory of guarded paths from one command to the next.
+
+use crate::guarded::keep::Kept;
+use crate::guarded::look::Notes;
+use journeyman_protocol::RelPath;
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The state that is kept from one command to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) notes: Arc<Notes>,
+    pub(crate) kept: BTreeMap<RelPath, Arc<Kept>>,
+    /// The guarded paths when the first command began: protected before any that came later.
+    pub(crate) first: Option<BTreeSet<RelPath>>,
+}

@@ -1,0 +1,217 @@
+//! The tree of one project: its root, the rules by which files are chosen, and the stores beside
+//! it.
+
+use crate::contents::store::Vault;
+use crate::error::WorkspaceError;
+use crate::error::io_error;
+use crate::failpoint::Failpoint;
+use crate::files::content::FileContent;
+use crate::files::listing::ListOptions;
+use crate::files::listing::Listing;
+use crate::files::listing::Stat;
+use crate::files::listing::StatKind;
+use crate::files::root_dir::Door;
+use crate::files::root_dir::Last;
+use crate::files::root_dir::Links;
+use crate::files::root_dir::read_up_to;
+use crate::files::stat::Seen;
+use crate::journal::End;
+use crate::journal::Journal;
+use crate::journal::history::History;
+use crate::limits::DIFF_FILE_BYTES;
+use crate::limits::Limits;
+use crate::mutex::lock;
+use crate::options::Options;
+use crate::rules::RuleCache;
+use crate::snapshot::entry::FileState;
+use crate::snapshot::entry::Kind;
+use crate::transaction::operation::Hands;
+use journeyman_protocol::RelPath;
+use journeyman_protocol::SessionId;
+use journeyman_sandbox::Base;
+use std::collections::HashSet;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// One project's root directory, ignore rules, options and kept contents. Everything else is built
+/// on it.
+pub(crate) struct Project {
+    pub(crate) door: Door,
+    pub(crate) root: PathBuf,
+    pub(crate) base: Mutex<Option<Base>>,
+    pub(crate) options: Options,
+    pub(crate) failpoint: Option<Failpoint>,
+    pub(crate) rules: RuleCache,
+    /// Names like `.git` at the root when the workspace was opened.
+    pub(crate) own_repositories: Vec<Vec<u8>>,
+    pub(crate) vault: Vault,
+}
+
+impl Project {
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn state_dir(&self) -> &Path {
+        &self.options.state_dir
+    }
+
+    pub(crate) fn reach(&self) -> PathBuf {
+        match &*lock(&self.base) {
+            None => self.root.clone(),
+            Some(Base::Directory { path: copy, .. }) => copy.clone(),
+            Some(Base::Mounted(_)) => self.door.by_descriptor(),
+        }
+    }
+
+    pub(crate) fn own_directories(&self) -> Vec<RelPath> {
+        self.rules.own().to_vec()
+    }
+
+    pub(crate) fn base(&self) -> Option<Base> {
+        lock(&self.base).clone()
+    }
+
+    pub(crate) fn read(&self, path: &RelPath, max_bytes: u64) -> Result<FileContent, WorkspaceError> {
+        let (file, seen) = self.open_file(path)?;
+        let too_large = |size| WorkspaceError::TooLarge { path: path.clone(), size, limit: max_bytes };
+        if seen.size > max_bytes {
+            return Err(too_large(seen.size));
+        }
+        let bytes =
+            read_up_to(&file, seen.size, max_bytes).map_err(|source| io_error("read", path, source))?;
+        let bytes = bytes.ok_or_else(|| too_large(max_bytes.saturating_add(1)))?;
+        Ok(FileContent::from_bytes(bytes, seen.mode & 0o100 != 0))
+    }
+
+    // By value, so that a caller can say `ListOptions { glob, ..ListOptions::default() }` in the
+    // call.
+    #[allow(clippy::needless_pass_by_value)]
+    pub(crate) fn list(&self, options: ListOptions) -> Result<Listing, WorkspaceError> {
+        let end = self.journal().end();
+        let siblings = || self.open_siblings(end);
+        crate::files::listing::list(&self.door, &self.rules, self.limits().max_files, &siblings, &options)
+    }
+
+    pub(crate) fn stat(&self, path: &RelPath) -> Result<Option<Stat>, WorkspaceError> {
+        let kept = self.door.canonical(path, Last::Keep)?;
+        let failed = |errno| self.door.fail("look at", path, errno);
+        let Some(own) = self.door.look(&kept).map_err(failed)? else { return Ok(None) };
+        let link = own.is_link();
+        let seen = if link {
+            let target = self.door.canonical(path, Last::Follow);
+            let target = match target {
+                Ok(target) => self.door.look(&target).map_err(failed)?,
+                // A link to the root itself.
+                Err(WorkspaceError::NotAFile { .. }) => self.door.look_at_root().map_err(failed)?,
+                Err(other) => return Err(other),
+            };
+            target.unwrap_or(own)
+        } else {
+            own
+        };
+        let kind = if seen.is_file() {
+            StatKind::File
+        } else if seen.is_dir() {
+            StatKind::Directory
+        } else {
+            StatKind::Other
+        };
+        let (size, executable) = (seen.size, seen.mode & 0o100 != 0);
+        Ok(Some(Stat { kind, size, executable, link, modified_ns: i128::from(seen.mtime) }))
+    }
+
+    pub(crate) fn canonical(&self, path: &RelPath) -> Result<RelPath, WorkspaceError> {
+        self.door.canonical(path, Last::Follow)
+    }
+
+    /// Puts another copy in the place of the one that this workspace reaches, in one step.
+    pub(crate) fn replace_base(&self, base: Base) -> Result<(), WorkspaceError> {
+        self.door.replace(&Door::open_base(&self.root, &base)?)?;
+        *lock(&self.base) = Some(base);
+        Ok(())
+    }
+
+    /// Lets go of the mount that this workspace reaches: nothing of the tree is found by it any
+    /// more.
+    pub(crate) fn close_base(&self) -> Result<(), WorkspaceError> {
+        let path = self.options.state_dir.clone();
+        self.door.replace(&Door::open(&path)?)?;
+        *lock(&self.base) = Some(Base::Directory { layers: path.clone(), path, caches: Vec::new() });
+        Ok(())
+    }
+
+    pub(crate) fn open_file(&self, path: &RelPath) -> Result<(std::os::fd::OwnedFd, Seen), WorkspaceError> {
+        match self.door.read_file(path, Links::Follow) {
+            // Where the kernel can't confine links, and for a better word than «changed» on a loop
+            // of links.
+            Err(WorkspaceError::Raced { .. }) => {
+                let path = self.door.canonical(path, Last::Follow)?;
+                self.door.read_file(&path, Links::Refuse)
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    pub(crate) fn hands(&self) -> Hands<'_> {
+        Hands {
+            door: &self.door,
+            vault: &self.vault,
+            limits: self.limits(),
+            failpoint: self.failpoint.as_ref(),
+        }
+    }
+
+    pub(crate) fn inputs(&self) -> crate::snapshot::compare::Inputs<'_> {
+        crate::snapshot::compare::Inputs { door: &self.door, vault: &self.vault, rules: &self.rules }
+    }
+
+    pub(crate) fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        match &state.hash {
+            Some(hash) if state.size <= DIFF_FILE_BYTES as u64 => self.vault.get(hash),
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) fn current_bytes(
+        &self,
+        path: &RelPath,
+        state: &FileState,
+    ) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        if state.kind == Kind::Link {
+            return self.door.read_link(path).map(Some).map_err(|errno| self.door.fail("read", path, errno));
+        }
+        let (file, seen) = match self.door.read_file(path, Links::Refuse) {
+            // It differs, and that is all that can be told: no reason to tell nothing of the
+            // others.
+            Err(WorkspaceError::Denied { .. }) => return Ok(None),
+            other => other?,
+        };
+        read_up_to(&file, seen.size, DIFF_FILE_BYTES as u64).map_err(|source| io_error("read", path, source))
+    }
+
+    /// A journal to read from, without waiting for whoever writes.
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::new(&self.options.state_dir, self.limits().journal_bytes)
+    }
+
+    /// The short-lived siblings of transactions that are open, or were when the journal ended at
+    /// `end`. A name alone hides nothing: a command can give its files any.
+    pub(crate) fn open_siblings(&self, end: End) -> HashSet<Vec<u8>> {
+        // What can't be read hides nothing.
+        self.journal().siblings_open_since(end).unwrap_or_default()
+    }
+
+    pub(crate) fn history(&self) -> Result<History, WorkspaceError> {
+        Ok(History::new(self.journal().lines()?))
+    }
+
+    pub(crate) fn copy_dir(&self, session: &SessionId) -> std::path::PathBuf {
+        self.options.state_dir.join("work").join(session.as_str())
+    }
+}

@@ -1,0 +1,155 @@
+//! Writing to the journal and the tree: one writer at a time, across processes.
+
+use crate::change::CheckpointId;
+use crate::commands::heartbeat::Span;
+use crate::commands::heartbeat::spans;
+use crate::error::WorkspaceError;
+use crate::failpoint::Step;
+use crate::journal::End;
+use crate::journal::Journal;
+use crate::journal::Mark;
+use crate::journal::record::CheckpointRecord;
+use crate::journal::record::Line;
+use crate::mutex::lock;
+use crate::project::Project;
+use crate::snapshot::stored::load_tree;
+use crate::snapshot::tree::Tree;
+use crate::state::lock::Lock;
+use crate::transaction::operation::Hands;
+use journeyman_protocol::ContentHash;
+use journeyman_protocol::SessionId;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+/// The state of the writer.
+pub(crate) struct Writer {
+    pub(crate) journal: Journal,
+    pub(crate) lock: Option<Lock>,
+    /// The store's count of removals when `base` was known to be there.
+    pub(crate) removals: u64,
+    pub(crate) last_checkpoint: Option<LastCheckpoint>,
+    /// The newest tree among the blobs, that signs of life differ little from.
+    pub(crate) base: Option<(ContentHash, Arc<Tree>)>,
+}
+
+pub(crate) struct LastCheckpoint {
+    pub(crate) record: CheckpointRecord,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) end: End,
+}
+
+/// The writer of one project. Changes run one after the other under the project's lock.
+pub(crate) struct Transactions {
+    pub(crate) project: Arc<Project>,
+    pub(crate) writer: Mutex<Writer>,
+}
+
+impl Transactions {
+    pub(crate) fn new(project: Arc<Project>) -> Self {
+        let (state_dir, limits) = (&project.options.state_dir, &project.options.limits);
+        let journal = Journal::new(state_dir, limits.journal_bytes).with_clock(project.options.clock.clone());
+        let writer = Writer { journal, lock: None, removals: 0, last_checkpoint: None, base: None };
+        Self { project, writer: Mutex::new(writer) }
+    }
+
+    /// Runs `work` with the project's lock, after closing what a crash left open.
+    pub(crate) fn writing<T>(
+        &self,
+        work: impl FnOnce(&mut Writer, &Hands<'_>) -> Result<T, WorkspaceError>,
+    ) -> Result<T, WorkspaceError> {
+        let _using = self.project.vault.blobs().using()?;
+        let mut writer = lock(&self.writer);
+        self.notice_removals(&mut writer);
+        let lock = match writer.lock.take() {
+            Some(lock) => lock,
+            None => Lock::open(&self.project.options.state_dir)?,
+        };
+        let result = lock.take(self.project.limits().lock_wait).and_then(|_held| {
+            let hands = self.project.hands();
+            if let Some(open) = writer.journal.prepare()? {
+                hands.recover(&mut writer.journal, &open)?;
+            }
+            work(&mut writer, &hands)
+        });
+        writer.lock = Some(lock);
+        result
+    }
+
+    /// Where blobs were removed since, what was known to be among them may not be any more. The
+    /// right to [use](journeyman_store::Blobs::using) them is held.
+    pub(crate) fn notice_removals(&self, writer: &mut Writer) {
+        let removals = self.project.vault.blobs().removals();
+        if writer.removals != removals {
+            self.project.vault.forget();
+            writer.base = None;
+            writer.removals = removals;
+        }
+    }
+
+    pub(crate) fn recover_if_idle(&self) -> Result<(), WorkspaceError> {
+        let mut writer = lock(&self.writer);
+        if writer.journal.is_at_rest() {
+            return Ok(());
+        }
+        let lock = Lock::open(&self.project.options.state_dir)?;
+        if let Some(_held) = lock.try_take()?
+            && let Some(open) = writer.journal.prepare()?
+        {
+            self.project.hands().recover(&mut writer.journal, &open)?;
+        }
+        writer.lock = Some(lock);
+        Ok(())
+    }
+
+    pub(crate) fn checkpoint_tree(&self, id: &CheckpointId) -> Result<Arc<Tree>, WorkspaceError> {
+        let writer = lock(&self.writer);
+        if let Some(last) = writer.last_checkpoint.as_ref().filter(|last| last.record.id == *id) {
+            return Ok(last.tree.clone());
+        }
+        let lines = writer.journal.lines()?;
+        drop(writer);
+        let tree = lines.into_iter().rev().find_map(|line| match line {
+            Line::Checkpoint(record) if record.id == *id => Some(record.tree),
+            _ => None,
+        });
+        let hash = tree.ok_or(WorkspaceError::UnknownCheckpoint { id: *id })?;
+        match load_tree(&hash, self.project.vault.blobs()) {
+            Err(WorkspaceError::Lost { .. }) => {
+                Err(WorkspaceError::Lost { what: format!("checkpoint {id}") })
+            }
+            tree => Ok(tree?.into_tree()),
+        }
+    }
+
+    /// Looks at the tree while no change is open, and gives the journal's mark of that moment. Only
+    /// where somebody else is changing the tree right then does it wait for the project's lock.
+    pub(crate) fn look(
+        &self,
+        take: impl Fn() -> Result<Arc<Tree>, WorkspaceError>,
+    ) -> Result<(Arc<Tree>, Mark), WorkspaceError> {
+        if let Some(before) = self.mark_at_rest()? {
+            let tree = take()?;
+            self.project.hands().step(Step::Look, None)?;
+            if self.mark_at_rest()? == Some(before) {
+                return Ok((tree, before));
+            }
+        }
+        self.writing(|writer, _| Ok((take()?, writer.journal.mark()?)))
+    }
+
+    pub(crate) fn mark_at_rest(&self) -> Result<Option<Mark>, WorkspaceError> {
+        lock(&self.writer).journal.mark_at_rest()
+    }
+
+    /// Returns when calls of other sessions ran, or may have, since a command of this one began. Of
+    /// those that ended since by themselves, the journal tells.
+    pub(crate) fn others_at_work(
+        &self,
+        session: &SessionId,
+        began: i64,
+    ) -> Result<Vec<Span>, WorkspaceError> {
+        let mut spans = spans(&self.project.options.state_dir, began)?;
+        spans.retain(|span| span.session != *session);
+        Ok(spans)
+    }
+}
