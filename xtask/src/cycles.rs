@@ -18,7 +18,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("cli", 27),
     ("edit", 42),
     ("git", 10),
-    ("host", 8),
     ("model", 4),
     ("policy", 24),
     ("protocol", 2),

@@ -4,10 +4,11 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use journeyman_agent::isolation::{LandEnd, LandReport, LandWish, Unverified};
+use journeyman_host::candidates::find_kept_candidates;
 use journeyman_host::config::Environment;
 use journeyman_host::landing::{
-    Discarded, check_copies_exist, confirm_commit, discard_work, find_kept_candidates, find_kept_work,
-    find_orphaned_copy, land_work, open_land_context,
+    Discarded, check_copies_exist, confirm_commit, discard_work, find_kept_work, find_orphaned_copy,
+    land_work, open_land_context,
 };
 use journeyman_host::state::project_root;
 use journeyman_host::{Context as _, DeliveryOptions, HostError, Prompts};

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::{
-    Approver, Checks, Clock, CutOff, DEFAULT_TODO_INTERVAL, Filter, Parts, RunSettings, SessionHandle, Since,
-    TodoSettings,
+    Approver, Checks, Clock, DEFAULT_TODO_INTERVAL, Filter, RunSettings, Since, TodoSettings,
 };
 use journeyman_model::Model;
 use journeyman_policy::Policy;
@@ -25,12 +24,11 @@ use crate::sessions::holder_name;
 use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
 use crate::state::{StateDirs, now, project_root};
 use crate::surface::{Surface, watch_session};
+use crate::template::{MakeTools, SessionTemplate};
 use crate::{HostError, configured_hooks, sandboxes};
 
 /// A function that changes the settings after everything else has set them.
 type Adjust = Box<dyn FnOnce(&mut RunSettings) + Send>;
-/// A function that makes the tools of one session.
-type MakeTools = Arc<dyn Fn() -> Registry + Send + Sync>;
 
 /// Puts sessions together from their parts. Every part but the project's directory has a default.
 ///
@@ -273,83 +271,6 @@ impl SessionBuilder {
             surface.show(envelope)?;
         }
         Ok(delivered.report)
-    }
-}
-
-/// A project and settings that sessions are started from.
-pub struct SessionTemplate {
-    /// The project.
-    pub project: ProjectContext,
-    /// The settings of its sessions.
-    pub settings: RunSettings,
-    /// Where sessions work, and where their work goes.
-    pub delivery: Delivery,
-    /// The directory of the user's configuration; rules that the user allows for good are written
-    /// there.
-    pub config_dir: Option<PathBuf>,
-    model: Arc<dyn Model>,
-    index: Option<Arc<SharedIndex>>,
-    tools: MakeTools,
-    hooks: Hooks,
-    policy: Policy,
-}
-
-impl SessionTemplate {
-    /// Returns true if a person answers questions.
-    #[must_use]
-    pub fn is_attended(&self) -> bool {
-        self.settings.approver == Approver::Handle
-    }
-
-    /// Returns the parts of one session that works in the project itself.
-    #[must_use]
-    pub fn parts(&self) -> Parts {
-        let project = &self.project;
-        Parts {
-            store: Arc::clone(&project.store),
-            model: Arc::clone(&self.model),
-            index: self.index.clone().unwrap_or_else(|| Arc::new(project.index().eager())),
-            workspace: Arc::clone(&project.workspace),
-            copy: None,
-            sandbox: Arc::clone(&project.sandbox),
-            toolchains: Arc::clone(&project.toolchains),
-            registry: (self.tools)(),
-            policy: self.policy.clone(),
-            redactor: Arc::clone(&project.redactor),
-            hooks: self.hooks.clone(),
-            clock: Arc::clone(&project.clock),
-            programs: Arc::clone(&project.programs),
-            holder: project.holder.clone(),
-        }
-    }
-
-    /// Returns the settings with the delivery on record, so that it holds when the session is
-    /// opened again.
-    #[must_use]
-    pub fn recorded_settings(&self) -> RunSettings {
-        let mut settings = self.settings.clone();
-        self.delivery.record(&mut settings.asked);
-        settings
-    }
-
-    /// Starts a new session in the project, or in a copy of it. Nothing is asked of the model
-    /// before the first message.
-    ///
-    /// # Errors
-    /// [`HostError`] where no copy can be made, or the commit that is wished for is known to be
-    /// refused.
-    pub async fn start(&mut self, id: SessionId) -> Result<SessionHandle, HostError> {
-        let parts = self.prepare_parts(&id).await?;
-        Ok(journeyman_agent::start(parts, self.recorded_settings(), id))
-    }
-
-    /// Opens a session again, in the project or in its copy.
-    ///
-    /// # Errors
-    /// [`HostError`] where another process has the session, or its copy can't be opened.
-    pub async fn resume(&mut self, id: SessionId, cut_off: CutOff) -> Result<SessionHandle, HostError> {
-        let parts = self.prepare_parts(&id).await?;
-        Ok(journeyman_agent::resume(parts, self.recorded_settings(), id, cut_off).await?)
     }
 }
 

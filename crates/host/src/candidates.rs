@@ -1,18 +1,20 @@
 //! Several sessions that do one task side by side, of which one is landed.
 
+use std::path::{Path, PathBuf};
+
 use journeyman_agent::candidates::{self, Finish, Heard, Race};
 use journeyman_agent::isolation::{LandReport, LandWish, last_report};
-use journeyman_protocol::{CandidateReport, RunReport, SessionId};
+use journeyman_protocol::{CandidateReport, CopyState, RunReport, SessionId};
 use journeyman_store::SessionSummary;
 use tokio_util::sync::CancellationToken;
 
 use crate::HostError;
-use crate::builder::SessionTemplate;
 use crate::config::{Config, Environment};
-use crate::landing::land_work;
+use crate::landing::{KeptWork, land_work};
 use crate::project::ProjectContext;
-use crate::sessions::holder_name;
+use crate::sessions::{find_session, holder_name};
 use crate::state::{StateDirs, now, project_root};
+use crate::template::SessionTemplate;
 
 /// Runs `count` candidates of a task, each in a copy of its own, where its work stays until
 /// somebody takes it. `land` says on record that the best is landed without asking.
@@ -77,9 +79,25 @@ pub async fn compare_candidates(
     state: &StateDirs,
     session: &SessionSummary,
 ) -> Result<(SessionId, Vec<CandidateReport>), HostError> {
-    let root = project_root(environment, Some(std::path::Path::new(&session.root)))?;
+    let root = project_root(environment, Some(Path::new(&session.root)))?;
     let holder = holder_name("candidates");
     let project = ProjectContext::open(environment, state, &root, &Config::default(), Vec::new(), holder)?;
     let compared = candidates::compare(&*state.store, &project.isolation(), &session.id).await?;
     compared.ok_or_else(|| HostError::usage(format_args!("session {} has no candidates", session.id)))
+}
+
+/// Finds the candidates of a task whose work is still kept.
+///
+/// # Errors
+/// [`HostError::Usage`] where the session has no candidates.
+pub async fn find_kept_candidates(
+    environment: &Environment,
+    state: &StateDirs,
+    word: &str,
+) -> Result<Vec<KeptWork>, HostError> {
+    let found = find_session(state, environment, word).await?;
+    let root = PathBuf::from(&found.root);
+    let (_, all) = compare_candidates(environment, state, &found).await?;
+    let kept = all.into_iter().filter(|candidate| candidate.state == CopyState::Kept);
+    Ok(kept.map(|candidate| KeptWork { session: candidate.session, root: root.clone() }).collect())
 }

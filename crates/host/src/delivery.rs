@@ -2,17 +2,13 @@
 //! commit.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use journeyman_agent::isolation::{self as copies, CommitWish, LandWish};
-use journeyman_agent::{AgentError, Asked, Parts};
+use journeyman_agent::isolation::{CommitWish, LandWish};
+use journeyman_agent::{AgentError, Asked};
 use journeyman_git::{GitError, HookRun};
-use journeyman_protocol::{CopyState, Envelope, RelPath, RunOutcome, RunReport, SessionId};
-use tokio_util::sync::CancellationToken;
+use journeyman_protocol::{Envelope, RelPath, RunReport};
 
-use crate::builder::SessionTemplate;
 use crate::settings::ResolvedSettings;
-use crate::surface::check_log_exists;
 use crate::{Context as _, HostError, Prompts};
 
 /// Maximum number of uncommitted files that are kept on record. With more, a session that was cut
@@ -79,12 +75,12 @@ impl DeliveryOptions {
 /// Where the work of a session goes.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    workplace: Workplace,
+    pub(crate) workplace: Workplace,
     /// `None` keeps the work in its copy.
-    landing: Option<LandWish>,
-    commit: Option<CommitWish>,
+    pub(crate) landing: Option<LandWish>,
+    pub(crate) commit: Option<CommitWish>,
     /// Files that were uncommitted when the session began; known if the session is to commit.
-    uncommitted: Option<BTreeSet<RelPath>>,
+    pub(crate) uncommitted: Option<BTreeSet<RelPath>>,
 }
 
 /// A delivered run.
@@ -185,103 +181,6 @@ impl Delivery {
     #[must_use]
     pub fn workplace(&self) -> Workplace {
         self.workplace
-    }
-}
-
-impl SessionTemplate {
-    /// Returns the parts of the session that begins or goes on now, in its copy if it works in one.
-    /// A commit that can't be made is refused before anything is done.
-    ///
-    /// # Errors
-    /// [`HostError`] where no copy can be made, or the commit is known to be refused.
-    pub async fn prepare_parts(&mut self, session: &SessionId) -> Result<Parts, HostError> {
-        let (is_attended, project) = (self.is_attended(), &self.project);
-        if let Some(commit) = &self.delivery.commit {
-            if self.delivery.uncommitted.is_none() {
-                let found = copies::uncommitted(&project.git).await.map_err(AgentError::from)?;
-                self.delivery.uncommitted = Some(found);
-            }
-            if !is_attended {
-                let checked = project.committer.check(commit, &[], &CancellationToken::new()).await;
-                checked.map_err(|error| match error.needs_person() {
-                    true => HostError::needs_person(error),
-                    false => AgentError::from(error).into(),
-                })?;
-            }
-            if let Some(name) = &commit.branch {
-                let checked = project.committer.git.check_branch(name, &CancellationToken::new()).await;
-                checked.map_err(|error| match error {
-                    GitError::CommitRefused(reason) => HostError::usage(reason),
-                    other => AgentError::from(other).into(),
-                })?;
-            }
-        }
-        match self.delivery.workplace {
-            Workplace::Project => Ok(self.parts()),
-            Workplace::Copy => {
-                let (isolation, session) = (project.isolation(), session.clone());
-                let entered = tokio::task::spawn_blocking(move || isolation.enter(&session)).await;
-                Ok(self.parts().within(entered.context("copying the project")??))
-            }
-        }
-    }
-
-    /// Lands, keeps or commits the work of a run whose session is closed. A person is asked about
-    /// what a commit would run outside of the sandbox if there are `prompts`.
-    ///
-    /// # Errors
-    /// [`HostError`] where nothing is known of the work any more, or it is in the project and can't
-    /// be committed.
-    pub async fn deliver(
-        &self,
-        report: &Arc<RunReport>,
-        prompts: Option<&dyn Prompts>,
-        stop: &CancellationToken,
-    ) -> Result<Delivered, HostError> {
-        check_log_exists(&*self.project.store, report).await?;
-        let mut report = (**report).clone();
-        let context = self.project.land_context(self.settings.checks.clone());
-        let nothing = BTreeSet::new();
-        let uncommitted = self.delivery.uncommitted.as_ref().unwrap_or(&nothing);
-        let commit = self.confirmed_commit(&report, prompts, stop).await?;
-        let landing =
-            self.delivery.landing.as_ref().map(|wish| LandWish { commit: commit.clone(), ..wish.clone() });
-        let delivered = match (self.delivery.workplace, &commit) {
-            (Workplace::Copy, _) => copies::settle(&context, &mut report, landing.as_ref(), stop).await,
-            (Workplace::Project, Some(wish)) => {
-                copies::commit_run(&context, &mut report, wish, uncommitted, stop).await
-            }
-            (Workplace::Project, None) => Ok(Vec::new()),
-        };
-        match delivered {
-            Ok(events) => Ok(Delivered { report, events, failure: None }),
-            // The run is over and its work is in the copy: the report has to say so.
-            Err(error) if report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept) => {
-                report.outcome = RunOutcome::Error;
-                report.exit_code = report.outcome.exit_code();
-                report.summary = format!("{}; not landed: {error}", report.summary);
-                Ok(Delivered { report, events: Vec::new(), failure: Some(error) })
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Returns the commit as it is wished for, after a person has seen what would run outside of
-    /// the sandbox for it.
-    async fn confirmed_commit(
-        &self,
-        report: &RunReport,
-        prompts: Option<&dyn Prompts>,
-        stop: &CancellationToken,
-    ) -> Result<Option<CommitWish>, HostError> {
-        let Some(wish) = &self.delivery.commit else { return Ok(None) };
-        let (Some(prompts), true) = (prompts, self.is_attended()) else { return Ok(Some(wish.clone())) };
-        if report.outcome != RunOutcome::Verified || report.changes.is_empty() {
-            return Ok(Some(wish.clone()));
-        }
-        let paths: Vec<RelPath> = report.changes.iter().map(|change| change.path.clone()).collect();
-        let checked = self.project.committer.check(wish, &paths, stop).await;
-        Ok(Some(confirm_outside_hooks(wish, checked, &report.diff, prompts)?))
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use journeyman_agent::isolation::{self as copies, CommitWish, LandContext, LandReport, LandWish};
 use journeyman_agent::{AgentError, Checks, State, candidates};
-use journeyman_protocol::{CopyState, SessionId};
+use journeyman_protocol::SessionId;
 use journeyman_store::StoreError;
 use journeyman_workspace::{Workspace, WorkspaceError};
 use tokio_util::sync::CancellationToken;
@@ -78,22 +78,6 @@ pub fn find_orphaned_copy(
         (Some(only), None) => Some(KeptWork { session: only.session, root: here }),
         _ => None,
     })
-}
-
-/// Finds the candidates of a task whose work is still kept.
-///
-/// # Errors
-/// [`HostError::Usage`] where the session has no candidates.
-pub async fn find_kept_candidates(
-    environment: &Environment,
-    state: &StateDirs,
-    word: &str,
-) -> Result<Vec<KeptWork>, HostError> {
-    let found = find_session(state, environment, word).await?;
-    let root = PathBuf::from(&found.root);
-    let (_, all) = crate::candidates::compare_candidates(environment, state, &found).await?;
-    let kept = all.into_iter().filter(|candidate| candidate.state == CopyState::Kept);
-    Ok(kept.map(|candidate| KeptWork { session: candidate.session, root: root.clone() }).collect())
 }
 
 /// Returns what landing works with, in the session's own project and with the session's own checks.

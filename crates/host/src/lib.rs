@@ -50,11 +50,12 @@ pub mod sessions;
 mod settings;
 pub mod state;
 mod surface;
+mod template;
 pub mod undo;
 
 pub use journeyman_agent as agent;
 
-pub use builder::{SessionBuilder, SessionTemplate};
+pub use builder::SessionBuilder;
 pub use delivery::{Delivered, Delivery, DeliveryOptions, Workplace};
 pub use error::{Context, HostError};
 pub use hooks::configured_hooks;
@@ -65,3 +66,4 @@ pub use settings::{
     ADMIN_CONFIG, ADMIN_POLICY, EarlierRun, ResolvedSettings, RunOptions, load_trusted, resolve_settings,
 };
 pub use surface::{Input, Surface, watch_session};
+pub use template::SessionTemplate;

@@ -8,7 +8,8 @@ use journeyman_protocol::ContentHash;
 use journeyman_sandbox::{HostPatternError, Network, NetworkRules};
 use toml::Value;
 
-use super::layers::{Layer, parse_duration};
+use super::duration::duration_from_value;
+use super::setting::Layer;
 use journeyman_agent::hooks::{EventName, HookCommand, HookEvent, Matcher, script_hashes};
 
 /// Maximum number of hooks of one event in one file: all of them run each time.
@@ -136,7 +137,7 @@ fn parse_hook(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<H
             "type" => {}
             "command" => command = Some(text(field, value)?).filter(|it| !it.trim().is_empty()),
             "timeout" => {
-                read.timeout = parse_duration(value)
+                read.timeout = duration_from_value(value)
                     .ok_or_else(|| format!("has a `timeout` of {value}; it takes seconds, more than 0"))?;
             }
             "sandbox" => {

@@ -1,67 +1,20 @@
 //! Reading the layers, checking each against the table, and merging them.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::io::Read as _;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use journeyman_protocol::{ContentHash, Mode as PermissionMode};
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
-use super::ConfigError;
+use super::duration::duration_from_value;
+use super::files::{PROJECT_DIR, read_file, read_project};
 use super::keys::{self, KEYS, Key, Kind, ProjectMay};
+use super::setting::{Layer, Setting, Source, split_key};
 use super::trust::Trusted;
-use super::{Config, Environment, MAX_CONFIG_BYTES, hooks};
+use super::{Config, ConfigError, Environment, hooks};
 
-/// The directory of a project's configuration.
-pub(super) const PROJECT_DIR: &str = ".journeyman";
 /// The name of a project's configuration file.
 const PROJECT_FILE: &str = "config.toml";
-
-/// The source of a value, weakest first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// The program.
-    BuiltIn,
-    /// The user's file.
-    User(PathBuf),
-    /// The project's file.
-    Project(PathBuf),
-    /// An environment variable.
-    Variable(String),
-    /// A flag.
-    Flag(String),
-    /// The administrator's file.
-    Admin(PathBuf),
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BuiltIn => f.write_str("built-in"),
-            Self::User(path) | Self::Project(path) | Self::Admin(path) => write!(f, "{}", path.display()),
-            Self::Variable(name) => write!(f, "${name}"),
-            Self::Flag(name) => f.write_str(name),
-        }
-    }
-}
-
-/// A value and its source.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Setting {
-    /// The value.
-    pub value: Value,
-    /// The source of the value.
-    pub source: Source,
-}
-
-/// Checked values by dotted key. A dot inside a name (`gpt-4.1`) stays within its part of the key.
-pub type Layer = BTreeMap<Vec<String>, Setting>;
 
 /// A setting from the command line.
 #[derive(Debug, Clone)]
@@ -141,61 +94,6 @@ fn load_user_layer(environment: &Environment) -> Result<Layer, ConfigError> {
         }
     }
     Ok(settings)
-}
-
-/// Reads one of the user's own files if it exists. Links are followed: people keep such files
-/// elsewhere.
-pub(super) fn read_file(path: &Path) -> Result<Option<String>, ConfigError> {
-    // Not blocking: opening a FIFO would wait for its other end.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    read_opened(path, rustix::fs::open(path, flags, Mode::empty()))
-}
-
-/// Reads a file of the project's configuration if it exists. Links are not followed: a repository's
-/// link could lead to the user's keys, whose text an error would show.
-pub(super) fn read_project(root: &Path, name: &str) -> Result<Option<String>, ConfigError> {
-    let path = &root.join(PROJECT_DIR).join(name);
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let opened = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .and_then(|root| rustix::fs::openat(root, PROJECT_DIR, flags | OFlags::DIRECTORY, Mode::empty()))
-        .and_then(|dir| rustix::fs::openat(dir, name, flags, Mode::empty()));
-    match opened {
-        // A link in place of the directory gives "not a directory" here.
-        Err(Errno::LOOP) => Err(link_error(path)),
-        Err(Errno::NOTDIR) if root.join(PROJECT_DIR).is_symlink() => Err(link_error(path)),
-        opened => read_opened(path, opened),
-    }
-}
-
-fn link_error(path: &Path) -> ConfigError {
-    let source = std::io::Error::other(
-        "it is, or lies beyond, a symbolic link; a project's file is read only where it is",
-    );
-    ConfigError::Unreadable { path: path.to_owned(), source }
-}
-
-/// Reads the text of an opened regular file, up to the limit.
-fn read_opened(path: &Path, opened: Result<OwnedFd, Errno>) -> Result<Option<String>, ConfigError> {
-    let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
-    let file = match opened {
-        Ok(file) => std::fs::File::from(file),
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-        Err(errno) => return Err(unreadable(errno.into())),
-    };
-    let meta = file.metadata().map_err(unreadable)?;
-    if !meta.is_file() {
-        return Err(unreadable(std::io::Error::other("it is not a regular file")));
-    }
-    if meta.len() > MAX_CONFIG_BYTES {
-        return Err(ConfigError::TooLarge {
-            path: path.to_owned(),
-            size: meta.len(),
-            limit: MAX_CONFIG_BYTES,
-        });
-    }
-    let mut text = String::new();
-    file.take(MAX_CONFIG_BYTES).read_to_string(&mut text).map_err(unreadable)?;
-    Ok(Some(text))
 }
 
 /// Parses a file and checks every key and value against the table.
@@ -365,7 +263,7 @@ fn check_kind(kind: Kind, value: Value) -> Result<Value, String> {
         (Kind::OneOf(words), Value::String(word)) => words.contains(&word.as_str()),
         (Kind::List, Value::Array(items)) => items.iter().all(Value::is_str),
         (Kind::Duration, _) => {
-            return parse_duration(&value)
+            return duration_from_value(&value)
                 .map(|d| Value::Float(d.as_secs_f64()))
                 .ok_or_else(|| wrong(&value));
         }
@@ -374,34 +272,6 @@ fn check_kind(kind: Kind, value: Value) -> Result<Value, String> {
         _ => false,
     };
     if fits { Ok(value) } else { Err(wrong(&value)) }
-}
-
-/// Maximum duration of a setting, in seconds: a year. Longer ones overflow timers.
-const MAX_DURATION_SECONDS: f64 = 365.0 * 24.0 * 3600.0;
-
-/// Parses `90s`, `1.5h` or a number of seconds; more than nothing and at most a year.
-pub(super) fn parse_duration(value: &Value) -> Option<Duration> {
-    let seconds = match value {
-        #[expect(clippy::cast_precision_loss, reason = "a number of seconds this large is refused below")]
-        Value::Integer(seconds) => *seconds as f64,
-        Value::Float(seconds) => *seconds,
-        Value::String(text) => {
-            let text = text.trim();
-            let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-            let (number, unit) = text.split_at_checked(split)?;
-            let scale = match unit {
-                "ms" => 0.001,
-                "" | "s" | "sec" => 1.0,
-                "m" | "min" => 60.0,
-                "h" => 3600.0,
-                "d" => 86_400.0,
-                _ => return None,
-            };
-            number.trim().parse::<f64>().ok()? * scale
-        }
-        _ => return None,
-    };
-    (seconds > 0.0 && seconds <= MAX_DURATION_SECONDS).then(|| Duration::from_secs_f64(seconds))
 }
 
 fn load_variables(environment: &Environment) -> Result<Layer, ConfigError> {
@@ -593,9 +463,4 @@ fn display_value(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-/// Splits a dotted key.
-pub(super) fn split_key(name: &str) -> Vec<String> {
-    name.split('.').map(str::to_owned).collect()
 }

@@ -9,29 +9,26 @@
 //! [`load_policy`] reads the rules, which are in files beside these.
 
 mod container;
+mod duration;
 mod environment;
 mod error;
+mod files;
 mod hooks;
 mod keys;
 mod layers;
 mod policy;
+mod setting;
 mod trust;
 mod typed;
 
 pub use container::{ContainerConfig, ProjectImage};
+pub use duration::parse_duration;
 pub use environment::Environment;
 pub use error::ConfigError;
+pub use files::MAX_CONFIG_BYTES;
 pub use keys::{KEYS, Key, Kind, ProjectMay};
-pub use layers::{Flag, Layer, Loaded, Setting, Source, load, load_own};
+pub use layers::{Flag, Loaded, load, load_own};
 pub use policy::{LoadedPolicy, PolicyFile, keep_rules, load_policy};
+pub use setting::{Layer, Setting, Source};
 pub use trust::{TrustStore, Trusted};
-/// Parses `90s`, `1.5h` or a number of seconds; more than nothing and at most a year.
-#[must_use]
-pub fn parse_duration(text: &str) -> Option<std::time::Duration> {
-    layers::parse_duration(&toml::Value::String(text.to_owned()))
-}
-
 pub use typed::{Config, PriceConfig, ProviderConfig, VectorsConfig};
-
-/// Maximum size of a configuration file, in bytes. Real ones have a few kilobytes.
-pub const MAX_CONFIG_BYTES: u64 = 1024 * 1024;

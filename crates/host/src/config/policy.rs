@@ -11,7 +11,7 @@ use journeyman_policy::{Layer, Policy, Rule, Rules};
 use rustix::fs::FlockOperation;
 
 use super::ConfigError;
-use super::layers::{PROJECT_DIR, read_file, read_project};
+use super::files::{PROJECT_DIR, read_file, read_project};
 use super::{Environment, Source};
 
 /// The name of a file of rules.

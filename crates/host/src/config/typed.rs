@@ -8,7 +8,8 @@ use journeyman_workspace::Tier;
 use toml::Value;
 
 use super::ConfigError;
-use super::layers::{Layer, parse_duration, split_key};
+use super::duration::duration_from_value;
+use super::setting::{Layer, split_key};
 use journeyman_agent::hooks::HookCommand;
 
 /// The effective configuration. `None` and empty mean that nobody set it.
@@ -165,7 +166,7 @@ impl Config {
             project_mode: mode.filter(|_| by_project),
             max_turns: count("max_turns"),
             max_iterations: count("max_iterations"),
-            timeout: get("timeout").and_then(parse_duration),
+            timeout: get("timeout").and_then(duration_from_value),
             budget_usd: get("budget_usd").and_then(number),
             checks: get("checks").map(list),
             isolate: get("isolate").and_then(Value::as_bool),
@@ -177,9 +178,9 @@ impl Config {
                 .map(str::to_owned),
             context_tokens: count("context_tokens"),
             max_output_tokens: count("max_output_tokens"),
-            approval_timeout: get("session.approval_timeout").and_then(parse_duration),
+            approval_timeout: get("session.approval_timeout").and_then(duration_from_value),
             tools_concurrency: count("tools.concurrency"),
-            tools_timeout: get("tools.timeout").and_then(parse_duration),
+            tools_timeout: get("tools.timeout").and_then(duration_from_value),
             todos: get("todos.enabled").and_then(Value::as_bool),
             todos_remind_every: count("todos.remind_every"),
             loop_guard: get("loop_guard").and_then(Value::as_bool),
@@ -190,7 +191,7 @@ impl Config {
             vectors: VectorsConfig {
                 model: text("index.vectors"),
                 weight: get("index.vectors_weight").and_then(number),
-                timeout: get("index.vectors_timeout").and_then(parse_duration),
+                timeout: get("index.vectors_timeout").and_then(duration_from_value),
                 query_prefix: text("index.vectors_query_prefix"),
                 document_prefix: text("index.vectors_document_prefix"),
             },
@@ -256,10 +257,10 @@ impl ProviderConfig {
             ["headers", name] => {
                 self.headers.insert((*name).to_owned(), text().unwrap_or_default());
             }
-            ["connect_timeout"] => self.timeouts[0] = parse_duration(value),
-            ["first_byte_timeout"] => self.timeouts[1] = parse_duration(value),
-            ["idle_timeout"] => self.timeouts[2] = parse_duration(value),
-            ["total_timeout"] => self.timeouts[3] = parse_duration(value),
+            ["connect_timeout"] => self.timeouts[0] = duration_from_value(value),
+            ["first_byte_timeout"] => self.timeouts[1] = duration_from_value(value),
+            ["idle_timeout"] => self.timeouts[2] = duration_from_value(value),
+            ["total_timeout"] => self.timeouts[3] = duration_from_value(value),
             ["models", model, kind] => {
                 let price = self.prices.entry((*model).to_owned()).or_default();
                 let dollars = number(value);

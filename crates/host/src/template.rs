@@ -1,0 +1,195 @@
+//! The template that sessions are started, resumed and delivered from.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use journeyman_agent::hooks::Hooks;
+use journeyman_agent::isolation::{self as copies, CommitWish, LandWish};
+use journeyman_agent::{AgentError, Approver, CutOff, Parts, RunSettings, SessionHandle};
+use journeyman_git::GitError;
+use journeyman_model::Model;
+use journeyman_policy::Policy;
+use journeyman_protocol::{CopyState, RelPath, RunOutcome, RunReport, SessionId};
+use journeyman_tools::{Registry, SharedIndex};
+use tokio_util::sync::CancellationToken;
+
+use crate::delivery::{Delivered, Delivery, Workplace, confirm_outside_hooks};
+use crate::project::ProjectContext;
+use crate::surface::check_log_exists;
+use crate::{Context as _, HostError, Prompts};
+
+/// A function that makes the tools of one session.
+pub(crate) type MakeTools = Arc<dyn Fn() -> Registry + Send + Sync>;
+
+/// A project and settings that sessions are started from.
+pub struct SessionTemplate {
+    /// The project.
+    pub project: ProjectContext,
+    /// The settings of its sessions.
+    pub settings: RunSettings,
+    /// Where sessions work, and where their work goes.
+    pub delivery: Delivery,
+    /// The directory of the user's configuration; rules that the user allows for good are written
+    /// there.
+    pub config_dir: Option<PathBuf>,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) index: Option<Arc<SharedIndex>>,
+    pub(crate) tools: MakeTools,
+    pub(crate) hooks: Hooks,
+    pub(crate) policy: Policy,
+}
+
+impl SessionTemplate {
+    /// Returns true if a person answers questions.
+    #[must_use]
+    pub fn is_attended(&self) -> bool {
+        self.settings.approver == Approver::Handle
+    }
+
+    /// Returns the parts of one session that works in the project itself.
+    #[must_use]
+    pub fn parts(&self) -> Parts {
+        let project = &self.project;
+        Parts {
+            store: Arc::clone(&project.store),
+            model: Arc::clone(&self.model),
+            index: self.index.clone().unwrap_or_else(|| Arc::new(project.index().eager())),
+            workspace: Arc::clone(&project.workspace),
+            copy: None,
+            sandbox: Arc::clone(&project.sandbox),
+            toolchains: Arc::clone(&project.toolchains),
+            registry: (self.tools)(),
+            policy: self.policy.clone(),
+            redactor: Arc::clone(&project.redactor),
+            hooks: self.hooks.clone(),
+            clock: Arc::clone(&project.clock),
+            programs: Arc::clone(&project.programs),
+            holder: project.holder.clone(),
+        }
+    }
+
+    /// Returns the settings with the delivery on record, so that it holds when the session is
+    /// opened again.
+    #[must_use]
+    pub fn recorded_settings(&self) -> RunSettings {
+        let mut settings = self.settings.clone();
+        self.delivery.record(&mut settings.asked);
+        settings
+    }
+
+    /// Starts a new session in the project, or in a copy of it. Nothing is asked of the model
+    /// before the first message.
+    ///
+    /// # Errors
+    /// [`HostError`] where no copy can be made, or the commit that is wished for is known to be
+    /// refused.
+    pub async fn start(&mut self, id: SessionId) -> Result<SessionHandle, HostError> {
+        let parts = self.prepare_parts(&id).await?;
+        Ok(journeyman_agent::start(parts, self.recorded_settings(), id))
+    }
+
+    /// Opens a session again, in the project or in its copy.
+    ///
+    /// # Errors
+    /// [`HostError`] where another process has the session, or its copy can't be opened.
+    pub async fn resume(&mut self, id: SessionId, cut_off: CutOff) -> Result<SessionHandle, HostError> {
+        let parts = self.prepare_parts(&id).await?;
+        Ok(journeyman_agent::resume(parts, self.recorded_settings(), id, cut_off).await?)
+    }
+
+    /// Returns the parts of the session that begins or goes on now, in its copy if it works in one.
+    /// A commit that can't be made is refused before anything is done.
+    ///
+    /// # Errors
+    /// [`HostError`] where no copy can be made, or the commit is known to be refused.
+    pub async fn prepare_parts(&mut self, session: &SessionId) -> Result<Parts, HostError> {
+        let (is_attended, project) = (self.is_attended(), &self.project);
+        if let Some(commit) = &self.delivery.commit {
+            if self.delivery.uncommitted.is_none() {
+                let found = copies::uncommitted(&project.git).await.map_err(AgentError::from)?;
+                self.delivery.uncommitted = Some(found);
+            }
+            if !is_attended {
+                let checked = project.committer.check(commit, &[], &CancellationToken::new()).await;
+                checked.map_err(|error| match error.needs_person() {
+                    true => HostError::needs_person(error),
+                    false => AgentError::from(error).into(),
+                })?;
+            }
+            if let Some(name) = &commit.branch {
+                let checked = project.committer.git.check_branch(name, &CancellationToken::new()).await;
+                checked.map_err(|error| match error {
+                    GitError::CommitRefused(reason) => HostError::usage(reason),
+                    other => AgentError::from(other).into(),
+                })?;
+            }
+        }
+        match self.delivery.workplace {
+            Workplace::Project => Ok(self.parts()),
+            Workplace::Copy => {
+                let (isolation, session) = (project.isolation(), session.clone());
+                let entered = tokio::task::spawn_blocking(move || isolation.enter(&session)).await;
+                Ok(self.parts().within(entered.context("copying the project")??))
+            }
+        }
+    }
+
+    /// Lands, keeps or commits the work of a run whose session is closed. A person is asked about
+    /// what a commit would run outside of the sandbox if there are `prompts`.
+    ///
+    /// # Errors
+    /// [`HostError`] where nothing is known of the work any more, or it is in the project and can't
+    /// be committed.
+    pub async fn deliver(
+        &self,
+        report: &Arc<RunReport>,
+        prompts: Option<&dyn Prompts>,
+        stop: &CancellationToken,
+    ) -> Result<Delivered, HostError> {
+        check_log_exists(&*self.project.store, report).await?;
+        let mut report = (**report).clone();
+        let context = self.project.land_context(self.settings.checks.clone());
+        let nothing = BTreeSet::new();
+        let uncommitted = self.delivery.uncommitted.as_ref().unwrap_or(&nothing);
+        let commit = self.confirmed_commit(&report, prompts, stop).await?;
+        let landing =
+            self.delivery.landing.as_ref().map(|wish| LandWish { commit: commit.clone(), ..wish.clone() });
+        let delivered = match (self.delivery.workplace, &commit) {
+            (Workplace::Copy, _) => copies::settle(&context, &mut report, landing.as_ref(), stop).await,
+            (Workplace::Project, Some(wish)) => {
+                copies::commit_run(&context, &mut report, wish, uncommitted, stop).await
+            }
+            (Workplace::Project, None) => Ok(Vec::new()),
+        };
+        match delivered {
+            Ok(events) => Ok(Delivered { report, events, failure: None }),
+            // The run is over and its work is in the copy: the report has to say so.
+            Err(error) if report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept) => {
+                report.outcome = RunOutcome::Error;
+                report.exit_code = report.outcome.exit_code();
+                report.summary = format!("{}; not landed: {error}", report.summary);
+                Ok(Delivered { report, events: Vec::new(), failure: Some(error) })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the commit as it is wished for, after a person has seen what would run outside of
+    /// the sandbox for it.
+    async fn confirmed_commit(
+        &self,
+        report: &RunReport,
+        prompts: Option<&dyn Prompts>,
+        stop: &CancellationToken,
+    ) -> Result<Option<CommitWish>, HostError> {
+        let Some(wish) = &self.delivery.commit else { return Ok(None) };
+        let (Some(prompts), true) = (prompts, self.is_attended()) else { return Ok(Some(wish.clone())) };
+        if report.outcome != RunOutcome::Verified || report.changes.is_empty() {
+            return Ok(Some(wish.clone()));
+        }
+        let paths: Vec<RelPath> = report.changes.iter().map(|change| change.path.clone()).collect();
+        let checked = self.project.committer.check(wish, &paths, stop).await;
+        Ok(Some(confirm_outside_hooks(wish, checked, &report.diff, prompts)?))
+    }
+}
