@@ -1,36 +1,28 @@
 //! The checkpoints there are, and what differs between them.
 
-use crate::change::UndoTarget;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId, UnixMillis};
+
+use crate::change::{CheckpointId, UndoTarget};
 use crate::contents::quota::Storage;
-use crate::failpoint::Step;
-use crate::ignored::since::IgnoredChange;
-use crate::journal::Sync;
-use crate::limits::LABEL_BYTES;
-use crate::mutex::lock;
-use crate::snapshot::stored::store_tree;
-use crate::snapshot::tree::Tree;
-use crate::transaction::writer::LastCheckpoint;
-use journeyman_protocol::FileChange;
-use journeyman_protocol::RelPath;
-use std::collections::BTreeMap;
-use std::collections::{HashMap, HashSet};
-
-use journeyman_protocol::{ContentHash, SessionId, UnixMillis};
-
-use crate::change::CheckpointId;
 use crate::contents::store::Holdings;
 use crate::error::WorkspaceError;
-use crate::files::diff::Diff;
-use crate::files::diff::git_mode;
-use crate::files::diff::{Side, file_diff};
+use crate::failpoint::Step;
+use crate::files::diff::{Diff, Side, file_diff, git_mode};
+use crate::ignored::since::IgnoredChange;
+use crate::journal::Sync;
 use crate::journal::history::History;
 use crate::journal::record::{CheckpointRecord, Line};
-use crate::limits::DIFF_FILE_BYTES;
+use crate::limits::{DIFF_FILE_BYTES, LABEL_BYTES};
+use crate::mutex::lock;
 use crate::snapshot::capture::Keep;
 use crate::snapshot::compare::{filtered, filtered_between};
 use crate::snapshot::differences::{Difference, differences};
 use crate::snapshot::entry::FileState;
-use crate::snapshot::stored::load_tree_with;
+use crate::snapshot::stored::{load_tree_with, store_tree};
+use crate::snapshot::tree::Tree;
+use crate::transaction::writer::LastCheckpoint;
 use crate::workspace::Workspace;
 
 /// A checkpoint, as `jm checkpoints` lists it.

@@ -11,7 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
@@ -25,7 +25,6 @@ use crate::project::Project;
 use crate::snapshot::tree::Tree;
 use crate::walk::plan::{Plan, no_siblings};
 use crate::walk::walk;
-use std::sync::Mutex;
 
 /// Directories that package managers fill.
 const DEPENDENCIES: [&[u8]; 10] = [

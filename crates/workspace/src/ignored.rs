@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_store::Durability;
@@ -17,8 +17,7 @@ use rustix::fs::{AtFlags, statat};
 use crate::error::WorkspaceError;
 use crate::files::directory::children;
 use crate::files::root_dir::{Links, read_up_to};
-use crate::files::stat::Seen;
-use crate::files::stat::{file_clock, is_settled};
+use crate::files::stat::{Seen, file_clock, is_settled};
 use crate::hard_links::is_dependencies;
 use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
 use crate::mutex::lock;
@@ -30,7 +29,6 @@ use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
 use crate::transaction::sibling::is_sibling;
 use crate::walk::plan::Listed;
-use std::sync::Mutex;
 
 pub(crate) mod since;
 

@@ -5,10 +5,6 @@
 //! first effect; a line that says `done` or `void` closes it. Whoever takes the lock first closes
 //! what a crash left open, so that at most the last change of the file is ever unfinished.
 
-use crate::journal::record::CheckpointRecord;
-use crate::journal::record::Dropped;
-use crate::journal::record::Line;
-use crate::journal::record::Record;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -18,12 +14,11 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::{SessionId, UnixMillis};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::line_format::SUM_DIGITS;
-use crate::journal::line_format::{parse, push_line};
-use crate::journal::reading::{Read, Tail, is_gone, read_lines};
-
 use crate::change::{ChangeId, CheckpointId};
 use crate::error::WorkspaceError;
+use crate::journal::line_format::{SUM_DIGITS, parse, push_line};
+use crate::journal::reading::{Read, Tail, is_gone, read_lines};
+use crate::journal::record::{CheckpointRecord, Dropped, Line, Record};
 use crate::journal::undone::undone_in;
 use crate::limits::MAX_DROPPED_SESSIONS;
 use crate::options::Clock;

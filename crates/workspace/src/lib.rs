@@ -12,7 +12,7 @@
 //! | make, list and compare checkpoints | [`Workspace::checkpoint`], [`Workspace::history`] |
 //! | undo and redo | [`Workspace::undo`], [`Workspace::redo`] |
 //! | work in a copy of the tree | [`Workspace::copies`] |
-//! | compare a copy with the tree, and land its changes | [`Workspace::landings`], [`Workspace::land`] |
+//! | compare a copy, land its changes | [`Workspace::landings`], [`Workspace::land`] |
 //! | run a command in an overlay first | [`Workspace::previews`] |
 //! | find repositories, and move away one that a command made | [`Workspace::repositories`] |
 //!

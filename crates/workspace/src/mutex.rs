@@ -1,8 +1,6 @@
 //! Locking a mutex that a panic may have poisoned.
 
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks a mutex whose value is replaced as a whole, so that it is valid after a panic too.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

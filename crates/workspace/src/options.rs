@@ -1,12 +1,13 @@
 //! The options that a workspace is opened with.
 
-use crate::limits::Limits;
-use journeyman_protocol::GuardRules;
-use journeyman_protocol::UnixMillis;
-use journeyman_store::Blobs;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use journeyman_protocol::{GuardRules, UnixMillis};
+use journeyman_store::Blobs;
+
+use crate::limits::Limits;
 
 /// The options that a workspace is opened with.
 #[derive(Debug, Clone)]

@@ -1,38 +1,28 @@
 //! The tree of one project: its root, the rules by which files are chosen, and the stores beside
 //! it.
 
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use journeyman_protocol::{RelPath, SessionId};
+use journeyman_sandbox::Base;
+
 use crate::contents::store::Vault;
-use crate::error::WorkspaceError;
-use crate::error::io_error;
+use crate::error::{WorkspaceError, io_error};
 use crate::failpoint::Failpoint;
 use crate::files::content::FileContent;
-use crate::files::listing::ListOptions;
-use crate::files::listing::Listing;
-use crate::files::listing::Stat;
-use crate::files::listing::StatKind;
-use crate::files::root_dir::Door;
-use crate::files::root_dir::Last;
-use crate::files::root_dir::Links;
-use crate::files::root_dir::read_up_to;
+use crate::files::listing::{ListOptions, Listing, Stat, StatKind};
+use crate::files::root_dir::{Door, Last, Links, read_up_to};
 use crate::files::stat::Seen;
-use crate::journal::End;
-use crate::journal::Journal;
 use crate::journal::history::History;
-use crate::limits::DIFF_FILE_BYTES;
-use crate::limits::Limits;
+use crate::journal::{End, Journal};
+use crate::limits::{DIFF_FILE_BYTES, Limits};
 use crate::mutex::lock;
 use crate::options::Options;
 use crate::rules::RuleCache;
-use crate::snapshot::entry::FileState;
-use crate::snapshot::entry::Kind;
+use crate::snapshot::entry::{FileState, Kind};
 use crate::transaction::operation::Hands;
-use journeyman_protocol::RelPath;
-use journeyman_protocol::SessionId;
-use journeyman_sandbox::Base;
-use std::collections::HashSet;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Mutex;
 
 /// One project's root directory, ignore rules, options and kept contents. Everything else is built
 /// on it.

@@ -3,9 +3,6 @@
 //! Git runs what a repository's configuration and hooks say. The workspace never looks into one; it
 //! notices where they are, so that its owner can tell one that is new, and moves that away.
 
-use crate::files::directory::copy;
-use crate::files::directory::delete;
-use crate::project::Project;
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,8 +14,10 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, fchmod, fstat, openat, readlinkat, 
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
+use crate::files::directory::{copy, delete};
 use crate::files::root_dir::Links;
 use crate::files::stat::{Seen, mode_of};
+use crate::project::Project;
 use crate::rules::is_git;
 use crate::state::lock::{make_private_dir, state_error};
 use crate::walk::names::repositories_in;

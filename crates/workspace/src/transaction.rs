@@ -7,27 +7,20 @@
 //! moved is looked at after the move: a file that somebody changed in the last instant goes back,
 //! and the change is a conflict.
 
-use crate::error::io_error;
-use crate::files::paths::is_beneath;
-use crate::transaction::operation::After;
-use crate::transaction::operation::Hands;
-use crate::transaction::operation::Intent;
-use crate::transaction::operation::Move;
-use crate::transaction::operation::Operation;
-use crate::transaction::operation::Source;
 use std::collections::BTreeSet;
 
 use journeyman_protocol::RelPath;
 use journeyman_store::Durability;
 
 use crate::change::ChangeId;
-use crate::error::WorkspaceError;
+use crate::error::{WorkspaceError, io_error};
 use crate::failpoint::{Fault, Step};
+use crate::files::paths::is_beneath;
 use crate::files::root_dir::{Links, read_up_to};
 use crate::journal::record::{DirRecord, FileRecord, Line, Record};
 use crate::journal::{Journal, Sync};
 use crate::snapshot::entry::Kind;
-
+use crate::transaction::operation::{After, Hands, Intent, Move, Operation, Source};
 use crate::transaction::sibling::sibling;
 use crate::transaction::staging::FLUSH_ALL_FROM;
 

@@ -13,13 +13,6 @@
 //! descriptors; this one uses its rules and reads directories itself, which is contained by
 //! construction and several times as fast.
 
-use crate::transaction::sibling::is_sibling;
-use crate::walk::plan::Plan;
-use crate::walk::plan::Walked;
-use crate::walk::shared::Queue;
-use crate::walk::shared::Walk;
-use crate::walk::visited::Task;
-use crate::walk::visited::Visited;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -29,13 +22,14 @@ use rustix::fs::{AtFlags, OFlags, statat};
 use rustix::io::Errno;
 
 use crate::files::root_dir::Links;
-use crate::files::stat::Seen;
-use crate::files::stat::file_clock;
+use crate::files::stat::{Seen, file_clock};
 use crate::rules::Layer;
-
+use crate::transaction::sibling::is_sibling;
 use crate::walk::known::Known;
-use crate::walk::visit::Finds;
-use crate::walk::visit::RULE_FILES;
+use crate::walk::plan::{Plan, Walked};
+use crate::walk::shared::{Queue, Walk};
+use crate::walk::visit::{Finds, RULE_FILES};
+use crate::walk::visited::{Task, Visited};
 
 pub(crate) mod flatten;
 pub(crate) mod known;

@@ -1,19 +1,12 @@
 //! Journaling what commands and checks did.
 
+use journeyman_protocol::{CallId, FileChange, SessionId};
+
 use crate::change::ChangeId;
 use crate::error::WorkspaceError;
-use crate::journal::Journal;
-use crate::journal::Sync;
-use crate::journal::record::Cause;
-use crate::journal::record::FileRecord;
-use crate::journal::record::Line;
-use crate::journal::record::ModeRecord;
-use crate::journal::record::Record;
-use crate::snapshot::differences::Difference;
-use crate::snapshot::differences::Found;
-use journeyman_protocol::CallId;
-use journeyman_protocol::FileChange;
-use journeyman_protocol::SessionId;
+use crate::journal::record::{Cause, FileRecord, Line, ModeRecord, Record};
+use crate::journal::{Journal, Sync};
+use crate::snapshot::differences::{Difference, Found};
 
 /// Whose doing a difference is.
 #[derive(Debug, Clone, Copy)]

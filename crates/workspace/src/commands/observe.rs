@@ -1,27 +1,24 @@
 //! What commands and checks did: the tree before and after, and the difference in the journal.
 
-use crate::commands::attribution::may_be_of;
-use crate::commands::doing::Doing;
-use crate::files::portable_names::NameTrouble;
-use crate::files::portable_names::name_troubles;
-use crate::hard_links::HardLinks;
-use crate::snapshot::differences::Found;
 use std::sync::Arc;
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
-use crate::commands::heartbeat::Live;
-use crate::commands::heartbeat::{Beat, Begin, Span};
-use crate::commands::tree_snapshot::Since;
-use crate::commands::tree_snapshot::TreeSnapshot;
+use crate::commands::attribution::may_be_of;
+use crate::commands::doing::Doing;
+use crate::commands::heartbeat::{Beat, Begin, Live, Span};
+use crate::commands::tree_snapshot::{Since, TreeSnapshot};
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
+use crate::files::portable_names::{NameTrouble, name_troubles};
 use crate::files::stat::{TICK, file_clock, is_settled};
+use crate::hard_links::HardLinks;
 use crate::ignored::Ignored;
 use crate::journal::record::Cause;
 use crate::mutex::lock;
 use crate::snapshot::capture::Keep;
 use crate::snapshot::compare::Others;
+use crate::snapshot::differences::Found;
 use crate::snapshot::entry::{Content, Entry};
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;

@@ -7,15 +7,13 @@
 //! person may have been at work meanwhile, so a checkpoint is made first of what was found, and a
 //! redo gives it back. All else stays, and is named.
 
-use crate::commands::attribution::emptied_at;
-use crate::commands::attribution::may_be_of;
-use crate::ignored::since::ignored_changes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use journeyman_protocol::{CallId, FileChange, GuardViolation, RelPath, SessionId, UnixMillis};
 
 use crate::change::CheckpointId;
+use crate::commands::attribution::{emptied_at, may_be_of};
 use crate::commands::doing::Doing;
 use crate::commands::heartbeat;
 use crate::commands::heartbeat::{Begin, DeadBeat, Stage, beats};
@@ -24,13 +22,12 @@ use crate::failpoint::Step;
 use crate::files::stat::file_clock;
 use crate::guarded::Aftermath;
 use crate::guarded::stored::Window;
-use crate::ignored::since::IgnoredChanges;
+use crate::ignored::since::{IgnoredChanges, ignored_changes};
 use crate::journal::history::{History, Selected};
 use crate::journal::record::{Cause, Line, Record};
 use crate::snapshot::capture::Keep;
 use crate::snapshot::compare::{Others, filtered};
-use crate::snapshot::differences::Found;
-use crate::snapshot::differences::{Difference, differences, kind_of};
+use crate::snapshot::differences::{Difference, Found, differences, kind_of};
 use crate::snapshot::entry::Content;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::state_error;

@@ -4,9 +4,7 @@
 //! has changed already, the journal would tell of the edit alone, and an undo would stop at what
 //! the command left. So what the command did to that file until then is journaled first.
 
-use crate::project::Project;
-use std::sync::Mutex;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use journeyman_store::Durability;
 
@@ -16,8 +14,8 @@ use crate::error::WorkspaceError;
 use crate::journal::history::History;
 use crate::journal::record::Cause;
 use crate::mutex::lock;
-use crate::snapshot::differences::Difference;
-use crate::snapshot::differences::Found;
+use crate::project::Project;
+use crate::snapshot::differences::{Difference, Found};
 use crate::snapshot::entry::{FileState, Kind};
 use crate::snapshot::tree::Tree;
 use crate::transaction::operation::{After, Operation, Source};

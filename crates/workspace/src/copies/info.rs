@@ -1,14 +1,12 @@
 //! Descriptions of copies: what making one needs, and what is known of one.
 
+use journeyman_git::Git;
+use journeyman_protocol::{RelPath, SessionId, UnixMillis};
+use journeyman_sandbox::Sandbox;
+use serde::{Deserialize, Serialize};
+
 use crate::copies::tier::Tier;
 use crate::error::WorkspaceError;
-use journeyman_git::Git;
-use journeyman_protocol::RelPath;
-use journeyman_protocol::SessionId;
-use journeyman_protocol::UnixMillis;
-use journeyman_sandbox::Sandbox;
-use serde::Deserialize;
-use serde::Serialize;
 
 /// The programs and tiers for making a copy.
 #[derive(Clone, Copy)]

@@ -5,23 +5,20 @@
 //! contents it is made of lie among the project's. What is in it is compared with the checkpoint it
 //! was made from.
 
-use crate::copies::info::CopyInfo;
-use crate::copies::info::Means;
-use crate::copies::isolated::Isolated;
-use crate::copies::tier::Tier;
-use crate::workspace::open_base;
 use std::sync::Arc;
 
 use journeyman_protocol::{RelPath, SessionId, UnixMillis};
 use journeyman_sandbox::Base;
 
-use crate::error::WorkspaceError;
-use crate::options::Options;
-use crate::workspace::Workspace;
-
+use crate::copies::info::{CopyInfo, Means};
+use crate::copies::isolated::Isolated;
 use crate::copies::location::Place;
 use crate::copies::record::{Found, Record};
+use crate::copies::tier::Tier;
 use crate::copies::tiers::making::Making;
+use crate::error::WorkspaceError;
+use crate::options::Options;
+use crate::workspace::{Workspace, open_base};
 
 pub(crate) mod info;
 pub(crate) mod isolated;

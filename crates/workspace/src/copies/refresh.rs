@@ -9,7 +9,6 @@
 //! landed there, and it takes the first one's place under the workspace in one step. The record
 //! names one of both at each instant; the other one is swept.
 
-use crate::workspace::open_base;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +31,7 @@ use crate::options::Options;
 use crate::snapshot::compare::{dir_records, filtered};
 use crate::snapshot::differences::{Difference, differences, directories_only_in};
 use crate::snapshot::tree::Tree;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, open_base};
 
 /// The label of the checkpoint that a refreshed copy is compared with.
 const LABEL: &str = "taken over into the isolated run";

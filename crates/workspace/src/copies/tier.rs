@@ -1,8 +1,8 @@
 //! The ways to make a copy of the tree.
 
-use serde::Deserialize;
-use serde::Serialize;
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 /// The ways to make a copy, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

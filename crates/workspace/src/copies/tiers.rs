@@ -1,20 +1,15 @@
 //! The ways of making a copy.
 
-use crate::copies::info::Reason;
-use crate::copies::tiers::making::Made;
-use crate::copies::tiers::making::Making;
-use crate::copies::tiers::making::TREE;
-use crate::copies::tiers::making::directory_base;
 use std::fs;
 use std::path::Path;
 
 use journeyman_sandbox::Base;
 
-use crate::copies::info::Means;
+use crate::copies::info::{Means, Reason};
 use crate::copies::location::Place;
-use crate::copies::record::Beside;
-use crate::copies::record::Record;
+use crate::copies::record::{Beside, Record};
 use crate::copies::tier::Tier;
+use crate::copies::tiers::making::{Made, Making, TREE, directory_base};
 use crate::error::WorkspaceError;
 use crate::landing::changes::{CopyChanges, Landing};
 use crate::snapshot::entry::FileState;

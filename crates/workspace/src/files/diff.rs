@@ -6,8 +6,7 @@ use journeyman_text_diff::unified_hunks;
 use crate::files::content::FileContent;
 use crate::limits::DIFF_FILE_BYTES;
 use crate::snapshot::differences::kind_of;
-use crate::snapshot::entry::FileState;
-use crate::snapshot::entry::Kind;
+use crate::snapshot::entry::{FileState, Kind};
 
 /// Lines around each change, as git shows them.
 const CONTEXT_LINES: usize = 3;

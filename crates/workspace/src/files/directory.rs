@@ -1,21 +1,13 @@
 //! Reading, copying and deleting directories by descriptor; links are never followed.
 
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, readlinkat, statat, unlinkat};
+use rustix::io::Errno;
+
 use crate::files::stat::Seen;
 use crate::limits::MAX_DEPTH;
 use crate::transaction::staging::write_all;
-use rustix::fs::AtFlags;
-use rustix::fs::Dir;
-use rustix::fs::Mode;
-use rustix::fs::OFlags;
-use rustix::fs::mkdirat;
-use rustix::fs::openat;
-use rustix::fs::readlinkat;
-use rustix::fs::statat;
-use rustix::fs::unlinkat;
-use rustix::io::Errno;
-use std::os::fd::AsFd as _;
-use std::os::fd::BorrowedFd;
-use std::os::fd::OwnedFd;
 
 /// The size of one read while a file is copied between file systems, in bytes.
 pub(crate) const PIECE: usize = 128 * 1024;

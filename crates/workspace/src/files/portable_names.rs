@@ -9,8 +9,7 @@ use std::fmt;
 use journeyman_protocol::{FileChange, FileChangeKind, RelPath};
 use rustix::fs::{Dir, OFlags};
 
-use crate::files::root_dir::Door;
-use crate::files::root_dir::Links;
+use crate::files::root_dir::{Door, Links};
 use crate::limits;
 
 /// Names that Windows takes for devices, with any extension.

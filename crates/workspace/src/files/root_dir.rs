@@ -5,8 +5,6 @@
 //! and where a sandbox forbids `openat2`, each component is opened by itself without following
 //! links.
 
-use crate::files::stat::Seen;
-use crate::files::stat::mode_of;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,6 +13,8 @@ use std::sync::OnceLock;
 
 use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_root_fs::open_beneath;
+
+use crate::files::stat::{Seen, mode_of};
 pub(crate) use journeyman_root_fs::{Links, read_up_to};
 use journeyman_sandbox::Base;
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, readlinkat, statat};

@@ -1,8 +1,8 @@
 //! The metadata of a file that `stat` gives, and the clock that file times come from.
 
+use rustix::fs::{FileType, Mode};
+
 use crate::error::NotAFile;
-use rustix::fs::FileType;
-use rustix::fs::Mode;
 
 /// The metadata of a file, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

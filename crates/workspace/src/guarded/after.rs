@@ -1,8 +1,5 @@
 //! After a command: what came is moved away, what was changed or deleted is put back.
 
-use crate::guarded::look_for_guarded;
-use crate::guarded::settings::armed_at;
-use crate::repositories::Quarantine;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -13,9 +10,10 @@ use crate::error::WorkspaceError;
 use crate::files::stat::Seen;
 use crate::guarded::keep::Kept;
 use crate::guarded::look::{Look, Products};
+use crate::guarded::settings::armed_at;
 use crate::guarded::stored::Window;
-use crate::guarded::{Aftermath, Edits, Guarded, Known, settings_of_bare};
-use crate::repositories::Removal;
+use crate::guarded::{Aftermath, Edits, Guarded, Known, look_for_guarded, settings_of_bare};
+use crate::repositories::{Quarantine, Removal};
 use crate::workspace::Workspace;
 
 /// Maximum number of violations told of one command. All are moved away or put back.

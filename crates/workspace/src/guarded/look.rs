@@ -11,14 +11,13 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{GuardRules, RelPath};
 use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat};
 use rustix::io::Errno;
 
 use crate::files::paths::last_component;
 use crate::files::root_dir::{Door, Links};
-use crate::files::stat::Seen;
-use crate::files::stat::{file_clock, is_settled};
+use crate::files::stat::{Seen, file_clock, is_settled};
 use crate::limits::MAX_DEPTH;
 use crate::project::Project;
 use crate::rules::{Layer, RuleCache, Source, is_ignored};
@@ -26,7 +25,6 @@ use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::tree::Tree;
 use crate::walk::names::Names;
 use crate::walk::visit::{RULE_FILES, device_of};
-use journeyman_protocol::GuardRules;
 
 /// Maximum number of names that one look reads, so that a flood of files ends it in seconds.
 const MAX_NAMES: usize = 8_000_000;

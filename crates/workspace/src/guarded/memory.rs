@@ -1,11 +1,12 @@
 //! The memory of guarded paths from one command to the next.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use journeyman_protocol::RelPath;
+
 use crate::guarded::keep::Kept;
 use crate::guarded::look::Notes;
-use journeyman_protocol::RelPath;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// The state that is kept from one command to the next.
 #[derive(Debug, Default)]

@@ -5,8 +5,6 @@
 //! once, newest first, to tell. It may differ from file to file: what an undo had to leave, it
 //! didn't take back.
 
-use crate::journal::undone::undone_at;
-use crate::journal::undone::undone_in;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -16,6 +14,7 @@ use journeyman_protocol::{CallId, RelPath, SessionId};
 use crate::change::{ChangeId, CheckpointId, UndoTarget};
 use crate::error::WorkspaceError;
 use crate::journal::record::{Cause, Dropped, Line, Record};
+use crate::journal::undone::{undone_at, undone_in};
 
 /// Which changes were taken back, as far as one file is concerned.
 type Undone = Rc<HashSet<ChangeId>>;

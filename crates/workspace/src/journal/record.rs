@@ -1,19 +1,12 @@
 //! The values in the journal's lines.
 
-use crate::change::ChangeId;
-use crate::change::CheckpointId;
+use journeyman_protocol::{CallId, ContentHash, FileChange, FileChangeKind, RelPath, SessionId, UnixMillis};
+use serde::{Deserialize, Serialize};
+
+use crate::change::{ChangeId, CheckpointId};
 use crate::files::paths::is_beneath;
 use crate::snapshot::entry::FileState;
 use crate::transaction::sibling::sibling;
-use journeyman_protocol::CallId;
-use journeyman_protocol::ContentHash;
-use journeyman_protocol::FileChange;
-use journeyman_protocol::FileChangeKind;
-use journeyman_protocol::RelPath;
-use journeyman_protocol::SessionId;
-use journeyman_protocol::UnixMillis;
-use serde::Deserialize;
-use serde::Serialize;
 
 /// The cause of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

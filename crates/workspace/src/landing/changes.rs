@@ -1,15 +1,12 @@
 //! The changes of a copy, the options of landing them, and the result.
 
-use crate::change::Applied;
-use crate::change::CheckpointId;
+use journeyman_protocol::{FileChange, RelPath, SessionId};
+use serde::{Deserialize, Serialize};
+
+use crate::change::{Applied, CheckpointId};
 use crate::journal::record::DirRecord;
 use crate::snapshot::differences::kind_of;
 use crate::snapshot::entry::FileState;
-use journeyman_protocol::FileChange;
-use journeyman_protocol::RelPath;
-use journeyman_protocol::SessionId;
-use serde::Deserialize;
-use serde::Serialize;
 
 /// The exact changes of a copy against the tree it was made from: additions, edits, deletions,
 /// renames, changes of mode, links. Contents lie among the blobs, so that the copy itself isn't

@@ -1,6 +1,5 @@
 //! What a copy has that the tree it was made from had not.
 
-use crate::landing::Landings;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use journeyman_protocol::{ContentHash, RelPath, SessionId};
@@ -9,19 +8,17 @@ use journeyman_store::Durability;
 use crate::contents::store::Kept;
 use crate::copies::info::CopyInfo;
 use crate::copies::isolated::Isolated;
-use crate::error::WorkspaceError;
-use crate::error::io_error;
+use crate::error::{WorkspaceError, io_error};
 use crate::files::root_dir::{Links, read_up_to};
 use crate::files::stat::Seen;
 use crate::journal::history::History;
 use crate::journal::record::Cause;
 use crate::landing::changes::{CopyChange, CopyChanges};
-use crate::landing::contested;
 use crate::landing::contested::Contested;
 use crate::landing::large_files::Large;
 use crate::landing::refusals::Filter;
-use crate::landing::stored;
 use crate::landing::verdict::is_same;
+use crate::landing::{Landings, contested, stored};
 use crate::rules::is_git;
 use crate::snapshot::compare::{dir_records, filtered};
 use crate::snapshot::differences::{Difference, differences, directories_only_in};

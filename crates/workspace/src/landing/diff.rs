@@ -1,15 +1,13 @@
 //! A copy's changes for people: as a diff, and as figures.
 
-use crate::landing::Landings;
 use std::collections::HashSet;
 
 use journeyman_protocol::{FileChangeKind, RelPath};
 use journeyman_text_diff::count_changed_lines;
 
 use crate::error::WorkspaceError;
-use crate::files::diff::Diff;
-use crate::files::diff::git_mode;
-use crate::files::diff::{FileDiff, Side, file_diff, quoted};
+use crate::files::diff::{Diff, FileDiff, Side, file_diff, git_mode, quoted};
+use crate::landing::Landings;
 use crate::landing::changes::{CopyChange, CopyChanges};
 use crate::limits::DIFF_FILE_BYTES;
 use crate::snapshot::entry::FileState;

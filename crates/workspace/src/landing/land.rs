@@ -1,7 +1,5 @@
 //! Landing: a copy's changes as one transaction on the user's tree.
 
-use crate::landing::Landings;
-use crate::landing::plan::Besides;
 use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
@@ -9,9 +7,10 @@ use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 use crate::change::{Applied, ChangeId};
 use crate::error::WorkspaceError;
 use crate::journal::record::Cause;
+use crate::landing::Landings;
 use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, Landing, OnConflict};
 use crate::landing::collect::renames;
-use crate::landing::plan::Planner;
+use crate::landing::plan::{Besides, Planner};
 use crate::landing::verdict::is_same;
 use crate::rules::is_git;
 use crate::snapshot::capture::Keep;

@@ -1,18 +1,15 @@
 //! Files of one checksummed line beside a copy.
 
-use crate::error::WorkspaceError;
-use crate::journal::line_format::parse;
-use crate::journal::line_format::push_line;
-use crate::state::lock::make_private_dir;
-use crate::state::lock::replace_durably;
-use crate::state::lock::state_error;
-use crate::state::lock::sync_above;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
+use std::path::Path;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::File;
-use std::io::ErrorKind;
-use std::io::Read as _;
-use std::path::Path;
+
+use crate::error::WorkspaceError;
+use crate::journal::line_format::{parse, push_line};
+use crate::state::lock::{make_private_dir, replace_durably, state_error, sync_above};
 
 /// The file in the copy's directory: one line, as the journal's.
 pub(crate) const NAME: &str = "changes";

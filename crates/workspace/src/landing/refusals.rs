@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
-use journeyman_protocol::RelPath;
+use journeyman_protocol::{GuardRules, RelPath};
 
 use crate::error::WorkspaceError;
 use crate::files::root_dir::Door;
@@ -16,7 +16,6 @@ use crate::journal::record::Cause;
 use crate::snapshot::differences::Difference;
 use crate::snapshot::entry::{FileState, Kind};
 use crate::workspace::Workspace;
-use journeyman_protocol::GuardRules;
 
 const GUARDED: &str =
     "programs outside the sandbox run or obey it, so the change of it is the person's to make";

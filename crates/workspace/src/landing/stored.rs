@@ -1,11 +1,7 @@
 //! A copy's changes, written down beside it, so that they can be landed, shown and compared with
 //! the copy closed.
 
-use crate::landing::line_file::NAME;
-use crate::landing::line_file::parsed;
-use crate::landing::line_file::read_from;
-use crate::landing::line_file::write_to;
-use std::fs::{self};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -13,6 +9,7 @@ use journeyman_protocol::{ContentHash, SessionId};
 
 use crate::error::WorkspaceError;
 use crate::landing::changes::CopyChanges;
+use crate::landing::line_file::{NAME, parsed, read_from, write_to};
 use crate::rules::is_git;
 use crate::state::lock::state_error;
 

@@ -7,8 +7,6 @@
 //! mount closed, or dropped. A crash drops it: there is no record of it, and what lies there is
 //! swept with what else is half made.
 
-use crate::copies::Copies;
-use crate::preview::uncovered::Loss;
 use std::sync::Arc;
 
 use journeyman_protocol::{CallId, ContentHash, FileChange, RelPath, SessionId, UnixMillis};
@@ -16,24 +14,23 @@ use journeyman_sandbox::Sandbox;
 
 use crate::change::CheckpointId;
 use crate::copies::info::{CopyInfo, Means};
-use crate::copies::location;
 use crate::copies::location::Place;
 use crate::copies::record::Beside;
 use crate::copies::tier::Tier;
 use crate::copies::tiers::making::{Made, Making};
 use crate::copies::tiers::overlay;
+use crate::copies::{Copies, location};
 use crate::error::WorkspaceError;
 use crate::files::root_dir::Door;
 use crate::landing::changes::{CopyChanges, LandOptions};
 use crate::landing::verdict::is_beyond_undo;
+use crate::preview::uncovered::{Loss, Rest};
 use crate::rules::is_git;
 use crate::snapshot::capture::Keep;
 use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::Holding;
 use crate::workspace::Workspace;
-
-use crate::preview::uncovered::Rest;
 
 pub(crate) mod carry;
 pub(crate) mod fingerprint;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use crate::error::WorkspaceError;
-use crate::error::io_error;
+use crate::error::{WorkspaceError, io_error};
 use crate::files::root_dir::{Door, Links, read_up_to};
 use crate::files::stat::Seen;
 use crate::journal::record::DirRecord;

@@ -1,30 +1,20 @@
 //! Reading the files that a walk found, to make a tree of them.
 
-use crate::contents::store::PACK_FROM;
-use crate::contents::store::Pack;
-use crate::contents::store::Vault;
-use crate::error::NotAFile;
-use crate::error::WorkspaceError;
-use crate::files::root_dir::Door;
-use crate::files::root_dir::Links;
-use crate::files::root_dir::read_up_to;
-use crate::files::stat::Seen;
-use crate::files::stat::file_clock;
-use crate::files::stat::is_settled;
-use crate::limits::Limits;
-use crate::snapshot::entry::Content;
-use crate::snapshot::entry::Entry;
-use crate::snapshot::tree::Room;
-use crate::snapshot::tree::Tree;
-use crate::walk::plan::Walked;
-use crate::walk::plan::WalkedFile;
-use journeyman_protocol::ContentHash;
-use journeyman_protocol::RelPath;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_store::Durability;
 use rustix::io::Errno;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+
+use crate::contents::store::{PACK_FROM, Pack, Vault};
+use crate::error::{NotAFile, WorkspaceError};
+use crate::files::root_dir::{Door, Links, read_up_to};
+use crate::files::stat::{Seen, file_clock, is_settled};
+use crate::limits::Limits;
+use crate::snapshot::entry::{Content, Entry};
+use crate::snapshot::tree::{Room, Tree};
+use crate::walk::plan::{Walked, WalkedFile};
 
 /// So many files have to be read before a second thread is worth its start.
 pub(crate) const HELP_FROM: usize = 48;

@@ -1,16 +1,12 @@
 //! Differences between two trees.
 
-use crate::journal::record::DirRecord;
-use crate::journal::record::ModeRecord;
-use crate::snapshot::entry::Entry;
-use crate::snapshot::entry::FileState;
-use crate::snapshot::entry::WalkedDir;
-use crate::snapshot::tree::Tree;
-use journeyman_protocol::FileChange;
-use journeyman_protocol::FileChangeKind;
-use journeyman_protocol::RelPath;
-use journeyman_protocol::SessionId;
 use std::cmp::Ordering as Order;
+
+use journeyman_protocol::{FileChange, FileChangeKind, RelPath, SessionId};
+
+use crate::journal::record::{DirRecord, ModeRecord};
+use crate::snapshot::entry::{Entry, FileState, WalkedDir};
+use crate::snapshot::tree::Tree;
 
 /// One difference between two trees.
 #[derive(Debug, Clone)]

@@ -1,9 +1,9 @@
 //! Entries of a tree: the state of one file, link or directory.
 
-use crate::files::stat::Seen;
 use journeyman_protocol::ContentHash;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::files::stat::Seen;
 
 /// The content of a file in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

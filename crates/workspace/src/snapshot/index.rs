@@ -1,12 +1,12 @@
 //! The contents of each directory of a tree, by number.
 
-use crate::files::paths::last_component;
-use crate::snapshot::entry::Entry;
-use crate::snapshot::entry::WalkedDir;
-use crate::transaction::sibling::is_sibling;
-use crate::walk::names::order;
 use std::cmp::Ordering;
 use std::collections::HashMap;
+
+use crate::files::paths::last_component;
+use crate::snapshot::entry::{Entry, WalkedDir};
+use crate::transaction::sibling::is_sibling;
+use crate::walk::names::order;
 
 /// Something in a directory, by its place in the tree's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

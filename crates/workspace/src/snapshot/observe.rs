@@ -1,14 +1,11 @@
 //! The state of a single path on the disk.
 
+use journeyman_protocol::{ContentHash, RelPath};
+
 use crate::error::WorkspaceError;
-use crate::files::root_dir::Door;
-use crate::files::root_dir::Links;
-use crate::files::root_dir::hash_pieces;
+use crate::files::root_dir::{Door, Links, hash_pieces};
 use crate::files::stat::Seen;
-use crate::snapshot::entry::FileState;
-use crate::snapshot::entry::Kind;
-use journeyman_protocol::ContentHash;
-use journeyman_protocol::RelPath;
+use crate::snapshot::entry::{FileState, Kind};
 
 /// So often a file is looked at that changes between looking and opening.
 pub(crate) const LOOKS: usize = 8;

@@ -1,35 +1,26 @@
 //! Taking snapshots of the tree, each from the one before it.
 
-use crate::contents::store::Vault;
-use crate::error::WorkspaceError;
-use crate::limits::MAX_DEPTH;
-use crate::limits::MAX_FILES;
-use crate::mutex::lock;
-use crate::project::Project;
-use crate::snapshot::capture::Capture;
-use crate::snapshot::capture::Keep;
-use crate::snapshot::compare::dir_records;
-use crate::snapshot::compare::filtered;
-use crate::snapshot::compare::mode_records;
-use crate::snapshot::differences::Found;
-use crate::snapshot::differences::differences;
-use crate::snapshot::differences::directories_only_in;
-use crate::snapshot::entry::Content;
-use crate::snapshot::entry::WalkedDir;
-use crate::snapshot::own_changes::retain_own;
-use crate::snapshot::stored::cache_bytes;
-use crate::snapshot::stored::read_cache;
-use crate::snapshot::tree::Tree;
-use crate::state::lock::make_private_dir;
-use crate::walk::plan::Listed;
-use crate::walk::plan::Plan;
-use crate::walk::walk;
-use journeyman_protocol::RelPath;
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::Weak;
+use std::sync::{Arc, Mutex, Weak};
+
+use journeyman_protocol::RelPath;
+
+use crate::contents::store::Vault;
+use crate::error::WorkspaceError;
+use crate::limits::{MAX_DEPTH, MAX_FILES};
+use crate::mutex::lock;
+use crate::project::Project;
+use crate::snapshot::capture::{Capture, Keep};
+use crate::snapshot::compare::{dir_records, filtered, mode_records};
+use crate::snapshot::differences::{Found, differences, directories_only_in};
+use crate::snapshot::entry::{Content, WalkedDir};
+use crate::snapshot::own_changes::retain_own;
+use crate::snapshot::stored::{cache_bytes, read_cache};
+use crate::snapshot::tree::Tree;
+use crate::state::lock::make_private_dir;
+use crate::walk::plan::{Listed, Plan, Walked};
+use crate::walk::walk;
 
 /// The stat cache is saved when one file in so many was read: writing it down costs as much as
 /// reading those again.
@@ -114,21 +105,7 @@ impl Snapshots {
             path: self.project.root.clone(),
             source: errno.into(),
         })?;
-        // What isn't seen would count as made by a command, or couldn't be undone: better nothing
-        // begins.
-        if let Some((dir, errno)) = &walked.failed {
-            return Err(match RelPath::parse(dir) {
-                Ok(dir) => self.project.door.fail("list", &dir, *errno),
-                Err(_) => WorkspaceError::Root { path: self.project.root.clone(), source: (*errno).into() },
-            });
-        }
-        if walked.unreadable.first().is_some_and(Vec::is_empty) {
-            let source = rustix::io::Errno::ACCESS.into();
-            return Err(WorkspaceError::Root { path: self.project.root.clone(), source });
-        }
-        if walked.files.is_empty() && (!walked.same || last.entries.is_empty()) {
-            self.project.door.check_alive()?;
-        }
+        self.check_walk(&walked, &last)?;
         let capture = Capture {
             door: &self.project.door,
             vault: &self.project.vault,
@@ -152,6 +129,25 @@ impl Snapshots {
         }
         newest.tree = Some(captured.tree.clone());
         Ok(captured.tree)
+    }
+
+    /// Refuses a walk that missed a part of the tree: files that no snapshot has would count as
+    /// made by a command, or couldn't be restored.
+    fn check_walk(&self, walked: &Walked, last: &Tree) -> Result<(), WorkspaceError> {
+        if let Some((dir, errno)) = &walked.failed {
+            return Err(match RelPath::parse(dir) {
+                Ok(dir) => self.project.door.fail("list", &dir, *errno),
+                Err(_) => WorkspaceError::Root { path: self.project.root.clone(), source: (*errno).into() },
+            });
+        }
+        if walked.unreadable.first().is_some_and(Vec::is_empty) {
+            let source = rustix::io::Errno::ACCESS.into();
+            return Err(WorkspaceError::Root { path: self.project.root.clone(), source });
+        }
+        if walked.files.is_empty() && (!walked.same || last.entries.is_empty()) {
+            self.project.door.check_alive()?;
+        }
+        Ok(())
     }
 
     /// The newest snapshot of this process.

@@ -5,7 +5,6 @@
 //! files, at places that only the paths decide, and each chunk is a blob: a checkpoint of a large
 //! tree in which one file changed costs one small blob and the list of chunks.
 
-use crate::snapshot::tree::Stored;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -15,9 +14,8 @@ use journeyman_store::{Blobs, StoreError};
 use crate::contents::store::Vault;
 use crate::error::WorkspaceError;
 use crate::files::stat::Seen;
-use crate::snapshot::entry::WalkedDir;
-use crate::snapshot::entry::{Content, Entry, FileState, Kind};
-use crate::snapshot::tree::Tree;
+use crate::snapshot::entry::{Content, Entry, FileState, Kind, WalkedDir};
+use crate::snapshot::tree::{Stored, Tree};
 
 /// First bytes of the cache file. The number is that of the format.
 const CACHE_MAGIC: &[u8; 8] = b"jmstat\x00\x03";

@@ -6,14 +6,12 @@
 //! it was read last (git's «racily clean» entries). Directories are recorded by name and mode, so
 //! that empty ones come back too.
 
-use crate::snapshot::entry::Content;
-use crate::snapshot::entry::Entry;
 use std::sync::OnceLock;
 
 use journeyman_protocol::ContentHash;
 
 use crate::limits::Limits;
-use crate::snapshot::entry::WalkedDir;
+use crate::snapshot::entry::{Content, Entry, WalkedDir};
 use crate::snapshot::index::Index;
 
 /// The tree at one moment.

@@ -1,21 +1,17 @@
 //! The operations of a transaction, and the means to carry them out.
 
+use std::path::PathBuf;
+
+use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
+
 use crate::change::ChangeId;
 use crate::contents::store::Vault;
 use crate::failpoint::Failpoint;
 use crate::files::root_dir::Door;
 use crate::files::stat::Seen;
-use crate::journal::record::Cause;
-use crate::journal::record::DirRecord;
-use crate::journal::record::FileRecord;
-use crate::journal::record::ModeRecord;
+use crate::journal::record::{Cause, DirRecord, FileRecord, ModeRecord};
 use crate::limits::Limits;
 use crate::snapshot::entry::FileState;
-use journeyman_protocol::CallId;
-use journeyman_protocol::ContentHash;
-use journeyman_protocol::RelPath;
-use journeyman_protocol::SessionId;
-use std::path::PathBuf;
 
 /// The source of new content.
 #[derive(Debug)]

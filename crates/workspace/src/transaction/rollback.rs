@@ -10,8 +10,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fsync, mkdirat, openat, renameat
 use rustix::io::Errno;
 
 use crate::contents::store::Kept;
-use crate::error::WorkspaceError;
-use crate::error::may_pass;
+use crate::error::{WorkspaceError, may_pass};
 use crate::files::root_dir::Links;
 use crate::files::stat::mode_of;
 use crate::journal::record::{DirRecord, FileRecord, Line, ModeRecord, Record, moved};

@@ -1,10 +1,10 @@
 //! Names of the temporary files that a transaction writes beside its targets.
 
+use journeyman_protocol::{ContentHash, RelPath};
+use rustix::io::Errno;
+
 use crate::change::ChangeId;
 use crate::error::WorkspaceError;
-use journeyman_protocol::ContentHash;
-use journeyman_protocol::RelPath;
-use rustix::io::Errno;
 
 /// The tag in the name of a temporary sibling, after the file's name.
 pub(crate) const SIBLING_TAG: &[u8] = b".jm-";

@@ -1,25 +1,21 @@
 //! Writing to the journal and the tree: one writer at a time, across processes.
 
+use std::sync::{Arc, Mutex};
+
+use journeyman_protocol::{ContentHash, SessionId};
+
 use crate::change::CheckpointId;
-use crate::commands::heartbeat::Span;
-use crate::commands::heartbeat::spans;
+use crate::commands::heartbeat::{Span, spans};
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
-use crate::journal::End;
-use crate::journal::Journal;
-use crate::journal::Mark;
-use crate::journal::record::CheckpointRecord;
-use crate::journal::record::Line;
+use crate::journal::record::{CheckpointRecord, Line};
+use crate::journal::{End, Journal, Mark};
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::stored::load_tree;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::Lock;
 use crate::transaction::operation::Hands;
-use journeyman_protocol::ContentHash;
-use journeyman_protocol::SessionId;
-use std::sync::Arc;
-use std::sync::Mutex;
 
 /// The state of the writer.
 pub(crate) struct Writer {

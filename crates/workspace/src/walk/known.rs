@@ -1,12 +1,8 @@
 //! What the last tree had in each directory, so that a walk can tell what is as it was.
 
-use crate::snapshot::index::Index;
-use crate::snapshot::index::Number;
-use crate::snapshot::index::Ref;
-
 use crate::files::paths::last_component;
-use crate::snapshot::entry::Entry;
-use crate::snapshot::entry::WalkedDir;
+use crate::snapshot::entry::{Entry, WalkedDir};
+use crate::snapshot::index::{Index, Number, Ref};
 use crate::snapshot::tree::Tree;
 use crate::walk::names::order;
 

@@ -1,12 +1,11 @@
 //! The state that the threads of a walk share.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Condvar, Mutex};
+
 use crate::walk::known::Known;
 use crate::walk::plan::Plan;
 use crate::walk::visited::Task;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
 
 #[derive(Default)]
 pub(crate) struct Queue {

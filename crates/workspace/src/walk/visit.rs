@@ -13,8 +13,7 @@ use rustix::io::Errno;
 
 use crate::error::may_pass;
 use crate::files::root_dir::Links;
-use crate::files::stat::Seen;
-use crate::files::stat::is_settled;
+use crate::files::stat::{Seen, is_settled};
 use crate::limits::MAX_DEPTH;
 use crate::rules;
 use crate::rules::{Layer, Source, is_ignored};

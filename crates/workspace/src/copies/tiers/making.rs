@@ -1,19 +1,19 @@
 //! The parts that all ways of making a copy share.
 
-use crate::copies::info::Means;
-use crate::copies::info::Reason;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_protocol::RelPath;
+use journeyman_sandbox::Base;
+
+use crate::copies::info::{Means, Reason};
 use crate::copies::location::Place;
 use crate::copies::record::Beside;
 use crate::copies::tiers::fill;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::make_private_dir;
 use crate::workspace::Workspace;
-use journeyman_protocol::RelPath;
-use journeyman_sandbox::Base;
-use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 /// A copy that was made.
 pub(crate) struct Made {

@@ -13,8 +13,7 @@ use journeyman_sandbox::{Base, OverlayPlan};
 use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, statat};
 use rustix::io::Errno;
 
-use crate::copies::info::Means;
-use crate::copies::info::Reason;
+use crate::copies::info::{Means, Reason};
 use crate::copies::record::Beside;
 use crate::copies::tiers::making::{Made, Making};
 use crate::error::WorkspaceError;
