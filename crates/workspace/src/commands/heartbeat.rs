@@ -54,6 +54,8 @@ const PAST: &str = "past";
 const DYING: Duration = Duration::from_secs(10);
 /// The interval at which that is polled.
 const LOOK: Duration = Duration::from_millis(1);
+/// The number of tries to lock a heartbeat, one each [`LOOK`].
+const TRIES: u32 = 10;
 /// Nanoseconds in a second.
 const NANOS: i64 = 1_000_000_000;
 
@@ -470,8 +472,7 @@ pub(crate) struct Span {
 }
 
 /// Returns when the calls of a state directory ran, or may have: of those that weren't sealed yet,
-/// and of those that were while a command ran that began at `since`. Nobody is waited for, and no
-/// heartbeat is locked: whoever seals it would take it for alive.
+/// and of those that were while a command ran that began at `since`. Nobody is waited for.
 pub(crate) fn spans(state_dir: &Path, since: i64) -> Result<Vec<Span>, WorkspaceError> {
     let spans = each(state_dir, &[Stage::Running, Stage::Sealed, Stage::Past], |path| span(path, since))?;
     Ok(spans.into_iter().flatten().collect())
@@ -485,9 +486,35 @@ fn span(path: &Path, since: i64) -> io::Result<Option<Span>> {
     let seen = file.metadata()?;
     let last = last_of(&seen);
     let began = name_clock(path).unwrap_or(last);
-    let until = end_of(&begin, path, &seen);
+    let mut until = end_of(&begin, path, &seen);
+    // A busy machine or a stopped process renews its heartbeat late, and is alive all the same.
+    if until < file_clock() && is_held(&file)? {
+        until = i64::MAX;
+    }
     let has_overlapped = if Stage::of(path) == Some(Stage::Running) { until >= since } else { last >= since };
     Ok(has_overlapped.then_some(Span { until, session: begin.session, began }))
+}
+
+/// Returns true if the command's program, or one that seals the command, holds the heartbeat.
+fn is_held(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => flock(file, FlockOperation::Unlock).map(|()| false).map_err(Into::into),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(true),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Locks a heartbeat for sealing; `false` where its program holds it. Nobody else holds one for
+/// longer than a moment ([`is_held`]).
+fn seize(file: &File) -> io::Result<bool> {
+    for _ in 0..TRIES {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(LOOK),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(false)
 }
 
 fn read_begin(file: &mut File) -> io::Result<Option<Begin>> {
@@ -521,10 +548,8 @@ pub(crate) fn begins(state_dir: &Path) -> Result<Vec<Begin>, WorkspaceError> {
 fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found>> {
     let mut file = own_file().read(true).write(true).open(path)?;
     let Some(begin) = read_begin(&mut file)?.filter(wanted) else { return Ok(None) };
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Some(Found::Alive(Box::new(begin)))),
-        Err(errno) => return Err(errno.into()),
+    if !seize(&file)? {
+        return Ok(Some(Found::Alive(Box::new(begin))));
     }
     let seen = file.metadata()?;
     if seen.nlink() == 0 {

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use journeyman_protocol::{CallId, RelPath};
 use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
@@ -275,6 +275,24 @@ fn what_the_commands_of_two_sessions_may_have_done_is_left_by_an_undo_of_either(
         assert!(report.conflicts[0].1.starts_with("a command of another session ran when it was changed"));
     }
     assert_eq!((project.text("both"), project.text("new")), ("by either".into(), "by either".into()));
+}
+
+#[test]
+fn a_command_whose_heartbeat_is_late_still_counts_as_running() {
+    let mut project = Project::with(&[("both", "b")]);
+    project.limits.beat = Duration::from_secs(3_600);
+    let workspace = project.open();
+    let call = CallId::new("shell");
+    let first = workspace.commands().begin_call(&session(1), &call).unwrap();
+    let second = workspace.commands().begin_call(&session(2), &call).unwrap();
+    project.write("both", "by either");
+    // As after the stop of a process: the heartbeats were renewed before the file changed.
+    for heartbeat in fs::read_dir(project.state().join("running")).unwrap() {
+        let file = fs::File::options().write(true).open(heartbeat.unwrap().path()).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(86_400)).unwrap();
+    }
+    assert_eq!(shown(&workspace.commands().end(first, &session(1), Some(&call)).unwrap()), "~both");
+    assert_eq!(shown(&workspace.commands().end(second, &session(2), Some(&call)).unwrap()), "~both");
 }
 
 #[test]
