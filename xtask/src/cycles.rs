@@ -15,7 +15,6 @@ use syn::visit::Visit;
 /// Files in cycles that a crate may still have. A number may only go down; a crate that isn't
 /// listed has none.
 const ALLOWED: &[(&str, usize)] = &[
-    ("cli", 27),
     ("edit", 42),
     ("git", 10),
     ("model", 4),

@@ -53,7 +53,6 @@ const COMMENT_WIDTH: Rule = Rule {
     allowed: &[
         ("agent", 1),
         ("edit", 1),
-        ("host", 4),
         ("index", 2),
         ("model", 1),
         ("policy", 2),
@@ -68,10 +67,8 @@ const CLAUSE: Rule = Rule {
     name: "documentation that begins with a clause",
     allowed: &[
         ("agent", 102),
-        ("cli", 35),
         ("context", 1),
         ("edit", 4),
-        ("host", 18),
         ("index", 1),
         ("model", 2),
         ("policy", 5),
@@ -85,13 +82,12 @@ const CLAUSE: Rule = Rule {
 };
 const QUOTES: Rule = Rule {
     name: "angle quotes",
-    allowed: &[("agent", 6), ("cli", 2), ("policy", 1), ("store", 4), ("workspace", 34), ("xtask", 7)],
+    allowed: &[("agent", 6), ("policy", 1), ("store", 4), ("workspace", 34), ("xtask", 7)],
 };
 const WORD: Rule = Rule {
     name: "names with words of the glossary's last column",
     allowed: &[
         ("agent", 10),
-        ("host", 1),
         ("index", 1),
         ("policy", 1),
         ("store", 1),
@@ -104,7 +100,6 @@ const TWINS: Rule = Rule {
     name: "types with the name of another type of the crate",
     allowed: &[
         ("agent", 14),
-        ("cli", 3),
         ("edit", 8),
         ("index", 1),
         ("model", 1),

@@ -1,21 +1,23 @@
 //! `jm apply`: the edits of a reply, placed and written in one step, or none of them.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use journeyman_edit::{Allow, ChangeKind, FileChange, Format, Options, Plan};
+use journeyman_host::HostError;
 use journeyman_host::apply::{PlacedReply, path_in_project, placed_lines, plan_to_json};
 use journeyman_host::config::Environment;
 use journeyman_host::state::project_root;
-use journeyman_host::{Context as _, HostError};
 use journeyman_sandbox::clean;
 use journeyman_workspace::unified_diff;
 
 use crate::color::{self, Paint};
+use crate::input::read_bytes;
+use crate::runtime::open_state;
 use crate::stdout::say;
-use crate::{open_state, summary};
+use crate::summary;
 
 /// Maximum size of a reply, in bytes: far more than the output limit of any model.
 const MAX_REPLY_BYTES: u64 = 16 << 20;
@@ -44,7 +46,7 @@ pub(crate) enum Allowed {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
-    /// How the edits are written
+    /// The format of the edits
     #[arg(long, value_parser = formats(), default_value = "auto", value_name = "FORMAT", hide_possible_values = true)]
     format: FormatArg,
     /// The file that is meant where the reply names none
@@ -98,15 +100,11 @@ pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, H
 }
 
 fn read_reply() -> Result<String, HostError> {
-    let mut input = std::io::stdin().lock();
+    let input = std::io::stdin().lock();
     if input.is_terminal() {
         tell!("reading the reply from the terminal; end it with Ctrl-D");
     }
-    let mut bytes = Vec::new();
-    input.by_ref().take(MAX_REPLY_BYTES + 1).read_to_end(&mut bytes).context("standard input")?;
-    if bytes.len() as u64 > MAX_REPLY_BYTES {
-        return Err(HostError::usage(format_args!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
-    }
+    let bytes = read_bytes("reply", input, "standard input", MAX_REPLY_BYTES)?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(HostError::usage("there is no reply on standard input: jm apply < reply.md"));
     }

@@ -1,150 +1,110 @@
 //! Approvals at the terminal: questions about tool calls, asked one after the other.
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
 use journeyman_agent::Answer;
-use journeyman_host::config::keep_rules;
-use journeyman_policy::{Layer, Rules};
-use journeyman_protocol::{CallId, Event, Verdict};
+use journeyman_host::approvals::{Answered, ApprovalQueue, ApprovalRequest, NoAnswer, Reply};
+use journeyman_protocol::{CallId, Event};
 use journeyman_sandbox::clean;
-use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::{color, prompt};
-use journeyman_host::state::now;
+use crate::color::{self, Paint};
+use crate::prompt;
 
-/// A tool call that a person has to decide about.
-#[derive(Debug, Clone)]
-pub(crate) struct ApprovalRequest {
-    pub(crate) call: CallId,
-    pub(crate) summary: String,
-    pub(crate) input: Value,
-    pub(crate) verdict: Verdict,
-    /// The rules that "always" would add; `None` where that isn't offered.
-    pub(crate) rules: Option<Rules>,
-}
-
-/// The open requests, with the one that is shown first.
-#[derive(Default)]
+/// The open requests, and the keyboard that answers them.
 pub(crate) struct Approvals {
-    open: VecDeque<ApprovalRequest>,
-    /// True while the first request is on the screen.
-    is_shown: bool,
+    queue: ApprovalQueue,
+    /// The call whose question is on the screen.
+    shown: Option<CallId>,
     keyboard: Keyboard,
-    /// The directory of the user's configuration, where rules that are allowed for good are
-    /// written.
-    config_dir: Option<PathBuf>,
-}
-
-/// An answer, and how long the rule that it makes holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Reply {
-    pub(crate) answer: Answer,
-    pub(crate) scope: RuleScope,
-}
-
-/// How long a rule that an answer makes holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RuleScope {
-    /// Until the session ends.
-    Session,
-    /// In every session of the user: the rule is written into their `policy.toml`.
-    Forever,
-}
-
-impl From<Answer> for Reply {
-    fn from(answer: Answer) -> Self {
-        Self { answer, scope: RuleScope::Session }
-    }
 }
 
 impl Approvals {
     pub(crate) fn new(config_dir: Option<PathBuf>) -> Self {
-        Self { config_dir, ..Self::default() }
+        Self { queue: ApprovalQueue::new(config_dir), shown: None, keyboard: Keyboard::default() }
     }
 
     /// Adds the request of an event, or removes one that is decided. Returns true if the screen
     /// changes.
     pub(crate) fn handle_event(&mut self, event: &Event) -> bool {
-        match event {
-            Event::PermissionRequired { call, summary, input, verdict, rule, .. } => {
-                self.open.push_back(ApprovalRequest {
-                    call: call.clone(),
-                    summary: summary.clone(),
-                    input: input.clone(),
-                    verdict: verdict.clone(),
-                    // Nobody can agree to rules that can't be read.
-                    rules: rule
-                        .as_ref()
-                        .and_then(|text| Rules::parse_with_tools(text, Layer::Session, "", &|_| true).ok()),
-                });
-                true
-            }
-            // By a rule, a time-out or an interrupt.
-            Event::PermissionDecided { call, .. } => self.remove(call),
-            _ => false,
-        }
-    }
-
-    /// Writes rules into the user's `policy.toml`. They hold in this session either way.
-    fn write_rules(&self, rules: &Rules) {
-        let Some(dir) = &self.config_dir else { return };
-        match keep_rules(dir, rules, &now().to_date()) {
-            Ok(path) => tell!("  {}", color::stderr().dim(&format!("written to {}", path.display()))),
-            Err(error) => {
-                let text = clean(format!("it holds in this session only: {error}").as_bytes());
-                tell!("  {} {text}", color::stderr().yellow("not written:"));
-            }
-        }
-    }
-
-    fn remove(&mut self, call: &CallId) -> bool {
-        let Some(place) = self.open.iter().position(|request| request.call == *call) else { return false };
-        self.open.remove(place);
-        if place == 0 && self.is_shown {
-            self.is_shown = false;
+        let changed = self.queue.handle_event(event);
+        if self.shown.is_some() && self.queue.first().map(|request| &request.call) != self.shown.as_ref() {
+            self.shown = None;
             tell!();
         }
-        true
+        changed
     }
 
     /// Waits for the answer to the first request, forever while there is none. Cancel-safe.
     pub(crate) async fn next_answer(&mut self) -> (CallId, Answer) {
-        let Some(request) = self.open.front() else { return std::future::pending().await };
-        let Reply { answer, scope } = loop {
-            if !self.is_shown {
+        let paint = color::stderr();
+        let Some(request) = self.queue.first() else { return std::future::pending().await };
+        let reply = loop {
+            if self.shown.is_none() {
                 // A line that was typed for an earlier request is no answer to this one.
                 self.keyboard.drop_line();
-                match prompt::show(color::stderr(), request) {
+                match show(paint, request) {
                     Some(refusal) => break refusal.into(),
-                    None => self.is_shown = true,
+                    None => self.shown = Some(request.call.clone()),
                 }
             }
-            match self.keyboard.next_line().await {
-                Ok(line) => match prompt::parse_answer(color::stderr(), request, &line) {
-                    Some(answer) => break answer,
-                    None => prompt::show_choices(color::stderr(), request),
-                },
-                Err(_) => {
-                    break Answer::Deny { note: Some("the terminal could not be read".to_owned()) }.into();
-                }
+            let Ok(line) = self.keyboard.next_line().await else {
+                break Reply::from(Answer::Deny { note: Some("the terminal could not be read".to_owned()) });
+            };
+            match request.parse_answer(&line) {
+                Ok(reply) => break reply,
+                Err(NoAnswer::NoRule) => tell!("  {}", paint.yellow("this is asked about every time")),
+                Err(NoAnswer::Empty) => {}
             }
+            show_choices(paint, request);
         };
-        let (call, rules) = (request.call.clone(), request.rules.clone());
-        self.open.pop_front();
-        self.is_shown = false;
-        if matches!(answer, Answer::AllowRule { .. }) {
-            // The session decides the same requests by the new rule; they must not be asked again
-            // before that.
-            self.open.retain(|request| request.rules != rules);
-            if let (RuleScope::Forever, Some(rules)) = (scope, &rules) {
-                self.write_rules(rules);
+        self.shown = None;
+        let Some(Answered { call, answer, written }) = self.queue.answer_first(reply) else {
+            return std::future::pending().await;
+        };
+        match written {
+            Some(Ok(path)) => tell!("  {}", paint.dim(&format!("written to {}", path.display()))),
+            Some(Err(error)) => {
+                let text = clean(format!("it holds in this session only: {error}").as_bytes());
+                tell!("  {} {text}", paint.yellow("not written:"));
             }
+            None => {}
         }
         (call, answer)
     }
+}
+
+/// Shows a call and the possible answers. Returns the answer to a call that is too long for anybody
+/// to read.
+fn show(paint: Paint, request: &ApprovalRequest) -> Option<Answer> {
+    let whole = match request.arguments() {
+        Ok(whole) => whole,
+        Err(refusal) => return Some(refusal),
+    };
+    prompt::drop_typed_lines();
+    tell!();
+    tell!("{} {}", paint.yellow("May I run this?"), clean(request.summary.as_bytes()));
+    prompt::show_quoted(paint, &whole);
+    tell!("  {} {}", paint.dim("why it asks:"), clean(request.verdict.reason.as_bytes()));
+    if let Some(lost) = &request.verdict.destroys {
+        tell!("  {} {}", paint.red("would be lost:"), clean(lost.as_bytes()));
+    }
+    if let Some(rules) = &request.rules {
+        let rules: Vec<String> = rules.iter().map(|(_, rule)| rule.to_string()).collect();
+        let rules = clean(rules.join("\n").as_bytes()).replace('\n', "\n    ");
+        tell!("  {} {rules}", paint.dim("\"always\" would allow, in this session:"));
+        tell!("  {}", paint.dim("\"forever\" would allow that in every session of yours (your policy.toml)"));
+    }
+    show_choices(paint, request);
+    None
+}
+
+/// Shows the possible answers.
+fn show_choices(paint: Paint, request: &ApprovalRequest) {
+    let always = if request.rules.is_some() { "  [a]lways  [f]orever" } else { "" };
+    let choices = format!("[y]es{always}  [n]o  or say what to do instead:");
+    tell_part!("  {} ", paint.bold(&choices));
 }
 
 /// Lines that the person types, each read on request. A read of a terminal can't be cancelled, so a

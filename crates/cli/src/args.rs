@@ -1,4 +1,4 @@
-//! The command line's shape.
+//! The definition of the command line.
 
 mod policy;
 
@@ -167,7 +167,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct ResumeArgs {
     /// The session's id, or its beginning; without one, this directory's newest
     pub(crate) session: Option<String>,
-    /// What to tell it; `-` reads it from standard input
+    /// The message for the session; `-` reads it from standard input
     pub(crate) message: Option<String>,
     /// This directory's newest session; what follows is the message
     #[arg(long)]
@@ -183,7 +183,7 @@ pub(crate) struct ResumeArgs {
     pub(crate) options: RunOptions,
 }
 
-/// What a run and a resumed one have in common.
+/// The flags that a run and a resumed session have in common.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunOptions {
     /// Work in this directory instead of the current one, or the session's own
@@ -191,8 +191,8 @@ pub(crate) struct RunOptions {
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// What is allowed without asking: plan (read only), ask, edit (files), auto (files and
-    /// sandboxed commands). Built-in: edit in a terminal, auto without one
+    /// The mode, which decides what is allowed without asking: plan (read only), ask, edit (files),
+    /// auto (files and sandboxed commands). Built-in: edit in a terminal, auto without one
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,
     /// A shell command that verifies the change, in place of the checks found in the project
@@ -302,7 +302,7 @@ impl DeliveryArgs {
 pub(crate) struct LandArgs {
     /// The session's id, or its beginning; without one, this directory's only kept work
     pub(crate) session: Option<String>,
-    /// What happens to files that you changed too, in ways that don't go together
+    /// The treatment of files that you changed too, in ways that don't go together
     #[arg(long, value_enum, value_name = "HOW", default_value_t = OnConflictArg::Refuse)]
     pub(crate) on_conflict: OnConflictArg,
     /// Only show what would be landed
@@ -331,7 +331,7 @@ pub(crate) struct LandArgs {
     pub(crate) json: bool,
 }
 
-/// What happens to files that both changed.
+/// The treatment of files that both changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnConflictArg {
     /// Nothing at all is landed
@@ -392,7 +392,7 @@ pub(crate) struct SessionsArgs {
     /// Those of every project, not only of this directory
     #[arg(long)]
     pub(crate) all: bool,
-    /// How many
+    /// Maximum number that is listed
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
     /// Print one JSON object a line
@@ -433,7 +433,7 @@ pub(crate) struct SnapshotArgs {
     pub(crate) name: String,
 }
 
-/// What a session is written as.
+/// The format that a session is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     Jsonl,
@@ -446,7 +446,7 @@ pub(crate) enum Format {
 pub(crate) struct ExportArgs {
     /// The session's id, or its beginning; `last` is this directory's newest
     pub(crate) session: String,
-    /// What to write
+    /// The format of the file
     #[arg(long, value_enum, default_value_t = Format::Jsonl, hide_possible_values = true)]
     pub(crate) format: Format,
     /// A new file for it, readable by you alone [built-in: standard output]
@@ -456,7 +456,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// What `jm export` wrote; `-` reads standard input
+    /// The file that `jm export` wrote; `-` reads standard input
     pub(crate) file: PathBuf,
     /// Under a new id, also where the session is here already
     #[arg(long)]
@@ -494,7 +494,7 @@ pub(crate) struct RedoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointsArgs {
-    /// How many
+    /// Maximum number that is listed
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
     /// Print one JSON object a line

@@ -1,6 +1,5 @@
 //! `jm run --candidates` and `jm candidates`.
 
-use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use journeyman_agent::candidates::Heard;
@@ -16,10 +15,12 @@ use journeyman_store::SessionSummary;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::CandidatesArgs;
+use crate::display::{Display, OutputFormat};
 use crate::render::Renderer;
-use crate::run::{Display, Output, print_json_line, stoppable};
+use crate::runtime::open_state;
+use crate::runtime::stoppable;
 use crate::stdout::say;
-use crate::{color, open_state, prompt, stdout, summary};
+use crate::{color, prompt, stdout, summary};
 
 /// Runs the candidates of a task, and offers the best.
 pub(crate) async fn run(
@@ -43,10 +44,10 @@ pub(crate) async fn run(
         let landed = stoppable(landing, &stop).await??;
         display.show_late_events(&landed.events)?;
         let others = finish.report.candidates.iter().any(|candidate| candidate.state == CopyState::Kept);
-        if landed.end == LandEnd::Landed && others && display.output == Output::Text {
+        if landed.end == LandEnd::Landed && others && display.output == OutputFormat::Text {
             tell!("the others are kept; remove them with: jm discard --all {parent}");
         }
-    } else if display.output == Output::Text {
+    } else if display.output == OutputFormat::Text {
         tell!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
     display.print_report(&finish.report)
@@ -65,8 +66,7 @@ fn pick(
     }
     let kept: Vec<&CandidateReport> =
         candidates.iter().filter(|candidate| candidate.state == CopyState::Kept).collect();
-    let asks = display.is_interactive() && std::io::stdin().is_terminal();
-    let (Some(first), true) = (kept.first(), asks) else { return Ok(None) };
+    let (Some(first), true) = (kept.first(), display.is_interactive()) else { return Ok(None) };
     let paint = color::stderr();
     tell_part!("\n{}", summary::candidates(candidates, paint));
     let verified = kept.iter().filter(|candidate| candidate.outcome == Some(RunOutcome::Verified));
@@ -109,9 +109,7 @@ impl Screen {
         let envelope: &Arc<Envelope> = match event {
             Heard::Parent(envelope) | Heard::Candidate(_, envelope) => envelope,
         };
-        if self.display.output == Output::StreamJson
-            && let Err(error) = print_json_line(&**envelope)
-        {
+        if let Err(error) = self.display.stream_event(envelope) {
             self.failed.get_or_insert(error);
         }
         let renderer = match event {

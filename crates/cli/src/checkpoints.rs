@@ -1,6 +1,6 @@
 //! `jm checkpoints` and `jm diff`: what the journal of this project knows.
 
-use crate::open_state;
+use crate::runtime::open_state;
 use journeyman_agent::BEFORE_THE_RUN;
 use journeyman_host::Context as _;
 use journeyman_host::config::Environment;
@@ -69,7 +69,7 @@ fn line(checkpoint: &CheckpointInfo, width: usize, paint: Paint) -> String {
     format!("{number}  {at}  {session}  {changes:<17}  {label}{lost}")
 }
 
-/// What the past takes, and where there is more of the list.
+/// Says how much disk space the kept contents take, and where the rest of the list is.
 fn kept(storage: Storage, limit: usize, count: usize) -> String {
     let Storage { bytes, limit_bytes } = storage;
     let more =

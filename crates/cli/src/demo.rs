@@ -11,8 +11,10 @@ use journeyman_model::{Model as _, Price, ScriptedModel};
 use journeyman_protocol::Mode;
 
 use crate::args::DemoArgs;
-use crate::run::{Display, Output, run_task};
-use crate::{color, open_state};
+use crate::color;
+use crate::display::{Display, OutputFormat};
+use crate::run::run_task;
+use crate::runtime::open_state;
 
 /// The demo's exit code where no sandbox works, so that a script can tell it from a failed demo.
 pub(crate) const NO_SANDBOX: u8 = 7;
@@ -72,7 +74,7 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
         .connected(connected)
         .holder(holder_name("demo"))
         .build()?;
-    let display = Display { output: Output::Text, is_quiet: false };
+    let display = Display { output: OutputFormat::Text, is_quiet: false };
     let report = run_task(template, TASK.to_owned(), display).await?;
     tell!();
     display.print_report(&report)?;

@@ -7,8 +7,9 @@ use journeyman_host::state::StateDirs;
 use journeyman_host::{HostError, doctor as examination, load_trusted};
 
 use crate::args::DoctorArgs;
+use crate::color;
+use crate::runtime::open_state;
 use crate::stdout::{self, say};
-use crate::{color, open_state};
 
 /// The exit code for damaged state.
 const DAMAGED: u8 = 8;

@@ -14,7 +14,8 @@ use journeyman_host::{Context as _, HostError};
 use journeyman_store::{export as export_lines, export_file};
 
 use crate::args::{ExportArgs, Format};
-use crate::{open_state, stdout};
+use crate::runtime::open_state;
+use crate::stdout;
 
 pub(crate) async fn export(environment: &Environment, args: &ExportArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;

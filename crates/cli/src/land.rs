@@ -18,10 +18,12 @@ use journeyman_workspace::OnConflict;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{DiscardArgs, LandArgs, OnConflictArg};
+use crate::display::is_attended;
 use crate::prompt::{self, TerminalPrompts};
-use crate::run::stoppable;
+use crate::runtime::open_state;
+use crate::runtime::stoppable;
 use crate::stdout::say;
-use crate::{color, open_state, stdout, summary};
+use crate::{color, stdout, summary};
 
 pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -32,7 +34,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
         no_verify: args.no_verify,
         ..DeliveryOptions::default()
     };
-    let commit = commit.commit_wish()?;
+    let commit = commit.requested_commit()?;
     let work = find_kept_work(&dirs, environment, args.session.as_deref()).await?;
     let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
     let context = open_land_context(environment, &dirs, &work, args.trust_project, "land", prompts).await?;
@@ -74,11 +76,6 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
         print(&report);
     }
     Ok(report.exit_code())
-}
-
-/// Returns true if a person is at the terminal.
-fn is_attended() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Says how landing ended.
@@ -132,14 +129,10 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
     let sessions: Vec<SessionId> = all.iter().map(|work| work.session.clone()).collect();
     check_copies_exist(&workspace, &sessions)?;
     if !args.yes {
-        if !std::io::stdin().is_terminal() {
-            return Err(HostError::usage("nobody can be asked here; --yes discards without asking"));
-        }
         let named: Vec<&str> = sessions.iter().map(SessionId::as_str).collect();
         let question =
             format!("Discard what was changed by {}? It can't be brought back. [y/N] ", named.join(", "));
-        if !prompt::confirm(&question).context("asking")? {
-            tell!("nothing was discarded");
+        if !prompt::confirm_removal(&question, "discards", "discarded")? {
             return Ok(1);
         }
     }

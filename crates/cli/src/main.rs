@@ -1,5 +1,5 @@
-//! `jm`: the command line over the Journeyman library. Flags and glue only; nothing here is needed
-//! by a library user.
+//! `jm`: the command line over the Journeyman library. Only flags and rendering are here; a
+//! library user needs nothing of it.
 
 #[macro_use]
 mod stderr;
@@ -12,10 +12,13 @@ mod checkpoints;
 mod color;
 mod config;
 mod demo;
+mod display;
 mod doctor;
+mod errors;
 mod exec;
 mod export;
 mod index;
+mod input;
 mod land;
 mod policy;
 mod prompt;
@@ -25,26 +28,21 @@ mod reference;
 mod render;
 mod resume;
 mod run;
+mod runtime;
 mod sessions;
 mod show;
 mod stdout;
 mod summary;
 mod undo;
 
-use std::io::Write as _;
 use std::process::ExitCode;
-use std::sync::Arc;
 
+use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::state::StateDirs;
-use journeyman_host::{Context as _, HostError};
-use journeyman_policy::secrets::Redactor;
-use journeyman_sandbox::Progress;
 
 use crate::args::{Cli, Command};
-
-/// Threads for file work: the tree is walked while the model is asked. More would only cost memory.
-const MAX_BLOCKING_THREADS: usize = 3;
+use crate::errors::{exit_code, print_error};
+use crate::runtime::block_on;
 
 fn main() -> ExitCode {
     // Has to come first: a sandboxed command begins as a second run of this program.
@@ -60,49 +58,6 @@ fn main() -> ExitCode {
             ExitCode::from(exit_code(&error))
         }
     }
-}
-
-/// The exit code of a command that ended without a result of its own.
-fn exit_code(error: &HostError) -> u8 {
-    match error {
-        HostError::Usage(_) => 2,
-        HostError::NeedsPerson(_) => 6,
-        HostError::Failed { .. } => 1,
-    }
-}
-
-/// Prints an error to standard error.
-fn print_error(error: &HostError) {
-    let text = shown_error(error);
-    // A closed stream hides nothing: the exit code says as much to a caller that doesn't read.
-    writeln!(std::io::stderr(), "{}: {text}", color::stderr().red("error")).ok();
-}
-
-/// Returns an error's text without control sequences and secrets: it may quote files and
-/// configuration of the project.
-fn shown_error(error: &HostError) -> String {
-    let text = journeyman_sandbox::clean(error.to_string().as_bytes());
-    Redactor::default().redact(&text).into_owned()
-}
-
-/// Opens the state directory; images of containers report their progress to standard error.
-fn open_state(environment: &Environment) -> Result<Arc<StateDirs>, HostError> {
-    let progress = Progress::new(|line| tell!("  {line}"));
-    Ok(Arc::new(StateDirs::open(environment)?.with_progress(progress)))
-}
-
-/// Runs a command's future on one thread, and does not wait for blocking tasks that it leaves
-/// behind.
-fn block_on(work: impl Future<Output = Result<u8, HostError>>) -> Result<u8, HostError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(MAX_BLOCKING_THREADS)
-        .build()
-        .context("the runtime could not start")?;
-    let result = runtime.block_on(work);
-    // A read of the terminal can't be cancelled; the process ends without it.
-    runtime.shutdown_background();
-    result
 }
 
 fn dispatch(cli: Cli) -> Result<u8, HostError> {

@@ -14,9 +14,10 @@ use journeyman_sandbox::clean;
 use serde_json::{Value, json};
 
 use crate::args::{PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
+use crate::color;
 use crate::color::Paint;
-use crate::stdout::say;
-use crate::{color, open_state, run};
+use crate::runtime::open_state;
+use crate::stdout::{print_json_line, say};
 
 /// A permission is needed.
 const EXIT_ASK: u8 = 6;
@@ -68,7 +69,7 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
     let (parts, complete) = policy.explain(&asked.call(mode, sandbox.as_ref()));
     let verdict = asked.judge(&policy, mode, sandbox.as_ref());
     if args.json {
-        run::print_json_line(&verdicts_to_json(&asked, &verdicts, &parts, complete))?;
+        print_json_line(&verdicts_to_json(&asked, &verdicts, &parts, complete))?;
     } else {
         show(color::stdout(), &asked, &verdicts, &parts, complete);
     }
@@ -137,7 +138,7 @@ fn show(
     }
 }
 
-/// What each mode does, for people.
+/// The effect of each mode, for people.
 const MODES: [(Mode, &str); 4] = [
     (Mode::Plan, "reads (level 0); everything else is denied"),
     (Mode::Ask, "reads; edits, checks and commands are asked about"),
@@ -151,7 +152,7 @@ const MODES: [(Mode, &str); 4] = [
     ),
 ];
 
-/// What no mode and no rule changes.
+/// The rules that no mode and no rule file changes.
 const ALWAYS: [&str; 4] = [
     "what reaches outside (level 3) is asked about every time, unless a rule names it exactly",
     "so is a command that isn't confined, and one that destroys what undoing can't bring back",
@@ -180,7 +181,7 @@ fn explain(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, Ho
             .collect();
         let modes: Vec<Value> =
             MODES.iter().map(|(mode, what)| json!({ "mode": mode, "does": what })).collect();
-        run::print_json_line(&json!({ "modes": modes, "always": ALWAYS, "files": files }))?;
+        print_json_line(&json!({ "modes": modes, "always": ALWAYS, "files": files }))?;
         return Ok(0);
     }
     let paint = color::stdout();

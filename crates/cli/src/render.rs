@@ -30,9 +30,9 @@ pub(crate) struct Renderer {
     stream: Stream,
     mid_line: bool,
     streamed: bool,
-    /// What each line begins with, where several sessions are shown: then nothing is streamed.
+    /// The prefix of each line where several sessions are shown; nothing is streamed then.
     prefix: Option<String>,
-    /// What is asked about, until somebody decides.
+    /// Summaries of the calls that await a decision.
     asked: HashMap<CallId, String>,
 }
 
@@ -133,7 +133,7 @@ impl Renderer {
         }
     }
 
-    /// What happens beside the turns. The rest is for those who audit: states, books, what repeats
+    /// Shows events beside the turns. The events that are left out are for audits, or repeat
     /// another event.
     fn aside(&mut self, event: &Event) {
         let paint = self.paint;
@@ -162,7 +162,7 @@ impl Renderer {
                 // Where it was asked, the person has just said so.
                 if self.stream == Stream::Stdout || by == "timeout" {
                     let what = if *allowed { paint.green("allowed") } else { paint.red("denied") };
-                    let note = note.as_ref().map(|note| format!(" («{note}»)")).unwrap_or_default();
+                    let note = note.as_ref().map(|note| format!(" (\"{note}\")")).unwrap_or_default();
                     let by = cut(&clean(format!("by {by}{note}").as_bytes()));
                     self.line(&format!("  {what} {by}: {summary}"));
                 }
@@ -196,7 +196,7 @@ impl Renderer {
         }
     }
 
-    /// What happens to the copy that a session works in.
+    /// Shows an event about the copy that a session works in.
     fn copy(&mut self, event: &Event) {
         let paint = self.paint;
         match event {
@@ -275,7 +275,7 @@ impl Renderer {
         }
     }
 
-    /// How far the list is, and what is worked on.
+    /// Shows the progress of the todo list, and the item in work.
     fn todos(&mut self, todos: &[Todo]) {
         let done = todos.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
         let now = todos.iter().find(|todo| todo.status == TodoStatus::InProgress);

@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use journeyman_agent::{AgentError, CutOff, Filter, SessionHandle, Since, Subscription};
-use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::resume::{Resumption, find_resumable};
 use journeyman_host::sessions::SessionClaim;
 use journeyman_host::state::StateDirs;
+use journeyman_host::{HostError, PreparedRun};
 use journeyman_protocol::Event;
 use journeyman_sandbox::clean;
 use journeyman_store::SessionSummary;
 
 use crate::args::ResumeArgs;
+use crate::display::{Display, OutputFormat};
+use crate::input::read_argument;
 use crate::render::Renderer;
-use crate::run::{Display, Output, Prepared, read_argument, watch_and_deliver};
-use crate::{candidates, color, open_state};
+use crate::run::{print_warnings, prompts_for, watch_and_deliver};
+use crate::runtime::open_state;
+use crate::{candidates, color};
 
 pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -74,8 +77,10 @@ async fn resume_claimed(
             mode.name()
         );
     }
-    let prepared = Prepared::new(environment, &resumption.root, options, resumption.earlier.as_ref())?;
+    let (root, earlier) = (&resumption.root, resumption.earlier.as_ref());
+    let prepared = PreparedRun::new(environment, root, &options.to_options(), earlier, prompts_for(options))?;
     let delivery = resumption.delivery(&options.delivery.to_options(), &prepared.settings, args.land)?;
+    print_warnings(&prepared);
     let mut template = prepared.into_template(environment, dirs, &resumption.root, "resume", delivery)?;
     let cut_off = if args.close { CutOff::Close } else { CutOff::Continue };
     let session = template.resume(resumption.session.clone(), cut_off).await?;
@@ -93,7 +98,7 @@ async fn resume_claimed(
     let display = Display::of(options);
     let report = watch_and_deliver(&template, session, events, display).await?;
     let code = display.print_report(&report)?;
-    if let Some(parent) = resumption.candidate_of.filter(|_| display.output == Output::Text) {
+    if let Some(parent) = resumption.candidate_of.filter(|_| display.output == OutputFormat::Text) {
         tell!("it is a candidate: compare it with the others by jm candidates {parent}");
     }
     Ok(code)

@@ -2,25 +2,26 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufReader, IsTerminal as _};
+use std::io::BufReader;
 use std::path::Path;
 
 use journeyman_agent::{AgentError, ForkPoint, fork as fork_session, snapshot as add_snapshot};
 use journeyman_host::config::Environment;
 use journeyman_host::landing::check_nothing_kept;
 use journeyman_host::sessions::{
-    STATUS_IMPORTED, SessionClaim, SessionState, find_session, kept_copies, session_state,
+    STATUS_IMPORTED, SessionClaim, SessionState, find_session, kept_copies, new_session_id, session_state,
 };
 use journeyman_host::state::{format_minute, now, project_root};
 use journeyman_host::{Context as _, HostError};
-use journeyman_protocol::{Seq, SessionId};
+use journeyman_protocol::Seq;
 use journeyman_sandbox::clean;
 use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import as import_session};
 use journeyman_workspace::CopyInfo;
 
 use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SessionsArgs, SnapshotArgs};
+use crate::runtime::open_state;
 use crate::stdout::say;
-use crate::{color, open_state, prompt};
+use crate::{color, prompt};
 
 pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -74,7 +75,7 @@ pub(crate) async fn fork(environment: &Environment, args: &ForkArgs) -> Result<u
             Err(_) => ForkPoint::Snapshot(place.clone()),
         },
     };
-    let child = new_id();
+    let child = new_session_id();
     let at = fork_session(&*dirs.store, &parent.id, &point, &child, &now).await.map_err(as_usage)?;
     if args.json {
         say!("{}", serde_json::json!({ "id": child, "parent": parent.id, "at": at }));
@@ -107,13 +108,9 @@ fn as_usage(error: AgentError) -> HostError {
     }
 }
 
-fn new_id() -> SessionId {
-    SessionId::new(now(), fastrand::u64(..))
-}
-
 pub(crate) async fn import(environment: &Environment, args: &ImportArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
-    let name = if args.copy { ImportAs::Copy(new_id()) } else { ImportAs::Itself };
+    let name = if args.copy { ImportAs::Copy(new_session_id()) } else { ImportAs::Itself };
     let taken = if args.file.as_os_str() == "-" {
         import_session(&*dirs.store, &mut BufReader::new(std::io::stdin()), name, now()).await
     } else {
@@ -149,22 +146,16 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
         check_nothing_kept(&dirs, &session.id, Path::new(&session.root)).await?;
     }
     if !args.yes {
-        if !std::io::stdin().is_terminal() {
-            return Err(HostError::usage("nobody can be asked here; --yes removes without asking"));
-        }
         for session in &sessions {
             tell!("  {}  {}", session.id, clean(session.title.as_bytes()));
         }
         let question = match sessions.len() {
             1 => "Remove this session for good? What it changed in the project stays. [y/N] ".to_owned(),
-            many => {
-                format!(
-                    "Remove these {many} sessions for good? What they changed in the project stays. [y/N] "
-                )
-            }
+            many => format!(
+                "Remove these {many} sessions for good? What they changed in the project stays. [y/N] "
+            ),
         };
-        if !prompt::confirm(&question).context("asking")? {
-            tell!("nothing was removed");
+        if !prompt::confirm_removal(&question, "removes", "removed")? {
             return Ok(1);
         }
     }

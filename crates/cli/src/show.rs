@@ -1,6 +1,6 @@
 //! `jm show`.
 
-use crate::open_state;
+use crate::runtime::open_state;
 use std::time::Duration;
 
 use journeyman_agent::events;
@@ -19,15 +19,15 @@ use crate::summary::{self, Streamed};
 use journeyman_host::HostError;
 use journeyman_host::state::{StateDirs, now};
 
-/// Events read at once.
-const PAGE: usize = 500;
-/// How often it is looked whether anybody still works on the session that is followed.
-const LOOK: Duration = Duration::from_millis(500);
+/// Maximum number of events read at once.
+const PAGE_SIZE: usize = 500;
+/// Time between two looks for a process that works on the followed session.
+const HOLDER_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
     let session = find_session(&dirs, environment, &args.session).await?;
-    let mut screen = Screen::new(args.json);
+    let mut screen = EventPrinter::new(args.json);
     let after = screen.show_all(&dirs, &session, Seq::START).await?;
     if args.follow {
         follow(&dirs, &session, &mut screen, after).await?;
@@ -40,7 +40,7 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
 async fn follow(
     dirs: &StateDirs,
     session: &SessionSummary,
-    screen: &mut Screen,
+    screen: &mut EventPrinter,
     mut after: Seq,
 ) -> Result<(), HostError> {
     loop {
@@ -57,19 +57,19 @@ async fn follow(
                 .show_all(dirs, session, after)
                 .await?
                 .max(last.context("the session log")?),
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(HOLDER_POLL_INTERVAL) => {}
         }
     }
 }
 
 /// Where events are shown, one after the other.
-struct Screen {
+struct EventPrinter {
     json: bool,
     renderer: Renderer,
     ended: bool,
 }
 
-impl Screen {
+impl EventPrinter {
     fn new(json: bool) -> Self {
         Self { json, renderer: Renderer::to_stdout(color::stdout()), ended: false }
     }
@@ -82,7 +82,7 @@ impl Screen {
         mut after: Seq,
     ) -> Result<Seq, HostError> {
         loop {
-            let page = events(&*dirs.store, &session.id, after, PAGE).await?;
+            let page = events(&*dirs.store, &session.id, after, PAGE_SIZE).await?;
             let Some(last) = page.last() else { return Ok(after) };
             after = last.seq.unwrap_or(after);
             for envelope in &page {

@@ -2,6 +2,8 @@
 
 use std::io::Write as _;
 
+use journeyman_host::{Context as _, HostError};
+
 /// Prints a line of the result as `println!` does, without its panic where nobody reads any more
 /// (`jm show | head`).
 macro_rules! say {
@@ -14,14 +16,27 @@ pub(crate) fn write(text: &str) {
     write_bytes(text.as_bytes());
 }
 
-/// The same for bytes.
+/// Writes bytes as [`write`] does.
 pub(crate) fn write_bytes(bytes: &[u8]) {
+    if let Err(error) = try_write(bytes) {
+        tell!("error: standard output: {error}");
+        std::process::exit(1);
+    }
+}
+
+/// Prints a value as one line of JSON.
+///
+/// # Errors
+/// [`HostError::Failed`] where the line can't be written; a reader that went away is no error.
+pub(crate) fn print_json_line(value: &impl serde::Serialize) -> Result<(), HostError> {
+    let text = serde_json::to_string(value).context("the output")?;
+    try_write(format!("{text}\n").as_bytes()).context("standard output")
+}
+
+fn try_write(bytes: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            tell!("error: standard output: {error}");
-            std::process::exit(1);
-        }
-        _ => {}
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }

@@ -71,8 +71,7 @@ pub(crate) fn text(report: &RunReport, streamed: Streamed, paint: Paint) -> Stri
     out
 }
 
-/// What commands did that they may not, and what became of it, a line each; empty where they did
-/// nothing such.
+/// Lists changes by commands that no command may make, a line each with what became of them.
 pub(crate) fn violations(violations: &[GuardViolation], paint: Paint) -> String {
     /// Lines that are read; `--json` has all.
     const MOST_NAMED: usize = 20;
@@ -193,7 +192,7 @@ pub(crate) fn candidates(all: &[CandidateReport], paint: Paint) -> String {
     out
 }
 
-/// Whether the task came to an end of its own.
+/// Returns true if the task came to an end of its own.
 fn is_done(outcome: RunOutcome) -> bool {
     match outcome {
         RunOutcome::Verified | RunOutcome::ChecksFail | RunOutcome::Unverified | RunOutcome::Conflict => true,

@@ -7,8 +7,9 @@ use journeyman_protocol::FileChangeKind;
 use journeyman_workspace::CheckpointId;
 
 use crate::args::{RedoArgs, UndoArgs};
+use crate::color;
+use crate::runtime::open_state;
 use crate::stdout::say;
-use crate::{color, open_state};
 
 pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -16,38 +17,38 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
     if let Some(number) = args.to {
         let checkpoint = CheckpointId(number);
         let undone = undo::undo_to(environment, &dirs, checkpoint, directory).await?;
-        return Ok(print(&undone, Kind::UndoTo(checkpoint)));
+        return Ok(print(&undone, UndoCommand::UndoTo(checkpoint)));
     }
     let undone = undo::undo_session(environment, &dirs, args.session.as_deref(), directory).await?;
-    Ok(print(&undone, Kind::Undo))
+    Ok(print(&undone, UndoCommand::Undo))
 }
 
 pub(crate) async fn redo(environment: &Environment, args: &RedoArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
     let redone = undo::redo(environment, &dirs, args.directory.as_deref()).await?;
-    Ok(print(&redone, Kind::Redo))
+    Ok(print(&redone, UndoCommand::Redo))
 }
 
 /// The command whose result is printed.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum UndoCommand {
     Undo,
     UndoTo(CheckpointId),
     Redo,
 }
 
-fn print(Undone { report, steps, violations }: &Undone, kind: Kind) -> u8 {
+fn print(Undone { report, steps, violations }: &Undone, kind: UndoCommand) -> u8 {
     let paint = color::stdout();
     for violation in violations {
         say!("a command that was cut off did what it may not: {violation}");
     }
     for change in &report.restored {
         let what = match (change.kind, kind) {
-            (FileChangeKind::Added, Kind::Undo | Kind::UndoTo(_)) => "brought back",
-            (FileChangeKind::Modified, Kind::Undo | Kind::UndoTo(_)) => "restored",
+            (FileChangeKind::Added, UndoCommand::Undo | UndoCommand::UndoTo(_)) => "brought back",
+            (FileChangeKind::Modified, UndoCommand::Undo | UndoCommand::UndoTo(_)) => "restored",
             (FileChangeKind::Deleted, _) => "removed",
-            (FileChangeKind::Added, Kind::Redo) => "added",
-            (FileChangeKind::Modified, Kind::Redo) => "changed",
+            (FileChangeKind::Added, UndoCommand::Redo) => "added",
+            (FileChangeKind::Modified, UndoCommand::Redo) => "changed",
         };
         say!("{what} {}", change.path);
     }
@@ -71,12 +72,14 @@ fn print(Undone { report, steps, violations }: &Undone, kind: Kind) -> u8 {
     let count = report.restored.len();
     let files = if count == 1 { "file" } else { "files" };
     match kind {
-        Kind::Undo => say!("{whose}: {count} {files} taken back"),
-        Kind::UndoTo(checkpoint) => say!("{whose}: {count} {files} taken back to checkpoint {checkpoint}"),
-        Kind::Redo => say!("{whose}: {count} {files} done again"),
+        UndoCommand::Undo => say!("{whose}: {count} {files} taken back"),
+        UndoCommand::UndoTo(checkpoint) => {
+            say!("{whose}: {count} {files} taken back to checkpoint {checkpoint}")
+        }
+        UndoCommand::Redo => say!("{whose}: {count} {files} done again"),
     }
     if count > 0 {
-        let other = if matches!(kind, Kind::Redo) { "undo" } else { "redo" };
+        let other = if matches!(kind, UndoCommand::Redo) { "undo" } else { "redo" };
         let times = if *steps > 1 { format!(", {steps} times") } else { String::new() };
         say!("{}", paint.dim(&format!("take that back with: jm {other}{times}")));
     }

@@ -8,13 +8,13 @@ use std::path::Path;
 use journeyman_edit::{
     ChangeKind, Failure as EditFailure, FileChange, FileProblem, Files, MAX_FILE_BYTES, Options, Plan, plan,
 };
-use journeyman_protocol::{RelPath, SessionId};
+use journeyman_protocol::RelPath;
 use journeyman_workspace::{
     Change, ChangeSet, Expected, FileContent, ListOptions, Workspace, WorkspaceError,
 };
 use serde_json::{Value, json};
 
-use crate::state::now;
+use crate::sessions::new_session_id;
 use crate::{Context as _, HostError};
 
 /// Maximum number of files that are searched for a text that isn't where it should be.
@@ -155,7 +155,7 @@ fn write(workspace: &Workspace, files: &Tree<'_>, plan: &Plan) -> Result<(), Hos
     if changes.is_empty() {
         return Ok(());
     }
-    let session = SessionId::new(now(), fastrand::u64(..));
+    let session = new_session_id();
     workspace.checkpoint(&session, LABEL).context("keeping the state before")?;
     workspace.apply(ChangeSet { call: None, session, changes }).context("nothing was written")?;
     Ok(())

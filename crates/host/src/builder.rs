@@ -9,7 +9,7 @@ use journeyman_agent::{
 };
 use journeyman_model::Model;
 use journeyman_policy::Policy;
-use journeyman_protocol::{Mode, RunReport, SessionId, Tokens};
+use journeyman_protocol::{Mode, RunReport, Tokens};
 use journeyman_sandbox::Sandbox;
 use journeyman_store::Store;
 use journeyman_tools::{Registry, SharedIndex};
@@ -20,7 +20,7 @@ use crate::config::{Config, Environment, load_policy};
 use crate::delivery::{Delivery, DeliveryOptions, Workplace};
 use crate::models::{Cassette, Connected, connect, thinking};
 use crate::project::{ProjectContext, ProjectParts};
-use crate::sessions::holder_name;
+use crate::sessions::{holder_name, new_session_id};
 use crate::settings::{ADMIN_POLICY, ResolvedSettings, without_secrets};
 use crate::state::{StateDirs, now, project_root};
 use crate::surface::{Surface, watch_session};
@@ -35,7 +35,7 @@ type Adjust = Box<dyn FnOnce(&mut RunSettings) + Send>;
 /// | part | default |
 /// |---|---|
 /// | environment | the process's variables, home and current directory |
-/// | settings | the built-in configuration; [`resolve_settings`](crate::resolve_settings) loads the user's and the project's |
+/// | settings | the built-in configuration; see [`resolve_settings`](crate::resolve_settings) |
 /// | state, store | the state directory of the environment, and the session log in it |
 /// | model | the model that the settings name |
 /// | workspace, sandbox, index | those of the project, as the settings say |
@@ -43,14 +43,15 @@ type Adjust = Box<dyn FnOnce(&mut RunSettings) + Send>;
 /// | tools | the built-in ones |
 /// | checks | those of the settings, or those found in the project |
 /// | approver | nobody: what would ask is refused |
-/// | delivery | as the settings say: the project itself, or a copy that is landed when it is verified |
+/// | delivery | as the settings say: the project itself, or a copy that is landed if verified |
 /// | clock | the system's |
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), journeyman_host::HostError> {
 /// use journeyman_host::SessionBuilder;
 ///
-/// let report = SessionBuilder::new("/path/to/project").run("make the failing test pass", &mut |_: &_| ()).await?;
+/// let builder = SessionBuilder::new("/path/to/project");
+/// let report = builder.run("make the failing test pass", &mut |_: &_| ()).await?;
 /// println!("{:?}: {}", report.outcome, report.summary);
 /// # Ok(()) }
 /// ```
@@ -260,7 +261,7 @@ impl SessionBuilder {
         surface: &mut dyn Surface,
     ) -> Result<RunReport, HostError> {
         let mut template = self.build()?;
-        let session = template.start(SessionId::new(now(), fastrand::u64(..))).await?;
+        let session = template.start(new_session_id()).await?;
         let mut events = session.subscribe(Filter::all(), Since::Now);
         session.send(task).await?;
         let report = watch_session(&session, &mut events, surface).await?;

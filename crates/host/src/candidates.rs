@@ -12,8 +12,8 @@ use crate::HostError;
 use crate::config::{Config, Environment};
 use crate::landing::{KeptWork, land_work};
 use crate::project::ProjectContext;
-use crate::sessions::{find_session, holder_name};
-use crate::state::{StateDirs, now, project_root};
+use crate::sessions::{find_session, holder_name, new_session_id};
+use crate::state::{StateDirs, project_root};
 use crate::template::SessionTemplate;
 
 /// Runs `count` candidates of a task, each in a copy of its own, where its work stays until
@@ -32,13 +32,12 @@ pub async fn run_candidates(
     let context = template.project.land_context(template.settings.checks.clone());
     let mut settings = template.recorded_settings();
     (settings.asked.isolate, settings.asked.keep) = (Some(true), true);
-    let new_id = || SessionId::new(now(), fastrand::u64(..));
     let race = Race {
         context: &context,
         parts: &|| template.parts(),
         settings,
-        parent: new_id(),
-        candidates: (0..count).map(|_| new_id()).collect(),
+        parent: new_session_id(),
+        candidates: (0..count).map(|_| new_session_id()).collect(),
         land,
     };
     Ok(race.run(task, stop, on_event).await?)

@@ -35,7 +35,7 @@ impl Workplace {
     }
 }
 
-/// What a user asks for about where a run works and where its work goes.
+/// A user's options about where a run works and where its work goes.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryOptions {
     /// Work in a copy (true) or in the project itself (false), whatever the configuration says.
@@ -57,7 +57,7 @@ impl DeliveryOptions {
     ///
     /// # Errors
     /// [`HostError::Usage`] for options of a commit without a commit.
-    pub fn commit_wish(&self) -> Result<Option<CommitWish>, HostError> {
+    pub fn requested_commit(&self) -> Result<Option<CommitWish>, HostError> {
         if !self.commit && self.branch.is_none() {
             if self.message.is_some() {
                 return Err(HostError::usage("--message is a commit's; it goes with --commit or --branch"));
@@ -123,7 +123,7 @@ impl Delivery {
                 "--no-land leaves the work in its copy, where nothing is committed; `jm land --commit` does both later",
             ));
         }
-        let commit = options.commit_wish()?;
+        let commit = options.requested_commit()?;
         let landing = (!options.no_land).then(|| LandWish { commit: commit.clone(), ..LandWish::default() });
         Ok(Self { workplace, landing, commit, uncommitted: None })
     }

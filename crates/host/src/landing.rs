@@ -139,7 +139,7 @@ pub async fn land_work(
     copies::land(context, session, wish, stop).await.map_err(as_usage)
 }
 
-/// What was discarded.
+/// The work that was discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discarded {
     /// This number of changed files.

@@ -1,5 +1,5 @@
-//! What every surface starts a session with: configuration, trust, the model's client, and the
-//! session builder.
+//! The parts that every surface starts a session with: configuration, trust, the model's client,
+//! and the session builder.
 //!
 //! [`SessionBuilder`] puts a session together from its parts, each of which has a default.
 //! [`resolve_settings`] merges a user's options with the layers of configuration ([`config`]) and
@@ -14,7 +14,8 @@
 //! # async fn example() -> Result<(), journeyman_host::HostError> {
 //! use journeyman_host::{RunOptions, SessionBuilder, config::Environment, resolve_settings};
 //!
-//! let (environment, root) = (Environment::from_process().unwrap_or_default(), "/path/to/project".as_ref());
+//! let environment = Environment::from_process().unwrap_or_default();
+//! let root = "/path/to/project".as_ref();
 //! let settings = resolve_settings(&environment, root, &RunOptions::default(), None, None)?;
 //! let builder = SessionBuilder::new(root).environment(environment).settings(settings);
 //! let report = builder.run("make the failing test pass", &mut |_: &_| ()).await?;
@@ -26,6 +27,7 @@
 //! a part isn't given.
 
 pub mod apply;
+pub mod approvals;
 mod builder;
 pub mod candidates;
 pub mod config;
@@ -42,6 +44,7 @@ pub mod index;
 pub mod landing;
 mod models;
 pub mod policy_check;
+mod prepare;
 mod project;
 mod prompts;
 pub mod resume;
@@ -60,6 +63,7 @@ pub use delivery::{Delivered, Delivery, DeliveryOptions, Workplace};
 pub use error::{Context, HostError};
 pub use hooks::configured_hooks;
 pub use models::{Cassette, Connected, connect, providers, thinking};
+pub use prepare::PreparedRun;
 pub use project::{ProjectContext, configured_secrets};
 pub use prompts::Prompts;
 pub use settings::{

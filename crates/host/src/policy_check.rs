@@ -25,7 +25,7 @@ pub struct PolicyQuery {
     pub tool: String,
     /// The sub-agent that makes the call.
     pub agent: Option<String>,
-    /// What the call would do.
+    /// The effects of the call.
     pub effects: Effects,
 }
 

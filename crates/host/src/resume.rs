@@ -47,8 +47,8 @@ pub struct Resumption {
     pub session: SessionId,
     /// The directory that it goes on in.
     pub root: PathBuf,
-    /// What it was started with; `None` for an imported session, whose log decides nothing about
-    /// what may be done here.
+    /// The settings that it was started with; `None` for an imported session, whose log decides
+    /// nothing about what may be done here.
     pub earlier: Option<EarlierRun>,
     /// The model and the mode that an imported session ran with elsewhere.
     pub imported: Option<(String, journeyman_protocol::Mode)>,

@@ -11,7 +11,7 @@ use crate::config::Environment;
 use crate::state::{StateDirs, find_session_log, now, project_root};
 use crate::{Context as _, HostError};
 
-/// How long a short command's claim keeps others away, in milliseconds. The command gives the
+/// Duration of a short command's claim, in milliseconds. The command gives the
 /// session back when it is done, and a process that dies loses the claim at once.
 const CLAIM_MS: u64 = 10 * 60 * 1000;
 /// Maximum number of sessions searched for the newest one with candidates.
@@ -23,6 +23,12 @@ pub const STATUS_IMPORTED: &str = "imported";
 pub const STATE_RUNNING: &str = "running";
 /// The state of a session that no process works on and that has no end.
 pub const STATE_CUT_OFF: &str = "cut_off";
+
+/// Makes the id of a new session.
+#[must_use]
+pub fn new_session_id() -> SessionId {
+    SessionId::new(now(), fastrand::u64(..))
+}
 
 /// The state of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]

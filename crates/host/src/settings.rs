@@ -58,7 +58,7 @@ pub struct EarlierRun {
     pub model: String,
     /// The permission mode.
     pub mode: Mode,
-    /// What the user asked for besides the configuration.
+    /// The options of the user besides the configuration.
     pub asked: Asked,
 }
 
@@ -67,7 +67,7 @@ pub struct EarlierRun {
 pub struct ResolvedSettings {
     /// The merged configuration.
     pub config: Config,
-    /// What the user asked for besides the configuration; kept for opening the session again.
+    /// The options of the user besides the configuration; kept for opening the session again.
     pub asked: Asked,
     /// Warnings about settings that have no effect.
     pub warnings: Vec<String>,

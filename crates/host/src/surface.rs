@@ -10,7 +10,7 @@ use journeyman_store::{Store, StoreError};
 
 use crate::HostError;
 
-/// What a person at a surface says to a running session.
+/// Input of a person at a surface to a running session.
 #[derive(Debug)]
 pub enum Input {
     /// The answer to a question about a tool call.

@@ -28,6 +28,14 @@ pub enum SandboxError {
     /// The request can't be run as it stands; nothing was started.
     #[error("refused: {0}")]
     Refused(String),
+    /// A path of the request may not be shown to the command or written by it; nothing was started.
+    #[error("refused: {reason} (`{}`)", path.display())]
+    RefusedPath {
+        /// The path, as the request names it.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
     /// A path of the request is missing or unusable.
     #[error("{what} `{}`: {source}", path.display())]
     Path {

@@ -1,16 +1,16 @@
-//! What a command writes, as it comes.
+//! The output of a command, shown as it comes.
 
 use std::io::{self, IsTerminal as _};
 
 use journeyman_sandbox::{OutputChunk, Stream, clean};
 
-use super::ExecArgs;
+use super::args::ExecArgs;
 
-/// A line that is longer is shown in pieces.
-const LONGEST_LINE: usize = 8 * 1024;
+/// Maximum length of a line that is shown in one piece, in bytes.
+const MAX_LINE_BYTES: usize = 8 * 1024;
 
 /// Both outputs. A terminal gets whole lines, cleaned; everything else gets the bytes.
-pub(super) struct Output {
+pub(super) struct CommandOutput {
     stdout: Sink,
     stderr: Sink,
 }
@@ -26,11 +26,11 @@ struct Sink {
 enum Shown {
     Bytes,
     Cleaned,
-    /// It is in the report.
+    /// The report has the output.
     Nothing,
 }
 
-impl Output {
+impl CommandOutput {
     pub(super) fn new(args: &ExecArgs) -> Self {
         let shown = |terminal: bool| match terminal {
             _ if args.json => Shown::Nothing,
@@ -52,14 +52,14 @@ impl Output {
             Shown::Cleaned => {
                 sink.line.extend_from_slice(&chunk.bytes);
                 let whole = sink.line.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-                let ready = if sink.line.len() - whole > LONGEST_LINE { sink.line.len() } else { whole };
+                let ready = if sink.line.len() - whole > MAX_LINE_BYTES { sink.line.len() } else { whole };
                 let lines: Vec<u8> = sink.line.drain(..ready).collect();
                 write(chunk.stream, clean(&lines).into_bytes()).await
             }
         }
     }
 
-    /// Shows what has no line's end.
+    /// Shows lines that have no end.
     pub(super) async fn end(self) -> io::Result<()> {
         for sink in [self.stdout, self.stderr] {
             if !sink.line.is_empty() {

@@ -10,7 +10,7 @@ use journeyman_index::graph::Direction;
 use journeyman_sandbox::clean;
 use serde_json::{Value, json};
 
-use super::{at_least_one, open_graph};
+use super::open::{at_least_one, open_graph};
 use crate::color;
 use crate::stdout::say;
 use journeyman_host::HostError;
@@ -23,7 +23,7 @@ pub(crate) struct DepsArgs {
     /// The file
     #[arg(required_unless_present = "cycles")]
     path: Option<String>,
-    /// What depends on it, instead of what it depends on
+    /// The files that depend on it, instead of those that it depends on
     #[arg(long)]
     reverse: bool,
     /// Steps to go

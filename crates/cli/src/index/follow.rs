@@ -10,8 +10,8 @@ use journeyman_index::watch::{WatchEvent, follow as follow_files};
 use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
 
-use crate::block_on;
-use crate::run::Signals;
+use crate::runtime::Signals;
+use crate::runtime::block_on;
 use crate::stdout::say;
 use journeyman_host::HostError;
 use journeyman_host::index::index_threads;

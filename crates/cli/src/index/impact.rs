@@ -9,8 +9,7 @@ use journeyman_index::graph::{Reach, Reached};
 use journeyman_sandbox::clean;
 use serde_json::{Value, json};
 
-use super::at_least_one;
-use super::open_graph;
+use super::open::{at_least_one, open_graph};
 use crate::color;
 use crate::stdout::say;
 use journeyman_host::HostError;
@@ -23,7 +22,7 @@ pub(crate) struct ImpactArgs {
     /// The files that change, or lines of them: PATH, PATH:LINE, PATH:FROM-TO
     #[arg(required_unless_present = "diff", value_name = "PATH")]
     paths: Vec<String>,
-    /// What differs in the work tree from the last commit
+    /// The differences of the work tree from the last commit
     #[arg(long)]
     diff: bool,
     /// Steps to go at most; all if it isn't given

@@ -8,7 +8,7 @@ use journeyman_host::index::ProjectMap;
 use journeyman_protocol::Tokens;
 use serde_json::json;
 
-use super::{current, note};
+use super::open::{current, note};
 use crate::stdout::say;
 use journeyman_host::HostError;
 
@@ -16,7 +16,7 @@ use journeyman_host::HostError;
 pub(crate) struct MapArgs {
     /// The task that the map is for
     query: Option<String>,
-    /// What it may cost, in tokens
+    /// Maximum cost, in tokens
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     tokens: u64,
     /// Print one JSON object

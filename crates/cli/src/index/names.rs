@@ -11,7 +11,7 @@ use journeyman_index::Snapshot;
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
 
-use super::{at_least_one, current};
+use super::open::{at_least_one, current};
 use crate::color;
 use crate::stdout::say;
 use journeyman_host::HostError;

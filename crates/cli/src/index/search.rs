@@ -12,13 +12,13 @@ use journeyman_index::tokens::Tokenizer;
 use journeyman_sandbox::clean;
 use serde_json::{Value, json};
 
-use super::{at_least_one, current, note, read_query};
+use super::open::{at_least_one, current, note, read_query};
 use crate::color;
 use crate::stdout::say;
 use journeyman_host::HostError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum SearchKind {
     File,
     Symbol,
     Text,
@@ -27,11 +27,11 @@ enum Kind {
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// What to look for
+    /// The words to look for; `-` reads them from standard input
     query: String,
-    /// What is shown of it
+    /// The kind of results
     #[arg(long, value_enum, default_value = "file")]
-    kind: Kind,
+    kind: SearchKind,
     /// Results, at most
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     limit: usize,
@@ -55,7 +55,7 @@ pub(crate) struct SearchArgs {
 pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8, HostError> {
     let text = read_query(&args.query)?;
     let (project, snapshot) = current(environment, args.directory.as_deref())?;
-    if args.kind == Kind::Text {
+    if args.kind == SearchKind::Text {
         return lines(&project, &snapshot, &text, args);
     }
     let near = args
@@ -64,28 +64,28 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
         .map(|near| find_near(environment, args.directory.as_deref(), &project, &snapshot, near));
     let near = near.transpose()?.unwrap_or_default();
     let history = match args.kind {
-        Kind::Symbol => None,
+        SearchKind::Symbol => None,
         _ => read_history(environment, args.directory.as_deref(), &project, note)?,
     };
     let query = Query::new(&text, &mut Tokenizer::new());
-    if query.is_empty() && args.kind != Kind::Symbol {
+    if query.is_empty() && args.kind != SearchKind::Symbol {
         return Err(HostError::usage(
             "the query has no word that can be looked for; --kind text finds any text by a pattern",
         ));
     }
-    let most = if args.kind == Kind::Doc { journeyman_index::query::MAX_LIMIT } else { args.limit };
+    let most = if args.kind == SearchKind::Doc { journeyman_index::query::MAX_LIMIT } else { args.limit };
     let similar = match args.kind {
-        Kind::Symbol => None,
+        SearchKind::Symbol => None,
         _ => find_similar(environment, &project, &snapshot, &text, note),
     };
     let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
     let context = Context { near: &near, vectors };
     let mut answer = Searcher::new().search(&*snapshot, history.as_ref(), &query, context, most);
-    if args.kind == Kind::Symbol {
+    if args.kind == SearchKind::Symbol {
         answer.files.clear();
         answer.definitions = journeyman_index::query::definitions(&*snapshot, text.trim(), args.limit);
     }
-    if args.kind == Kind::Doc {
+    if args.kind == SearchKind::Doc {
         let read = |path: &journeyman_protocol::RelPath| project.text(path);
         let found = search_sections(&snapshot, &query, &answer.files, &read, args.limit);
         return Ok(sections(&found, &snapshot, args.json));

@@ -8,7 +8,7 @@ use journeyman_host::index::Explanation;
 use journeyman_index::query::MAX_LIMIT;
 use journeyman_sandbox::clean;
 
-use super::{note, open_graph, read_query};
+use super::open::{note, open_graph, read_query};
 use crate::color;
 use crate::stdout::say;
 use journeyman_host::HostError;
@@ -17,7 +17,7 @@ use journeyman_host::HostError;
 pub(crate) struct WhyArgs {
     /// The file
     file: String,
-    /// What was looked for; `-` reads it from standard input
+    /// The query; `-` reads it from standard input
     query: String,
     /// The file that is being looked at: what is near to it in the dependency graph counts a little
     #[arg(long, value_name = "FILE")]

@@ -10,7 +10,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The file could not be written.
@@ -18,7 +18,7 @@ pub enum ConfigError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A file of rules says something that can't hold.
@@ -39,7 +39,7 @@ pub enum ConfigError {
     Syntax {
         /// The file or variable.
         origin: String,
-        /// What the parser says, with the line.
+        /// The error of the parser, with the line.
         message: String,
     },
     /// A key that doesn't exist.
@@ -59,7 +59,7 @@ pub enum ConfigError {
         origin: String,
         /// The key.
         key: String,
-        /// What is wrong and what is right.
+        /// The mistake, and the values that are right.
         problem: String,
     },
     /// A project's file asks for more than the user allows.
@@ -71,9 +71,9 @@ pub enum ConfigError {
         origin: String,
         /// The key.
         key: String,
-        /// What the project asks for.
+        /// The value that the project asks for.
         given: String,
-        /// What is allowed.
+        /// The values that are allowed.
         allowed: String,
     },
     /// A project's file sets what only the user may.
@@ -94,7 +94,7 @@ pub enum ConfigError {
         path: PathBuf,
         /// The keys that need trust.
         keys: Vec<String>,
-        /// What each is set to.
+        /// The value of each key.
         values: Vec<String>,
         /// Identifies this version of the file.
         hash: journeyman_protocol::ContentHash,

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_git::Git;
-use journeyman_protocol::SessionId;
 use journeyman_workspace::{Means, Options, Tier, Workspace, WorkspaceError, landed_copies};
 use serde_json::{Value, json};
 
 use crate::config::{Config, Environment};
-use crate::state::{StateDirs, now};
+use crate::sessions::new_session_id;
+use crate::state::StateDirs;
 use crate::{Context as _, HostError};
 
 /// Maximum number of files that are counted for a copy's size; a larger copy's size is a lower
@@ -49,7 +49,7 @@ fn probe(
     let git = environment.has_program("git").then(|| Git::new(&root, Arc::clone(&sandbox)));
     let mut tiers = Vec::new();
     for tier in Tier::ALL {
-        let session = SessionId::new(now(), fastrand::u64(..));
+        let session = new_session_id();
         let means = Means { sandbox: &sandbox, git: git.as_ref(), tiers: &[tier] };
         let problem = match workspace.copies().create(&session, &means) {
             Ok(copy) => {

@@ -37,7 +37,7 @@ const PROGRAMS: [(&str, &str); 15] = [
     ("opencode", "not used yet"),
 ];
 
-/// What an examination found.
+/// The findings of an examination.
 #[derive(Debug)]
 pub struct Examination {
     /// The report, an object with `state`, `stored`, `sandbox`, `copies`, `programs` and `keys`.

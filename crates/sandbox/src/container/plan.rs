@@ -296,5 +296,5 @@ pub(super) fn text_of(what: &str, given: &OsStr) -> Result<String, SandboxError>
 }
 
 fn refused(path: &Path, reason: &str) -> SandboxError {
-    SandboxError::Refused(format!("{reason} (`{}`)", path.display()))
+    SandboxError::RefusedPath { path: path.to_owned(), reason: reason.to_owned() }
 }

@@ -563,5 +563,5 @@ pub(super) fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
 }
 
 fn refused(path: &Path, reason: &str) -> SandboxError {
-    SandboxError::Refused(format!("{reason} (`{}`)", path.display()))
+    SandboxError::RefusedPath { path: path.to_owned(), reason: reason.to_owned() }
 }

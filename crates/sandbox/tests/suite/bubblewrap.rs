@@ -242,7 +242,7 @@ fn what_cant_be_kept_is_refused() {
     std::os::unix::fs::symlink(".git", project.path().join("link")).unwrap();
     let mut link = shell(project.path(), "true");
     link.protected.extend(RelPath::parse("link"));
-    assert!(matches!(spawn(link), Err(SandboxError::Refused(_))));
+    assert!(matches!(spawn(link), Err(SandboxError::RefusedPath { .. })));
     let mut host = shell(project.path(), "true");
     host.network = Network::Host;
     assert!(matches!(spawn(host), Err(SandboxError::Unmet { need: "no network", .. })));

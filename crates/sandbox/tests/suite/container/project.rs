@@ -123,7 +123,7 @@ fn what_would_show_too_much_is_refused() {
         let mut request = place.request("true");
         request.writable = vec![path.into()];
         let error = block_on(sandbox.spawn(request, CancellationToken::new())).unwrap_err();
-        assert!(matches!(error, SandboxError::Refused(_)), "{path}: {error}");
+        assert!(matches!(error, SandboxError::RefusedPath { .. }), "{path}: {error}");
     };
     ["/", "/etc", "/usr", "/proc/self", "/var/run", "/home", "relative"].into_iter().for_each(refused);
     let mut request = place.request("true");

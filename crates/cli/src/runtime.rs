@@ -1,0 +1,78 @@
+//! The runtime of a command: its state directory, its thread, and signals that stop it.
+
+use std::sync::Arc;
+
+use journeyman_host::config::Environment;
+use journeyman_host::state::StateDirs;
+use journeyman_host::{Context as _, HostError};
+use journeyman_sandbox::Progress;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// Threads for file work: the tree is walked while the model is asked. More would only cost memory.
+const MAX_BLOCKING_THREADS: usize = 3;
+/// The exit code of an interrupted command.
+pub(crate) const INTERRUPTED: i32 = 130;
+
+/// Opens the state directory; images of containers report their progress to standard error.
+pub(crate) fn open_state(environment: &Environment) -> Result<Arc<StateDirs>, HostError> {
+    let progress = Progress::new(|line| tell!("  {line}"));
+    Ok(Arc::new(StateDirs::open(environment)?.with_progress(progress)))
+}
+
+/// Runs a command's future on one thread, and does not wait for blocking tasks that it leaves
+/// behind.
+pub(crate) fn block_on(work: impl Future<Output = Result<u8, HostError>>) -> Result<u8, HostError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .build()
+        .context("the runtime could not start")?;
+    let result = runtime.block_on(work);
+    // A read of the terminal can't be cancelled; the process ends without it.
+    runtime.shutdown_background();
+    result
+}
+
+/// Ctrl-C, and requests of other programs to end.
+pub(crate) struct Signals {
+    interrupts: Signal,
+    terminations: Signal,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> Result<Self, HostError> {
+        let interrupts = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
+        let terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+        Ok(Self { interrupts, terminations })
+    }
+
+    /// Waits for the next signal.
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupts.recv() => {}
+            _ = self.terminations.recv() => {}
+        }
+    }
+}
+
+/// Waits for work that can be stopped: the first Ctrl-C stops cleanly, the second at once.
+pub(crate) async fn stoppable<T>(
+    work: impl Future<Output = T>,
+    stop: &CancellationToken,
+) -> Result<T, HostError> {
+    let mut signals = Signals::listen()?;
+    let mut work = std::pin::pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            () = signals.next() => {
+                if stop.is_cancelled() {
+                    std::process::exit(INTERRUPTED);
+                }
+                stop.cancel();
+            }
+            done = &mut work => return Ok(done),
+        }
+    }
+}

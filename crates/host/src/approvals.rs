@@ -1,0 +1,253 @@
+//! Questions about tool calls that a person answers: the open ones, and the parsing of answers.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use journeyman_agent::Answer;
+use journeyman_policy::{Layer, Rules};
+use journeyman_protocol::{CallId, Event, Verdict};
+use journeyman_sandbox::clean;
+use serde_json::Value;
+
+use crate::config::{ConfigError, keep_rules};
+use crate::state::now;
+
+/// Maximum size of a call, or of what a commit runs, that a person is asked about, in bytes. Nobody
+/// reads more before saying yes, so more is refused.
+pub const MAX_SHOWN_BYTES: usize = 64 * 1024;
+
+/// A tool call that a person has to decide about.
+#[derive(Debug, Clone)]
+pub struct ApprovalRequest {
+    /// The call.
+    pub call: CallId,
+    /// The call in one line.
+    pub summary: String,
+    /// The arguments of the call.
+    pub input: Value,
+    /// The verdict of the policy, with the reason for asking.
+    pub verdict: Verdict,
+    /// The rules that "always" would add; `None` where that isn't offered.
+    pub rules: Option<Rules>,
+}
+
+/// An answer, and how long the rule that it makes holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The answer.
+    pub answer: Answer,
+    /// The scope of the rule of [`Answer::AllowRule`].
+    pub scope: RuleScope,
+}
+
+/// The scope of a rule that an answer makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuleScope {
+    /// Until the session ends.
+    Session,
+    /// In every session of the user: the rule is written into their `policy.toml`.
+    Forever,
+}
+
+/// The reason why a line is no answer; the question has to be asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The line is empty.
+    Empty,
+    /// The line allows a rule, and none was offered.
+    NoRule,
+}
+
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
+        Self { answer, scope: RuleScope::Session }
+    }
+}
+
+impl ApprovalRequest {
+    /// Formats the call's arguments in full and cleaned: each with its name, texts as they are. A
+    /// summary could leave out the dangerous part.
+    ///
+    /// # Errors
+    /// The answer to a call that is too long for anybody to read.
+    pub fn arguments(&self) -> Result<String, Answer> {
+        let whole = format_arguments(&self.input);
+        if whole.len() <= MAX_SHOWN_BYTES {
+            return Ok(whole);
+        }
+        let note = format!(
+            "it has {} bytes, more than anybody reads before saying yes; do it in smaller steps",
+            whole.len()
+        );
+        Err(Answer::Deny { note: Some(note) })
+    }
+
+    /// Parses a line as an answer. Words after `yes,` or `no` go to the model. So does any other
+    /// line, which denies the call.
+    ///
+    /// # Errors
+    /// [`NoAnswer`] where the question has to be asked again.
+    pub fn parse_answer(&self, line: &str) -> Result<Reply, NoAnswer> {
+        let line = line.trim();
+        let (word, rest) = match line.find(|c: char| !c.is_alphanumeric()) {
+            Some(end) => line.split_at(end),
+            None => (line, ""),
+        };
+        let marked = rest.starts_with([',', ':', ';', '.', '!']);
+        let note = rest.trim_start_matches([',', ':', ';', '.', '!', '-', '–', '—', ' ', '\t']).trim_end();
+        let note = (!note.is_empty()).then(|| note.to_owned());
+        let word = word.to_lowercase();
+        match word.as_str() {
+            "" if rest.is_empty() => Err(NoAnswer::Empty),
+            "y" | "yes" => Ok(Answer::Allow { note }.into()),
+            // "A better way is ..." and "always use ..." allow nothing.
+            "a" | "always" | "f" | "forever" if rest.is_empty() || marked => {
+                if self.rules.is_none() {
+                    return Err(NoAnswer::NoRule);
+                }
+                let scope = if word.starts_with('f') { RuleScope::Forever } else { RuleScope::Session };
+                Ok(Reply { answer: Answer::AllowRule { note }, scope })
+            }
+            "n" | "no" => Ok(Answer::Deny { note }.into()),
+            _ => Ok(Answer::Deny { note: Some(line.to_owned()) }.into()),
+        }
+    }
+}
+
+fn format_arguments(input: &Value) -> String {
+    let Some(members) = input.as_object() else { return clean(input.to_string().as_bytes()) };
+    let texts = members.iter().map(|(name, value)| match value.as_str() {
+        Some(text) if text.contains('\n') => format!("{name}:\n{text}"),
+        Some(text) => format!("{name}: {text}"),
+        None => format!("{name}: {value}"),
+    });
+    clean(texts.collect::<Vec<_>>().join("\n").as_bytes())
+}
+
+/// The open requests of a session, which are answered one after the other.
+#[derive(Default)]
+pub struct ApprovalQueue {
+    open: VecDeque<ApprovalRequest>,
+    config_dir: Option<PathBuf>,
+}
+
+/// An answered request.
+#[derive(Debug)]
+pub struct Answered {
+    /// The call.
+    pub call: CallId,
+    /// The answer, for [`SessionHandle::decide`](journeyman_agent::SessionHandle::decide).
+    pub answer: Answer,
+    /// The file that the rule was written into, where it is to hold for good. A rule that can't be
+    /// written holds in the session.
+    pub written: Option<Result<PathBuf, ConfigError>>,
+}
+
+impl ApprovalQueue {
+    /// Makes an empty queue. Rules that are allowed for good are written into `config_dir`.
+    #[must_use]
+    pub fn new(config_dir: Option<PathBuf>) -> Self {
+        Self { config_dir, ..Self::default() }
+    }
+
+    /// Returns the request that is to be answered next.
+    #[must_use]
+    pub fn first(&self) -> Option<&ApprovalRequest> {
+        self.open.front()
+    }
+
+    /// Adds the request of an event, or removes one that a rule, a timeout or an interrupt decided.
+    /// Returns true if the queue has changed.
+    pub fn handle_event(&mut self, event: &Event) -> bool {
+        let before = self.open.len();
+        match event {
+            Event::PermissionRequired { call, summary, input, verdict, rule, .. } => {
+                // Nobody can agree to rules that can't be read.
+                let parse = |text: &String| Rules::parse_with_tools(text, Layer::Session, "", &|_| true).ok();
+                self.open.push_back(ApprovalRequest {
+                    call: call.clone(),
+                    summary: summary.clone(),
+                    input: input.clone(),
+                    verdict: verdict.clone(),
+                    rules: rule.as_ref().and_then(parse),
+                });
+            }
+            Event::PermissionDecided { call, .. } => self.open.retain(|request| request.call != *call),
+            _ => {}
+        }
+        self.open.len() != before
+    }
+
+    /// Answers the first request; `None` where there is none.
+    pub fn answer_first(&mut self, reply: Reply) -> Option<Answered> {
+        let ApprovalRequest { call, rules, .. } = self.open.pop_front()?;
+        let Reply { answer, scope } = reply;
+        let mut written = None;
+        if matches!(answer, Answer::AllowRule { .. }) {
+            // The session decides the same requests by the new rule; they must not be asked again
+            // before that.
+            self.open.retain(|request| request.rules != rules);
+            if let (RuleScope::Forever, Some(rules), Some(dir)) = (scope, &rules, &self.config_dir) {
+                written = Some(keep_rules(dir, rules, &now().to_date()));
+            }
+        }
+        Some(Answered { call, answer, written })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use journeyman_protocol::{Decision, Level};
+
+    const RULE: &str = "[[rule]]\npaths = ['a']\ndecision = 'allow'";
+
+    fn request(rule: Option<&str>) -> ApprovalRequest {
+        let (decision, level) = (Decision::Ask, Level::Shell);
+        let (reason, destroys, rules) = (String::new(), None, Vec::new());
+        ApprovalRequest {
+            call: CallId::new("c"),
+            summary: String::new(),
+            input: Value::Null,
+            verdict: Verdict { decision, level, reason, destroys, rules },
+            rules: rule.map(|rule| Rules::parse_with_tools(rule, Layer::Session, "", &|_| true).unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_line_is_parsed_as_an_answer_and_a_note() {
+        let note = |text: &str| Some(text.to_owned());
+        let cases = [
+            ("", Err(NoAnswer::Empty)),
+            ("  ", Err(NoAnswer::Empty)),
+            ("y", Ok(Answer::allow())),
+            (" YES ", Ok(Answer::allow())),
+            ("yes, but keep the old one", Ok(Answer::Allow { note: note("but keep the old one") })),
+            ("y: with -v", Ok(Answer::Allow { note: note("with -v") })),
+            ("yes please", Ok(Answer::Allow { note: note("please") })),
+            ("n", Ok(Answer::deny())),
+            ("No.", Ok(Answer::deny())),
+            ("no, use pnpm", Ok(Answer::Deny { note: note("use pnpm") })),
+            ("a", Ok(Answer::allow_rule())),
+            ("always", Ok(Answer::allow_rule())),
+            ("always: it is quick", Ok(Answer::AllowRule { note: note("it is quick") })),
+            ("a better way is make", Ok(Answer::Deny { note: note("a better way is make") })),
+            ("always use pnpm", Ok(Answer::Deny { note: note("always use pnpm") })),
+            ("nothing of the kind", Ok(Answer::Deny { note: note("nothing of the kind") })),
+            ("yesterday's way", Ok(Answer::Deny { note: note("yesterday's way") })),
+            ("for now not", Ok(Answer::Deny { note: note("for now not") })),
+            ("f it", Ok(Answer::Deny { note: note("f it") })),
+            ("?", Ok(Answer::Deny { note: note("?") })),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(request(Some(RULE)).parse_answer(line), expected.map(Reply::from), "{line:?}");
+        }
+        for (line, note) in [("f", None), ("Forever: it is quick", note("it is quick"))] {
+            let expected = Reply { answer: Answer::AllowRule { note }, scope: RuleScope::Forever };
+            assert_eq!(request(Some(RULE)).parse_answer(line), Ok(expected), "{line:?}");
+        }
+        for line in ["f", "a"] {
+            assert_eq!(request(None).parse_answer(line), Err(NoAnswer::NoRule), "no rule was offered");
+        }
+    }
+}

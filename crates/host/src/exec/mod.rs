@@ -1,0 +1,9 @@
+//! One command in the sandbox, run by hand.
+
+mod project;
+mod report;
+mod request;
+
+pub use project::{CommandAccess, CommandEffect};
+pub use report::{CommandReport, DID_NOT_RUN, INTERRUPTED, UNREAD};
+pub use request::{CommandOptions, CommandRequest, OpenCommand};

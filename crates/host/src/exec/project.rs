@@ -1,0 +1,160 @@
+//! The project around one command, or a throw-away copy of it.
+//!
+//! The command has a state directory of its own: it is no session's work, and leaves nothing
+//! behind.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journeyman_policy::GUARDS;
+use journeyman_protocol::{FileChange, GuardViolation, RelPath, SessionId};
+use journeyman_sandbox::{Base, Sandbox};
+use journeyman_store::Blobs;
+use journeyman_workspace::{
+    Aftermath, Clock, Guarded, HardLinks, Isolated, Means, Options, Tier, Workspace, remove_tree,
+};
+
+use crate::sessions::new_session_id;
+use crate::state::{StateDirs, now};
+use crate::{Context as _, HostError};
+
+/// Maximum size of the contents that are kept while the command runs, in bytes.
+const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// The access of a command to its project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandAccess {
+    /// It writes the project.
+    Direct,
+    /// It only reads the project.
+    ReadOnly,
+    /// It writes a throw-away copy.
+    Overlay,
+}
+
+/// The project around one command, or a copy of it. Dropping it removes the state of the command.
+pub(super) struct CommandProject {
+    workspace: Workspace,
+    /// `None` for a command that can't write.
+    guard: Option<Guarded>,
+    /// Files with hard links out of the project.
+    linked: Vec<RelPath>,
+    copy: Option<(SessionId, Isolated)>,
+    _state: CommandState,
+}
+
+/// The effect of a command on its project.
+pub struct CommandEffect {
+    /// The changes in its copy, if it had one.
+    pub changes: Option<Vec<FileChange>>,
+    /// The changes that no command may make, and what became of them.
+    pub violations: Vec<GuardViolation>,
+    /// Why the violations are not all known or repaired.
+    pub problem: Option<String>,
+}
+
+/// The state directory of one command.
+struct CommandState(PathBuf);
+
+impl CommandState {
+    fn make(dirs: &StateDirs) -> Result<Self, HostError> {
+        let all = dirs.dir.join("exec");
+        sweep_killed(&all);
+        let path = all.join(format!("{}-{:x}", std::process::id(), fastrand::u64(..)));
+        DirBuilder::new().recursive(true).mode(0o700).create(&path).context("a directory for the command")?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for CommandState {
+    fn drop(&mut self) {
+        // The next command sweeps what can't be removed now.
+        remove_tree(&self.0).ok();
+    }
+}
+
+/// Removes the state of killed processes. A process id that is in use again is swept later.
+fn sweep_killed(all: &Path) {
+    let Ok(entries) = std::fs::read_dir(all) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|name| name.split_once('-')).and_then(|(pid, _)| pid.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            remove_tree(&entry.path()).ok();
+        }
+    }
+}
+
+impl CommandProject {
+    /// Opens the project at `root` for one command.
+    pub(super) fn open(
+        dirs: &StateDirs,
+        root: &Path,
+        sandbox: &Arc<Sandbox>,
+        access: CommandAccess,
+        tiers: &[Tier],
+    ) -> Result<Self, HostError> {
+        let (overlay, read_only) = (access == CommandAccess::Overlay, access == CommandAccess::ReadOnly);
+        let state = CommandState::make(dirs)?;
+        let blobs =
+            Arc::new(Blobs::open(&state.0.join("blobs"), MAX_KEPT_BYTES).context("a place for contents")?);
+        let options = Options {
+            own_dir: Some(dirs.dir.clone()),
+            clock: Some(Clock::new(now)),
+            removed_dir: Some(dirs.project_dir(root).join("removed")),
+            ..Options::new(state.0.join("project"), blobs)
+        };
+        let workspace = Workspace::open(root, options).context("the project")?;
+        let guard = (!read_only).then(|| Guarded::before(&workspace, GUARDS));
+        let guard = guard.transpose().context("looking for what a command may not change")?;
+        let linked = if overlay || read_only {
+            HardLinks::default()
+        } else {
+            workspace.commands().find_hard_links().context("the project")?
+        };
+        let copy = overlay.then(|| {
+            let session = new_session_id();
+            let tiers = if tiers.is_empty() { Tier::ALL.to_vec() } else { tiers.to_vec() };
+            let means = Means { sandbox, git: None, tiers: &tiers };
+            let copy = workspace.copies().create(&session, &means).context("a throw-away copy")?;
+            Ok::<_, HostError>((session, copy))
+        });
+        let copy = copy.transpose()?;
+        let linked = linked.paths().cloned().collect();
+        Ok(Self { workspace, guard, linked, copy, _state: state })
+    }
+
+    /// Returns the tree that the command sees in place of the project, if there is one.
+    pub(super) fn base(&self) -> Option<Base> {
+        self.copy.as_ref().and_then(|(_, copy)| copy.workspace().base())
+    }
+
+    /// Returns the paths that the command may not change.
+    pub(super) fn protected(&self) -> &[RelPath] {
+        self.guard.as_ref().map_or(&[], Guarded::protected)
+    }
+
+    /// Returns the paths that are read-only because writing there would change files outside of the
+    /// project.
+    pub(super) fn linked(&self) -> &[RelPath] {
+        &self.linked
+    }
+
+    /// Ends the command and returns its effect; a copy is discarded. New files that programs
+    /// outside of the sandbox obey are moved away, and changed ones are put back. `kept` says that
+    /// the sandbox protected these paths.
+    pub(super) fn close(self, kept: bool) -> Result<CommandEffect, HostError> {
+        let Some((session, copy)) = self.copy else {
+            let ended = self.guard.map(|guard| guard.end(&self.workspace, kept, || Ok(Vec::new())).1);
+            let Aftermath { violations, problem } = ended.unwrap_or_default();
+            return Ok(CommandEffect { changes: None, violations, problem });
+        };
+        let changes = self.workspace.landings().changes(&copy).context("what the command changed")?;
+        drop(copy);
+        self.workspace.copies().discard(&session).context("the throw-away copy")?;
+        Ok(CommandEffect { changes: Some(changes.files()), violations: Vec::new(), problem: None })
+    }
+}
