@@ -123,7 +123,7 @@ impl Hands<'_> {
                 after: operation.after.as_ref().map(|after| after.state),
                 sibling: None,
             };
-            if file.kind_of_move() != Move::Chmod {
+            if operation.needs_sibling() {
                 file.sibling = Some(sibling(&operation.path, room.as_ref(), id, index)?);
             }
             files.push(file);

@@ -189,6 +189,9 @@ impl Hands<'_> {
                 if !now.same_content(seen) {
                     return Err(conflict(file, self.found(&file.path)));
                 }
+                if now.names > 1 {
+                    return Err(WorkspaceError::Raced { path: file.path.clone() });
+                }
                 let mode = file.after.map_or(now.permissions(), |after| after.mode);
                 fchmod(&target, mode_of(mode)).map_err(failed)
             }

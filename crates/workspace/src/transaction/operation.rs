@@ -46,6 +46,15 @@ pub(crate) struct Operation {
     pub(crate) after: Option<After>,
 }
 
+impl Operation {
+    /// Returns false if the file changes where it is: it gets other permissions, and has no other
+    /// name whose permissions would change too.
+    pub(crate) fn needs_sibling(&self) -> bool {
+        let is_unchanged = matches!(&self.after, Some(After { source: Source::Unchanged, .. }));
+        !is_unchanged || self.before.as_ref().is_some_and(|(_, seen)| seen.names > 1)
+    }
+}
+
 /// The kind of an operation on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Move {
@@ -60,9 +69,15 @@ impl FileRecord {
         match (&self.before, &self.after) {
             (None, _) => Move::Create,
             (Some(_), None) => Move::Remove,
-            (Some(before), Some(after)) if before.same_content(after) && before.hash.is_some() => Move::Chmod,
+            (Some(_), Some(_)) if self.is_mode_change() && self.sibling.is_none() => Move::Chmod,
             (Some(_), Some(_)) => Move::Replace,
         }
+    }
+
+    /// Returns true if the file gets other permissions alone.
+    pub(crate) fn is_mode_change(&self) -> bool {
+        let both = self.before.as_ref().zip(self.after.as_ref());
+        both.is_some_and(|(before, after)| before.same_content(after) && before.hash.is_some())
     }
 }
 

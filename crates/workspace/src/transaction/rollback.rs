@@ -138,23 +138,12 @@ impl Hands<'_> {
     }
 
     fn is_after(&self, file: &FileRecord) -> bool {
-        match (self.state(&file.path), &file.after) {
-            (Ok(None), None) => true,
-            (Ok(Some(now)), Some(after)) => {
-                let chmod = file.kind_of_move() == Move::Chmod;
-                now.same_content(after) && (!chmod || now.mode == after.mode)
-            }
-            _ => false,
-        }
+        self.state(&file.path).is_ok_and(|now| is_at(file, now, file.after))
     }
 
     fn revert_file(&self, file: &FileRecord) -> Result<(), WorkspaceError> {
         let now = self.state(&file.path)?;
-        let is_after = match (&now, &file.after) {
-            (Some(now), Some(after)) => now.same_content(after),
-            (None, None) => true,
-            _ => false,
-        };
+        let is_after = is_at(file, now, file.after);
         let failed = |errno| self.door.fail("restore", &file.path, errno);
         if file.kind_of_move() == Move::Chmod {
             return match (&file.before, is_after) {
@@ -175,9 +164,7 @@ impl Hands<'_> {
             },
             (Move::Replace, Some(_)) => {
                 let aside = self.state(sibling)?;
-                let is = |then: Option<FileState>| {
-                    aside.zip(then).is_some_and(|(aside, then)| aside.same_content(&then))
-                };
+                let is = |then: Option<FileState>| aside.is_some() && is_at(file, aside, then);
                 // What is neither, with the new content in place, is what somebody wrote in the
                 // last instant.
                 let is_old = is(file.before) || (is_after && !is(file.after));
@@ -187,10 +174,16 @@ impl Hands<'_> {
                         Err(Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY) => self.give_up(file, sibling),
                         other => other.map_err(failed),
                     },
+                    // Both are the old file: the sibling was about to get its new permissions.
+                    (true, false) if is_at(file, now, file.before) => self.unlink(sibling).map_err(failed),
                     (true, false) => self.give_up(file, sibling),
                     _ => self.unlink(sibling).map_err(failed),
                 }
             }
+            (Move::Replace, None) if is_after && file.is_mode_change() => match &file.before {
+                Some(before) => self.set_mode(&file.path, before.mode),
+                None => Ok(()),
+            },
             (Move::Replace, None) if is_after => self.rewrite(file, sibling),
             _ => Ok(()),
         }
@@ -274,5 +267,17 @@ impl Hands<'_> {
         let Some(mode) = mode else { return Ok(()) };
         let made = self.door.directory(Some(path)).map_err(failed)?;
         fchmod(&made, mode_of(mode)).map_err(failed)
+    }
+}
+
+/// Returns true if `now` is the state `then` of a file. Permissions count where they are all that
+/// the change is about: those of new content may be set later than its bytes.
+fn is_at(file: &FileRecord, now: Option<FileState>, then: Option<FileState>) -> bool {
+    match (now, then) {
+        (None, None) => true,
+        (Some(now), Some(then)) => {
+            now.same_content(&then) && (!file.is_mode_change() || now.mode == then.mode)
+        }
+        _ => false,
     }
 }

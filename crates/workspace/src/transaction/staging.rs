@@ -43,11 +43,10 @@ impl Hands<'_> {
                     self.vault.get(hash)?.ok_or_else(|| WorkspaceError::Lost { what: path.to_string() })?;
                 &loaded
             }
-            Source::File(_) => {
+            Source::File(_) | Source::Unchanged => {
                 loaded = Vec::new();
                 &loaded
             }
-            Source::Unchanged => return Ok(None),
         };
         if after.state.kind == Kind::Link {
             symlinkat(bytes.as_slice(), &dir, name).map_err(failed)?;
@@ -63,12 +62,21 @@ impl Hands<'_> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&dir, name, flags, Mode::from_raw_mode(mode)).map_err(failed)?;
         write_all(&file, bytes).map_err(failed)?;
-        if let Source::File(from) = &after.source {
-            let from = openat(CWD, from, SOURCE, Mode::empty())
-                .map_err(|errno| crate::state::lock::state_error("read", from, errno.into()))?;
-            if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
-                return Err(WorkspaceError::Lost { what: path.to_string() });
+        match &after.source {
+            Source::File(from) => {
+                let from = openat(CWD, from, SOURCE, Mode::empty())
+                    .map_err(|errno| crate::state::lock::state_error("read", from, errno.into()))?;
+                if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
+                    return Err(WorkspaceError::Lost { what: path.to_string() });
+                }
             }
+            Source::Unchanged => {
+                let (from, _) = self.door.read_file(path, Links::Refuse)?;
+                if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
+                    return Err(WorkspaceError::Raced { path: path.clone() });
+                }
+            }
+            Source::Bytes(_) | Source::Blob(_) => {}
         }
         if let Some((path, seen)) = old {
             self.copy_nature(path, seen, &file);

@@ -106,6 +106,24 @@ fn a_change_set() {
 }
 
 #[test]
+fn permissions_of_a_file_with_several_names() {
+    let prepare = |project: &Project| {
+        fs::hard_link(project.root().join("run"), project.dir.path().join("outside")).unwrap();
+    };
+    let work = |workspace: &Workspace| {
+        let outside = workspace.root().parent().unwrap().join("outside");
+        let before = fs::metadata(&outside).unwrap().permissions();
+        let applied = workspace.apply(set(
+            1,
+            vec![Change::SetExecutable { path: rel("run"), executable: true }, write("edit", "new")],
+        ));
+        assert_eq!(fs::metadata(&outside).unwrap().permissions(), before);
+        applied.map(drop)
+    };
+    at_every_step(prepare, work);
+}
+
+#[test]
 fn an_undo() {
     let prepare = |project: &Project| {
         let workspace = project.open();

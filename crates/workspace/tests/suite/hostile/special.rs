@@ -84,6 +84,23 @@ fn a_file_with_several_names_keeps_the_others_as_they_were() {
 }
 
 #[test]
+fn permissions_of_a_file_with_several_names_change_for_one_of_them() {
+    let project = Project::with(&[("one", "#!/bin/sh")]);
+    let root = project.root();
+    let outside = project.dir.path().join("outside");
+    fs::hard_link(root.join("one"), &outside).unwrap();
+    let workspace = project.open();
+    let modes = || {
+        let mode = |path: &std::path::Path| fs::metadata(path).unwrap().mode() & 0o111;
+        (mode(&root.join("one")), mode(&outside))
+    };
+    apply(&workspace, vec![Change::SetExecutable { path: rel("one"), executable: true }]).unwrap();
+    assert_eq!((modes(), project.text("one")), ((0o111, 0), "#!/bin/sh".into()));
+    workspace.undo(UndoTarget::LastRun).unwrap();
+    assert_eq!((modes(), project.text("one")), ((0, 0), "#!/bin/sh".into()));
+}
+
+#[test]
 fn a_file_or_directory_that_nobody_may_change_stops_the_whole_set() {
     let project = Project::new();
     for name in ["a", "locked", "z", "dir/inner"] {
