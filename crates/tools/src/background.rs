@@ -1,15 +1,17 @@
 //! Commands that run beside the session's turns.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::join_all;
 use journeyman_protocol::{CallId, FileChange, GuardViolation};
 use journeyman_sandbox::Outcome;
+use journeyman_workspace::{Guarded, Workspace};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
 use crate::excerpt::clip;
+use crate::tool::in_background;
 use crate::unread_output::Unread;
 
 /// Commands that run at once: a server, a watcher, a few builds; on two cores more get in each
@@ -86,6 +88,8 @@ pub(crate) struct Job {
     closed: CancellationToken,
     notice: Notice,
     violations: Violations,
+    /// The guarded paths before the command; locked while one looks at what became of them.
+    guard: OnceLock<(Arc<Workspace>, Arc<Mutex<Guarded>>)>,
     state: Mutex<State>,
     /// Counts what happens to the state.
     news: watch::Sender<u64>,
@@ -146,8 +150,21 @@ impl Background {
         self
     }
 
-    /// Takes the guarded files and repositories that commands made, changed or deleted which have
-    /// ended since.
+    /// Moves away and puts back what commands did to guarded paths until now that still run.
+    ///
+    /// # Errors
+    /// [`ToolError::Stopped`] if looking at the tree panicked.
+    pub async fn check_running(&self) -> Result<(), ToolError> {
+        let jobs: Vec<Arc<Job>> = self.lock().jobs.iter().filter(|job| job.is_running()).cloned().collect();
+        in_background(move || {
+            jobs.iter().for_each(|job| job.check());
+            Ok(())
+        })
+        .await
+    }
+
+    /// Takes the guarded files and repositories that commands made, changed or deleted, up to their
+    /// end or the last [check](Background::check_running).
     #[must_use]
     pub fn take_violations(&self) -> Vec<GuardViolation> {
         std::mem::take(&mut *self.violations.lock().unwrap_or_else(PoisonError::into_inner))
@@ -194,6 +211,7 @@ impl Background {
             closed: self.closed.clone(),
             notice: Arc::clone(&self.notice),
             violations: Arc::clone(&self.violations),
+            guard: OnceLock::new(),
             state: Mutex::default(),
             news: watch::Sender::new(0),
         });
@@ -240,12 +258,29 @@ impl Job {
         self.news.send_modify(|count| *count += 1);
     }
 
+    /// The command is about to run with these guarded paths.
+    pub(crate) fn guard(&self, workspace: &Arc<Workspace>, guard: &Arc<Mutex<Guarded>>) {
+        self.guard.get_or_init(|| (Arc::clone(workspace), Arc::clone(guard)));
+    }
+
+    /// Looks at what the command, which runs, did to guarded paths.
+    fn check(&self) {
+        let Some((workspace, guard)) = self.guard.get() else { return };
+        let guard = guard.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_running() {
+            self.note_violations(guard.check_running(workspace).violations);
+        }
+    }
+
+    fn note_violations(&self, violations: Vec<GuardViolation>) {
+        let mut all = self.violations.lock().unwrap_or_else(PoisonError::into_inner);
+        let violations = violations.into_iter();
+        all.extend(violations.map(|one| GuardViolation { call: Some(self.call.clone()), ..one }));
+    }
+
     /// The command is over and what it did is journaled.
     pub(crate) fn finish(&self, mut end: End) {
-        let violations = std::mem::take(&mut end.violations).into_iter();
-        let mut all = self.violations.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend(violations.map(|one| GuardViolation { call: Some(self.call.clone()), ..one }));
-        drop(all);
+        self.note_violations(std::mem::take(&mut end.violations));
         let exit = {
             let mut state = self.lock();
             if state.end.is_some() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -314,7 +314,7 @@ struct BeforeCommand {
     seen: Arc<Seen>,
     before: TreeSnapshot,
     /// Absent for a command that can't write.
-    guard: Option<Guarded>,
+    guard: Option<Arc<Mutex<Guarded>>>,
 }
 
 /// The changes of a command, or the reason why they could not be recorded, and forbidden changes.
@@ -332,7 +332,7 @@ impl BeforeCommand {
             }
             let end = || workspace.commands().end(before, &session, Some(&call));
             let (changes, aftermath) = match guard {
-                Some(guard) => guard.end(&workspace, kept, end),
+                Some(guard) => locked(&guard).end(&workspace, kept, end),
                 None => (end(), Aftermath::default()),
             };
             if let Ok(changes) = &changes {
@@ -342,6 +342,10 @@ impl BeforeCommand {
         })
         .await
     }
+}
+
+fn locked(guard: &Mutex<Guarded>) -> MutexGuard<'_, Guarded> {
+    guard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns true if protected paths were kept from the command, or nothing ran.
@@ -380,15 +384,19 @@ async fn prepare(
         } else {
             workspace.commands().begin_call(&session, &call)?
         };
-        let guard =
-            if only_reads { None } else { Some(Guarded::before_command(&workspace, &before, GUARDS)?) };
+        let guard = match only_reads {
+            true => None,
+            false => Some(Arc::new(Mutex::new(Guarded::before_command(&workspace, &before, GUARDS)?))),
+        };
         Ok(BeforeCommand { workspace, session, call, seen, before, guard })
     })
     .await?;
     let mut request = request(context, wish, wall);
     request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
     request.witness = before_command.before.witness();
-    request.protected.extend(before_command.guard.iter().flat_map(Guarded::protected).cloned());
+    if let Some(guard) = &before_command.guard {
+        request.protected.extend_from_slice(locked(guard).protected());
+    }
     request.linked = before_command.before.hard_links().paths().cloned().collect();
     Ok((request, before_command))
 }
@@ -410,6 +418,9 @@ async fn begin(context: &ToolContext, wish: &Wish, job: &Job) -> Result<(Running
     // The job holds what nobody has read; what the sandbox holds beside it is thrown away.
     request.limits.output_bytes = BACKGROUND_OUTPUT;
     request.limits.flood_bytes = Some(BACKGROUND_FLOOD);
+    if let Some(guard) = &before_command.guard {
+        job.guard(&before_command.workspace, guard);
+    }
     match context.sandbox.spawn(request, job.cancel.clone()).await {
         Ok(running) => Ok((running, before_command)),
         Err(error) => {

@@ -162,6 +162,15 @@ impl Guarded {
         &self.protected
     }
 
+    /// Moves away and puts back what a command did until now that still runs; [`Guarded::end`]
+    /// looks again. Whether the sandbox keeps [protected](Guarded::protected) paths from being
+    /// changed is known only at the end, so those are left until then: a person may have changed
+    /// them.
+    #[must_use]
+    pub fn check_running(&self, workspace: &Workspace) -> Aftermath {
+        self.after(workspace, true, None).aftermath
+    }
+
     /// Moves away what the command made, puts back what it changed or deleted, and journals by
     /// `end` what else it did, in this order, so that the journal has none of what is taken back.
     /// `kept` says that the sandbox kept [protected](Guarded::protected) paths from being changed.

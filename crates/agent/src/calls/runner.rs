@@ -162,9 +162,12 @@ impl ToolRunner {
         }
     }
 
-    /// Records guard violations of background commands.
-    pub(crate) fn note_background_violations(&self, cx: &mut Context) {
+    /// Records guard violations of background commands, also of those that still run.
+    pub(crate) async fn note_background_violations(&self, cx: &mut Context) {
         if let Some(background) = self.background.clone() {
+            if let Err(error) = background.check_running().await {
+                cx.transcript.emit(Event::Warning { message: error.to_string() });
+            }
             note_violations_of(cx, &background);
         }
     }

@@ -25,7 +25,7 @@ impl Session {
     /// Ends a task: builds its report and writes its last entries. Problems with the diff or the
     /// changes become warnings.
     pub(super) async fn report(&mut self, end: TaskEnd, took: Duration) -> RunReport {
-        self.runner.note_background_violations(&mut self.cx);
+        self.runner.note_background_violations(&mut self.cx).await;
         let end = without_violation(end, &self.cx.transcript.state().violations);
         let mut problems = Vec::new();
         let has_evidence = !self.verification.evidence().is_empty();

@@ -110,6 +110,34 @@ fn output_is_read_as_it_comes_and_the_exit_is_told() {
 }
 
 #[test]
+fn guarded_files_that_a_running_command_made_are_moved_away_at_a_check_and_at_its_end() {
+    run(async {
+        let mut session = Session::new(&[(".vscode/tasks.json", b"the user's")]);
+        session.pipe("go");
+        session
+            .start("mkdir deep; echo evil > deep/.envrc; echo made; read x < go; echo evil > deep/.envrc")
+            .await;
+        assert_eq!(session.output("b1").await, "b1 runs\nmade\n");
+        let background = Arc::clone(&session.bench.context.background);
+        assert_eq!(background.take_violations(), []);
+        for part in ["while it runs", "at its end"] {
+            background.check_running().await.unwrap();
+            let violations = background.take_violations();
+            let told: Vec<_> =
+                violations.iter().map(|one| (one.path.to_string(), one.call.clone())).collect();
+            assert_eq!(told, [("deep/.envrc".to_owned(), Some(CallId::new("start_1")))], "{part}");
+            assert!(!session.bench.root.join("deep/.envrc").exists(), "{part}");
+            background.check_running().await.unwrap();
+            assert_eq!(background.take_violations(), [], "{part}");
+            if part == "while it runs" {
+                session.write("go", "on").await;
+                session.exits.recv().await.unwrap();
+            }
+        }
+    });
+}
+
+#[test]
 fn a_turn_that_is_interrupted_ends_no_background_command() {
     run(async {
         let mut session = Session::new(&[]);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use journeyman_agent::hooks::{HookCommand, HookEvent, HooksBuilder};
 use journeyman_agent::{Answer, Approver, Checks, RunSettings};
-use journeyman_protocol::{Event, Mode};
+use journeyman_protocol::{Event, Mode, RunOutcome};
 use serde_json::json;
 
 use crate::session::support::bench::{Bench, Session, assert_settled, confined, in_mode};
@@ -17,6 +17,7 @@ cases![
     a_formatter_runs_what_the_model_wrote_and_harms_nothing,
     a_formatter_works_and_is_undone,
     a_hook_plants_nothing,
+    a_command_that_still_runs_in_the_background_plants_nothing,
     a_guard_finds_its_rules_in_the_home,
     a_guard_that_the_sandbox_hinders_denies,
     a_guard_changes_nothing_of_the_project,
@@ -114,6 +115,27 @@ async fn a_hook_plants_nothing() {
     session.handle.finished().await.unwrap();
     assert!(!place.bench.root.join("x/.git").exists());
     assert_eq!(place.bench.file(".envrc").as_deref(), Some("mine\n"));
+}
+
+async fn a_command_that_still_runs_in_the_background_plants_nothing() {
+    if !confined().await {
+        return;
+    }
+    let script = "mkdir .vscode; echo evil > .vscode/settings.json; echo planted; sleep 600\n";
+    let mut bench = Bench::new(&[("serve.sh", script)]);
+    let told = Told::new([
+        calls([("c1", "run_command", json!({ "command": "sh serve.sh", "background": true }))]),
+        calls([("c2", "command_output", json!({ "id": "b2", "wait_s": 60 }))]),
+        says("done"),
+    ]);
+    let mut session = bench.start(&told, settings(Approver::Nobody));
+    session.handle.send("do it").await.unwrap();
+    let done = session.until(|event| matches!(event, Event::Done { .. })).await;
+    let Event::Done { report } = done else { panic!("{done:?}") };
+    assert!(told.heard().contains("planted"), "{}", told.heard());
+    let paths: Vec<String> = report.violations.iter().map(|violation| violation.path.to_string()).collect();
+    assert_eq!((paths, report.outcome), (vec![".vscode".to_owned()], RunOutcome::Unverified));
+    assert!(!bench.root.join(".vscode").exists());
 }
 
 /// Forbids what a list in the home names.
