@@ -38,8 +38,8 @@ impl Workspace {
     /// A directory that a snapshot of this workspace had is looked into also when rules or tags
     /// hide it now. Sorted. No content is read.
     ///
-    /// A directory that can't be read keeps its secret: ask after [`Commands::end`], which opens
-    /// those that a command closed.
+    /// A directory that can't be read keeps its secret: ask after
+    /// [`Commands::end`](crate::Commands::end), which opens those that a command closed.
     ///
     /// # Errors
     /// [`WorkspaceError::TooManyFiles`]; the root vanished.

@@ -93,8 +93,8 @@ impl Workspace {
     /// Does again what the newest undo took back, as long as nothing was changed since but by undo
     /// and redo: as often as there were undos. What the user changed since stays, as with
     /// [`Workspace::undo`]; an undo of which nothing but that is left is passed over. After those
-    /// it gives back what [`Recovery::recover_call`] put back, whatever was changed since in other
-    /// files.
+    /// it gives back what [`Recovery::recover_call`](crate::Recovery::recover_call) put back,
+    /// whatever was changed since in other files.
     ///
     /// # Errors
     /// [`WorkspaceError::NothingToRedo`]; [`WorkspaceError::Busy`], failures of the file system:

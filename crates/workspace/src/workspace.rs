@@ -157,7 +157,7 @@ impl Workspace {
 
     /// Carries out all changes of the set, or none. Each file is replaced atomically and is on the
     /// disk when this returns, with its earlier content kept for an undo (but for files over
-    /// [`kept_file_bytes`](Limits::kept_file_bytes), which can't be undone). A file that had
+    /// [`kept_file_bytes`](crate::Limits::kept_file_bytes), which can't be undone). A file that had
     /// several names keeps the others with the old content.
     ///
     /// # Errors

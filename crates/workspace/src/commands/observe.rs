@@ -88,7 +88,7 @@ impl Commands<'_> {
     }
 
     /// The same for a command of this call, which gives a sign of life from here on until
-    /// [`Commands::end`]: where a crash comes first, [`Recovery::recover_call`] puts back what it
+    /// [`Commands::end`]: where a crash comes first, [`Recovery::recover_call`](crate::Recovery::recover_call) puts back what it
     /// did. So it does for a snapshot that is dropped.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Commands<'_> {
     }
 
     /// The same for checks, up to [`Commands::end_checks`]: after a crash,
-    /// [`Recovery::recover_checks`] journals what they did.
+    /// [`Recovery::recover_checks`](crate::Recovery::recover_checks) journals what they did.
     ///
     /// # Errors
     /// As [`Commands::begin_call`].

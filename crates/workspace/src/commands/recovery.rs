@@ -99,8 +99,8 @@ pub struct Recovery<'a> {
 
 impl Recovery<'_> {
     /// Lists the calls of a session whose commands were cut off, by a crash or by dropping what
-    /// [`Commands::begin_call`] gave, and which weren't sealed yet, in the order to seal them in:
-    /// oldest first, those in the background last.
+    /// [`Commands::begin_call`](crate::Commands::begin_call) gave, and which weren't sealed yet, in
+    /// the order to seal them in: oldest first, those in the background last.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the state directory can't be read.
@@ -144,13 +144,14 @@ impl Recovery<'_> {
     /// [end](crate::Guarded::end). Cut off itself or called again, it leaves the same tree, and
     /// until [`Recovery::forget_sealed`] says the same.
     ///
-    /// What a command in the [background](Commands::begin_background) did stays: while it ran, a
-    /// person may have changed the same tree for hours. It is journaled as at that command's end,
-    /// and given as applied.
+    /// What a command in the [background](crate::Commands::begin_background) did stays: while it
+    /// ran, a person may have changed the same tree for hours. It is journaled as at that command's
+    /// end, and given as applied.
     ///
     /// # Errors
-    /// [`WorkspaceError::Busy`] when the command still runs, in this process or another;
-    /// as [`ProjectHistory::changes_since`] and [`Workspace::undo`].
+    /// [`WorkspaceError::Busy`] when the command still runs, in this process or another; as
+    /// [`ProjectHistory::changes_since`](crate::ProjectHistory::changes_since) and
+    /// [`Workspace::undo`].
     pub fn recover_call(
         &self,
         checkpoint: &CheckpointId,
@@ -221,12 +222,12 @@ impl Recovery<'_> {
     }
 
     /// Brings checks of a session that were cut off to an end: what they did is journaled as
-    /// [`Commands::end_checks`] does, and given as applied. What was changed after them isn't
-    /// journaled, so that no undo takes it back, and is given as left. Checks that still run, in
-    /// another process, are passed over.
+    /// [`Commands::end_checks`](crate::Commands::end_checks) does, and given as applied. What was
+    /// changed after them isn't journaled, so that no undo takes it back, and is given as left.
+    /// Checks that still run, in another process, are passed over.
     ///
     /// # Errors
-    /// As [`Commands::end_checks`].
+    /// As [`Commands::end_checks`](crate::Commands::end_checks).
     pub fn recover_checks(&self, session: &SessionId) -> Result<Sealed, WorkspaceError> {
         self.workspace.project.door.check_alive()?;
         let mut sealed = Sealed::default();

@@ -9,10 +9,10 @@ use crate::snapshot::tree::Tree;
 use journeyman_protocol::RelPath;
 use std::sync::Arc;
 
-/// The tree before a command: give it back to [`Commands::end`](crate::workspace::Commands::end).
+/// The tree before a command: give it back to [`Commands::end`](crate::Commands::end).
 ///
 /// It is cheap to clone. While one that was made for a call or for checks lives, so does their sign
-/// of life (see [`Recovery::recover_call`](crate::workspace::Recovery::recover_call)), which takes
+/// of life (see [`Recovery::recover_call`](crate::Recovery::recover_call)), which takes
 /// a descriptor and a sleeping thread.
 #[derive(Debug, Clone)]
 pub struct TreeSnapshot {

@@ -41,7 +41,7 @@ impl Isolated {
     }
 
     /// Returns the files that the copy doesn't have as the tree has them, each with the reason.
-    /// Known after [`Copies::create`] only.
+    /// Known after [`Copies::create`](crate::Copies::create) only.
     #[must_use]
     pub fn left_out(&self) -> &[(RelPath, String)] {
         &self.left_out

@@ -35,8 +35,8 @@ impl Landings<'_> {
     /// as there is room, they are copied to lie beside the copy.
     ///
     /// # Errors
-    /// As [`ProjectHistory::changes_since`]; [`WorkspaceError::Raced`] when the copy is being
-    /// changed; [`WorkspaceError::State`].
+    /// As [`ProjectHistory::changes_since`](crate::ProjectHistory::changes_since);
+    /// [`WorkspaceError::Raced`] when the copy is being changed; [`WorkspaceError::State`].
     pub fn changes(&self, copy: &Isolated) -> Result<CopyChanges, WorkspaceError> {
         self.changes_of(copy.workspace(), copy.info())
     }

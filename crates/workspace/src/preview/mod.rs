@@ -196,8 +196,8 @@ impl Trial {
     /// Tells what was done in the layer of `user`'s tree, exactly.
     ///
     /// # Errors
-    /// As [`Landings::changes`]; [`WorkspaceError::TooManyFiles`] when the layer holds more than
-    /// anybody would land.
+    /// As [`Landings::changes`](crate::Landings::changes); [`WorkspaceError::TooManyFiles`] when
+    /// the layer holds more than anybody would land.
     pub fn examine(&self, user: &Workspace) -> Result<Tried, WorkspaceError> {
         let mut changes = user.landings().changes_of(&self.workspace, &self.info)?;
         self.hash_unkept(user, &mut changes)?;
