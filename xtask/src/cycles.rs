@@ -18,7 +18,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("edit", 42),
     ("git", 10),
     ("model", 4),
-    ("policy", 24),
     ("protocol", 2),
     ("sandbox", 37),
     ("store", 6),

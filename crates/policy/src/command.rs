@@ -20,6 +20,8 @@ mod edits;
 mod fetching;
 mod git;
 mod hosts;
+mod options;
+mod part;
 mod reader_table;
 mod readers;
 mod sed;
@@ -30,43 +32,15 @@ mod unwrap_git;
 mod unwrap_table;
 mod unwrap_tools;
 mod values;
+mod variables;
+mod wrapped;
 
+use part::shown;
+pub use part::{Part, Word};
 use survey::Survey;
 
 /// Maximum length of a command that is parsed: nobody reads longer ones, and no check is that long.
 const MAX_BYTES: usize = 32 * 1024;
-/// Maximum number of characters of a command in a reason.
-const SHOWN: usize = 80;
-
-/// A program that a shell command would run, with its arguments: `sudo -n env A=1 rm x | tee y` has
-/// the parts `sudo -n env A=1 rm x`, `env A=1 rm x`, `rm x` and `tee y`. Rules are matched against
-/// each part.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Part {
-    /// The program and its arguments, without quotes and escapes.
-    pub words: Vec<Word>,
-    /// The level of this part by itself.
-    pub level: Level,
-    /// One line for people.
-    pub reason: String,
-    /// The data that the part would destroy, if any.
-    pub destroys: Option<String>,
-    /// Files that redirections of the part write, as written.
-    pub writes: Vec<Word>,
-    /// Files that redirections of the part read, as written, and the words of a loop.
-    pub reads: Vec<Word>,
-    /// Hosts in the part's arguments.
-    pub hosts: Vec<String>,
-}
-
-/// A word of a [`Part`].
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Word {
-    /// The word's value; if the value is not known before the command runs, the word as written.
-    pub text: String,
-    /// True if the value is known: the word has no variable, substitution or pattern.
-    pub known: bool,
-}
 
 /// The analysis of a shell command before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,16 +186,4 @@ fn is_same(check: &str, command: &str) -> bool {
         .split(blank)
         .filter(|word| !word.is_empty())
         .eq(command.split(blank).filter(|word| !word.is_empty()))
-}
-
-fn shown(command: &str) -> String {
-    let mut text: String = command
-        .chars()
-        .take(SHOWN)
-        .map(|character| if character.is_control() { ' ' } else { character })
-        .collect();
-    if command.chars().nth(SHOWN).is_some() {
-        text.push('…');
-    }
-    text
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, RelPath, SandboxNeeds, Verdict};
 
+use crate::call::Call;
 use crate::command::{CommandAnalysis, Part, analyse};
 use crate::protect::{Protection, protection};
 use crate::registry::is_registry;
@@ -24,22 +25,6 @@ const RULE_MCP: &str = "built-in: tool of an MCP server";
 
 /// Prefix of the names of built-in rules.
 const BUILT_IN: &str = "built-in: ";
-
-/// A call to be judged.
-#[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
-    /// The tool's name.
-    pub tool: &'a str,
-    /// The sub-agent that makes the call; `None` for the session's own agent, which rules call
-    /// [`MAIN_AGENT`].
-    pub agent: Option<&'a str>,
-    /// The permission mode.
-    pub mode: Mode,
-    /// The call's effects.
-    pub effects: &'a Effects,
-    /// The guarantees of the sandbox for commands; `None` if no sandbox works.
-    pub sandbox: Option<&'a Enforcement>,
-}
 
 /// The permission policy: rules, and the project's checks.
 #[derive(Debug, Clone, Default)]

@@ -34,6 +34,7 @@
 //! input. The crate confines nothing (`sandbox` does), and treats a command that it does not
 //! understand as able to do anything inside the sandbox.
 
+mod call;
 mod command;
 mod executes;
 mod judge;
@@ -43,9 +44,10 @@ mod rules;
 pub mod secrets;
 mod tools;
 
+pub use call::Call;
 pub use command::{CommandAnalysis, Part, Word, analyse, in_directory};
 pub use executes::runs_code;
-pub use judge::{Call, Explained, Policy, RULE_LOSS, is_by_rule};
+pub use judge::{Explained, Policy, RULE_LOSS, is_by_rule};
 pub use protect::{GUARDS, is_guarded, is_obeyed_on_entering};
 pub use rules::{Example, Layer, MAIN_AGENT, MAX_POLICY_BYTES, MAX_RULES, Rule, RuleError, RuleId, Rules};
 pub use secrets::is_secret_name;

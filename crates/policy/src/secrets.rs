@@ -20,11 +20,9 @@ mod settings;
 mod shapes;
 
 pub use names::is_secret_name;
+pub use placeholders::MASK;
 pub use settings::{is_settings_file, mask_settings};
 use shapes::{SHAPES, Text};
-
-/// The text that replaces a secret.
-pub const MASK: &str = "«[secret]»";
 
 /// Minimum length of a configured value: shorter values such as `true` or `8080` would be found
 /// everywhere.

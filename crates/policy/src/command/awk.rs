@@ -2,7 +2,7 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::readers::UNKNOWN;
+use super::options::UNKNOWN;
 
 /// Prefix of gawk's network connections.
 const INET: &str = "/inet";

@@ -10,52 +10,17 @@ use names::{HARMLESS_DEVICES, Judged, MACHINES, PACKAGES, SYSTEM, SYSTEM_PLACES}
 
 use journeyman_protocol::Level;
 
-use super::{Part, Word};
+use super::options::{has_cluster, has_option};
+use super::part::{Part, Word};
 use crate::protect::{Protection, protection_of_text};
 
+mod effects;
 mod git;
 mod names;
 mod statements;
 
+pub(super) use effects::Danger;
 pub(super) use statements::statements;
-
-/// The dangerous effects of a command.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Danger {
-    /// The reason for level 3, if any.
-    pub(super) outside: Option<String>,
-    /// The data that would be destroyed.
-    pub(super) destroys: Option<String>,
-    /// True if undo may not restore all of it.
-    pub(super) beyond_undo: bool,
-}
-
-impl Danger {
-    pub(super) fn outside(&mut self, why: impl FnOnce() -> String) {
-        self.outside.get_or_insert_with(why);
-    }
-
-    fn destroys(&mut self, what: impl FnOnce() -> String) {
-        self.beyond_undo = true;
-        self.removes(what);
-    }
-
-    /// Merges the findings of another part.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.beyond_undo |= other.beyond_undo;
-        if let Some(outside) = &other.outside {
-            self.outside(|| outside.clone());
-        }
-        if let Some(destroys) = &other.destroys {
-            self.removes(|| destroys.clone());
-        }
-    }
-
-    /// Records a destruction that undo restores.
-    fn removes(&mut self, what: impl FnOnce() -> String) {
-        self.destroys.get_or_insert_with(what);
-    }
-}
 
 /// Maximum number of words of a command in a reason.
 const NAMED: usize = 4;
@@ -312,24 +277,6 @@ fn are_plain_files(arguments: &[&str], recursive: bool) -> bool {
             let some = path.split('/').any(|name| !matches!(name, "" | "."));
             some && !path.starts_with(['/', '~']) && path.split('/').all(plain)
         })
-}
-
-/// Returns true if a short option is in a cluster, or the long option is present, possibly
-/// abbreviated.
-fn has_option(arguments: &[&str], short: char, long: &str) -> bool {
-    arguments.iter().any(|argument| match argument.strip_prefix("--") {
-        // At least two letters: `--r` could mean several options.
-        Some(_) => argument.len() >= 4 && long.starts_with(argument.split('=').next().unwrap_or(argument)),
-        None => has_cluster(&[argument], short),
-    })
-}
-
-/// Returns true if a short option is in a cluster.
-fn has_cluster(arguments: &[&str], short: char) -> bool {
-    arguments.iter().any(|argument| {
-        !argument.starts_with("--")
-            && argument.strip_prefix('-').is_some_and(|cluster| cluster.contains(short))
-    })
 }
 
 fn node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {

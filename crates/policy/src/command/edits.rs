@@ -14,8 +14,10 @@
 use journeyman_syntax::shell::Word;
 
 use super::edit_table::{ASKED, Asked, CHANGING, Changing};
-use super::readers::{self, base_name, options};
-use super::{sed, shown};
+use super::options::options;
+use super::part::shown;
+use super::readers::{self, base_name};
+use super::sed;
 use crate::protect::{Protection, protection_of_text};
 
 /// The sandbox's private temporary directory.

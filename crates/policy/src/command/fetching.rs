@@ -6,8 +6,9 @@
 
 use journeyman_protocol::Level;
 
+use super::CommandAnalysis;
+use super::part::Part;
 use super::readers::base_name;
-use super::{CommandAnalysis, Part};
 
 /// Programs with the subcommands that fetch.
 const FETCHING: &[(&str, &[&[&str]])] = &[

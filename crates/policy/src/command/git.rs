@@ -5,7 +5,7 @@
 //! read-only to commands in the sandbox. Arguments that bring in others (`-c`, `-C`, `--git-dir`,
 //! `--ext-diff`, `--output`, `-O`, `%G?`, a remote) are not accepted.
 
-use super::readers::{UNKNOWN, options};
+use super::options::{UNKNOWN, options};
 
 /// A subcommand with its accepted options, as in `readers`.
 struct Reading {

@@ -2,6 +2,8 @@
 
 use journeyman_syntax::shell::Word;
 
+use super::options::options;
+
 /// Programs whose operands are hosts, or begin with hosts.
 const HOST_OPERANDS: &[&str] = &[
     "ssh",
@@ -74,7 +76,7 @@ pub(super) fn asks_this_machine(program: &str, words: &[Word]) -> bool {
     if let Some(at) = texts.windows(2).position(|pair| pair == ["-o", "/dev/null"]) {
         texts.drain(at..at + 2);
     }
-    super::readers::options(&texts, "sSfiIv", "XHdmw", &[LONG])
+    options(&texts, "sSfiIv", "XHdmw", &[LONG])
         .is_some_and(|operands| !operands.is_empty() && operands.iter().all(local))
 }
 

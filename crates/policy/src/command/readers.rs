@@ -10,7 +10,11 @@ use std::borrow::Cow;
 
 use journeyman_syntax::shell::Word;
 
+use super::options::{ANYTHING, UNKNOWN, options, taken};
+use super::part::shown;
 use super::reader_table::{NOTHING, Operands, READERS, Reader};
+use super::unwrap_find::{VALUED_TESTS, compares_times};
+use super::variables::is_harmless_variable;
 use super::{awk, conditions, git, sed};
 
 /// Programs whose `--version`, alone, neither reads nor runs a file of the project. Not `cargo`,
@@ -105,12 +109,6 @@ const SPECIAL: &[&str] = &[
     "type", "ulimit", "umask", "unzip", "wait", "xzcat", "zcat", "zstdcat",
 ];
 
-/// Stands for the unknown rest of a word, after its known beginning: no option, no number, no
-/// script.
-pub(super) const UNKNOWN: &str = "\u{2026}";
-/// Stands for an unknown word, which may be an option. Accepted only in the place of a value.
-const ANYTHING: &str = "-\u{2026}";
-
 /// Returns the name of a program that is named without a directory or in the system's directories;
 /// other programs keep their path.
 pub(super) fn base_name(path: &str) -> &str {
@@ -138,7 +136,7 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
     }
     let reader = READERS.iter().find(|reader| reader.name == program);
     if reader.is_none() && !SPECIAL.contains(&program) && !VERSIONED.contains(&program) {
-        return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
+        return Err(format!("`{}` is not among the programs known to read", shown(program)));
     }
     let Some(arguments) = arguments_of(arguments, TAME.contains(&program)) else { return refused() };
     let arguments: Vec<&str> = arguments.iter().map(|argument| &**argument).collect();
@@ -186,7 +184,7 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
             Some(reader) => takes(reader, &arguments),
             None if SPECIAL.contains(&program) => of_the_shell(program, &arguments),
             None => {
-                return Err(format!("`{}` is not among the programs known to read", super::shown(program)));
+                return Err(format!("`{}` is not among the programs known to read", shown(program)));
             }
         },
     };
@@ -212,9 +210,7 @@ fn of_the_shell(program: &str, arguments: &[&str]) -> bool {
         "export" => {
             !arguments.is_empty()
                 && arguments.iter().all(|argument| {
-                    argument
-                        .split_once('=')
-                        .is_some_and(|(name, _)| super::survey::is_harmless_variable(name))
+                    argument.split_once('=').is_some_and(|(name, _)| is_harmless_variable(name))
                 })
         }
         "ulimit" => matches!(arguments, [] | ["-a" | "-n" | "-s" | "-c" | "-u" | "-v"]),
@@ -386,78 +382,6 @@ pub(super) fn operands<'a>(program: &str, arguments: &[&'a str]) -> Option<Vec<&
     options(arguments, reader.flags, reader.valued, &[reader.long])
 }
 
-/// Returns the operands if every option is among those given. Options may follow operands, as in
-/// GNU programs.
-pub(super) fn options<'a>(
-    arguments: &[&'a str],
-    flags: &str,
-    valued: &str,
-    long: &[&[&str]],
-) -> Option<Vec<&'a str>> {
-    taken(arguments, flags, valued, long, false)
-}
-
-/// As [`options`]. `certain`: true if every version of the program takes a value for these options,
-/// so that the value may be unknown.
-fn taken<'a>(
-    arguments: &[&'a str],
-    flags: &str,
-    valued: &str,
-    long: &[&[&str]],
-    certain: bool,
-) -> Option<Vec<&'a str>> {
-    let mut operands = Vec::new();
-    let mut rest = arguments.iter().copied();
-    while let Some(word) = rest.next() {
-        let wants_value = if word == "--" {
-            operands.extend(rest);
-            break;
-        } else if let Some(option) = word.strip_prefix("--") {
-            long_option(option, long)?
-        } else if let Some(cluster) = word.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
-            short_options(cluster, flags, valued)?
-        } else {
-            operands.push(word);
-            false
-        };
-        // A value that looks like an option would be one for a version of the program that takes no
-        // value here.
-        let accepted = |value: &str| !value.starts_with('-') || certain && value == ANYTHING;
-        if wants_value && !rest.next().is_some_and(accepted) {
-            return None;
-        }
-    }
-    Some(operands)
-}
-
-/// Returns true if the next word is the option's value; `None` for an unknown option.
-fn long_option(option: &str, long: &[&[&str]]) -> Option<bool> {
-    let (name, value) = match option.split_once('=') {
-        Some((name, value)) => (name, Some(value)),
-        None => (option, None),
-    };
-    long.iter().copied().flatten().find_map(|known| {
-        match (known.strip_suffix('='), known.strip_suffix('?')) {
-            (Some(known), _) => (known == name).then_some(value.is_none()),
-            (_, Some(known)) => (known == name).then_some(false),
-            (None, None) => (*known == name && value.is_none()).then_some(false),
-        }
-    })
-}
-
-fn short_options(cluster: &str, flags: &str, valued: &str) -> Option<bool> {
-    let mut rest = cluster.chars();
-    while let Some(option) = rest.next() {
-        if valued.contains(option) {
-            return Some(rest.as_str().is_empty());
-        }
-        if !flags.contains(option) {
-            return None;
-        }
-    }
-    Some(false)
-}
-
 fn plain_names(names: &[&str]) -> bool {
     !names.is_empty() && names.iter().all(|name| !name.starts_with('-'))
 }
@@ -471,7 +395,7 @@ fn describes(names: &[&str]) -> bool {
 fn find(arguments: &[&str]) -> bool {
     let mut rest = arguments.iter().copied();
     while let Some(word) = rest.next() {
-        let known = if VALUED.contains(&word) || compares_times(word) {
+        let known = if VALUED_TESTS.contains(&word) || compares_times(word) {
             // For a `find` that does not know the test, its value would be an action.
             rest.next().is_some_and(|value| !ACTIONS.contains(&value))
         } else {
@@ -482,13 +406,6 @@ fn find(arguments: &[&str]) -> bool {
         }
     }
     true
-}
-
-/// Returns true for tests such as `-newermt`: `-newer`, followed by the file's time and the time to
-/// compare with.
-pub(super) fn compares_times(word: &str) -> bool {
-    let which = word.strip_prefix("-newer").map(str::as_bytes);
-    matches!(which, Some([b'a' | b'B' | b'c' | b'm', b'a' | b'B' | b'c' | b'm' | b't']))
 }
 
 /// Tests and options of `find` without a value.
@@ -524,45 +441,6 @@ const ALONE: &[&str] = &[
     "-H",
     "-P",
     "-noleaf",
-];
-
-/// Tests and options of `find` with a value.
-pub(super) const VALUED: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-iwholename",
-    "-regex",
-    "-iregex",
-    "-regextype",
-    "-type",
-    "-xtype",
-    "-maxdepth",
-    "-mindepth",
-    "-size",
-    "-mtime",
-    "-mmin",
-    "-atime",
-    "-amin",
-    "-ctime",
-    "-cmin",
-    "-newer",
-    "-anewer",
-    "-cnewer",
-    "-perm",
-    "-user",
-    "-group",
-    "-uid",
-    "-gid",
-    "-links",
-    "-inum",
-    "-samefile",
-    "-lname",
-    "-ilname",
-    "-fstype",
-    "-printf",
 ];
 
 /// Actions of `find`.

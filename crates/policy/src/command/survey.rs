@@ -6,9 +6,12 @@ use journeyman_syntax::shell::{
 };
 
 use super::danger::{self, Danger};
-use super::unwrap::{Inner, Wrapped, unwrap};
+use super::part::{Part, Word, shown};
+use super::unwrap::unwrap;
 use super::values::{self, Values};
-use super::{Part, Word, credentials, edits, hosts, readers, shown};
+use super::variables::{is_harmless_name, is_harmless_variable};
+use super::wrapped::{Inner, Wrapped};
+use super::{credentials, edits, hosts, readers};
 
 /// Maximum number of parts of a command.
 const MAX_PARTS: usize = 400;
@@ -629,46 +632,4 @@ fn printed(statement: &Statement) -> Option<&str> {
         _ => return None,
     };
     text.known.then_some(text.text.as_str())
-}
-
-/// Returns true for variables that a command may set for its own use, because no program reads
-/// them.
-pub(super) fn is_harmless_name(name: &str) -> bool {
-    name.starts_with(|c: char| c == '_' || c.is_ascii_lowercase())
-        && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit())
-        && !name.ends_with("_proxy")
-        && !matches!(name, "path" | "cdpath" | "fpath" | "_" | "manpath" | "prompt" | "histchars")
-}
-
-/// Returns true for variables that change how much a program prints, and not what it runs.
-pub(super) fn is_harmless_variable(name: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "CARGO_TERM_COLOR",
-        "CI",
-        "CLICOLOR",
-        "CLICOLOR_FORCE",
-        "COLUMNS",
-        "FORCE_COLOR",
-        "LANG",
-        "LANGUAGE",
-        "LC_ALL",
-        "LC_COLLATE",
-        "LC_CTYPE",
-        "LC_MESSAGES",
-        "LC_NUMERIC",
-        "LC_TIME",
-        "LINES",
-        "NODE_ENV",
-        "NO_COLOR",
-        "PYTHONDONTWRITEBYTECODE",
-        "PYTHONHASHSEED",
-        "PYTHONUNBUFFERED",
-        "RUST_BACKTRACE",
-        "RUST_LOG",
-        "RUST_MIN_STACK",
-        "RUST_TEST_THREADS",
-        "TERM",
-        "TZ",
-    ];
-    NAMES.contains(&name)
 }

@@ -2,8 +2,46 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::readers::{VALUED, compares_times};
-use super::unwrap::{Inner, Wrapped};
+use super::wrapped::{Inner, Wrapped};
+
+/// Tests and options of `find` with a value.
+pub(super) const VALUED_TESTS: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-xtype",
+    "-maxdepth",
+    "-mindepth",
+    "-size",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-cmin",
+    "-newer",
+    "-anewer",
+    "-cnewer",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-links",
+    "-inum",
+    "-samefile",
+    "-lname",
+    "-ilname",
+    "-fstype",
+    "-printf",
+];
 
 /// The words of `find`, split into actions.
 pub(super) struct Actions {
@@ -25,10 +63,9 @@ pub(super) fn actions(words: &[Word]) -> Actions {
         let Some(inner) = &mut inside else {
             if matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir") {
                 // For a test with a value, this word would be the value.
-                found.clear &= !found
-                    .outside
-                    .last()
-                    .is_some_and(|last| VALUED.contains(&last.text.as_str()) || compares_times(&last.text));
+                found.clear &= !found.outside.last().is_some_and(|last| {
+                    VALUED_TESTS.contains(&last.text.as_str()) || compares_times(&last.text)
+                });
                 inside = Some(Vec::new());
             } else {
                 found.outside.push(word.clone());
@@ -66,4 +103,11 @@ pub(super) fn find(arguments: &[Word]) -> Option<Wrapped> {
         unclear: (!actions.clear).then_some("where what it runs ends isn't clear"),
         input: false,
     })
+}
+
+/// Returns true for tests such as `-newermt`: `-newer`, followed by the file's time and the time to
+/// compare with.
+pub(super) fn compares_times(word: &str) -> bool {
+    let which = word.strip_prefix("-newer").map(str::as_bytes);
+    matches!(which, Some([b'a' | b'B' | b'c' | b'm', b'a' | b'B' | b'c' | b'm' | b't']))
 }

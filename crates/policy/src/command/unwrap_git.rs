@@ -2,7 +2,7 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::unwrap::{Inner, Wrapped, after_options, joined, option_values};
+use super::wrapped::{Inner, Wrapped, after_options, joined, option_values};
 
 /// Returns true for git settings that name a program.
 fn git_runs(key: &str) -> bool {

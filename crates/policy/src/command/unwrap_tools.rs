@@ -3,7 +3,7 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::unwrap::{Inner, Wrapped, after_options, joined};
+use super::wrapped::{Inner, Wrapped, after_options, joined};
 
 /// Returns the program that such a tool runs.
 pub(super) fn tool(program: &str, arguments: &[Word]) -> Option<Wrapped> {

@@ -7,7 +7,7 @@
 
 use journeyman_syntax::shell::{Simple, Statement, Word};
 
-use super::survey::is_harmless_name;
+use super::variables::is_harmless_name;
 
 /// The variables of one command that are used in arithmetic.
 #[derive(Default)]

@@ -5,7 +5,6 @@ use journeyman_protocol::Decision;
 use super::glob::{Case, Key, MAX_PATTERN, PathPattern, Text};
 use super::parse::{Problem, problem};
 use super::rule::shown;
-use super::wide;
 use super::{Layer, Rule, RuleId};
 
 /// Tools that run shell commands: a rule that allows such a tool has to match the command.
@@ -178,9 +177,7 @@ impl Compiled {
                 "To forbid or ask about a command, write its first words as `command`",
             ));
         }
-        if allows {
-            wide::check(&compiled)?;
-        } else {
+        if !allows {
             let never = |word: &&String| {
                 word.is_empty()
                     || word.contains(|c: char| c.is_whitespace() || matches!(c, '|' | ';' | '&' | '<' | '>'))

@@ -2,7 +2,7 @@
 //! time bounded by the product of both lengths, and most candidates are rejected at their first
 //! character.
 
-use super::shape::{Piece, Shape};
+use super::shape::{Piece, Shape, Sign};
 
 /// Maximum length of a pattern in bytes. A path of the deepest projects has half of that.
 pub(super) const MAX_PATTERN: usize = 512;
@@ -66,14 +66,6 @@ fn wild<P, T>(
         }
     }
     pattern.iter().skip(at).all(is_any)
-}
-
-/// A character of a pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
-    Any,
-    One,
-    Plain(char),
 }
 
 /// A pattern of characters: `*` matches any characters, `?` matches one if enabled, and a backslash

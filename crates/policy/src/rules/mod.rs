@@ -138,6 +138,9 @@ fn ready(rule: Rule, id: RuleId) -> Result<Compiled, RuleError> {
     let place = (id.file.clone().unwrap_or_else(|| id.layer.to_string()), id.line);
     let error = |(problem, help)| RuleError { file: place.0, line: place.1, problem, help };
     let compiled = Compiled::new(rule, id).and_then(|compiled| {
+        if compiled.rule.decision == Decision::Allow {
+            wide::check(&compiled)?;
+        }
         exemplified(&compiled)?;
         Ok(compiled)
     });

@@ -6,8 +6,8 @@ use super::glob::escaped;
 use super::matching::explained;
 use super::wide::{is_unbounded, words_too_wide};
 use super::{Layer, Rule, Rules};
+use crate::call::Call;
 use crate::command::{CommandAnalysis, Part};
-use crate::judge::Call;
 
 /// Maximum number of programs of a command that are allowed together. More are a script, which
 /// nobody reads as a list.

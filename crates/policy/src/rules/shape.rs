@@ -2,7 +2,13 @@
 //! and the parts of a word that may be a path: `-osecret/x`, `--output=secret/x`, `if=secret/x`,
 //! `secret:/mnt`.
 
-use super::glob::Sign;
+/// A character of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    Any,
+    One,
+    Plain(char),
+}
 
 /// One or several components of a [`Shape`].
 #[derive(Debug, Clone, PartialEq, Eq)]

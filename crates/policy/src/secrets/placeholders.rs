@@ -1,5 +1,7 @@
 //! Recognizes placeholders in the place of secrets.
 
+/// The text that replaces a secret.
+pub const MASK: &str = "«[secret]»";
 /// Placeholders that people write for a secret, as letters and digits only.
 const WORDS: &[&str] = &[
     "abc",

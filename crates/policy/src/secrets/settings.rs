@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::placeholders::is_placeholder;
-use super::{MASK, is_secret_name};
+use super::names::is_secret_name;
+use super::placeholders::{MASK, is_placeholder};
 
 /// Maximum length of a name.
 const MAX_NAME: usize = 64;

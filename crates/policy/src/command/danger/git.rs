@@ -1,7 +1,8 @@
 //! Recognizes git commands that send data or lose it.
 
+use super::effects::Danger;
 use super::names::NETWORK;
-use super::{Danger, has_cluster, has_option};
+use crate::command::options::{has_cluster, has_option};
 
 /// Checks the words after `git`.
 pub(super) fn git(arguments: &[&str], danger: &mut Danger) {

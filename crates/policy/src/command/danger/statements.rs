@@ -1,6 +1,6 @@
 //! Statements of other languages that destroy data.
 
-use super::Danger;
+use super::effects::Danger;
 
 /// Statements of databases, in lower case and with one blank between words, with the data that they
 /// destroy.

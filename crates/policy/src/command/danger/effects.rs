@@ -1,0 +1,39 @@
+//! The dangerous effects that are found in a command.
+
+/// The dangerous effects of a command.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::command) struct Danger {
+    /// The reason for level 3, if any.
+    pub(in crate::command) outside: Option<String>,
+    /// The data that would be destroyed.
+    pub(in crate::command) destroys: Option<String>,
+    /// True if undo may not restore all of it.
+    pub(in crate::command) beyond_undo: bool,
+}
+
+impl Danger {
+    pub(in crate::command) fn outside(&mut self, why: impl FnOnce() -> String) {
+        self.outside.get_or_insert_with(why);
+    }
+
+    pub(super) fn destroys(&mut self, what: impl FnOnce() -> String) {
+        self.beyond_undo = true;
+        self.removes(what);
+    }
+
+    /// Merges the findings of another part.
+    pub(in crate::command) fn add(&mut self, other: &Self) {
+        self.beyond_undo |= other.beyond_undo;
+        if let Some(outside) = &other.outside {
+            self.outside(|| outside.clone());
+        }
+        if let Some(destroys) = &other.destroys {
+            self.removes(|| destroys.clone());
+        }
+    }
+
+    /// Records a destruction that undo restores.
+    pub(super) fn removes(&mut self, what: impl FnOnce() -> String) {
+        self.destroys.get_or_insert_with(what);
+    }
+}

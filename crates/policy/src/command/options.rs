@@ -1,0 +1,98 @@
+//! Takes the arguments of a program apart into options and operands.
+
+/// Stands for the unknown rest of a word, after its known beginning: no option, no number, no
+/// script.
+pub(super) const UNKNOWN: &str = "\u{2026}";
+
+/// Stands for an unknown word, which may be an option. Accepted only in the place of a value.
+pub(super) const ANYTHING: &str = "-\u{2026}";
+
+/// Returns the operands if every option is among those given. Options may follow operands, as in
+/// GNU programs.
+pub(super) fn options<'a>(
+    arguments: &[&'a str],
+    flags: &str,
+    valued: &str,
+    long: &[&[&str]],
+) -> Option<Vec<&'a str>> {
+    taken(arguments, flags, valued, long, false)
+}
+
+/// As [`options`]. `certain`: true if every version of the program takes a value for these options,
+/// so that the value may be unknown.
+pub(super) fn taken<'a>(
+    arguments: &[&'a str],
+    flags: &str,
+    valued: &str,
+    long: &[&[&str]],
+    certain: bool,
+) -> Option<Vec<&'a str>> {
+    let mut operands = Vec::new();
+    let mut rest = arguments.iter().copied();
+    while let Some(word) = rest.next() {
+        let wants_value = if word == "--" {
+            operands.extend(rest);
+            break;
+        } else if let Some(option) = word.strip_prefix("--") {
+            long_option(option, long)?
+        } else if let Some(cluster) = word.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
+            short_options(cluster, flags, valued)?
+        } else {
+            operands.push(word);
+            false
+        };
+        // A value that looks like an option would be one for a version of the program that takes no
+        // value here.
+        let accepted = |value: &str| !value.starts_with('-') || certain && value == ANYTHING;
+        if wants_value && !rest.next().is_some_and(accepted) {
+            return None;
+        }
+    }
+    Some(operands)
+}
+
+/// Returns true if the next word is the option's value; `None` for an unknown option.
+fn long_option(option: &str, long: &[&[&str]]) -> Option<bool> {
+    let (name, value) = match option.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (option, None),
+    };
+    long.iter().copied().flatten().find_map(|known| {
+        match (known.strip_suffix('='), known.strip_suffix('?')) {
+            (Some(known), _) => (known == name).then_some(value.is_none()),
+            (_, Some(known)) => (known == name).then_some(false),
+            (None, None) => (*known == name && value.is_none()).then_some(false),
+        }
+    })
+}
+
+fn short_options(cluster: &str, flags: &str, valued: &str) -> Option<bool> {
+    let mut rest = cluster.chars();
+    while let Some(option) = rest.next() {
+        if valued.contains(option) {
+            return Some(rest.as_str().is_empty());
+        }
+        if !flags.contains(option) {
+            return None;
+        }
+    }
+    Some(false)
+}
+
+/// Returns true if a short option is in a cluster, or the long option is present, possibly
+/// abbreviated.
+pub(super) fn has_option(arguments: &[&str], short: char, long: &str) -> bool {
+    arguments.iter().any(|argument| match argument.strip_prefix("--") {
+        // At least two letters: `--r` could mean several options.
+        Some(_) => argument.len() >= 4 && long.starts_with(argument.split('=').next().unwrap_or(argument)),
+        None => has_cluster(&[argument], short),
+    })
+}
+
+/// Returns true if a short option is in a cluster.
+pub(super) fn has_cluster(arguments: &[&str], short: char) -> bool {
+    arguments.iter().any(|argument| {
+        !argument.starts_with("--")
+            && argument.strip_prefix('-').is_some_and(|cluster| cluster.contains(short))
+    })
+}

@@ -1,0 +1,49 @@
+//! The programs of a shell command, and how commands appear in reasons.
+
+use journeyman_protocol::Level;
+
+/// Maximum number of characters of a command in a reason.
+const SHOWN: usize = 80;
+
+/// A program that a shell command would run, with its arguments: `sudo -n env A=1 rm x | tee y` has
+/// the parts `sudo -n env A=1 rm x`, `env A=1 rm x`, `rm x` and `tee y`. Rules are matched against
+/// each part.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Part {
+    /// The program and its arguments, without quotes and escapes.
+    pub words: Vec<Word>,
+    /// The level of this part by itself.
+    pub level: Level,
+    /// One line for people.
+    pub reason: String,
+    /// The data that the part would destroy, if any.
+    pub destroys: Option<String>,
+    /// Files that redirections of the part write, as written.
+    pub writes: Vec<Word>,
+    /// Files that redirections of the part read, as written, and the words of a loop.
+    pub reads: Vec<Word>,
+    /// Hosts in the part's arguments.
+    pub hosts: Vec<String>,
+}
+
+/// A word of a [`Part`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Word {
+    /// The word's value; if the value is not known before the command runs, the word as written.
+    pub text: String,
+    /// True if the value is known: the word has no variable, substitution or pattern.
+    pub known: bool,
+}
+
+/// Shortens a command or a part of one for a reason.
+pub(super) fn shown(command: &str) -> String {
+    let mut text: String = command
+        .chars()
+        .take(SHOWN)
+        .map(|character| if character.is_control() { ' ' } else { character })
+        .collect();
+    if command.chars().nth(SHOWN).is_some() {
+        text.push('…');
+    }
+    text
+}
