@@ -21,9 +21,7 @@ const ALLOWED: &[(&str, usize)] = &[
     ("protocol", 2),
     ("sandbox", 37),
     ("store", 6),
-    ("syntax", 23),
     ("tools", 4),
-    ("verify", 13),
     ("workspace", 10),
 ];
 /// How many re-exports a name is followed through. More is a cycle of re-exports, which the

@@ -16,29 +16,13 @@
 use tree_sitter::Node;
 
 use crate::doc;
-use crate::imports::Import;
 use crate::language::Language;
-use crate::outline::{Symbol, build_symbols};
+use crate::outline::build_symbols;
 use crate::parse::{self, ParseError, Tree};
-use crate::references::{Reference, references_of};
-use crate::sections::{self, DocPosition, Section};
+use crate::references::references_of;
+use crate::sections::{self, DocPosition};
+pub use crate::syntax_analysis::SyntaxAnalysis;
 use crate::walk::{WalkScope, walk};
-
-/// Symbols, references, imports and sections of one text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SyntaxAnalysis {
-    /// Its symbols in text order, outer ones before inner ones.
-    pub symbols: Vec<Symbol>,
-    /// Its references in text order.
-    pub references: Vec<Reference>,
-    /// Its imports.
-    pub imports: Vec<Import>,
-    /// The sections of a document; for code, the doc comments and docstrings that mention other
-    /// symbols.
-    pub sections: Vec<Section>,
-    /// True if a part of it isn't valid in the language.
-    pub broken: bool,
-}
 
 /// Parses and analyses a text.
 ///

@@ -6,7 +6,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use crate::language::Language;
-use crate::outline::Symbol;
+use crate::symbol::Symbol;
 use crate::walk::LeadingNode;
 
 /// Maximum bytes of a sentence, which is shown on a line or two.

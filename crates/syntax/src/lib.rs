@@ -30,6 +30,7 @@ pub mod analysis;
 mod doc;
 pub mod imports;
 pub mod language;
+mod node_kinds;
 pub mod outline;
 pub mod parse;
 mod query;
@@ -38,6 +39,8 @@ mod scanner_faults;
 pub mod sections;
 pub mod shell;
 mod sql;
+mod symbol;
+mod syntax_analysis;
 mod visibility;
 mod walk;
 

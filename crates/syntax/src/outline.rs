@@ -28,10 +28,9 @@ use crate::sections::DocPosition;
 use crate::walk::{Definition, LeadingNode, WalkScope};
 use crate::{doc, visibility, walk};
 
-/// Maximum symbols of one text. Texts with more are generated.
-pub const MAX_SYMBOLS: usize = 50_000;
-/// Maximum bytes of a signature, which is shown on a line or two.
-pub const MAX_SIGNATURE: usize = 240;
+pub use crate::node_kinds::{is_attribute, is_comment, with_wrappers};
+pub use crate::symbol::{MAX_SIGNATURE, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
+
 /// Maximum bytes of a name. Longer ones are keys and selectors that nobody refers to.
 const MAX_NAME: usize = 200;
 /// Maximum bytes between a definition's beginning and its name that are searched for visibility
@@ -40,162 +39,6 @@ const MAX_BEFORE_NAME: usize = 2_000;
 
 /// The member of JavaScript's `module` that holds a file's exports.
 const EXPORTS: &str = "exports";
-
-/// The kind of a symbol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum SymbolKind {
-    /// A function outside of any type.
-    Function,
-    /// A function of a type.
-    Method,
-    /// A method that creates a value of its type.
-    Constructor,
-    /// A class, a record or an object.
-    Class,
-    /// A struct or a union.
-    Struct,
-    /// An enumeration.
-    Enum,
-    /// A value of an enumeration.
-    Variant,
-    /// An interface or a protocol.
-    Interface,
-    /// A trait.
-    Trait,
-    /// An implementation for a type, which gives it its name.
-    Impl,
-    /// A module or a namespace.
-    Module,
-    /// A type alias.
-    Type,
-    /// A constant.
-    Constant,
-    /// A variable at file level.
-    Variable,
-    /// A field of a type.
-    Field,
-    /// A property with accessors.
-    Property,
-    /// A macro.
-    Macro,
-    /// A key of a document.
-    Key,
-    /// A table of a document.
-    Table,
-    /// An element with an id.
-    Element,
-    /// A rule of a style sheet.
-    Rule,
-    /// A heading of a document.
-    Heading,
-}
-
-impl SymbolKind {
-    const NAMES: &[(&str, Self)] = &[
-        ("function", Self::Function),
-        ("method", Self::Method),
-        ("constructor", Self::Constructor),
-        ("class", Self::Class),
-        ("struct", Self::Struct),
-        ("enum", Self::Enum),
-        ("variant", Self::Variant),
-        ("interface", Self::Interface),
-        ("trait", Self::Trait),
-        ("impl", Self::Impl),
-        ("module", Self::Module),
-        ("type", Self::Type),
-        ("constant", Self::Constant),
-        ("variable", Self::Variable),
-        ("field", Self::Field),
-        ("property", Self::Property),
-        ("macro", Self::Macro),
-        ("key", Self::Key),
-        ("table", Self::Table),
-        ("element", Self::Element),
-        ("rule", Self::Rule),
-        ("heading", Self::Heading),
-    ];
-
-    /// Returns the name of the kind, in lower case.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
-    }
-
-    /// Returns true if definitions inside belong to it.
-    pub(crate) fn is_type(self) -> bool {
-        matches!(self, Self::Class | Self::Struct | Self::Enum | Self::Interface | Self::Trait | Self::Impl)
-    }
-
-    /// Returns true if definitions inside can't be used from outside.
-    pub(crate) fn hides_definitions(self) -> bool {
-        matches!(self, Self::Function | Self::Method | Self::Constructor)
-    }
-}
-
-/// The visibility of a symbol, as far as its own file tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(u8)]
-pub enum Visibility {
-    /// The language has no visibility, or it wasn't determined.
-    #[default]
-    Unknown = 0,
-    /// Visible everywhere.
-    Public = 1,
-    /// Visible in the package, the crate, the module, or subclasses.
-    Restricted = 2,
-    /// Visible in the file or the type.
-    Private = 3,
-}
-
-/// A definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Symbol {
-    /// The kind of the symbol.
-    pub kind: SymbolKind,
-    /// The name as written, without quotes.
-    pub name: String,
-    /// Names of the enclosing or owning symbols, from the outside in.
-    pub parents: Vec<String>,
-    /// Bytes of the definition with its doc comment, attributes, decorators and `export`, without
-    /// the line break after it.
-    pub full: Range<usize>,
-    /// Bytes of the definition without the comments and attributes before it.
-    pub definition: Range<usize>,
-    /// Bytes of the name.
-    pub name_range: Range<usize>,
-    /// Lines of `full`, 1-based and half-open.
-    pub lines: Range<u32>,
-    /// Line of the name, 1-based.
-    pub name_line: u32,
-    /// Beginning of the definition up to its body, on one line.
-    pub signature: String,
-    /// First sentence of the doc comment, or empty.
-    pub doc: String,
-    /// The visibility of the symbol.
-    pub visibility: Visibility,
-    /// True if the symbol is defined inside a function.
-    pub local: bool,
-    /// Position of the enclosing symbol in the outline.
-    pub inside: Option<usize>,
-}
-
-impl Symbol {
-    /// Returns the names of the parents and its own name, joined by dots.
-    #[must_use]
-    pub fn path(&self) -> String {
-        let mut path = self.parents.join(".");
-        if !path.is_empty() {
-            path.push('.');
-        }
-        path + &self.name
-    }
-}
 
 /// Checks a language's query, for tests.
 ///
@@ -528,43 +371,6 @@ fn line_starts(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Node kinds that only add keywords to the one definition inside.
-const WRAPPERS: [&str; 14] = [
-    "ambient_declaration",
-    "assignment_expression",
-    "const_declaration",
-    "decorated_definition",
-    "declaration",
-    "export_statement",
-    "expression_statement",
-    "field_declaration",
-    "lexical_declaration",
-    "template_declaration",
-    "type_declaration",
-    "type_definition",
-    "var_declaration",
-    "variable_declaration",
-];
-
-/// Returns the node together with its `export`, `template<…>`, decorators and the like.
-#[must_use]
-pub fn with_wrappers(node: Node<'_>) -> Node<'_> {
-    let mut whole = node;
-    while let Some(parent) = whole.parent().filter(|parent| is_wrapper(*parent, whole)) {
-        whole = parent;
-    }
-    whole
-}
-
-/// Returns true if a node only adds keywords to the one definition inside.
-pub(crate) fn is_wrapper(parent: Node<'_>, inner: Node<'_>) -> bool {
-    let alone = || {
-        let mut cursor = parent.walk();
-        parent.named_children(&mut cursor).filter(|child| child.kind_id() == inner.kind_id()).nth(1).is_none()
-    };
-    WRAPPERS.contains(&parent.kind()) && alone()
-}
-
 /// Returns the end of a node, including a closing sign right after it.
 fn end_with_sign(node: Node<'_>, text: &str) -> usize {
     let end = node.end_byte();
@@ -575,34 +381,6 @@ fn end_with_sign(node: Node<'_>, text: &str) -> usize {
 fn trim_range(text: &str, range: Range<usize>) -> Range<usize> {
     let len = text.get(range.clone()).unwrap_or_default().trim_end().len();
     range.start..range.start + len
-}
-
-/// Returns true if a node is a comment.
-#[must_use]
-pub fn is_comment(node: Node<'_>) -> bool {
-    is_comment_kind(node.kind())
-}
-
-pub(crate) fn is_comment_kind(kind: &str) -> bool {
-    kind.contains("comment")
-}
-
-/// Returns true if a node is an attribute of the definition that follows it.
-#[must_use]
-pub fn is_attribute(node: Node<'_>) -> bool {
-    is_attribute_kind(node.kind())
-}
-
-pub(crate) fn is_attribute_kind(kind: &str) -> bool {
-    matches!(
-        kind,
-        "attribute_item"
-            | "attribute"
-            | "decorator"
-            | "annotation"
-            | "attribute_list"
-            | "attribute_declaration"
-    )
 }
 
 /// Returns the part of a definition that its signature omits.

@@ -10,7 +10,7 @@ use tree_sitter::{
     StreamingIterator as _,
 };
 
-use crate::outline::SymbolKind;
+use crate::symbol::SymbolKind;
 
 /// Maximum matches in progress at one node. Only a text made to have more exceeds it.
 const MAX_MATCHES_IN_PROGRESS: u32 = 1_000;

@@ -6,13 +6,19 @@
 
 use std::ops::Range;
 
-use crate::outline::Symbol;
-use crate::walk::NameNode;
+use crate::symbol::Symbol;
 
 /// Maximum references of one text. Texts with more are generated.
 pub const MAX_REFERENCES: usize = 500_000;
 /// Maximum bytes of a name. Nobody writes longer ones.
 const MAX_NAME: usize = 200;
+
+/// A name and its position.
+pub(crate) struct NameNode {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) row: u32,
+}
 
 /// A use of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,11 +6,10 @@
 
 use std::ops::Range;
 
-use crate::analysis::SyntaxAnalysis;
 use crate::doc;
-use crate::outline::{MAX_SIGNATURE, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
-use crate::references::MAX_REFERENCES;
-use crate::walk::NameNode;
+use crate::references::{MAX_REFERENCES, NameNode};
+use crate::symbol::{MAX_SIGNATURE, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
+use crate::syntax_analysis::SyntaxAnalysis;
 
 /// Maximum bytes of a name.
 const MAX_NAME: usize = 200;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use tree_sitter::Node;
 
 use crate::language::Language;
-use crate::outline::{Symbol, SymbolKind, Visibility};
+use crate::symbol::{Symbol, SymbolKind, Visibility};
 
 use Visibility::{Private, Public, Restricted, Unknown};
 

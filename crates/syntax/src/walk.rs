@@ -10,10 +10,11 @@ use tree_sitter::{Node, QueryCursor};
 
 use crate::imports::{self, Import};
 use crate::language::Language;
-use crate::outline::{MAX_SYMBOLS, SymbolKind, is_attribute_kind, is_comment_kind};
+use crate::node_kinds::{is_attribute_kind, is_comment_kind, is_wrapper};
 use crate::parse::MAX_DEPTH;
 use crate::query::{OutlineQuery, Role};
-use crate::references::MAX_REFERENCES;
+use crate::references::{MAX_REFERENCES, NameNode};
+use crate::symbol::{MAX_SYMBOLS, SymbolKind};
 
 /// A pattern of the outline query may begin with it.
 const DEFINITION: u8 = 1;
@@ -60,13 +61,6 @@ pub(crate) struct LeadingNode {
     pub(crate) end: usize,
     pub(crate) column: usize,
     pub(crate) comment: bool,
-}
-
-/// A name and its position.
-pub(crate) struct NameNode {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
-    pub(crate) row: u32,
 }
 
 /// Results of a walk, each in text order.
@@ -302,7 +296,7 @@ impl<'tree> Walk<'_, 'tree> {
 fn whole<'tree>(node: Node<'tree>, ancestors: &[Node<'tree>]) -> Node<'tree> {
     let mut whole = node;
     for parent in ancestors.iter().rev() {
-        if !crate::outline::is_wrapper(*parent, whole) {
+        if !is_wrapper(*parent, whole) {
             break;
         }
         whole = *parent;

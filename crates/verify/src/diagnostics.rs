@@ -9,6 +9,7 @@ mod go;
 mod javascript;
 mod place;
 mod python;
+mod reader;
 mod rust;
 
 use std::path::Path;
@@ -16,24 +17,11 @@ use std::path::Path;
 use journeyman_protocol::{Diagnostic, RelPath};
 
 use findings::Findings;
+pub use findings::{Locate, MAX_DIAGNOSTICS};
+use reader::Reader;
 
-/// More than this many findings say nothing new to a reader, and would crowd out the rest of a
-/// request.
-pub const MAX_DIAGNOSTICS: usize = 50;
 /// No format puts what matters further right; longer lines are minified code or data.
 const MAX_LINE_BYTES: usize = 2_000;
-
-/// Finds the file that a tool means by a path, or `None` when it is not the project's.
-pub type Locate<'a> = dyn Fn(&str) -> Option<RelPath> + 'a;
-
-/// One format's reader.
-trait Reader {
-    /// Looks at one line; true when it belongs to this format and nobody else need look.
-    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool;
-
-    /// Gives what was held back for lines that didn't come.
-    fn finish(&mut self, findings: &mut Findings<'_>);
-}
 
 /// Reads `output`, worst findings first, at most [`MAX_DIAGNOSTICS`]; when there are more, the last
 /// one says how many. `locate` turns a printed path into one of the project's files. Takes time

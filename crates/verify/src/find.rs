@@ -7,12 +7,16 @@ mod cargo;
 mod go;
 mod make;
 mod node;
+mod project;
 mod python;
+mod shell;
 
 use std::collections::BTreeSet;
 
 use journeyman_protocol::{CheckKind, RelPath};
 use journeyman_workspace::{Listing, StatKind, Workspace};
+
+use project::{MANIFESTS, Project, ProjectDirectory};
 
 use crate::Check;
 
@@ -23,20 +27,6 @@ const MAX_PROJECTS: usize = 4;
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 /// Without a manifest at the root and without changed files, projects are looked for this deep.
 const MAX_DEPTH_UNASKED: usize = 3;
-/// Files that make their directory a project.
-const MANIFESTS: [&str; 11] = [
-    "Cargo.toml",
-    "package.json",
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "pytest.ini",
-    "tox.ini",
-    "go.mod",
-    "GNUmakefile",
-    "makefile",
-    "Makefile",
-];
 /// Directories whose manifests are somebody else's, or bait for tests.
 const FOREIGN: [&[u8]; 8] = [
     b"node_modules",
@@ -48,91 +38,6 @@ const FOREIGN: [&[u8]; 8] = [
     b"site-packages",
     b".venv",
 ];
-
-/// Queries of the finders.
-trait Project {
-    /// Returns true if there is a file at `path`, relative to the root.
-    fn has_file(&self, path: &RelPath) -> bool;
-
-    /// Returns true if there is a directory at `path`.
-    fn has_directory(&self, path: &RelPath) -> bool;
-
-    /// The text of the file at `path`, if it is there, is text, and isn't too large.
-    fn read(&self, path: &RelPath) -> Option<String>;
-
-    /// Returns true if a program of this name can be started.
-    fn has_program(&self, name: &str) -> bool;
-
-    /// The project's files, sorted.
-    fn files(&self) -> &[RelPath];
-
-    /// The files that were changed, if that is known.
-    fn changed(&self) -> &[RelPath];
-}
-
-/// One directory of a project, for the finders.
-struct Place<'a> {
-    project: &'a dyn Project,
-    directory: Option<&'a RelPath>,
-}
-
-impl Place<'_> {
-    /// `name` in this directory, as a path from the root.
-    fn path(&self, name: &str) -> Option<RelPath> {
-        match self.directory {
-            Some(directory) => directory.join(name).ok(),
-            None => RelPath::parse(name).ok(),
-        }
-    }
-
-    fn has_file(&self, name: &str) -> bool {
-        self.path(name).is_some_and(|path| self.project.has_file(&path))
-    }
-
-    fn has_any(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.has_file(name))
-    }
-
-    fn has_directory(&self, name: &str) -> bool {
-        self.path(name).is_some_and(|path| self.project.has_directory(&path))
-    }
-
-    fn read(&self, name: &str) -> Option<String> {
-        self.project.read(&self.path(name)?)
-    }
-
-    fn has_program(&self, name: &str) -> bool {
-        self.project.has_program(name)
-    }
-
-    /// The project's files beneath this directory, by their path from it.
-    fn files(&self) -> impl Iterator<Item = &[u8]> {
-        beneath(self.project.files(), self.directory)
-    }
-
-    /// The changed files beneath this directory, by their path from it.
-    fn changed(&self) -> impl Iterator<Item = &[u8]> {
-        beneath(self.project.changed(), self.directory)
-    }
-
-    /// A check in this directory.
-    fn check(
-        &self,
-        kind: CheckKind,
-        ecosystem: &'static str,
-        command: impl Into<String>,
-        why: impl Into<String>,
-    ) -> Check {
-        Check::new(kind, ecosystem, command, why).within(self.directory)
-    }
-}
-
-/// The paths beneath `directory`, by what follows it.
-fn beneath<'p>(paths: &'p [RelPath], directory: Option<&RelPath>) -> impl Iterator<Item = &'p [u8]> {
-    let prefix: Vec<u8> =
-        directory.map(|directory| [directory.as_bytes(), b"/"].concat()).unwrap_or_default();
-    paths.iter().filter_map(move |path| path.as_bytes().strip_prefix(prefix.as_slice()))
-}
 
 /// Finds the checks of the project at the workspace's root; where the root has none, those of the
 /// nearest projects beneath it. `tools` says whether a program can be found.
@@ -156,10 +61,10 @@ pub fn find_for(
 
 /// The finders over any [`Project`].
 fn in_project(project: &dyn Project) -> Vec<Check> {
-    let mut checks = in_directory(&Place { project, directory: None });
+    let mut checks = in_directory(&ProjectDirectory { project, directory: None });
     let further = further_directories(project, !checks.is_empty());
     for (nth, directory) in further.iter().enumerate() {
-        let found = in_directory(&Place { project, directory: Some(directory) });
+        let found = in_directory(&ProjectDirectory { project, directory: Some(directory) });
         checks.extend(found.into_iter().map(|check| {
             if nth < MAX_PROJECTS {
                 check
@@ -174,7 +79,7 @@ fn in_project(project: &dyn Project) -> Vec<Check> {
 }
 
 /// The checks of one directory.
-fn in_directory(place: &Place<'_>) -> Vec<Check> {
+fn in_directory(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let mut checks = Vec::new();
     checks.extend(cargo::find(place));
     checks.extend(node::find(place));
@@ -272,16 +177,6 @@ impl Project for OnDisk<'_> {
     fn changed(&self) -> &[RelPath] {
         self.changed
     }
-}
-
-/// `word` as one word of a POSIX shell.
-fn quoted(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+:@%=,".contains(&b);
-    if !word.is_empty() && word.bytes().all(plain) && !word.starts_with('-') {
-        return word.to_owned();
-    }
-    let word = if word.starts_with('-') { format!("./{word}") } else { word.to_owned() };
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

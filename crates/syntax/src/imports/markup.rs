@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{ImportCollector, string_literal};
+use super::collector::{ImportCollector, string_literal};
 
 /// Adds `@import "x"` and `@import url(x)`.
 pub(super) fn css(node: Node<'_>, into: &mut ImportCollector<'_>) {

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Import, ImportCollector, string_literal, without_blanks};
+use super::collector::{Import, ImportCollector, string_literal, without_blanks};
 
 /// Adds `import name "path"`.
 pub(super) fn go(node: Node<'_>, into: &mut ImportCollector<'_>) {

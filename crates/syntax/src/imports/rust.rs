@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Import, ImportCollector};
+use super::collector::{Import, ImportCollector};
 
 /// Maximum nesting of the lists of a `use`.
 const MAX_NESTING: usize = 20;
@@ -70,7 +70,7 @@ fn included(node: Node<'_>, into: &mut ImportCollector<'_>) {
     let Some(rest) = written.strip_prefix("include") else { return };
     let rest = rest.trim_start_matches("_str").trim_start_matches("_bytes");
     let inside = rest.strip_prefix('!').map(|rest| rest.trim_matches(|c: char| "()[]{}, \n\t".contains(c)));
-    if let Some(path) = inside.and_then(super::string_literal) {
+    if let Some(path) = inside.and_then(super::collector::string_literal) {
         into.add_file(node, &format!("./{}", path.trim_start_matches("./")));
     }
 }
@@ -78,7 +78,7 @@ fn included(node: Node<'_>, into: &mut ImportCollector<'_>) {
 /// Adds one part of a `use`; the names of one list are one import.
 fn tree_of(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut ImportCollector<'_>) {
     let path = |node: Option<Node<'_>>, into: &ImportCollector<'_>| {
-        let own = node.map(|node| super::without_blanks(into.text_of(node))).unwrap_or_default();
+        let own = node.map(|node| super::collector::without_blanks(into.text_of(node))).unwrap_or_default();
         join(prefix, &own)
     };
     if depth > MAX_NESTING {

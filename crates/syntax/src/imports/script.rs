@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Import, ImportCollector, string_literal, without_blanks};
+use super::collector::{Import, ImportCollector, string_literal, without_blanks};
 
 /// Adds `import a.b as c, d` and `from ..a import b`.
 pub(super) fn python(node: Node<'_>, into: &mut ImportCollector<'_>) {

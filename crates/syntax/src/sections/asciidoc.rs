@@ -1,6 +1,6 @@
 //! AsciiDoc: headings with `=`.
 
-use super::{Headings, Line};
+use super::headings::{Headings, Line};
 
 /// Returns the delimiter of a block without headings.
 fn delimiter(text: &str) -> Option<&str> {

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::headings::{MAX_SECTIONS, Section};
 use super::mentions::Mentions;
-use super::{MAX_SECTIONS, Section};
-use crate::outline::Symbol;
+use crate::symbol::Symbol;
 
 /// Maximum bytes of a comment that are searched. Longer ones are licences and manuals.
 const MAX_COMMENT: usize = 16 << 10;

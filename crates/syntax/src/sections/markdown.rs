@@ -1,6 +1,6 @@
 //! Markdown: headings with `#` and underlined headings.
 
-use super::{Headings, Line};
+use super::headings::{Headings, Line};
 
 /// Returns the sign, length and indentation of a code fence.
 fn fence(text: &str) -> Option<(char, usize)> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::{Line, MAX_LINE, MAX_MENTIONS};
+use super::headings::{Line, MAX_LINE, MAX_MENTIONS};
 
 /// Maximum bytes of a name.
 const MAX_NAME: usize = 100;

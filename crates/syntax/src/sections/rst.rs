@@ -1,7 +1,7 @@
 //! reStructuredText: a heading has an underline of one repeated sign, and maybe an overline. The
 //! order of their appearance tells which sign is which level.
 
-use super::{Headings, Line};
+use super::headings::{Headings, Line};
 
 /// Returns the sign and length of a line that only repeats it.
 fn rule(text: &str) -> Option<(char, usize)> {

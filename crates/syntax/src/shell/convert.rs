@@ -3,10 +3,12 @@
 use tree_sitter::{Node, Tree};
 
 use super::expansion::{blank_separated, computed, is_name, is_plain_expansion};
-use super::{
-    Assignment, Compound, CompoundKind, MAX_DEPTH, Redirect, RedirectKind, Script, Simple, Statement,
-    Unclear, Word, scan,
+use super::script::{
+    Assignment, Compound, CompoundKind, Redirect, RedirectKind, Script, Simple, Statement, Unclear, Word,
 };
+
+/// Maximum nesting of statements and substitutions. Hand-written commands stay below ten.
+const MAX_DEPTH: usize = 60;
 
 /// The kind of the last token, which decides what may follow it without a blank.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -457,7 +459,7 @@ impl<'a> Converter<'a> {
         let mut nested = Vec::new();
         substitutions(node, &mut nested);
         let place = (self.at, self.last);
-        let words = scan::words(self, from, to, &nested);
+        let words = self.words(from, to, &nested);
         (self.at, self.last) = place;
         match words {
             Ok(words) => out.extend(words),
@@ -613,7 +615,7 @@ impl<'a> Converter<'a> {
             let inside = nested.iter().take_while(|node| node.end_byte() <= end).count();
             let (here, later) = nested.split_at(inside);
             nested = later;
-            let words = scan::words(self, start, end, here);
+            let words = self.words(start, end, here);
             match words {
                 Ok(words) => simple.words.extend(words),
                 Err(why) => self.give_up(why),

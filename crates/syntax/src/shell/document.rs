@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::convert::{Converter, Token, substitutions};
-use super::{Compound, CompoundKind, Redirect, RedirectKind, Simple, Statement, Unclear, Word, scan};
+use super::script::{Compound, CompoundKind, Redirect, RedirectKind, Simple, Statement, Unclear, Word};
 
 impl Converter<'_> {
     /// Converts a statement and its redirections.
@@ -152,7 +152,7 @@ impl Converter<'_> {
                     substitutions(body, &mut nested);
                 }
                 let place = (self.at, self.last);
-                let word = scan::document(self, from, at, &nested);
+                let word = self.document_word(from, at, &nested);
                 (self.at, self.last) = place;
                 return match word {
                     Ok(word) => Some(word),

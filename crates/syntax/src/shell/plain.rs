@@ -7,7 +7,7 @@
 //! by the same scanner.
 
 use super::convert::Converter;
-use super::{Redirect, RedirectKind, Script, Simple, Statement, Word, scan};
+use super::script::{Redirect, RedirectKind, Script, Simple, Statement, Word};
 
 /// Maximum bytes; longer texts are left to the grammar, with its bounds on work. Ordinary commands
 /// stay below 200.
@@ -213,7 +213,7 @@ impl Reader<'_> {
         if source.is_empty() || RESERVED.contains(&source) {
             return None;
         }
-        let mut words = scan::words(&mut self.converter, from, self.at, &[]).ok()?.into_iter();
+        let mut words = self.converter.words(from, self.at, &[]).ok()?.into_iter();
         words.next().filter(|word| words.next().is_none() && !word.dialect)
     }
 

@@ -2,8 +2,9 @@
 
 use tree_sitter::Node;
 
+use super::braces;
 use super::convert::Converter;
-use super::{Unclear, Word, braces};
+use super::script::{Unclear, Word};
 
 /// A word that is being read.
 #[derive(Default)]
@@ -57,50 +58,47 @@ pub(super) struct Scanner<'c, 'a, 't> {
 
 type Failed = Unclear;
 
-/// Reads one word, which becomes several where it has braces.
-pub(super) fn words(
-    converter: &mut Converter<'_>,
-    from: usize,
-    to: usize,
-    nested: &[Node<'_>],
-) -> Result<Vec<Word>, Failed> {
-    let mut scanner = Scanner::new(converter, from, to, nested);
-    scanner.unquoted()?;
-    let brace = scanner.draft.brace;
-    let source = scanner.converter.slice(from, to);
-    let word = scanner.finish(source);
-    if brace && braces::expands(source) {
-        let expanded = braces::expand(source).ok_or(Unclear::Dialect("braces"))?;
-        let mut words = Vec::with_capacity(expanded.len());
-        for source in expanded {
-            let mut again = Converter::new(&source);
-            let mut scanner = Scanner::new(&mut again, 0, source.len(), &[]);
-            // The whole word has told the statements of its substitutions already.
-            if scanner.unquoted().is_err() {
-                return Err(Unclear::Dialect("braces"));
+impl Converter<'_> {
+    /// Reads one word, which becomes several where it has braces.
+    pub(super) fn words(&mut self, from: usize, to: usize, nested: &[Node<'_>]) -> Result<Vec<Word>, Failed> {
+        let mut scanner = Scanner::new(self, from, to, nested);
+        scanner.unquoted()?;
+        let brace = scanner.draft.brace;
+        let source = scanner.converter.slice(from, to);
+        let word = scanner.finish(source);
+        if brace && braces::expands(source) {
+            let expanded = braces::expand(source).ok_or(Unclear::Dialect("braces"))?;
+            let mut words = Vec::with_capacity(expanded.len());
+            for source in expanded {
+                let mut again = Converter::new(&source);
+                let mut scanner = Scanner::new(&mut again, 0, source.len(), &[]);
+                // The whole word has told the statements of its substitutions already.
+                if scanner.unquoted().is_err() {
+                    return Err(Unclear::Dialect("braces"));
+                }
+                let part = scanner.finish(&source);
+                words.push(Word { dialect: true, ..part });
             }
-            let part = scanner.finish(&source);
-            words.push(Word { dialect: true, ..part });
+            if let Some(first) = words.first_mut() {
+                first.inner = word.inner;
+            }
+            return Ok(words);
         }
-        if let Some(first) = words.first_mut() {
-            first.inner = word.inner;
-        }
-        return Ok(words);
+        Ok(vec![word])
     }
-    Ok(vec![word])
-}
 
-/// Reads the body of a here-document whose delimiter isn't quoted.
-pub(super) fn document(
-    converter: &mut Converter<'_>,
-    from: usize,
-    to: usize,
-    nested: &[Node<'_>],
-) -> Result<Word, Failed> {
-    let mut scanner = Scanner::new(converter, from, to, nested);
-    scanner.quoted(Quoting::Document)?;
-    let source = scanner.converter.slice(from, to);
-    Ok(scanner.finish(source))
+    /// Reads the body of a here-document whose delimiter isn't quoted.
+    pub(super) fn document_word(
+        &mut self,
+        from: usize,
+        to: usize,
+        nested: &[Node<'_>],
+    ) -> Result<Word, Failed> {
+        let mut scanner = Scanner::new(self, from, to, nested);
+        scanner.quoted(Quoting::Document)?;
+        let source = scanner.converter.slice(from, to);
+        Ok(scanner.finish(source))
+    }
 }
 
 impl<'c, 'a, 't> Scanner<'c, 'a, 't> {

@@ -5,7 +5,13 @@ use std::collections::HashSet;
 use journeyman_protocol::{Diagnostic, RelPath, Severity};
 
 use super::place::{Place, clip};
-use super::{Locate, MAX_DIAGNOSTICS};
+
+/// More than this many findings say nothing new to a reader, and would crowd out the rest of a
+/// request.
+pub const MAX_DIAGNOSTICS: usize = 50;
+
+/// Finds the file that a tool means by a path, or `None` when it is not the project's.
+pub type Locate<'a> = dyn Fn(&str) -> Option<RelPath> + 'a;
 
 /// Enough to hold every error of a bad day behind its warnings, and little enough to hold in
 /// memory.

@@ -2,9 +2,9 @@
 
 use journeyman_protocol::{Diagnostic, RelPath, Severity};
 
-use super::Reader;
 use super::findings::Findings;
 use super::place::{Place, is_code, place, severity};
+use super::reader::Reader;
 
 /// Reads what no other reader claimed.
 pub(super) struct Generic;

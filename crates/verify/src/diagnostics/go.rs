@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::Reader;
 use super::findings::Findings;
 use super::place::place;
+use super::reader::Reader;
 
 /// Test helpers print a block of several lines a failure; the first ones say what differs.
 const MAX_MORE_LINES: usize = 6;

@@ -2,9 +2,9 @@
 
 use journeyman_protocol::{Diagnostic, RelPath, Severity};
 
-use super::Reader;
 use super::findings::Findings;
 use super::place::{Place, clip, number, parenthesised, place, severity};
+use super::reader::Reader;
 
 /// A matcher's message is two to four lines before its code frame.
 const MAX_MESSAGE_LINES: usize = 4;

@@ -1,8 +1,8 @@
 //! Python: tracebacks, syntax errors, unittest and pytest.
 
-use super::Reader;
 use super::findings::Findings;
 use super::place::{Place, number, place};
+use super::reader::Reader;
 
 /// unittest prints a diff of the values after the error; its first lines say enough.
 const MAX_MORE_LINES: usize = 4;

@@ -2,9 +2,9 @@
 
 use journeyman_protocol::{Diagnostic, Severity};
 
-use super::Reader;
 use super::findings::Findings;
 use super::place::{Place, place, severity};
+use super::reader::Reader;
 
 /// An assertion prints three lines; a few more cover messages with values in them.
 const MAX_PANIC_LINES: usize = 6;

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::{CheckKind, RelPath};
 
-use super::{Place, Project};
+use super::project::{MANIFESTS, Project, ProjectDirectory};
 use crate::Check;
 
 /// The name in evidence.
@@ -10,7 +10,7 @@ const NAME: &str = "cargo";
 
 /// `cargo test` compiles everything that `cargo check` would, so types are not a stage of their
 /// own: that would compile twice. Clippy runs first where the project configures it.
-pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let Some(manifest) = place.read("Cargo.toml") else { return Vec::new() };
     let manifest: toml::Table = match manifest.parse() {
         Ok(manifest) => manifest,
@@ -45,7 +45,7 @@ pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
     checks
 }
 
-fn lints_configured(place: &Place<'_>, manifest: &toml::Table) -> bool {
+fn lints_configured(place: &ProjectDirectory<'_>, manifest: &toml::Table) -> bool {
     let lints = |table: Option<&toml::Value>| {
         table.and_then(|table| table.get("lints")).is_some_and(|lints| lints.get("clippy").is_some())
     };
@@ -57,7 +57,7 @@ fn lints_configured(place: &Place<'_>, manifest: &toml::Table) -> bool {
 /// Returns true if `directory` is checked with a Cargo workspace above it.
 pub(super) fn is_member(project: &dyn Project, directory: &RelPath) -> bool {
     let Ok(own) = directory.join("Cargo.toml") else { return false };
-    let others = super::MANIFESTS.iter().filter(|name| **name != "Cargo.toml");
+    let others = MANIFESTS.iter().filter(|name| **name != "Cargo.toml");
     let mut others = others.filter_map(|name| directory.join(name).ok());
     if !project.has_file(&own) || others.any(|path| project.has_file(&path)) {
         return false;

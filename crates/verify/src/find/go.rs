@@ -2,7 +2,7 @@
 
 use journeyman_protocol::CheckKind;
 
-use super::Place;
+use super::project::ProjectDirectory;
 use crate::Check;
 
 /// The name in evidence.
@@ -10,7 +10,7 @@ const NAME: &str = "go";
 
 /// `go vet` type-checks every package with its tests and writes nothing; `go build ./...` would add
 /// nothing but a binary in the tree where there is one command.
-pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     if !place.has_file("go.mod") {
         return Vec::new();
     }

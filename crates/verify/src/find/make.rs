@@ -2,7 +2,7 @@
 
 use journeyman_protocol::CheckKind;
 
-use super::Place;
+use super::project::ProjectDirectory;
 use crate::Check;
 
 /// The name in evidence.
@@ -12,7 +12,7 @@ const FILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
 /// `make check`, which GNU reserves for a project's self-tests, and `make test`; only one of them
 /// where it runs the other.
-pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let Some(makefile) = FILES.iter().find_map(|name| place.read(name)) else { return Vec::new() };
     let (check, test) = (prerequisites(&makefile, "check"), prerequisites(&makefile, "test"));
     let make = |target: &str, kind| {

@@ -4,7 +4,8 @@ use journeyman_protocol::CheckKind;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Place;
+use super::project::ProjectDirectory;
+use super::shell::quoted;
 use crate::Check;
 
 /// Script names that check types, in order of preference.
@@ -45,7 +46,7 @@ impl Manager {
     fn run(self, script: &str) -> String {
         match (self, script) {
             (Self::Npm, "test") => "npm test".to_owned(),
-            _ => format!("{} run {}", self.name(), super::quoted(script)),
+            _ => format!("{} run {}", self.name(), quoted(script)),
         }
     }
 
@@ -63,7 +64,7 @@ impl Manager {
 
 /// The scripts for types, lint and tests; `tsc` itself where TypeScript is configured without a
 /// script.
-pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let Some(text) = place.read("package.json") else { return Vec::new() };
     let manifest = read(&text);
     let (manager, locked) = manager(place, &manifest);
@@ -136,7 +137,7 @@ fn read(text: &str) -> Manifest {
 }
 
 /// The project's package manager by its lock file, here or at the root, and whether there is one.
-fn manager(place: &Place<'_>, manifest: &Manifest) -> (Manager, bool) {
+fn manager(place: &ProjectDirectory<'_>, manifest: &Manifest) -> (Manager, bool) {
     const LOCKS: [(&str, Manager); 6] = [
         ("package-lock.json", Manager::Npm),
         ("npm-shrinkwrap.json", Manager::Npm),
@@ -145,7 +146,7 @@ fn manager(place: &Place<'_>, manifest: &Manifest) -> (Manager, bool) {
         ("bun.lock", Manager::Bun),
         ("bun.lockb", Manager::Bun),
     ];
-    let root = Place { project: place.project, directory: None };
+    let root = ProjectDirectory { project: place.project, directory: None };
     for place in [place, &root] {
         if let Some((_, manager)) = LOCKS.into_iter().find(|(lock, _)| place.has_file(lock)) {
             return (manager, true);
@@ -158,8 +159,13 @@ fn manager(place: &Place<'_>, manifest: &Manifest) -> (Manager, bool) {
 }
 
 /// Why no script can run here.
-fn why_blocked(place: &Place<'_>, manifest: &Manifest, manager: Manager, locked: bool) -> Option<String> {
-    let root = Place { project: place.project, directory: None };
+fn why_blocked(
+    place: &ProjectDirectory<'_>,
+    manifest: &Manifest,
+    manager: Manager,
+    locked: bool,
+) -> Option<String> {
+    let root = ProjectDirectory { project: place.project, directory: None };
     let installed = [place, &root]
         .iter()
         .any(|place| place.has_directory("node_modules") || place.has_any(&[".pnp.cjs", ".pnp.js"]));
@@ -174,12 +180,12 @@ fn why_blocked(place: &Place<'_>, manifest: &Manifest, manager: Manager, locked:
 }
 
 /// The installed TypeScript compiler, as a command from this directory.
-fn compiler(place: &Place<'_>) -> Option<String> {
+fn compiler(place: &ProjectDirectory<'_>) -> Option<String> {
     const TSC: &str = "node_modules/.bin/tsc";
     if place.has_file(TSC) {
         return Some(format!("./{TSC} --noEmit"));
     }
-    let root = Place { project: place.project, directory: None };
+    let root = ProjectDirectory { project: place.project, directory: None };
     let depth = place.directory.map_or(0, |directory| directory.components().count());
     root.has_file(TSC).then(|| format!("{}{TSC} --noEmit", "../".repeat(depth)))
 }

@@ -2,7 +2,8 @@
 
 use journeyman_protocol::CheckKind;
 
-use super::{Place, quoted};
+use super::project::ProjectDirectory;
+use super::shell::quoted;
 use crate::Check;
 
 /// The name in evidence.
@@ -19,7 +20,7 @@ const MARKERS: [&str; 7] =
 /// mypy and ruff where configured, then the tests by pytest, or by unittest where the tests allow
 /// it. The syntax of changed files is looked at first, but only where tests follow: it proves
 /// nothing by itself.
-pub(super) fn find(place: &Place<'_>) -> Vec<Check> {
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let tests: Vec<&[u8]> = place.files().filter(|path| is_test_file(path)).collect();
     if !place.has_any(&MARKERS) && !tests.iter().any(|path| is_near(path)) {
         return Vec::new();
@@ -52,7 +53,7 @@ struct Config {
 }
 
 impl Config {
-    fn read(place: &Place<'_>) -> Self {
+    fn read(place: &ProjectDirectory<'_>) -> Self {
         let pyproject: toml::Table =
             place.read("pyproject.toml").and_then(|text| text.parse().ok()).unwrap_or_default();
         let tool = |name: &str| pyproject.get("tool").and_then(|tool| tool.get(name));
@@ -85,20 +86,20 @@ fn names_files(text: &str) -> bool {
 }
 
 /// The project's own environment, if it has one, else what `PATH` has.
-fn interpreter(place: &Place<'_>) -> String {
+fn interpreter(place: &ProjectDirectory<'_>) -> String {
     // The environment's own `bin/python` is a link out of the project, which nothing here follows.
     let own = [".venv", "venv"].into_iter().find(|path| place.has_file(&format!("{path}/pyvenv.cfg")));
     own.map_or_else(|| "python3".to_owned(), |own| format!("{own}/bin/python"))
 }
 
 /// A program of the project's environment, or of `PATH`.
-fn program(place: &Place<'_>, name: &str) -> Option<String> {
+fn program(place: &ProjectDirectory<'_>, name: &str) -> Option<String> {
     let own = [".venv/bin/", "venv/bin/"].map(|bin| format!("{bin}{name}"));
     let own = own.into_iter().find(|path| place.has_file(path));
     own.or_else(|| place.has_program(name).then(|| name.to_owned()))
 }
 
-fn types(place: &Place<'_>, config: &Config, python: &str) -> Option<Check> {
+fn types(place: &ProjectDirectory<'_>, config: &Config, python: &str) -> Option<Check> {
     if !config.mypy {
         return None;
     }
@@ -112,7 +113,7 @@ fn types(place: &Place<'_>, config: &Config, python: &str) -> Option<Check> {
     })
 }
 
-fn lint(place: &Place<'_>, config: &Config) -> Option<Check> {
+fn lint(place: &ProjectDirectory<'_>, config: &Config) -> Option<Check> {
     let (name, arguments) = match config {
         Config { ruff: true, .. } => ("ruff", " check --output-format=concise ."),
         Config { flake8: true, .. } => ("flake8", ""),
@@ -127,7 +128,7 @@ fn lint(place: &Place<'_>, config: &Config) -> Option<Check> {
     })
 }
 
-fn syntax(place: &Place<'_>, python: &str) -> Option<Check> {
+fn syntax(place: &ProjectDirectory<'_>, python: &str) -> Option<Check> {
     let changed: Vec<String> = place
         .changed()
         .filter(|path| path.ends_with(b".py"))
@@ -143,7 +144,7 @@ fn syntax(place: &Place<'_>, python: &str) -> Option<Check> {
     Some(place.check(CheckKind::Types, NAME, command, "syntax of the changed files"))
 }
 
-fn test(place: &Place<'_>, config: &Config, python: &str, tests: &[&[u8]]) -> Option<Check> {
+fn test(place: &ProjectDirectory<'_>, config: &Config, python: &str, tests: &[&[u8]]) -> Option<Check> {
     if tests.is_empty() && !config.pytest {
         return None;
     }
@@ -163,7 +164,7 @@ fn test(place: &Place<'_>, config: &Config, python: &str, tests: &[&[u8]]) -> Op
 
 /// Returns true if the test files can't be run by unittest: they import pytest, or none knows
 /// unittest.
-fn needs_pytest(place: &Place<'_>, tests: &[&[u8]]) -> bool {
+fn needs_pytest(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> bool {
     let texts: Vec<String> = tests
         .iter()
         .take(MAX_PROBED)
@@ -177,7 +178,7 @@ fn needs_pytest(place: &Place<'_>, tests: &[&[u8]]) -> bool {
 
 /// Returns the arguments of unittest's discovery, which doesn't enter directories that aren't
 /// packages.
-fn discovery(place: &Place<'_>, tests: &[&[u8]]) -> &'static str {
+fn discovery(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> &'static str {
     let at_top = tests.iter().any(|path| !path.contains(&b'/') && path.starts_with(b"test"));
     let beneath = |directory: &str| tests.iter().any(|path| path.starts_with(directory.as_bytes()));
     match () {

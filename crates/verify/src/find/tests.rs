@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::shell::quoted;
 use super::*;
 
 /// A project of nothing but words.

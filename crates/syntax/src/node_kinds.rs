@@ -1,0 +1,68 @@
+//! Kinds of nodes that all languages treat alike: wrappers, comments and attributes.
+
+use tree_sitter::Node;
+
+/// Node kinds that only add keywords to the one definition inside.
+const WRAPPERS: [&str; 14] = [
+    "ambient_declaration",
+    "assignment_expression",
+    "const_declaration",
+    "decorated_definition",
+    "declaration",
+    "export_statement",
+    "expression_statement",
+    "field_declaration",
+    "lexical_declaration",
+    "template_declaration",
+    "type_declaration",
+    "type_definition",
+    "var_declaration",
+    "variable_declaration",
+];
+
+/// Returns the node together with its `export`, `template<…>`, decorators and the like.
+#[must_use]
+pub fn with_wrappers(node: Node<'_>) -> Node<'_> {
+    let mut whole = node;
+    while let Some(parent) = whole.parent().filter(|parent| is_wrapper(*parent, whole)) {
+        whole = parent;
+    }
+    whole
+}
+
+/// Returns true if a node only adds keywords to the one definition inside.
+pub(crate) fn is_wrapper(parent: Node<'_>, inner: Node<'_>) -> bool {
+    let alone = || {
+        let mut cursor = parent.walk();
+        parent.named_children(&mut cursor).filter(|child| child.kind_id() == inner.kind_id()).nth(1).is_none()
+    };
+    WRAPPERS.contains(&parent.kind()) && alone()
+}
+
+/// Returns true if a node is a comment.
+#[must_use]
+pub fn is_comment(node: Node<'_>) -> bool {
+    is_comment_kind(node.kind())
+}
+
+pub(crate) fn is_comment_kind(kind: &str) -> bool {
+    kind.contains("comment")
+}
+
+/// Returns true if a node is an attribute of the definition that follows it.
+#[must_use]
+pub fn is_attribute(node: Node<'_>) -> bool {
+    is_attribute_kind(node.kind())
+}
+
+pub(crate) fn is_attribute_kind(kind: &str) -> bool {
+    matches!(
+        kind,
+        "attribute_item"
+            | "attribute"
+            | "decorator"
+            | "annotation"
+            | "attribute_list"
+            | "attribute_declaration"
+    )
+}
