@@ -16,7 +16,7 @@ pub(crate) fn write(text: &str) {
     write_bytes(text.as_bytes());
 }
 
-/// Writes bytes as [`write`] does.
+/// Writes bytes as [`write()`] does.
 pub(crate) fn write_bytes(bytes: &[u8]) {
     if let Err(error) = try_write(bytes) {
         tell!("error: standard output: {error}");

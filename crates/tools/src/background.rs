@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
 use crate::excerpt::clip;
-use crate::tool::in_background;
 use crate::unread_output::Unread;
 
 /// Commands that run at once: a server, a watcher, a few builds; on two cores more get in each
@@ -156,11 +155,8 @@ impl Background {
     /// [`ToolError::Stopped`] if looking at the tree panicked.
     pub async fn check_running(&self) -> Result<(), ToolError> {
         let jobs: Vec<Arc<Job>> = self.lock().jobs.iter().filter(|job| job.is_running()).cloned().collect();
-        in_background(move || {
-            jobs.iter().for_each(|job| job.check());
-            Ok(())
-        })
-        .await
+        let check = move || jobs.iter().for_each(|job| job.check());
+        tokio::task::spawn_blocking(check).await.map_err(|error| ToolError::Stopped(error.to_string()))
     }
 
     /// Takes the guarded files and repositories that commands made, changed or deleted, up to their

@@ -88,8 +88,8 @@ impl Commands<'_> {
     }
 
     /// The same for a command of this call, which gives a sign of life from here on until
-    /// [`Commands::end`]: where a crash comes first, [`Recovery::recover_call`](crate::Recovery::recover_call) puts back what it
-    /// did. So it does for a snapshot that is dropped.
+    /// [`Commands::end`]. If a crash comes first, or the snapshot is dropped,
+    /// [`Recovery::recover_call`](crate::Recovery::recover_call) puts back what the command did.
     ///
     /// # Errors
     /// As [`Commands::begin`], and failures of the state directory.
