@@ -8,13 +8,13 @@ use journeyman_index::Project;
 use journeyman_index::store::{Options, Report};
 use journeyman_index::watch::{WatchEvent, follow as follow_files};
 use journeyman_protocol::RelPath;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::runtime::Signals;
 use crate::runtime::block_on;
 use crate::stdout::say;
 use journeyman_host::HostError;
-use journeyman_host::index::index_threads;
+use journeyman_host::index::{index_threads, watch_event_to_json};
 
 /// Paths that are named of an update.
 const MOST_NAMED: usize = 5;
@@ -27,8 +27,9 @@ pub(super) fn follow(project: Project, json: bool) -> Result<u8, HostError> {
         let mut signals = Signals::listen()?;
         let mut following = tokio::task::spawn_blocking(move || {
             let options = Options { threads: index_threads(), wait: false, progress: &|_| {}, stop: &flag };
-            let mut tell =
-                |told: WatchEvent<'_>| if json { say!("{}", object(&told)) } else { say!("{}", line(&told)) };
+            let mut tell = |told: WatchEvent<'_>| {
+                if json { say!("{}", watch_event_to_json(&told)) } else { say!("{}", line(&told)) }
+            };
             follow_files(&project, options, &mut tell)
         });
         let ended = tokio::select! {
@@ -65,23 +66,4 @@ fn named(paths: &[RelPath]) -> String {
     let more = paths.len().saturating_sub(names.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", names.join(", "))
-}
-
-fn object(told: &WatchEvent<'_>) -> Value {
-    let with = |mut object: Value, report: &Report| {
-        let fields = [("read", report.read), ("same", report.same), ("gone", report.gone)];
-        for (name, count) in fields {
-            if let Some(object) = object.as_object_mut() {
-                object.insert(name.to_owned(), count.into());
-            }
-        }
-        object
-    };
-    match told {
-        WatchEvent::Watching(directories) => json!({"event": "watching", "directories": directories}),
-        WatchEvent::Polling(why) => json!({"event": "polling", "why": why}),
-        WatchEvent::Updated(paths, report) => with(json!({"event": "updated", "paths": paths}), report),
-        WatchEvent::Refreshed(why, report) => with(json!({"event": "refreshed", "why": why}), report),
-        WatchEvent::Failed(error) => json!({"event": "failed", "error": error.to_string()}),
-    }
 }

@@ -3,22 +3,21 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::index::{answer_to_json, find_near, find_similar, read_history, shown_path};
+use journeyman_host::index::{SearchKind, SearchOptions, SearchResults, shown_path};
 use journeyman_index::Snapshot;
-use journeyman_index::docs::{SectionHit, SectionReason, search_sections};
-use journeyman_index::query::{Answer, Context, Passage, Query, Searcher, full_name};
-use journeyman_index::tokens::Tokenizer;
+use journeyman_index::docs::{SectionHit, SectionReason};
+use journeyman_index::project::Line;
+use journeyman_index::query::{Answer, Passage, full_name};
 use journeyman_sandbox::clean;
-use serde_json::{Value, json};
 
 use super::open::{at_least_one, current, note, read_query};
 use crate::color;
 use crate::stdout::say;
-use journeyman_host::HostError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SearchKind {
+enum KindArg {
     File,
     Symbol,
     Text,
@@ -31,7 +30,7 @@ pub(crate) struct SearchArgs {
     query: String,
     /// The kind of results
     #[arg(long, value_enum, default_value = "file")]
-    kind: SearchKind,
+    kind: KindArg,
     /// Results, at most
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     limit: usize,
@@ -54,113 +53,58 @@ pub(crate) struct SearchArgs {
 
 pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8, HostError> {
     let text = read_query(&args.query)?;
-    let (project, snapshot) = current(environment, args.directory.as_deref())?;
-    if args.kind == SearchKind::Text {
-        return lines(&project, &snapshot, &text, args);
-    }
-    let near = args
-        .near
-        .as_deref()
-        .map(|near| find_near(environment, args.directory.as_deref(), &project, &snapshot, near));
-    let near = near.transpose()?.unwrap_or_default();
-    let history = match args.kind {
-        SearchKind::Symbol => None,
-        _ => read_history(environment, args.directory.as_deref(), &project, note)?,
+    let directory = args.directory.as_deref();
+    let (project, snapshot) = current(environment, directory)?;
+    let options = SearchOptions {
+        text: &text,
+        kind: match args.kind {
+            KindArg::File => SearchKind::File,
+            KindArg::Symbol => SearchKind::Symbol,
+            KindArg::Text => SearchKind::Text,
+            KindArg::Doc => SearchKind::Doc,
+        },
+        limit: args.limit,
+        ignore_case: args.ignore_case,
+        near: args.near.as_deref(),
     };
-    let query = Query::new(&text, &mut Tokenizer::new());
-    if query.is_empty() && args.kind != SearchKind::Symbol {
-        return Err(HostError::usage(
-            "the query has no word that can be looked for; --kind text finds any text by a pattern",
-        ));
-    }
-    let most = if args.kind == SearchKind::Doc { journeyman_index::query::MAX_LIMIT } else { args.limit };
-    let similar = match args.kind {
-        SearchKind::Symbol => None,
-        _ => find_similar(environment, &project, &snapshot, &text, note),
-    };
-    let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
-    let context = Context { near: &near, vectors };
-    let mut answer = Searcher::new().search(&*snapshot, history.as_ref(), &query, context, most);
-    if args.kind == SearchKind::Symbol {
-        answer.files.clear();
-        answer.definitions = journeyman_index::query::definitions(&*snapshot, text.trim(), args.limit);
-    }
-    if args.kind == SearchKind::Doc {
-        let read = |path: &journeyman_protocol::RelPath| project.text(path);
-        let found = search_sections(&snapshot, &query, &answer.files, &read, args.limit);
-        return Ok(sections(&found, &snapshot, args.json));
-    }
+    let found = SearchResults::find(environment, directory, &project, &snapshot, &options, note)?;
     if args.json {
-        say!("{}", answer_to_json(&answer, &snapshot));
-    } else {
-        print(&answer, &snapshot, args.explain);
+        say!("{}", found.to_json(&snapshot));
+        return Ok(u8::from(found.is_empty()));
     }
-    Ok(u8::from(answer.files.is_empty() && answer.definitions.is_empty()))
-}
-
-/// Shows sections.
-fn sections(found: &[SectionHit], snapshot: &Snapshot, json: bool) -> u8 {
-    if json {
-        let one = |one: &SectionHit| {
-            let place = &one.place;
-            let score = if let SectionReason::Words(score) = one.why { Some(score) } else { None };
-            json!({
-                "path": shown_path(snapshot, place.file), "line": place.first_line, "lines": place.lines,
-                "headings": place.headings, "names_it": one.why == SectionReason::Names, "score": score,
-            })
-        };
-        say!(
-            "{}",
-            json!({"sections": found.iter().map(one).collect::<Vec<_>>(), "partial": snapshot.is_partial()})
-        );
-        return u8::from(found.is_empty());
-    }
-    let paint = color::stdout();
-    for one in found {
-        let place = format!("{}:{}", shown_path(snapshot, one.place.file), one.place.first_line);
-        let why = match one.why {
-            SectionReason::Names => "names it".to_owned(),
-            SectionReason::Words(score) => format!("{score:.2}"),
-        };
-        let headings = one.place.headings.join(" › ");
-        say!("{}  {}  {}", paint.bold(&place), clean(headings.as_bytes()), paint.dim(&why));
+    match &found {
+        SearchResults::Ranked(answer) => print(answer, &snapshot, args.explain),
+        SearchResults::Sections(sections) => print_sections(sections, &snapshot),
+        SearchResults::Lines(lines, has_more) => print_lines(lines, *has_more, &snapshot),
     }
     if found.is_empty() {
         tell!("nothing was found");
     }
-    u8::from(found.is_empty())
+    Ok(u8::from(found.is_empty()))
 }
 
-fn lines(
-    project: &journeyman_index::Project,
-    snapshot: &Snapshot,
-    pattern: &str,
-    args: &SearchArgs,
-) -> Result<u8, HostError> {
-    let found = project.lines(snapshot, pattern, args.ignore_case, args.limit);
-    let (lines, more) = found.map_err(HostError::usage)?;
-    if args.json {
-        let lines: Vec<Value> = lines
-            .iter()
-            .map(
-                |line| json!({"path": shown_path(snapshot, line.file), "line": line.line, "text": line.text}),
-            )
-            .collect();
-        say!("{}", json!({"lines": lines, "more": more}));
-        return Ok(u8::from(lines.is_empty()));
-    }
+fn print_sections(sections: &[SectionHit], snapshot: &Snapshot) {
     let paint = color::stdout();
-    for line in &lines {
+    for section in sections {
+        let place = format!("{}:{}", shown_path(snapshot, section.place.file), section.place.first_line);
+        let why = match section.why {
+            SectionReason::Names => "names it".to_owned(),
+            SectionReason::Words(score) => format!("{score:.2}"),
+        };
+        let headings = section.place.headings.join(" › ");
+        say!("{}  {}  {}", paint.bold(&place), clean(headings.as_bytes()), paint.dim(&why));
+    }
+}
+
+fn print_lines(lines: &[Line], has_more: bool, snapshot: &Snapshot) {
+    let paint = color::stdout();
+    for line in lines {
         let place = format!("{}:{}", shown_path(snapshot, line.file), line.line);
         say!("{}: {}", paint.bold(&place), clean(line.text.as_bytes()));
     }
-    if more {
+    if has_more {
         tell!("there are more; --limit shows them");
     }
-    if lines.is_empty() {
-        tell!("nothing was found");
-    }
-    Ok(u8::from(lines.is_empty()))
 }
 
 fn print(answer: &Answer, snapshot: &Snapshot, explain: bool) {
@@ -180,9 +124,6 @@ fn print(answer: &Answer, snapshot: &Snapshot, explain: bool) {
             let told = hit.why.iter().map(|why| format!("{} {:.0}%", why.signal.name(), why.share * 100.0));
             say!("    {}", paint.dim(&told.collect::<Vec<_>>().join(", ")));
         }
-    }
-    if answer.files.is_empty() && answer.definitions.is_empty() {
-        tell!("nothing was found");
     }
 }
 

@@ -1,10 +1,14 @@
 //! Questions to the index of a project, for people and programs.
 
+mod dependencies;
 mod embedded;
 mod explain;
+mod follow;
 mod graph;
+mod impact;
 mod map;
 mod path;
+mod search;
 mod symbols;
 
 use std::num::NonZero;
@@ -23,11 +27,15 @@ use crate::config::{Environment, load_own};
 use crate::state::{project_root, project_state_dir};
 use crate::{ADMIN_CONFIG, Context as _, HostError, configured_secrets, load_trusted};
 
+pub use dependencies::{Dependencies, DependencyPath, cycles_to_json, find_cycles};
 pub use embedded::{EmbeddedIndex, find_similar, open_embedded};
 pub use explain::{Explanation, SignalStrength};
+pub use follow::watch_event_to_json;
 pub use graph::{ChangeSet, CodeGraph, find_near};
+pub use impact::Impact;
 pub use map::ProjectMap;
 pub use path::PathResolver;
+pub use search::{SearchKind, SearchOptions, SearchResults};
 pub use symbols::{
     FileSymbol, FileSymbols, References, SymbolLink, find_indexed_file, no_symbols_reason, shown_path,
 };
