@@ -15,7 +15,7 @@ use syn::visit::Visit;
 /// Files in cycles that a crate may still have. A number may only go down; a crate that isn't
 /// listed has none.
 const ALLOWED: &[(&str, usize)] = &[
-    ("edit", 42),
+    ("edit", 16),
     ("git", 10),
     ("model", 4),
     ("protocol", 2),

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use journeyman_protocol::RelPath;
 
-use crate::change::{Edit, EditOp, FileOps, OpContext, OpNote, Outcome, apply_ops, to_ops};
-use crate::check::Finding;
+use crate::change::{FileOps, Outcome, apply_ops, to_ops};
+use crate::edit::{Edit, EditOp, OpContext};
 use crate::feedback::failure;
 use crate::files::{FileProblem, Files, exists};
-use crate::formats::blocks::BlockProblem;
+use crate::formats::block::BlockProblem;
 use crate::formats::{Format, Reading, Source, read};
-use crate::outcome::{Fate, Strategy};
+use crate::outcome::Fate;
 use crate::place::Allow;
+use crate::plan::{ChangeKind, Failure, FileChange, Plan, Unchanged};
 
 /// Options for applying a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,98 +28,6 @@ pub struct Options {
     pub cut_off: bool,
     /// Differences that are refused unless allowed here.
     pub allow: Allow,
-}
-
-/// The kind of change to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangeKind {
-    /// It comes to be.
-    Create,
-    /// Its content changes.
-    Modify,
-    /// It gets another path, and perhaps another content.
-    Rename,
-    /// It goes.
-    Delete,
-}
-
-/// The change of one file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FileChange {
-    /// The path it has now, or will be created at.
-    pub path: RelPath,
-    /// The path it will have, where that changes.
-    pub to: Option<RelPath>,
-    /// The kind of change.
-    pub kind: ChangeKind,
-    /// The content before, where there was one.
-    pub before: Option<String>,
-    /// The content after; `None` where the file goes.
-    pub after: Option<String>,
-    /// Placement of each step.
-    pub notes: Vec<OpNote>,
-    /// The first syntax error of the new content, if the old content had none.
-    pub broken: Option<Finding>,
-}
-
-impl FileChange {
-    /// The loosest step by which a part of it was placed.
-    #[must_use]
-    pub fn strategy(&self) -> Option<Strategy> {
-        self.notes.iter().filter_map(|note| note.strategy).max()
-    }
-}
-
-/// A file that is as the reply wants it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unchanged {
-    /// The file.
-    pub path: RelPath,
-    /// Applied before, or no change asked for: in words.
-    pub reason: String,
-}
-
-/// Something that could not be done.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Failure {
-    /// The file, if one is named.
-    pub path: Option<RelPath>,
-    /// The failure as one word, as [`Refusal::kind`](crate::Refusal::kind) gives it.
-    pub kind: &'static str,
-    /// The failure and the remedy, in words for the model.
-    pub message: String,
-    /// The first line (1-based) and the text of the region that is most like the search text.
-    pub nearest: Option<(u32, String)>,
-}
-
-/// The result of planning a reply.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Plan {
-    /// The format it was read in; `None` where it has no edit.
-    pub format: Option<Format>,
-    /// The changes, in the order in which it can be: creations, changes, renames, deletions.
-    pub changes: Vec<FileChange>,
-    /// The files that are as they are wanted.
-    pub unchanged: Vec<Unchanged>,
-    /// The edits that can't be made.
-    pub failed: Vec<Failure>,
-    /// The text around the edits.
-    pub prose: String,
-    partial: bool,
-}
-
-impl Plan {
-    /// The changes to make: none where something failed, unless a part is better than nothing.
-    #[must_use]
-    pub fn writes(&self) -> &[FileChange] {
-        if self.failed.is_empty() || self.partial { &self.changes } else { &[] }
-    }
-
-    /// Returns true if what can be done is kept where not everything can.
-    pub(crate) fn is_partial(&self) -> bool {
-        self.partial
-    }
 }
 
 /// Reads a reply and places its edits. Nothing is written: that is the caller's.

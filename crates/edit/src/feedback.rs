@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use journeyman_protocol::RelPath;
 use memchr::memmem;
 
-use crate::apply::{Failure, Plan};
-use crate::change::{EditOp, FileOps, LineKind, OpError};
+use crate::change::{FileOps, OpError};
+use crate::edit::{EditOp, LineKind};
 use crate::files::Files;
 use crate::lines::line_at;
 use crate::outcome::words::{fenced, lines_of};
 use crate::outcome::{Fate, MAX_FEEDBACK_BYTES, Refusal, cut};
+use crate::plan::{Failure, Plan};
 
 /// Maximum number of other files searched for a text that isn't in the named file.
 const MAX_OTHERS: usize = 48;

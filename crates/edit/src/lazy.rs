@@ -12,6 +12,7 @@ mod items;
 mod lines;
 mod marker;
 mod prepare;
+mod refusal;
 mod tree;
 mod write;
 
@@ -24,7 +25,8 @@ use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::{Tree, parse};
 
 use self::items::Side;
-use self::tree::{Merge, Merged, refuse};
+use self::refusal::refuse;
+use self::tree::{Merge, Merged};
 use crate::lines::line_at;
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
 use crate::place::Allow;

@@ -31,6 +31,7 @@
 mod apply;
 mod change;
 mod check;
+mod edit;
 mod feedback;
 mod files;
 mod formats;
@@ -39,21 +40,22 @@ mod lines;
 mod outcome;
 mod patch;
 mod place;
+mod plan;
 mod render;
 mod symbol;
 
-pub use apply::{ChangeKind, Failure, FileChange, Options, Plan, Unchanged, plan, plan_edits};
-pub use change::{
-    Edit, EditOp, FileOps, LineKind, OpContext, OpError, OpNote, Outcome, PatchHunk, PatchLine, Replace,
-    SymbolAction, SymbolEdit, apply_ops, to_ops,
-};
+pub use apply::{Options, plan, plan_edits};
+pub use change::{FileOps, OpError, OpNote, Outcome, apply_ops, to_ops};
 pub use check::Finding;
+pub use edit::{Edit, EditOp, LineKind, OpContext, PatchHunk, PatchLine, Replace, SymbolAction, SymbolEdit};
 pub use files::{FileProblem, Files};
-pub use formats::blocks::{BlockProblem, Blocks, Item, ProblemKind, TextCall, parse_blocks};
+pub use formats::block::{BlockProblem, ProblemKind, TextCall};
+pub use formats::blocks::{Blocks, Item, parse_blocks};
 pub use formats::{Format, Reading, Source, detect, read};
 pub use outcome::{
     Applied, Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Spot,
     Strategy,
 };
 pub use place::{Allow, Hunk, find, place, replace};
+pub use plan::{ChangeKind, Failure, FileChange, Plan, Unchanged};
 pub use render::{RenderError, render};

@@ -15,7 +15,7 @@ mod typography;
 
 use std::ops::Range;
 
-use crate::change::{LineKind, OpContext, PatchHunk, PatchLine};
+use crate::edit::{LineKind, OpContext, PatchHunk, PatchLine};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
 use crate::place::{Hunk, Indexed, find_in, placeholders};
 use lines::{FileLines, Level};

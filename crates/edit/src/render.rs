@@ -4,6 +4,7 @@
 //! to the same bytes is a [`RenderError`], never a wrong patch.
 
 mod diff;
+mod named;
 mod patches;
 mod texts;
 
@@ -11,9 +12,11 @@ use std::collections::BTreeMap;
 
 use journeyman_protocol::RelPath;
 
-use crate::apply::{ChangeKind, FileChange, Options, plan};
+use crate::apply::{Options, plan};
 use crate::formats::Format;
 use crate::place::Allow;
+use crate::plan::{ChangeKind, FileChange};
+use named::Named;
 
 /// Why a change can't be written in a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -86,13 +89,6 @@ fn one(change: &FileChange, format: Format) -> Result<String, RenderError> {
     let what = if ways.is_empty() { "it has no word for it" } else { "it would be read as something else" };
     let found = ways.into_iter().find(|way| reads_back(change, format, way));
     found.ok_or_else(|| RenderError::Inexpressible { path: change.path.clone(), format, what })
-}
-
-/// A change with its names as text.
-struct Named<'a> {
-    path: &'a str,
-    to: Option<&'a str>,
-    change: &'a FileChange,
 }
 
 /// Returns true if a text comes to the change.

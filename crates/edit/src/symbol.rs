@@ -8,7 +8,7 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{Symbol, SymbolKind, is_attribute, is_comment, outline};
 use journeyman_syntax::parse::{ParseError, Tree, parse};
 
-use crate::change::{SymbolAction, SymbolEdit};
+use crate::edit::{SymbolAction, SymbolEdit};
 use crate::lines::{break_of, line_at, split_indent};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use journeyman_protocol::RelPath;
 
-use crate::change::{Edit, EditOp, Replace};
-use crate::formats::blocks::{Fault, ProblemKind, Read};
+use crate::edit::{Edit, EditOp, Replace};
+use crate::formats::block::{Fault, ProblemKind, Read};
 use crate::formats::tags::{self, TAGS, Tag, content, skip_blanks};
 
 /// A fence is a word, not a text.

@@ -2,10 +2,10 @@
 
 use journeyman_protocol::RelPath;
 
-use crate::change::{LineKind, PatchHunk, PatchLine};
+use crate::edit::{LineKind, PatchHunk, PatchLine};
 use crate::files::exists;
 use crate::formats::Source;
-use crate::formats::blocks::{BlockProblem, ProblemKind};
+use crate::formats::block::{BlockProblem, ProblemKind};
 
 /// A longer reply is not read: no model's output limit is near it.
 pub(crate) const MAX_REPLY_BYTES: usize = 16 << 20;

@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 
-use crate::change::{Edit, EditOp, Replace};
-use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind, join_prose};
+use crate::edit::{Edit, EditOp, Replace};
+use crate::formats::block::{BlockProblem, ProblemKind};
+use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::{Format, Reading, Source, paths, tags};
 use crate::lines::line_at;
 

@@ -4,7 +4,7 @@ use journeyman_protocol::RelPath;
 
 use crate::files::exists;
 use crate::formats::Source;
-use crate::formats::blocks::{BlockProblem, ProblemKind};
+use crate::formats::block::{BlockProblem, ProblemKind};
 
 /// A line longer than this names no file.
 const MAX_NAME_LINE: usize = 400;

@@ -10,8 +10,9 @@ use std::ops::Range;
 
 use journeyman_protocol::RelPath;
 
-use crate::change::{Edit, EditOp, LineKind, PatchHunk, PatchLine, Replace};
-use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind, join_prose};
+use crate::edit::{Edit, EditOp, LineKind, PatchHunk, PatchLine, Replace};
+use crate::formats::block::{BlockProblem, ProblemKind};
+use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::markers::{Mark, Marked, escaped, mark};
 use crate::formats::paths::{self, Above};
 use crate::formats::{Format, Reading, Rows, Source, pairs};

@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use journeyman_protocol::RelPath;
 use serde_json::{Map, Value};
 
-use crate::change::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
-use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind, join_prose};
+use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
+use crate::formats::block::{BlockProblem, ProblemKind};
+use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::{Format, Reading, Source, detect, paths};
 use crate::lines::line_at;
 

@@ -5,11 +5,12 @@
 //! the lines, and these are kept, each of them: a line that can be none of a hunk's makes the
 //! file's edit a problem with the line's number.
 
+mod fault;
 mod names;
 mod section;
 
-use crate::change::{LineKind, PatchHunk};
-use crate::formats::blocks::{BlockProblem, ProblemKind};
+use crate::edit::{LineKind, PatchHunk};
+use crate::formats::block::ProblemKind;
 use crate::formats::hunks::{self, Head, MAX_HUNKS, MAX_REPLY_BYTES, bare};
 use crate::formats::{Format, Reading, Source};
 use names::Name;
@@ -340,11 +341,4 @@ fn count(left: &mut Option<(u32, u32)>, kind: LineKind) {
 fn is_binary(line: &str) -> bool {
     line.starts_with("GIT binary patch")
         || (line.starts_with("Binary files ") && bare(line).ends_with(" differ"))
-}
-
-/// A fault of the section that it stands in.
-type Fault = (ProblemKind, usize, String);
-
-fn to_problem((kind, line, message): Fault, subject: Option<&str>) -> BlockProblem {
-    hunks::problem(kind, line, subject, message)
 }

@@ -4,8 +4,8 @@ mod envelope;
 
 use std::collections::HashSet;
 
-use crate::change::{Edit, EditOp, LineKind, PatchHunk};
-use crate::formats::blocks::ProblemKind;
+use crate::edit::{Edit, EditOp, LineKind, PatchHunk};
+use crate::formats::block::ProblemKind;
 use crate::formats::hunks::{self, MAX_HUNKS, MAX_REPLY_BYTES, bare};
 use crate::formats::{Format, Reading, Source};
 use envelope::{Marker, marker};

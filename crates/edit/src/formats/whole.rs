@@ -6,9 +6,10 @@
 
 use journeyman_protocol::RelPath;
 
-use crate::change::{Edit, EditOp};
+use crate::edit::{Edit, EditOp};
 use crate::files::exists;
-use crate::formats::blocks::{BlockProblem, MAX_BLOCKS, ProblemKind, join_prose};
+use crate::formats::block::{BlockProblem, ProblemKind};
+use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::{Format, Reading, Row, Rows, Source, paths};
 use crate::lines::{line_at, without_break};
 use crate::place::placeholders;

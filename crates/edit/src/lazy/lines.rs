@@ -6,7 +6,8 @@ use std::ops::Range;
 use journeyman_text_diff::{DiffOp, diff};
 
 use super::marker::{self, Remark};
-use super::tree::{Merged, refuse};
+use super::refusal::refuse;
+use super::tree::Merged;
 use super::write::Fit;
 use crate::lines::{lines_of, split_indent};
 use crate::outcome::{Refusal, cut};

@@ -8,6 +8,7 @@ use journeyman_syntax::outline::is_attribute;
 use super::align::{MAX_DISSIMILARITY, MIN_SIMILARITY, align, max_similarity};
 use super::items::{Item, Side, has_remark, items, squeezed, trimmed};
 use super::marker::Remark;
+use super::refusal::refuse;
 use super::write::Fit;
 use crate::lines::line_at;
 use crate::outcome::Refusal;
@@ -548,10 +549,6 @@ impl<'t> Merge<'_, 't> {
              show it as it will be; to take it away, put `... removed code ...` in its place"
         ))
     }
-}
-
-pub(super) fn refuse(why: &str) -> Refusal {
-    Refusal::Malformed { message: format!("The rewrite can't be merged: {why}") }
 }
 
 /// The line that a place is in, from its beginning.

@@ -2,7 +2,7 @@
 
 use journeyman_text_diff::{DiffOp, diff_within};
 
-use super::tree::refuse;
+use super::refusal::refuse;
 use crate::lines::{break_of, segments, split_indent};
 use crate::outcome::Refusal;
 use crate::place::indent::{IndentMap, Styles};

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use crate::change::{LineKind, PatchLine};
+use crate::edit::{LineKind, PatchLine};
 use crate::lines::split_indent;
 use crate::place::normalize::plain;
 

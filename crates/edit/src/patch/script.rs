@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::change::{LineKind, PatchLine};
+use crate::edit::{LineKind, PatchLine};
 use crate::lines::{break_of, split_indent};
 use crate::patch::lines::{FileLines, Level};
 

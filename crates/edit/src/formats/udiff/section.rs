@@ -2,12 +2,12 @@
 
 use journeyman_protocol::RelPath;
 
-use crate::change::{Edit, EditOp, PatchHunk};
+use crate::edit::{Edit, EditOp, PatchHunk};
 use crate::formats::Source;
-use crate::formats::blocks::{BlockProblem, ProblemKind};
+use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::hunks;
+use crate::formats::udiff::fault::{Fault, to_problem};
 use crate::formats::udiff::names::{self, Name};
-use crate::formats::udiff::{Fault, to_problem};
 
 /// The lines between a file's names, or its `diff --git`, and the next file.
 #[derive(Debug, Default)]

@@ -1,0 +1,7 @@
+//! The refusal of a rewrite that can't be merged.
+
+use crate::outcome::Refusal;
+
+pub(super) fn refuse(why: &str) -> Refusal {
+    Refusal::Malformed { message: format!("The rewrite can't be merged: {why}") }
+}
