@@ -7,44 +7,28 @@
 //! earlier failure, including a hook's, leaves it unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean;
 use tokio_util::sync::CancellationToken;
 
-use crate::hooks::{CommitHooks, HookRun, HookRunner};
+use crate::hooks::{CommitHooks, HookRunner};
 use crate::limits::{LOCK_RETRY_INTERVAL, MAX_COMMIT_MESSAGE_BYTES, MAX_LOCK_ATTEMPTS};
 use crate::paths::RepositoryPaths;
+use crate::raw_diff::parse_raw_diff;
 use crate::read::GitReader;
 use crate::status::{EntryStatus, StatusChange};
+use crate::temporary_index::TemporaryIndex;
 use crate::tracked::records;
 use crate::user::{CommandOutcome, UserCommand, UserGitRunner};
-use crate::{CommitRefusal, Git, GitError, UserGit, programs, state};
-
-/// Prefix of the names of temporary indexes; the process id follows.
-const TEMPORARY_INDEX_PREFIX: &str = "journeyman-index-";
+use crate::{CommitRefusal, CommitRequest, Git, GitError, HookRun, UserGit, programs, state};
 
 /// Prefix of a path that git reads literally from the top of the work tree.
 const PATHSPEC_TOP: &[u8] = b":(top)";
-
-/// A request to commit files.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CommitRequest {
-    /// The files, as they are in the work tree: added, edited, made executable, or deleted. Nothing
-    /// else is committed. A rename needs both names.
-    pub paths: Vec<RelPath>,
-    /// The commit message, which hooks may change.
-    pub message: String,
-    /// Files with earlier changes of the user, as returned by [`Git::dirty_before`] before the
-    /// task. If `paths` contains one of them, nothing is committed.
-    pub mixed: Vec<RelPath>,
-}
 
 /// A commit that was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -480,81 +464,4 @@ fn file_state_of(root: &Path, path: &RelPath) -> FileState {
     let is_there = fs::symlink_metadata(&at)
         .is_ok_and(|found| !found.is_dir() || fs::symlink_metadata(at.join(".git")).is_ok());
     if is_there && !parent_directories(path).iter().any(is_link) { FileState::There } else { FileState::Gone }
-}
-
-/// Parses raw differences: for each path the new mode and object. `None` for another format.
-pub(crate) fn parse_raw_diff(bytes: &[u8]) -> Option<BTreeMap<Vec<u8>, String>> {
-    let mut found = BTreeMap::new();
-    let mut records = records(bytes);
-    while let Some(meta) = records.next() {
-        let mut words = std::str::from_utf8(meta).ok()?.strip_prefix(':')?.split(' ');
-        let (_, mode, _, id) = (words.next()?, words.next()?, words.next()?, words.next()?);
-        let path = records.next().filter(|path| !path.is_empty())?;
-        // Mode 0 removes an entry.
-        let mode = if mode == "000000" { "0" } else { mode };
-        found.insert(path.to_vec(), format!("{mode} {id}"));
-    }
-    Some(found)
-}
-
-/// The temporary index of a commit, in a directory of its own, which is removed when dropped.
-struct TemporaryIndex {
-    directory: PathBuf,
-    path: PathBuf,
-}
-
-impl TemporaryIndex {
-    /// Creates a copy of the user's index.
-    fn make(place: &RepositoryPaths) -> Result<Self, GitError> {
-        static MADE: AtomicU64 = AtomicU64::new(0);
-        sweep(&place.git_dir);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let directory =
-            place.git_dir.join(format!("{TEMPORARY_INDEX_PREFIX}{}.{number}", std::process::id()));
-        fs::create_dir(&directory).map_err(GitError::io("making", &directory))?;
-        let made = Self { path: directory.join("index"), directory };
-        match copy(&place.git_dir.join("index"), &made.path) {
-            Ok(()) => Ok(made),
-            // No file was ever staged.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(made),
-            Err(source) => {
-                Err(GitError::Io { what: "copying the index to", path: made.path.clone(), source })
-            }
-        }
-    }
-}
-
-/// Copies a file with its time: git compares the contents of files that are as new as the index.
-pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let mut from = fs::File::open(from)?;
-    let mut to = fs::File::create_new(to)?;
-    io::copy(&mut from, &mut to)?;
-    to.set_modified(from.metadata()?.modified()?)
-}
-
-impl Drop for TemporaryIndex {
-    fn drop(&mut self) {
-        // The next commit removes what is left after an error.
-        fs::remove_dir_all(&self.directory).ok();
-    }
-}
-
-/// Removes the temporary indexes of processes that no longer run.
-fn sweep(git_dir: &Path) {
-    let Ok(entries) = fs::read_dir(git_dir) else { return };
-    for entry in entries.flatten() {
-        let name: OsString = entry.file_name();
-        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY_INDEX_PREFIX)) else {
-            continue;
-        };
-        let pid = rest.split('.').next().and_then(|pid| pid.parse::<i32>().ok());
-        let pid = pid.and_then(rustix::process::Pid::from_raw);
-        let is_alive = pid.is_some_and(|pid| {
-            !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
-        });
-        if !is_alive {
-            // Another process may have removed it already.
-            fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path())).ok();
-        }
-    }
 }

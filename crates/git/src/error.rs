@@ -108,7 +108,7 @@ pub enum GitError {
     },
 }
 
-/// The reason for which a commit or a branch is not created. NothingToCommit was changed.
+/// The reason for which a commit or a branch is not created. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitRefusal {

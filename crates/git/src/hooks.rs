@@ -1,4 +1,4 @@
-//! CommandTrigger a commit's hooks in the sandbox.
+//! Runs a commit's hooks in the sandbox.
 //!
 //! A hook is often a program that the project's files are, name or configure, so whoever changed
 //! those files would decide what runs. So `git commit` itself runs without hooks, and the hooks run
@@ -12,11 +12,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use journeyman_protocol::{RelPath, SandboxNeeds, SandboxTier};
-use journeyman_sandbox::{Limits, Outcome, Request, Streams, Toolchains, clean};
-use serde::{Deserialize, Serialize};
+use journeyman_sandbox::{Limits, Outcome, Request, Streams, clean};
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::{
@@ -24,15 +22,16 @@ use crate::limits::{
     MAX_HOOK_OUTPUT_BYTES,
 };
 use crate::paths::RepositoryPaths;
+use crate::raw_diff::parse_raw_diff;
 use crate::read::{GitReader, ReadCommand};
 use crate::user::{UserCommand, UserGitRunner};
-use crate::{CommitRefusal, CommitRequest, Git, GitError, commit::parse_raw_diff, programs};
+use crate::{CommitRefusal, CommitRequest, Git, GitError, HookConfinement, HookRun, programs};
 
 /// The hooks that run before a commit is created, in git's order.
 const PRE_COMMIT_HOOKS: [&str; 3] = ["pre-commit", "prepare-commit-msg", "commit-msg"];
 const POST_COMMIT_HOOK: &str = "post-commit";
 
-/// CommandTrigger the hooks named after the directory and the message's file.
+/// Runs the hooks named after the directory and the message's file.
 const SCRIPT: &str = r#"
 hooks=$1 message=$2
 shift 2
@@ -46,54 +45,6 @@ done
 "#;
 /// The mode of a submodule's entry, whose object is a commit of another repository.
 const SUBMODULE: &str = "160000";
-
-/// The ways to run a commit's hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HookRun {
-    /// Hooks run in the sandbox. If they can't be confined, nothing is committed.
-    #[default]
-    Confined,
-    /// Hooks don't run, as with `git commit --no-verify`.
-    Skipped,
-    /// Hooks run as the user's own programs, because a person has reviewed them and the files that
-    /// they obey.
-    Outside,
-}
-
-/// The sandbox of a commit's hooks, and the rules for files that programs outside the sandbox obey.
-#[derive(Debug, Clone)]
-pub struct HookConfinement {
-    /// The way in which hooks run.
-    pub run: HookRun,
-    /// The toolchains that hooks see.
-    pub toolchains: Arc<Toolchains>,
-    /// The user's variables that hooks see.
-    pub env: BTreeMap<OsString, OsString>,
-    /// The needs that must be met besides confined reads and writes and no network.
-    pub needs: SandboxNeeds,
-    /// Paths of the project that hooks may not change.
-    pub protected: Vec<RelPath>,
-    /// Returns true for paths that programs outside the sandbox obey: no hook may add such a path
-    /// to a commit.
-    pub is_guarded: fn(&RelPath) -> bool,
-    /// Returns true for files that decide what other programs run.
-    pub runs_code: fn(&RelPath) -> bool,
-}
-
-impl Default for HookConfinement {
-    fn default() -> Self {
-        Self {
-            run: HookRun::Confined,
-            toolchains: Arc::default(),
-            env: BTreeMap::new(),
-            needs: SandboxNeeds::NONE,
-            protected: Vec::new(),
-            is_guarded: |_| false,
-            runs_code: |_| false,
-        }
-    }
-}
 
 /// The hooks of a repository that concern commits.
 #[derive(Debug)]
@@ -131,7 +82,7 @@ impl CommitHooks {
     }
 }
 
-/// CommandTrigger the hooks of one commit in a temporary directory.
+/// Runs the hooks of one commit in a temporary directory.
 pub(crate) struct HookRunner<'a> {
     reader: &'a GitReader<'a>,
     git: &'a Git,
@@ -190,7 +141,7 @@ impl<'a> HookRunner<'a> {
         }
     }
 
-    /// CommandTrigger the hooks before a commit on `index` and the message. Takes their changes
+    /// Runs the hooks before a commit on `index` and the message. Takes their changes
     /// over into the index, and returns the new message and the hooks' output.
     pub(crate) async fn before(
         &self,
@@ -216,7 +167,7 @@ impl<'a> HookRunner<'a> {
         Ok((clean(&message).into_bytes(), words))
     }
 
-    /// CommandTrigger the hook after a commit. Its failure does not affect the commit.
+    /// Runs the hook after a commit. Its failure does not affect the commit.
     pub(crate) async fn after(&self) -> String {
         if !self.is_needed() || !self.found.names.contains(&POST_COMMIT_HOOK) {
             return String::new();
@@ -257,7 +208,7 @@ impl<'a> HookRunner<'a> {
             fs::write(info.join("alternates"), alternates.as_bytes())?;
             fs::write(self.settings(), settings)?;
             fs::write(self.message(), message)?;
-            crate::commit::copy(index, &self.index())
+            crate::temporary_index::copy(index, &self.index())
         };
         make().map_err(GitError::io("preparing", &self.directory))
     }

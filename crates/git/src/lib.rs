@@ -23,16 +23,22 @@ mod blame;
 mod branch;
 mod check_out;
 mod commit;
+mod commit_request;
 mod error;
+mod git;
 mod history;
+mod hook_confinement;
 mod hooks;
 mod limits;
+mod operation;
 mod overrides;
 mod paths;
 mod programs;
+mod raw_diff;
 mod read;
 mod state;
 mod status;
+mod temporary_index;
 mod tracked;
 mod tree;
 mod user;
@@ -40,63 +46,17 @@ mod user;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use journeyman_sandbox::Sandbox;
-
 pub use blame::BlameHunk;
 pub use branch::PendingBranch;
-pub use commit::{CommitRequest, CreatedCommit};
+pub use commit::CreatedCommit;
+pub use commit_request::CommitRequest;
 pub use error::{CommitRefusal, GitError};
+pub use git::Git;
 pub use history::{CommitDetails, CommitSummary};
-pub use hooks::{HookConfinement, HookRun};
-pub use state::{Operation, RepositoryState};
+pub use hook_confinement::{HookConfinement, HookRun};
+pub use operation::Operation;
+pub use state::RepositoryState;
 pub use status::{EntryStatus, GitHead, Status, StatusChange, StatusEntry};
 pub use tracked::Tracked;
 pub use tree::TreeFile;
 pub use user::UserGit;
-
-/// The search path for programs if none is given.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// Reads a project's repository with git.
-#[derive(Debug, Clone)]
-pub struct Git {
-    root: PathBuf,
-    sandbox: Arc<Sandbox>,
-    path: OsString,
-}
-
-impl Git {
-    /// Creates a reader for the project at `root`, confined by `sandbox`.
-    #[must_use]
-    pub fn new(root: &Path, sandbox: Arc<Sandbox>) -> Self {
-        Self { root: root.to_owned(), sandbox, path: DEFAULT_PATH.into() }
-    }
-
-    /// Uses the git that this `PATH` finds first; directories in the project are ignored.
-    #[must_use]
-    pub fn with_path(mut self, path: impl Into<OsString>) -> Self {
-        self.path = path.into();
-        self
-    }
-
-    /// CommandTrigger one of the asynchronous methods to its end, on a thread and a runtime of its
-    /// own.
-    ///
-    /// # Errors
-    /// The errors of `work`; [`GitError::Io`] if no thread or runtime could be created.
-    pub fn blocking<T: Send>(work: impl Future<Output = Result<T, GitError>> + Send) -> Result<T, GitError> {
-        let run = || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.map_err(GitError::io("starting", "git"))?.block_on(work)
-        };
-        std::thread::scope(|scope| {
-            let started = std::thread::Builder::new().spawn_scoped(scope, run);
-            let ended = started.map_err(GitError::io("starting", "git"))?.join();
-            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    }
-}

@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 
 use journeyman_protocol::RelPath;
 
-use crate::hooks::HookRun;
 use crate::paths::RepositoryPaths;
 use crate::user::{UserCommand, UserGitRunner};
-use crate::{CommitRefusal, GitError, HookConfinement};
+use crate::{CommitRefusal, GitError, HookConfinement, HookRun};
 
 /// Programs that obey no file of the work tree.
 const KNOWN_PROGRAMS: [&str; 11] = [

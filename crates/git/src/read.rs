@@ -1,4 +1,4 @@
-//! CommandTrigger git to read a repository: confined, and with every setting disabled that could
+//! Runs git to read a repository: confined, and with every setting disabled that could
 //! run a program.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const MIN_VERSION_TEXT: &str = "2.32";
 /// The exit code of git, and of a shell, for a command that can't run at all.
 const NO_PROGRAM: i32 = 127;
 
-/// CommandTrigger reading commands in one repository.
+/// Runs reading commands in one repository.
 #[derive(Debug)]
 pub(crate) struct GitReader<'a> {
     git: &'a Git,
@@ -149,7 +149,7 @@ impl<'a> GitReader<'a> {
         Err(GitError::TooOld { found: clean(found.as_bytes()), least: MIN_VERSION_TEXT })
     }
 
-    /// CommandTrigger a command to its end.
+    /// Runs a command to its end.
     pub(crate) async fn run(&self, ask: ReadCommand<'_>) -> Result<ReadOutput, GitError> {
         let (action, limit) = (ask.action, ask.limit);
         let request = self.request(ask);

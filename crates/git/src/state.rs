@@ -1,6 +1,5 @@
 //! The state of a project's repository, and the operation in progress.
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +8,7 @@ use journeyman_protocol::RelPath;
 use crate::paths::RepositoryPaths;
 use crate::read::{GitReader, ReadCommand};
 use crate::status::GitHead;
-use crate::{Git, GitError};
+use crate::{Git, GitError, Operation};
 
 /// Prints branch, commit, and two settings, each ended by NUL.
 const SCRIPT: &str = r#"
@@ -18,36 +17,6 @@ const SCRIPT: &str = r#"
 "$1" config --bool core.bare; printf '\0'
 "$1" config --bool core.sparseCheckout; printf '\0'
 "#;
-
-/// An operation in progress in a repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// `git merge`.
-    Merge,
-    /// `git rebase`.
-    Rebase,
-    /// `git am`.
-    Mailbox,
-    /// `git cherry-pick`.
-    CherryPick,
-    /// `git revert`.
-    Revert,
-    /// `git bisect`.
-    Bisect,
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Merge => "merge",
-            Self::Rebase => "rebase",
-            Self::Mailbox => "am",
-            Self::CherryPick => "cherry-pick",
-            Self::Revert => "revert",
-            Self::Bisect => "bisect",
-        })
-    }
-}
 
 /// The state of a project's repository. Paths are absolute and without links.
 #[derive(Debug, Clone, PartialEq, Eq)]

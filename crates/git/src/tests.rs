@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::status::{EntryStatus, GitHead, Status, StatusChange, StatusEntry};
 use crate::tracked::Tracked;
-use crate::{commit, history, overrides, status, tracked};
+use crate::{history, overrides, raw_diff, status, tracked};
 
 fn path(name: &[u8]) -> RelPath {
     RelPath::parse(name).unwrap()
@@ -102,7 +102,7 @@ proptest! {
         tracked::parse(&bytes);
         tracked::paths(&bytes);
         history::parse(&bytes, prefix.as_bytes());
-        commit::parse_raw_diff(&bytes);
+        raw_diff::parse_raw_diff(&bytes);
         overrides::filters(&bytes);
     }
 
@@ -123,7 +123,7 @@ proptest! {
             let paths = read.entries.into_iter().map(|entry| entry.path).collect::<Vec<_>>();
             prop_assert_eq!(paths, expected.clone());
         }
-        let read = commit::parse_raw_diff(&each(":1 100644 2 3 M\0")).unwrap();
+        let read = raw_diff::parse_raw_diff(&each(":1 100644 2 3 M\0")).unwrap();
         let paths = read.into_keys().map(|name| RelPath::parse(name).unwrap()).collect::<Vec<_>>();
         prop_assert_eq!(paths, expected);
     }

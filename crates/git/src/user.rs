@@ -1,4 +1,4 @@
-//! CommandTrigger the user's git outside the sandbox, with the user's environment, signing and
+//! Runs the user's git outside the sandbox, with the user's environment, signing and
 //! identity, and without other programs that a repository's settings name.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -161,7 +161,7 @@ impl CommandOutcome {
     }
 }
 
-/// CommandTrigger the user's git in one directory.
+/// Runs the user's git in one directory.
 #[derive(Debug)]
 pub(crate) struct UserGitRunner<'a> {
     env: &'a BTreeMap<OsString, OsString>,
@@ -193,7 +193,7 @@ impl UserGitRunner<'_> {
         Self { env: self.env, path: self.path.clone(), program, directory, cancel: CancellationToken::new() }
     }
 
-    /// CommandTrigger a command to its end. Cancellation ends the command and all its processes.
+    /// Runs a command to its end. Cancellation ends the command and all its processes.
     pub(crate) async fn run(&self, call: UserCommand<'_>) -> Result<CommandOutcome, GitError> {
         let mut command = Command::new(&self.program);
         let hooks = if call.hooks { None } else { Some(NO_HOOKS) };
@@ -299,7 +299,7 @@ fn path_outside(path: &OsStr, root: &Path) -> OsString {
         directory.is_absolute() && !directory.starts_with(root) && !found.starts_with(&real)
     };
     std::env::join_paths(std::env::split_paths(path).filter(outside))
-        .unwrap_or_else(|_| crate::DEFAULT_PATH.into())
+        .unwrap_or_else(|_| crate::git::DEFAULT_PATH.into())
 }
 
 /// The process group of a running command, which is ended in every case.

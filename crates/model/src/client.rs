@@ -1,17 +1,15 @@
 //! A [`Model`] over HTTP: a codec, a transport and a retry policy.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
-use tokio_util::sync::CancellationToken;
+use futures_util::StreamExt as _;
 
 use crate::codec::Codec;
-use crate::exchange::Exchange;
 use crate::transport::{Body, Header, HttpRequest, HttpTransport, Method, Transport, join_url, shown_url};
-use crate::{DeltaStream, Endpoint, Model, ModelError, ModelRequest, similar_names, wire};
+use crate::{Endpoint, ModelError, ModelRequest, similar_names, wire};
 
 /// Maximum size of an error body that is read. Gateways wrap the provider's error in their own. The
 /// text that is shown is limited further, by
@@ -137,22 +135,6 @@ fn headers(endpoint: &Endpoint, codec: &dyn Codec) -> Vec<Header> {
         set(name, value.clone(), true);
     }
     headers
-}
-
-impl Model for HttpModel {
-    fn name(&self) -> String {
-        format!("{}/{}", self.endpoint.provider, self.model)
-    }
-
-    fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
-        let serial = self.exchanges.fetch_add(1, Ordering::Relaxed);
-        let exchange = Box::new(Exchange::new(self, request, cancel, serial));
-        stream::unfold(
-            exchange,
-            |mut exchange| async move { exchange.next().await.map(|item| (item, exchange)) },
-        )
-        .boxed()
-    }
 }
 
 impl HttpModel {

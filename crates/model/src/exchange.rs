@@ -1,9 +1,10 @@
 //! One request and its reply, over several attempts if needed.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use serde::de::IgnoredAny;
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +12,7 @@ use crate::client::HttpModel;
 use crate::codec::Decoder;
 use crate::sse::{SseEvent, SseParser};
 use crate::transport::{AttemptError, Body, HttpRequest, HttpResponse, next_wait, requested_wait, shown_url};
-use crate::{Delta, ModelError, ModelRequest};
+use crate::{Delta, DeltaStream, Model, ModelError, ModelRequest};
 
 /// How long to wait for the end of the connection after the reply is complete. The end is nearly
 /// always in the packet that ends the reply. Waiting for it lets the connection be reused, and some
@@ -23,7 +24,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(1_000);
 const MAX_RESPONSE_BYTES: usize = 256 * 1024 * 1024;
 
 /// The state of one stream of deltas.
-pub(crate) struct Exchange<'a> {
+struct Exchange<'a> {
     model: &'a HttpModel,
     request: &'a ModelRequest,
     cancel: CancellationToken,
@@ -55,12 +56,7 @@ struct StreamingResponse {
 }
 
 impl<'a> Exchange<'a> {
-    pub(crate) fn new(
-        model: &'a HttpModel,
-        request: &'a ModelRequest,
-        cancel: CancellationToken,
-        serial: u64,
-    ) -> Self {
+    fn new(model: &'a HttpModel, request: &'a ModelRequest, cancel: CancellationToken, serial: u64) -> Self {
         Self {
             model,
             request,
@@ -74,7 +70,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Returns the next item of the stream.
-    pub(crate) async fn next(&mut self) -> Option<Result<Delta, ModelError>> {
+    async fn next(&mut self) -> Option<Result<Delta, ModelError>> {
         loop {
             let ended = matches!(self.state, ExchangeState::Ended);
             if !ended && self.cancel.is_cancelled() {
@@ -246,6 +242,22 @@ impl StreamingResponse {
 
     fn ended_early(&self, reason: &str) -> ModelError {
         ModelError::EndedEarly { url: self.url.clone(), reason: reason.to_owned() }
+    }
+}
+
+impl Model for HttpModel {
+    fn name(&self) -> String {
+        format!("{}/{}", self.endpoint.provider, self.model)
+    }
+
+    fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
+        let serial = self.exchanges.fetch_add(1, Ordering::Relaxed);
+        let exchange = Box::new(Exchange::new(self, request, cancel, serial));
+        stream::unfold(
+            exchange,
+            |mut exchange| async move { exchange.next().await.map(|item| (item, exchange)) },
+        )
+        .boxed()
     }
 }
 

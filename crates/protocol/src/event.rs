@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::{
     AgentState, CallId, CallRecord, CallState, CandidateReport, CheckKind, CommitReport, CopyReport,
-    Enforcement, Evidence, FileConflict, GuardViolation, Mode, RelPath, ReminderCategory, Seq, SessionId,
-    StopReason, Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
+    Enforcement, Evidence, FileConflict, GuardViolation, Mode, RelPath, ReminderCategory, RunOutcome, Seq,
+    SessionId, StopReason, Todo, Tokens, TurnPhase, UnavailableTier, UnixMillis, Usage, Verdict,
 };
 
 /// The audience of an event. Each kind of event belongs to exactly one channel.
@@ -20,46 +20,6 @@ pub enum Channel {
     Control,
     /// Events that an operator audits: states, usage, errors.
     Monitor,
-}
-
-/// The end of a run. Each variant has its own exit code of `jm run`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RunOutcome {
-    /// Files changed (or none had to) and every check that ran passed, at least one of them.
-    Verified,
-    /// The run could not go on.
-    Error,
-    /// The run finished, and checks still fail.
-    ChecksFail,
-    /// The run finished, and no check verified its changes.
-    Unverified,
-    /// The limit of turns, time or money was reached.
-    Limit,
-    /// The run needed a permission, and nobody could be asked.
-    PermissionNeeded,
-    /// The change is verified and could not land: the user changed the same lines, or the checks
-    /// fail on the merge.
-    Conflict,
-    /// The user stopped the run.
-    Interrupted,
-}
-
-impl RunOutcome {
-    /// Returns the exit code of `jm run`. 2 is a usage error and never an outcome.
-    #[must_use]
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Self::Verified => 0,
-            Self::Error => 1,
-            Self::ChecksFail => 3,
-            Self::Unverified => 4,
-            Self::Limit => 5,
-            Self::PermissionNeeded => 6,
-            Self::Conflict => 9,
-            Self::Interrupted => 130,
-        }
-    }
 }
 
 /// The way in which a file changed.

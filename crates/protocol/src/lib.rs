@@ -35,6 +35,7 @@ mod ids;
 mod message;
 mod path;
 mod permission;
+mod run_outcome;
 mod session;
 mod usage;
 
@@ -44,7 +45,7 @@ pub use copy::{CandidateReport, CommitReport, CopyReport, CopyState, FileConflic
 pub use enforcement::{Enforcement, SandboxNeeds, SandboxTier};
 pub use event::{
     Channel, Envelope, ErrorPhase, ErrorSeverity, Event, EventKind, FileChange, FileChangeKind,
-    ResumeStrategy, RunOutcome, RunReport, ScheduleKind, TodoReminderReason,
+    ResumeStrategy, RunReport, ScheduleKind, TodoReminderReason,
 };
 pub use guard_violation::{GuardRules, GuardViolation, GuardViolationKind};
 pub use hash::{ContentHash, InvalidHash};
@@ -52,5 +53,6 @@ pub use ids::{CallId, InvalidSessionId, Seq, SessionId, UnixMillis};
 pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse};
 pub use path::{InvalidPath, RelPath, is_invisible};
 pub use permission::{Decision, Effects, Level, Mode, ParseModeError, Verdict};
+pub use run_outcome::RunOutcome;
 pub use session::{AgentState, MessageKind, ReminderCategory, Todo, TodoStatus, TurnPhase};
 pub use usage::{StopReason, TokenCounter, Tokens, Usage};

@@ -14,39 +14,23 @@ use std::sync::{Mutex, PoisonError};
 
 use journeyman_protocol::ContentHash;
 
-use crate::StoreError;
 use crate::blobs::packing::{Packer, unpack};
-use crate::blobs::quota::Usage;
+use crate::blobs::quota::{TEMPORARY, Usage};
 use crate::place::{create_private, sync_dir};
+use crate::{Durability, StoreError};
 
 mod packing;
 mod quota;
 mod sharing;
 
+pub use packing::MAX_BLOB_BYTES;
 pub use sharing::{Sweeping, Using};
-
-/// The most bytes of one blob, before packing. A file beyond this is not a source file, and
-/// unpacking stops here whatever a damaged file claims.
-pub const MAX_BLOB_BYTES: usize = 256 * 1024 * 1024;
 
 /// Up to this size a blob that is there already is compared with the bytes that are put. Beyond it
 /// the comparison would cost more memory than a damaged blob is worth.
 const MAX_COMPARED_BYTES: usize = 16 * 1024 * 1024;
 /// The directory of damaged blobs that were set aside. No fan-out directory has such a name.
 const DAMAGED: &str = "damaged";
-
-/// The prefix of a temporary file's name. No hash begins with it, and `quota` removes temporary
-/// files that a crash left.
-const TEMPORARY: &str = ".new-";
-
-/// The moment from which a blob survives a power failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// Before the call returns.
-    Now,
-    /// After the next [`Blobs::sync`]: many blobs share one wait for the disk.
-    Later,
-}
 
 /// The result of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,23 +123,6 @@ impl Blobs {
             self.write(&hash, &path, bytes, (durability, note))?;
         }
         Ok(hash)
-    }
-
-    /// Stores many contents and waits for the disk once, at the end. Hashes come in the order of
-    /// `contents`.
-    ///
-    /// # Errors
-    /// As [`Blobs::put`], at the first content that fails; those before it are stored.
-    pub fn put_many<B: AsRef<[u8]>>(
-        &self,
-        contents: impl IntoIterator<Item = B>,
-    ) -> Result<Vec<ContentHash>, StoreError> {
-        let hashes = contents
-            .into_iter()
-            .map(|bytes| self.put_with(bytes.as_ref(), Durability::Later))
-            .collect::<Result<Vec<_>, _>>()?;
-        self.sync()?;
-        Ok(hashes)
     }
 
     /// Waits until everything that was put with [`Durability::Later`] is on the disk: one flush of
@@ -282,15 +249,9 @@ impl Blobs {
         Ok(quota::scan(&self.dir)?.total())
     }
 
-    /// Keeps a blob from being removed for the quota, as long as this handle lives or until
-    /// [`Blobs::unpin`].
+    /// Keeps a blob from being removed for the quota, as long as this handle lives.
     pub fn pin(&self, hash: &ContentHash) {
         self.lock(&self.pinned).insert(*hash);
-    }
-
-    /// Takes [`Blobs::pin`] back.
-    pub fn unpin(&self, hash: &ContentHash) {
-        self.lock(&self.pinned).remove(hash);
     }
 
     /// The file of a blob, whether or not it is here.

@@ -2,10 +2,9 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 
-use crate::{StoreError, tail};
+use crate::StoreError;
 
 /// The most bytes of one entry, kind and payload together. Larger payloads (files, images) belong
 /// in blobs; this keeps one read of a few entries far below the program's memory budget.
@@ -248,13 +247,6 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::UnknownSession`], also when it is deleted meanwhile; failures of the medium.
     fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>>;
-
-    /// Every entry after the place `after`: first those there are, then each one when it is
-    /// appended, in order, without gap or duplicate. It ends only by an error, after which it gives
-    /// nothing more.
-    fn tail<'a>(&'a self, session: &SessionId, after: Seq) -> BoxStream<'a, Result<Entry, StoreError>> {
-        tail::follow(self, session.clone(), after)
-    }
 
     /// At most `limit` sessions, the most recently updated first; those of one root if it is given.
     ///

@@ -20,7 +20,6 @@ use serde_json::value::RawValue;
 use crate::entry::entry_bytes;
 use crate::lease::unique;
 use crate::place::{beside, sync_dir};
-use crate::tail::CHUNK_BYTES;
 use crate::{Entry, MAX_ENTRY_BYTES, NewEntry, SessionSummary, Store, StoreError};
 
 /// The name of the format in the first line.
@@ -33,6 +32,8 @@ pub const STATUS_IMPORTING: &str = "importing";
 /// The longest line that is read: the largest entry as text whose every byte has to be escaped, and
 /// the rest.
 const MAX_LINE_BYTES: u64 = 6 * MAX_ENTRY_BYTES as u64 + 64 * 1024;
+/// Maximum bytes of entries that an export reads at once.
+const CHUNK_BYTES: usize = 256 * 1024;
 /// So much is appended at once.
 const BATCH_BYTES: usize = 1024 * 1024;
 /// For how long nobody else may write to a session that is imported, in milliseconds; it ends

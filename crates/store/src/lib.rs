@@ -29,6 +29,7 @@
 //! one.
 
 mod blobs;
+mod durability;
 mod entry;
 mod error;
 mod exchange;
@@ -37,10 +38,10 @@ mod memory;
 mod place;
 mod salvage;
 mod sqlite;
-mod tail;
 mod watch;
 
-pub use blobs::{Blobs, Durability, MAX_BLOB_BYTES, Stored, Sweeping, Using};
+pub use blobs::{Blobs, MAX_BLOB_BYTES, Stored, Sweeping, Using};
+pub use durability::Durability;
 pub use entry::{
     Entry, MAX_ENTRY_BYTES, MAX_FOUND, NewEntry, NewSession, Origin, STATUS_NEW, SessionSummary, Store,
 };

@@ -56,12 +56,11 @@ pub(crate) use rows::{channel_code, channel_of, checksum, place, place_of, seq_o
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
-    busy: Duration,
     owner: Mutex<Option<Owner>>,
     watchers: Arc<Watchers>,
 }
 
-/// Maximum wait of a call, by default, while another process writes. Writes take milliseconds; five
+/// Maximum wait of a call while another process writes. Writes take milliseconds; five
 /// seconds bridge a slow disk.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -72,15 +71,7 @@ impl SqliteStore {
     /// # Errors
     /// None today; a file that can't be used is reported by the first call.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { path: path.to_owned(), busy: BUSY, owner: Mutex::default(), watchers: Arc::default() })
-    }
-
-    /// Waits so long for another process that writes before it says [`StoreError::Busy`], instead
-    /// of five seconds. Has no effect after the first call.
-    #[must_use]
-    pub fn with_busy_timeout(mut self, timeout: Duration) -> Self {
-        self.busy = timeout;
-        self
+        Ok(Self { path: path.to_owned(), owner: Mutex::default(), watchers: Arc::default() })
     }
 
     /// The file.
@@ -153,7 +144,7 @@ impl SqliteStore {
         };
         let Err(job) = refused else { return Ok(()) };
         // Not started yet, or ended by a panic in a call; that call got its error.
-        let fresh = Owner::start(Log::new(self.path.clone(), self.busy, Arc::clone(&self.watchers)))?;
+        let fresh = Owner::start(Log::new(self.path.clone(), BUSY, Arc::clone(&self.watchers)))?;
         let handed = fresh.submit(job).map_err(|_| io::Error::other("its thread ended at once"));
         *owner = Some(fresh);
         handed

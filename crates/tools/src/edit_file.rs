@@ -15,8 +15,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::{around, clip, shown};
-use crate::seen::refuse_stale;
 use crate::shape::{Shape, not_found};
+use crate::stale::refuse_stale;
 use crate::tool::in_background;
 use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
 

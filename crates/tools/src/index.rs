@@ -49,6 +49,8 @@ const WAIT_FOR_OTHERS: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(20);
 /// Others' changes are looked for at most so often.
 const LEAST_REST: Duration = Duration::from_secs(1);
+/// The idle time before the index is compacted.
+const IDLE_TIME: Duration = Duration::from_secs(5);
 /// And all looks together take at most a part of the time: one in so many.
 const REST: u32 = 20;
 /// Files of the session's own that are brought up to date one by one; for more the whole tree is
@@ -350,7 +352,7 @@ impl Core {
             history: Mutex::default(),
             links: Arc::default(),
             vectors: None,
-            idle_time: idle::IDLE_TIME,
+            idle_time: IDLE_TIME,
         }
     }
 

@@ -7,8 +7,6 @@ use journeyman_protocol::{ContentHash, FileChange, RelPath};
 use journeyman_workspace::{FileContent, Workspace, unified_diff};
 use serde::{Deserialize, Serialize};
 
-use crate::{ToolContext, ToolError};
-
 /// Texts that are kept to tell what changed in a file: some thirty source files. What is beyond is
 /// looked for among the workspace's kept contents.
 const TEXT_BYTES: usize = 512 * 1024;
@@ -278,32 +276,6 @@ impl Known {
     fn text_bytes(&self) -> usize {
         self.text.as_ref().map_or(0, |text| text.len())
     }
-}
-
-/// Refuses to edit `path`, whose content is `now`, where somebody else changed it since the model
-/// saw it. What a command of the session changed is no surprise, and a text that an edit quotes has
-/// to be there anyway.
-///
-/// # Errors
-/// [`ToolError::ChangedSince`], with what changed. Where that is all of it the model knows the file
-/// again, and the next try is not refused.
-pub fn refuse_stale(context: &ToolContext, path: &RelPath, now: &FileContent) -> Result<(), ToolError> {
-    match context.seen.sight(path, &now.hash) {
-        Sight::Changed => Err(stale(context, path.clone(), now)),
-        Sight::Never | Sight::ChangedByUs | Sight::Current => Ok(()),
-    }
-}
-
-/// The refusal of a change to a file that isn't what the model saw. Where that shows all of the
-/// difference, the model knows the file again.
-pub(crate) fn stale(context: &ToolContext, path: RelPath, now: &FileContent) -> ToolError {
-    let by_us = context.seen.sight(&path, &now.hash) == Sight::ChangedByUs;
-    let difference = context.seen.difference(&context.workspace, &path, now);
-    let whole = difference.as_ref().is_some_and(|difference| difference.whole);
-    if whole && let Some(text) = now.text() {
-        context.seen.record_text(path.clone(), now.hash, text);
-    }
-    ToolError::ChangedSince { path, by_us, difference: difference.map(|difference| difference.text), whole }
 }
 
 /// As many lines as fit.

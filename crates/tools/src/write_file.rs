@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::excerpt::shown;
-use crate::seen::stale;
 use crate::shape::Shape;
+use crate::stale::stale;
 use crate::tool::in_background;
 use crate::{Sight, Tool, ToolContext, ToolError, ToolOutput};
 

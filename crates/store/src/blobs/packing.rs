@@ -7,7 +7,9 @@ use std::io::{self, Seek as _, Write};
 use zstd::bulk::Compressor;
 use zstd::stream::write::Encoder;
 
-use super::MAX_BLOB_BYTES;
+/// The most bytes of one blob, before packing. A file beyond this is not a source file, and
+/// unpacking stops here whatever a damaged file claims.
+pub const MAX_BLOB_BYTES: usize = 256 * 1024 * 1024;
 
 /// Header of bytes as they are.
 const RAW: u8 = 0;

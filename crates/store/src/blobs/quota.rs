@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::ContentHash;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
-use super::TEMPORARY;
 use crate::StoreError;
 
 /// Counting all blobs costs a look at each, so it is done once this fraction of the quota was
@@ -28,6 +27,10 @@ const RECENT: i64 = 600;
 const ABANDONED: i64 = 3600;
 /// A blob that is put again is marked as new only if its mark is older than this many seconds.
 const REMARK: i64 = 3600;
+
+/// The prefix of a temporary file's name. No hash begins with it. Old temporary files, which a
+/// crash left, are removed.
+pub(super) const TEMPORARY: &str = ".new-";
 
 /// A handle's knowledge of the directory's use.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use crate::support::follow;
 use futures_util::StreamExt as _;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{
@@ -466,11 +467,11 @@ fn a_tail_gives_what_is_there_then_what_comes_in_order_once() {
         store.append(&id, Seq::START, vec![note("1", 1), event("2", 1), note("3", 1)]).await.unwrap();
         let follower = async {
             let seen: Vec<u64> =
-                store.tail(&id, Seq(1)).take(500).map(|entry| entry.unwrap().seq.0).collect().await;
+                follow(store, &id, Seq(1)).take(500).map(|entry| entry.unwrap().seq.0).collect().await;
             assert_eq!(seen, (2..=501).collect::<Vec<_>>());
         };
         let early = async {
-            let mut tail = store.tail(&id, Seq(400));
+            let mut tail = follow(store, &id, Seq(400));
             assert_eq!(tail.next().await.unwrap().unwrap().seq, Seq(401));
         };
         let writer = async {
@@ -492,9 +493,9 @@ fn a_tail_of_a_session_that_is_not_or_no_longer_there_ends_with_an_error() {
         let unknown = |found: Option<Result<Entry, StoreError>>| {
             assert!(matches!(found, Some(Err(StoreError::UnknownSession { .. }))), "{found:?}");
         };
-        unknown(store.tail(&id, Seq::START).next().await);
+        unknown(follow(store, &id, Seq::START).next().await);
         store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
-        let mut tail = store.tail(&id, Seq::START);
+        let mut tail = follow(store, &id, Seq::START);
         let (found, deleted) = tokio::join!(tail.next(), store.delete(&id));
         deleted.unwrap();
         unknown(found);

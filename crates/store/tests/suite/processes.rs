@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::child::{Running, again, given};
-use crate::support::{block_on, entry, filled, session};
+use crate::support::{block_on, entry, filled, follow, session};
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_protocol::{Seq, UnixMillis};
 use journeyman_store::{SqliteStore, Store, StoreError};
@@ -179,7 +179,7 @@ fn a_tail_sees_what_another_process_appends() {
     let store = SqliteStore::open(&path).unwrap();
     let child = Running::start(again(test_path!(test), &path));
     block_on(async {
-        let mut tail = store.tail(&session(1), Seq(2));
+        let mut tail = follow(&store, &session(1), Seq(2));
         assert_eq!(tail.next().await.unwrap().unwrap().seq, Seq(3));
         let mut waiting = Box::pin(tail.next());
         assert!(waiting.as_mut().now_or_never().is_none());

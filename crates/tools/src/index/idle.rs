@@ -9,9 +9,6 @@ use tokio_util::sync::CancellationToken;
 use super::{Core, LOOK, STOPPING, State};
 use crate::ToolError;
 
-/// The idle time before the index is compacted.
-pub(super) const IDLE_TIME: Duration = Duration::from_secs(5);
-
 impl Core {
     /// Notes that it was used, and sees to it that it is put in order when it isn't any more.
     pub(super) fn rest(self: &Arc<Self>, state: &mut State) {

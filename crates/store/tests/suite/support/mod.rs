@@ -3,11 +3,14 @@
 pub(crate) mod child;
 pub(crate) mod disk;
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 
+use futures_util::StreamExt as _;
+use futures_util::stream::{BoxStream, unfold};
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
-use journeyman_store::{NewEntry, SqliteStore, Store};
+use journeyman_store::{Entry, NewEntry, SqliteStore, Store, StoreError};
 
 /// Runs a future to its end.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
@@ -48,4 +51,32 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 /// they reach a disk.
 pub(crate) fn quick_dir() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// Follows a log from the place `after`: waits for entries and reads them in small chunks. The
+/// stream ends with the first error.
+pub(crate) fn follow<'a>(
+    store: &'a dyn Store,
+    session: &SessionId,
+    after: Seq,
+) -> BoxStream<'a, Result<Entry, StoreError>> {
+    let start = Some((session.clone(), after, VecDeque::<Entry>::new()));
+    unfold(start, move |state| async move {
+        let (session, after, mut read) = state?;
+        let next = async {
+            while read.is_empty() {
+                read = store.read_chunk(&session, after, 4 * 1024).await?.into();
+                if read.is_empty() {
+                    store.changed(&session, after).await?;
+                }
+            }
+            Ok(read.pop_front())
+        }
+        .await;
+        match next {
+            Ok(entry) => entry.map(|entry| (Ok(entry.clone()), Some((session, entry.seq, read)))),
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+    .boxed()
 }
