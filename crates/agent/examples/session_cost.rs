@@ -19,7 +19,9 @@ use std::time::{Duration, Instant};
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use journeyman_agent::hooks::Hooks;
-use journeyman_agent::{Checks, CutOff, Filter, Parts, RunSettings, SessionHandle, Since, resume, start};
+use journeyman_agent::{
+    Checks, CutOffPolicy, EventFilter, RunSettings, SessionHandle, SessionParts, Since, resume, start,
+};
 use journeyman_model::{Delta, DeltaStream, Model, ModelRequest, Reply};
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
@@ -174,8 +176,8 @@ async fn open(bench: &Bench) {
         let model = Arc::new(Instantly::new(1, ""));
         let parts = bench.parts(store, &model);
         let started = Instant::now();
-        let handle = resume(parts, settings(), session(1), CutOff::Continue).await.unwrap();
-        let mut resumed = handle.subscribe(Filter::all().kinds(["agent_resumed"]), Since::Now);
+        let handle = resume(parts, settings(), session(1), CutOffPolicy::Continue).await.unwrap();
+        let mut resumed = handle.subscribe(EventFilter::all().kinds(["agent_resumed"]), Since::Now);
         resumed.next().await.unwrap().unwrap();
         times.push(started.elapsed().as_secs_f64() * 1e3);
         handle.close().await;
@@ -279,15 +281,15 @@ impl Bench {
         let model = Arc::new(Instantly::new(1, ""));
         let parts = self.parts(Arc::clone(store), &model);
         match known {
-            true => resume(parts, settings(), id, CutOff::Continue).await.unwrap(),
+            true => resume(parts, settings(), id, CutOffPolicy::Continue).await.unwrap(),
             false => start(parts, settings(), id),
         }
     }
 
-    fn parts(&self, store: Arc<dyn Store>, model: &Arc<Instantly>) -> Parts {
+    fn parts(&self, store: Arc<dyn Store>, model: &Arc<Instantly>) -> SessionParts {
         let mut registry = Registry::default();
         registry.add(Box::new(Looks));
-        Parts {
+        SessionParts {
             store,
             model: Arc::clone(model) as Arc<dyn Model>,
             index: Arc::new(SharedIndex::new(Arc::clone(&self.workspace), Arc::clone(&self.redactor), None)),

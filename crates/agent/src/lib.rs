@@ -6,9 +6,9 @@
 //! failures to the model. Everything that happens is an entry of one durable log: an intent is
 //! written before its effect, and every call gets exactly one result.
 //!
-//! The crates that [`Parts`] are made of are re-exported ([`protocol`], [`model`], [`store`],
-//! [`workspace`], [`sandbox`], [`tools`], [`policy`]). `journeyman-host` reads the configuration
-//! and builds a session from it.
+//! The crates that [`SessionParts`] are made of are re-exported ([`protocol`], [`model`],
+//! [`store`], [`workspace`], [`sandbox`], [`tools`], [`policy`]). `journeyman-host` reads the
+//! configuration and builds a session from it.
 //!
 //! ```no_run
 //! # async fn example(parts: journeyman_agent::Parts) -> Result<(), journeyman_agent::AgentError> {
@@ -24,7 +24,7 @@
 //! ```
 //!
 //! This crate draws no terminal, serves no HTTP, and reads neither the clock nor the environment:
-//! [`Parts`] brings both in.
+//! [`SessionParts`] brings both in.
 
 mod agents;
 mod approval;
@@ -58,15 +58,17 @@ pub use clock::Clock;
 pub use error::AgentError;
 pub use isolation::candidates;
 pub use session::handle::{SessionHandle, resume, start};
-pub use session::parts::{Parts, Programs};
+pub use session::parts::{ProgramCheck, SessionParts};
 pub use session::settings::{
-    Approver, Asked, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_INDEX_TIMEOUT,
+    Approver, Checks, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET, DEFAULT_INDEX_TIMEOUT,
     DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT,
-    Purse, RunSettings, TodoSettings,
+    RunSettings, SharedBudget, StartOptions, TodoSettings,
 };
-pub use session::shared::{Answer, CutOff, Status};
+pub use session::shared::{CutOffPolicy, PermissionAnswer, Status};
 pub use supervision::{schedule, stall, todos};
 pub use transcript::fork::{ForkPoint, STATUS_FORKED, fork, snapshot};
-pub use transcript::log::{Filter, Since, Subscription, envelope_of, events, message_of};
-pub use transcript::record::{Books, CandidateRun, MessageId, Queued, Record, Setting, record_of};
-pub use transcript::state::{OpenCall, State, Task};
+pub use transcript::log::{EventFilter, Since, Subscription, envelope_of, events, message_of};
+pub use transcript::record::{
+    CandidateRun, MessageId, QueuedMessage, Record, Setting, TaskCounters, record_of,
+};
+pub use transcript::state::{OpenCall, OpenTask, State};

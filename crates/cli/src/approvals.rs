@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use journeyman_agent::Answer;
+use journeyman_agent::PermissionAnswer;
 use journeyman_host::approvals::{Answered, ApprovalQueue, ApprovalRequest, NoAnswer, Reply};
 use journeyman_protocol::{CallId, Event};
 use journeyman_sandbox::clean;
@@ -37,7 +37,7 @@ impl Approvals {
     }
 
     /// Waits for the answer to the first request, forever while there is none. Cancel-safe.
-    pub(crate) async fn next_answer(&mut self) -> (CallId, Answer) {
+    pub(crate) async fn next_answer(&mut self) -> (CallId, PermissionAnswer) {
         let paint = color::stderr();
         let Some(request) = self.queue.first() else { return std::future::pending().await };
         let reply = loop {
@@ -50,7 +50,9 @@ impl Approvals {
                 }
             }
             let Ok(line) = self.keyboard.next_line().await else {
-                break Reply::from(Answer::Deny { note: Some("the terminal could not be read".to_owned()) });
+                break Reply::from(PermissionAnswer::Deny {
+                    note: Some("the terminal could not be read".to_owned()),
+                });
             };
             match request.parse_answer(&line) {
                 Ok(reply) => break reply,
@@ -77,7 +79,7 @@ impl Approvals {
 
 /// Shows a call and the possible answers. Returns the answer to a call that is too long for anybody
 /// to read.
-fn show(paint: Paint, request: &ApprovalRequest) -> Option<Answer> {
+fn show(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAnswer> {
     let whole = match request.arguments() {
         Ok(whole) => whole,
         Err(refusal) => return Some(refusal),

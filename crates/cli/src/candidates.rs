@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::candidates::Heard;
-use journeyman_agent::isolation::LandEnd;
+use journeyman_agent::candidates::CandidateEvent;
+use journeyman_agent::isolation::LandOutcome;
 use journeyman_host::candidates::{compare_candidates, land_candidate, run_candidates};
 use journeyman_host::config::Environment;
 use journeyman_host::sessions::{find_session, newest_with_candidates};
@@ -32,7 +32,7 @@ pub(crate) async fn run(
 ) -> Result<u8, HostError> {
     let stop = CancellationToken::new();
     let mut screen = Screen::new(display, count);
-    let show = |event: Heard| screen.show(&event);
+    let show = |event: CandidateEvent| screen.show(&event);
     let ran = stoppable(run_candidates(&template, task, count, land, &stop, show), &stop).await?;
     screen.failed.map_or(Ok(()), Err)?;
     let mut finish = ran?;
@@ -44,7 +44,7 @@ pub(crate) async fn run(
         let landed = stoppable(landing, &stop).await??;
         display.show_late_events(&landed.events)?;
         let others = finish.report.candidates.iter().any(|candidate| candidate.state == CopyState::Kept);
-        if landed.end == LandEnd::Landed && others && display.output == OutputFormat::Text {
+        if landed.end == LandOutcome::Landed && others && display.output == OutputFormat::Text {
             tell!("the others are kept; remove them with: jm discard --all {parent}");
         }
     } else if display.output == OutputFormat::Text {
@@ -105,16 +105,16 @@ impl Screen {
         Self { display, parent: Renderer::new(paint, quiet), renderers, failed: None }
     }
 
-    fn show(&mut self, event: &Heard) {
+    fn show(&mut self, event: &CandidateEvent) {
         let envelope: &Arc<Envelope> = match event {
-            Heard::Parent(envelope) | Heard::Candidate(_, envelope) => envelope,
+            CandidateEvent::Parent(envelope) | CandidateEvent::Candidate(_, envelope) => envelope,
         };
         if let Err(error) = self.display.stream_event(envelope) {
             self.failed.get_or_insert(error);
         }
         let renderer = match event {
-            Heard::Parent(_) => Some(&mut self.parent),
-            Heard::Candidate(number, _) => {
+            CandidateEvent::Parent(_) => Some(&mut self.parent),
+            CandidateEvent::Candidate(number, _) => {
                 usize::try_from(number.saturating_sub(1)).ok().and_then(|place| self.renderers.get_mut(place))
             }
         };

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use journeyman_agent::isolation::{LandEnd, LandReport, LandWish, Unverified};
+use journeyman_agent::isolation::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 use journeyman_host::candidates::find_kept_candidates;
 use journeyman_host::config::Environment;
 use journeyman_host::landing::{
@@ -38,7 +38,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     let work = find_kept_work(&dirs, environment, args.session.as_deref()).await?;
     let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
     let context = open_land_context(environment, &dirs, &work, args.trust_project, "land", prompts).await?;
-    let mut wish = LandWish {
+    let mut wish = LandRequest {
         on_conflict: match args.on_conflict {
             OnConflictArg::Refuse => OnConflict::Refuse,
             OnConflictArg::Markers => OnConflict::Markers,
@@ -46,7 +46,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
             OnConflictArg::Theirs => OnConflict::Theirs,
         },
         dry_run: args.dry_run,
-        unverified: if args.unverified { Unverified::Land } else { Unverified::Keep },
+        unverified: if args.unverified { UnverifiedPolicy::Land } else { UnverifiedPolicy::Keep },
         commit,
     };
     let asks = !args.json && std::io::stdin().is_terminal();
@@ -57,13 +57,13 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
         wish.commit = stoppable(confirming, &stop).await??;
     }
     let mut report = stoppable(land_work(&context, session, &wish, &stop), &stop).await??;
-    if report.end == LandEnd::Unverified && asks {
+    if report.end == LandOutcome::Unverified && asks {
         let question = format!("Nothing verified what session {session} did. Land it all the same? [y/N] ");
         if !prompt::confirm(&question).context("asking")? {
             tell!("nothing was landed");
             return Ok(1);
         }
-        wish.unverified = Unverified::Land;
+        wish.unverified = UnverifiedPolicy::Land;
         report = stoppable(land_work(&context, session, &wish, &stop), &stop).await??;
     }
     if args.json {
@@ -90,15 +90,17 @@ fn print(report: &LandReport) {
     }
     let line = clean(report.summary.as_bytes());
     let line = match report.end {
-        LandEnd::Landed | LandEnd::Nothing => paint.green(&line),
-        LandEnd::WouldLand => line,
+        LandOutcome::Landed | LandOutcome::Nothing => paint.green(&line),
+        LandOutcome::WouldLand => line,
         _ => paint.yellow(&line),
     };
     say!("{}", paint.bold(&line));
     stdout::write(&summary::whereabouts(&report.session, Some(&report.copy), report.commit.as_ref(), paint));
     match report.end {
-        LandEnd::Unverified => say!("land it all the same with: jm land {} --unverified", report.session),
-        LandEnd::Conflicts => say!("say how: jm land {} --on-conflict markers|mine|theirs", report.session),
+        LandOutcome::Unverified => say!("land it all the same with: jm land {} --unverified", report.session),
+        LandOutcome::Conflicts => {
+            say!("say how: jm land {} --on-conflict markers|mine|theirs", report.session)
+        }
         _ => {}
     }
     if let Some(reason) = &report.not_committed {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{AgentError, CutOff, Filter, SessionHandle, Since, Subscription};
+use journeyman_agent::{AgentError, CutOffPolicy, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::config::Environment;
 use journeyman_host::resume::{Resumption, find_resumable};
 use journeyman_host::sessions::SessionClaim;
@@ -82,10 +82,10 @@ async fn resume_claimed(
     let delivery = resumption.delivery(&options.delivery.to_options(), &prepared.settings, args.land)?;
     print_warnings(&prepared);
     let mut template = prepared.into_template(environment, dirs, &resumption.root, "resume", delivery)?;
-    let cut_off = if args.close { CutOff::Close } else { CutOff::Continue };
+    let cut_off = if args.close { CutOffPolicy::Close } else { CutOffPolicy::Continue };
     let session = template.resume(resumption.session.clone(), cut_off).await?;
     // Before anything else is awaited, so that no event is missed.
-    let events = session.subscribe(Filter::all(), Since::Now);
+    let events = session.subscribe(EventFilter::all(), Since::Now);
     match message {
         Some(message) => {
             session.send(message).await?;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use journeyman_agent::{Approver, Filter, SessionHandle, Since, Subscription};
+use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::config::Environment;
 use journeyman_host::sessions::new_session_id;
 use journeyman_host::state::project_root;
@@ -87,7 +87,7 @@ pub(crate) async fn run_task(
     display: Display,
 ) -> Result<RunReport, HostError> {
     let session = template.start(new_session_id()).await?;
-    let events = session.subscribe(Filter::all(), Since::Now);
+    let events = session.subscribe(EventFilter::all(), Since::Now);
     session.send(task).await?;
     watch_and_deliver(&template, session, events, display).await
 }

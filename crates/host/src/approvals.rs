@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use journeyman_agent::Answer;
+use journeyman_agent::PermissionAnswer;
 use journeyman_policy::{Layer, Rules};
 use journeyman_protocol::{CallId, Event, Verdict};
 use journeyman_sandbox::clean;
@@ -35,8 +35,8 @@ pub struct ApprovalRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The answer.
-    pub answer: Answer,
-    /// The scope of the rule of [`Answer::AllowRule`].
+    pub answer: PermissionAnswer,
+    /// The scope of the rule of [`PermissionAnswer::AllowRule`].
     pub scope: RuleScope,
 }
 
@@ -58,8 +58,8 @@ pub enum NoAnswer {
     NoRule,
 }
 
-impl From<Answer> for Reply {
-    fn from(answer: Answer) -> Self {
+impl From<PermissionAnswer> for Reply {
+    fn from(answer: PermissionAnswer) -> Self {
         Self { answer, scope: RuleScope::Session }
     }
 }
@@ -70,7 +70,7 @@ impl ApprovalRequest {
     ///
     /// # Errors
     /// The answer to a call that is too long for anybody to read.
-    pub fn arguments(&self) -> Result<String, Answer> {
+    pub fn arguments(&self) -> Result<String, PermissionAnswer> {
         let whole = format_arguments(&self.input);
         if whole.len() <= MAX_SHOWN_BYTES {
             return Ok(whole);
@@ -79,7 +79,7 @@ impl ApprovalRequest {
             "it has {} bytes, more than anybody reads before saying yes; do it in smaller steps",
             whole.len()
         );
-        Err(Answer::Deny { note: Some(note) })
+        Err(PermissionAnswer::Deny { note: Some(note) })
     }
 
     /// Parses a line as an answer. Words after `yes,` or `no` go to the model. So does any other
@@ -99,17 +99,17 @@ impl ApprovalRequest {
         let word = word.to_lowercase();
         match word.as_str() {
             "" if rest.is_empty() => Err(NoAnswer::Empty),
-            "y" | "yes" => Ok(Answer::Allow { note }.into()),
+            "y" | "yes" => Ok(PermissionAnswer::Allow { note }.into()),
             // "A better way is ..." and "always use ..." allow nothing.
             "a" | "always" | "f" | "forever" if rest.is_empty() || marked => {
                 if self.rules.is_none() {
                     return Err(NoAnswer::NoRule);
                 }
                 let scope = if word.starts_with('f') { RuleScope::Forever } else { RuleScope::Session };
-                Ok(Reply { answer: Answer::AllowRule { note }, scope })
+                Ok(Reply { answer: PermissionAnswer::AllowRule { note }, scope })
             }
-            "n" | "no" => Ok(Answer::Deny { note }.into()),
-            _ => Ok(Answer::Deny { note: Some(line.to_owned()) }.into()),
+            "n" | "no" => Ok(PermissionAnswer::Deny { note }.into()),
+            _ => Ok(PermissionAnswer::Deny { note: Some(line.to_owned()) }.into()),
         }
     }
 }
@@ -137,7 +137,7 @@ pub struct Answered {
     /// The call.
     pub call: CallId,
     /// The answer, for [`SessionHandle::decide`](journeyman_agent::SessionHandle::decide).
-    pub answer: Answer,
+    pub answer: PermissionAnswer,
     /// The file that the rule was written into, where it is to hold for good. A rule that can't be
     /// written holds in the session.
     pub written: Option<Result<PathBuf, ConfigError>>,
@@ -183,7 +183,7 @@ impl ApprovalQueue {
         let ApprovalRequest { call, rules, .. } = self.open.pop_front()?;
         let Reply { answer, scope } = reply;
         let mut written = None;
-        if matches!(answer, Answer::AllowRule { .. }) {
+        if matches!(answer, PermissionAnswer::AllowRule { .. }) {
             // The session decides the same requests by the new rule; they must not be asked again
             // before that.
             self.open.retain(|request| request.rules != rules);
@@ -220,30 +220,30 @@ mod tests {
         let cases = [
             ("", Err(NoAnswer::Empty)),
             ("  ", Err(NoAnswer::Empty)),
-            ("y", Ok(Answer::allow())),
-            (" YES ", Ok(Answer::allow())),
-            ("yes, but keep the old one", Ok(Answer::Allow { note: note("but keep the old one") })),
-            ("y: with -v", Ok(Answer::Allow { note: note("with -v") })),
-            ("yes please", Ok(Answer::Allow { note: note("please") })),
-            ("n", Ok(Answer::deny())),
-            ("No.", Ok(Answer::deny())),
-            ("no, use pnpm", Ok(Answer::Deny { note: note("use pnpm") })),
-            ("a", Ok(Answer::allow_rule())),
-            ("always", Ok(Answer::allow_rule())),
-            ("always: it is quick", Ok(Answer::AllowRule { note: note("it is quick") })),
-            ("a better way is make", Ok(Answer::Deny { note: note("a better way is make") })),
-            ("always use pnpm", Ok(Answer::Deny { note: note("always use pnpm") })),
-            ("nothing of the kind", Ok(Answer::Deny { note: note("nothing of the kind") })),
-            ("yesterday's way", Ok(Answer::Deny { note: note("yesterday's way") })),
-            ("for now not", Ok(Answer::Deny { note: note("for now not") })),
-            ("f it", Ok(Answer::Deny { note: note("f it") })),
-            ("?", Ok(Answer::Deny { note: note("?") })),
+            ("y", Ok(PermissionAnswer::allow())),
+            (" YES ", Ok(PermissionAnswer::allow())),
+            ("yes, but keep the old one", Ok(PermissionAnswer::Allow { note: note("but keep the old one") })),
+            ("y: with -v", Ok(PermissionAnswer::Allow { note: note("with -v") })),
+            ("yes please", Ok(PermissionAnswer::Allow { note: note("please") })),
+            ("n", Ok(PermissionAnswer::deny())),
+            ("No.", Ok(PermissionAnswer::deny())),
+            ("no, use pnpm", Ok(PermissionAnswer::Deny { note: note("use pnpm") })),
+            ("a", Ok(PermissionAnswer::allow_rule())),
+            ("always", Ok(PermissionAnswer::allow_rule())),
+            ("always: it is quick", Ok(PermissionAnswer::AllowRule { note: note("it is quick") })),
+            ("a better way is make", Ok(PermissionAnswer::Deny { note: note("a better way is make") })),
+            ("always use pnpm", Ok(PermissionAnswer::Deny { note: note("always use pnpm") })),
+            ("nothing of the kind", Ok(PermissionAnswer::Deny { note: note("nothing of the kind") })),
+            ("yesterday's way", Ok(PermissionAnswer::Deny { note: note("yesterday's way") })),
+            ("for now not", Ok(PermissionAnswer::Deny { note: note("for now not") })),
+            ("f it", Ok(PermissionAnswer::Deny { note: note("f it") })),
+            ("?", Ok(PermissionAnswer::Deny { note: note("?") })),
         ];
         for (line, expected) in cases {
             assert_eq!(request(Some(RULE)).parse_answer(line), expected.map(Reply::from), "{line:?}");
         }
         for (line, note) in [("f", None), ("Forever: it is quick", note("it is quick"))] {
-            let expected = Reply { answer: Answer::AllowRule { note }, scope: RuleScope::Forever };
+            let expected = Reply { answer: PermissionAnswer::AllowRule { note }, scope: RuleScope::Forever };
             assert_eq!(request(Some(RULE)).parse_answer(line), Ok(expected), "{line:?}");
         }
         for line in ["f", "a"] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::{
-    Approver, Checks, Clock, DEFAULT_TODO_INTERVAL, Filter, RunSettings, Since, TodoSettings,
+    Approver, Checks, Clock, DEFAULT_TODO_INTERVAL, EventFilter, RunSettings, Since, TodoSettings,
 };
 use journeyman_model::Model;
 use journeyman_policy::Policy;
@@ -262,7 +262,7 @@ impl SessionBuilder {
     ) -> Result<RunReport, HostError> {
         let mut template = self.build()?;
         let session = template.start(new_session_id()).await?;
-        let mut events = session.subscribe(Filter::all(), Since::Now);
+        let mut events = session.subscribe(EventFilter::all(), Since::Now);
         session.send(task).await?;
         let report = watch_session(&session, &mut events, surface).await?;
         session.close().await;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::candidates::{self, Finish, Heard, Race};
-use journeyman_agent::isolation::{LandReport, LandWish, last_report};
+use journeyman_agent::candidates::{self, CandidateEvent, CandidateOptions, CandidateRunEnd};
+use journeyman_agent::isolation::{LandReport, LandRequest, last_report};
 use journeyman_protocol::{CandidateReport, CopyState, RunReport, SessionId};
 use journeyman_store::SessionSummary;
 use tokio_util::sync::CancellationToken;
@@ -27,12 +27,12 @@ pub async fn run_candidates(
     count: u32,
     land: bool,
     stop: &CancellationToken,
-    on_event: impl FnMut(Heard) + Send,
-) -> Result<Finish, HostError> {
+    on_event: impl FnMut(CandidateEvent) + Send,
+) -> Result<CandidateRunEnd, HostError> {
     let context = template.project.land_context(template.settings.checks.clone());
     let mut settings = template.recorded_settings();
     (settings.asked.isolate, settings.asked.keep) = (Some(true), true);
-    let race = Race {
+    let race = CandidateOptions {
         context: &context,
         parts: &|| template.parts(),
         settings,
@@ -49,9 +49,9 @@ pub async fn run_candidates(
 /// As [`land_work`].
 pub async fn land_candidate(
     template: &SessionTemplate,
-    finish: &mut Finish,
+    finish: &mut CandidateRunEnd,
     picked: &SessionId,
-    wish: &LandWish,
+    wish: &LandRequest,
     stop: &CancellationToken,
 ) -> Result<LandReport, HostError> {
     let context = template.project.land_context(template.settings.checks.clone());

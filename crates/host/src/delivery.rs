@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use journeyman_agent::isolation::{CommitWish, LandWish};
-use journeyman_agent::{AgentError, Asked};
+use journeyman_agent::isolation::{CommitOptions, LandRequest};
+use journeyman_agent::{AgentError, StartOptions};
 use journeyman_git::{GitError, HookRun};
 use journeyman_protocol::{Envelope, RelPath, RunReport};
 
@@ -57,7 +57,7 @@ impl DeliveryOptions {
     ///
     /// # Errors
     /// [`HostError::Usage`] for options of a commit without a commit.
-    pub fn requested_commit(&self) -> Result<Option<CommitWish>, HostError> {
+    pub fn requested_commit(&self) -> Result<Option<CommitOptions>, HostError> {
         if !self.commit && self.branch.is_none() {
             if self.message.is_some() {
                 return Err(HostError::usage("--message is a commit's; it goes with --commit or --branch"));
@@ -68,7 +68,7 @@ impl DeliveryOptions {
             return Ok(None);
         }
         let hooks = if self.no_verify { HookRun::Skipped } else { HookRun::Confined };
-        Ok(Some(CommitWish { branch: self.branch.clone(), message: self.message.clone(), hooks }))
+        Ok(Some(CommitOptions { branch: self.branch.clone(), message: self.message.clone(), hooks }))
     }
 }
 
@@ -77,8 +77,8 @@ impl DeliveryOptions {
 pub struct Delivery {
     pub(crate) workplace: Workplace,
     /// `None` keeps the work in its copy.
-    pub(crate) landing: Option<LandWish>,
-    pub(crate) commit: Option<CommitWish>,
+    pub(crate) landing: Option<LandRequest>,
+    pub(crate) commit: Option<CommitOptions>,
     /// Files that were uncommitted when the session began; known if the session is to commit.
     pub(crate) uncommitted: Option<BTreeSet<RelPath>>,
 }
@@ -124,7 +124,8 @@ impl Delivery {
             ));
         }
         let commit = options.requested_commit()?;
-        let landing = (!options.no_land).then(|| LandWish { commit: commit.clone(), ..LandWish::default() });
+        let landing =
+            (!options.no_land).then(|| LandRequest { commit: commit.clone(), ..LandRequest::default() });
         Ok(Self { workplace, landing, commit, uncommitted: None })
     }
 
@@ -137,7 +138,7 @@ impl Delivery {
     pub fn again(
         options: &DeliveryOptions,
         workplace: Workplace,
-        asked: &Asked,
+        asked: &StartOptions,
         keeps: bool,
         land: bool,
     ) -> Result<Self, HostError> {
@@ -151,7 +152,7 @@ impl Delivery {
         }
         let mut options = DeliveryOptions { no_land: options.no_land || keeps, ..options.clone() };
         let earlier = asked.commit.as_ref().filter(|_| !commits && !options.no_land);
-        if let Some(CommitWish { branch, message, hooks }) = earlier {
+        if let Some(CommitOptions { branch, message, hooks }) = earlier {
             let branch = branch.clone().filter(|_| options.isolate != Some(false));
             (options.commit, options.branch) = (true, branch);
             options.no_verify |= *hooks == HookRun::Skipped;
@@ -163,7 +164,7 @@ impl Delivery {
     }
 
     /// Puts the delivery on record, so that it holds when the session is opened again.
-    pub(crate) fn record(&self, asked: &mut Asked) {
+    pub(crate) fn record(&self, asked: &mut StartOptions) {
         asked.isolate = Some(self.workplace == Workplace::Copy);
         asked.keep = self.landing.is_none();
         asked.commit.clone_from(&self.commit);
@@ -173,7 +174,7 @@ impl Delivery {
 
     /// Returns how the work is landed; `None` where it stays in its copy.
     #[must_use]
-    pub fn landing(&self) -> Option<&LandWish> {
+    pub fn landing(&self) -> Option<&LandRequest> {
         self.landing.as_ref()
     }
 
@@ -187,11 +188,11 @@ impl Delivery {
 /// Asks about what would run outside of the sandbox for a commit. What the person refuses stays
 /// refused: the commit then says why.
 pub(crate) fn confirm_outside_hooks(
-    wish: &CommitWish,
+    wish: &CommitOptions,
     checked: Result<(), GitError>,
     diff: &str,
     prompts: &dyn Prompts,
-) -> Result<CommitWish, HostError> {
+) -> Result<CommitOptions, HostError> {
     let mut wish = wish.clone();
     if let Err(error) = checked
         && let GitError::CommitRefused(refusal) = &error

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::isolation::{self as copies, CommitWish, LandContext, LandReport, LandWish};
+use journeyman_agent::isolation::{self as copies, CommitOptions, LandContext, LandReport, LandRequest};
 use journeyman_agent::{AgentError, Checks, State, candidates};
 use journeyman_protocol::SessionId;
 use journeyman_store::StoreError;
@@ -113,12 +113,12 @@ pub async fn open_land_context(
 pub async fn confirm_commit(
     context: &LandContext,
     session: &SessionId,
-    wish: &LandWish,
+    wish: &LandRequest,
     prompts: &dyn Prompts,
     stop: &CancellationToken,
-) -> Result<Option<CommitWish>, HostError> {
+) -> Result<Option<CommitOptions>, HostError> {
     let (Some(commit), Some(committer)) = (&wish.commit, &context.committer) else { return Ok(None) };
-    let dry_run = LandWish { dry_run: true, commit: None, ..wish.clone() };
+    let dry_run = LandRequest { dry_run: true, commit: None, ..wish.clone() };
     let would_land = land_work(context, session, &dry_run, stop).await?;
     let paths: Vec<_> = would_land.changes.iter().map(|change| change.path.clone()).collect();
     let checked = committer.check(commit, &paths, stop).await;
@@ -133,7 +133,7 @@ pub async fn confirm_commit(
 pub async fn land_work(
     context: &LandContext,
     session: &SessionId,
-    wish: &LandWish,
+    wish: &LandRequest,
     stop: &CancellationToken,
 ) -> Result<LandReport, HostError> {
     copies::land(context, session, wish, stop).await.map_err(as_usage)

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_agent::isolation::{Committer, Isolation, LandContext, Proof};
-use journeyman_agent::{Checks, Clock, Programs};
+use journeyman_agent::isolation::{CheckRunner, Committer, Isolation, LandContext};
+use journeyman_agent::{Checks, Clock, ProgramCheck};
 use journeyman_git::{Git, HookConfinement};
 use journeyman_policy::secrets::Redactor;
 use journeyman_policy::{is_guarded, is_secret_name, runs_code};
@@ -39,7 +39,7 @@ pub struct ProjectContext {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) toolchains: Arc<Toolchains>,
     pub(crate) redactor: Arc<Redactor>,
-    pub(crate) programs: Arc<Programs>,
+    pub(crate) programs: Arc<ProgramCheck>,
     pub(crate) holder: String,
     tiers: Vec<Tier>,
     needs: SandboxNeeds,
@@ -164,7 +164,7 @@ impl ProjectContext {
             redactor: Arc::clone(&self.redactor),
             holder: self.holder.clone(),
             isolation: self.isolation(),
-            proof: Proof {
+            proof: CheckRunner {
                 checks,
                 sandbox: Arc::clone(&self.sandbox),
                 needs: self.needs,

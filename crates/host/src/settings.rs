@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::{Asked, Checks};
+use journeyman_agent::{Checks, StartOptions};
 use journeyman_protocol::Mode;
 use toml::Value;
 
@@ -59,7 +59,7 @@ pub struct EarlierRun {
     /// The permission mode.
     pub mode: Mode,
     /// The options of the user besides the configuration.
-    pub asked: Asked,
+    pub asked: StartOptions,
 }
 
 /// The configuration of a run.
@@ -68,7 +68,7 @@ pub struct ResolvedSettings {
     /// The merged configuration.
     pub config: Config,
     /// The options of the user besides the configuration; kept for opening the session again.
-    pub asked: Asked,
+    pub asked: StartOptions,
     /// Warnings about settings that have no effect.
     pub warnings: Vec<String>,
 }
@@ -146,7 +146,7 @@ fn load_with_trust(
 }
 
 /// Merges the user's options over what the user asked for in the earlier run.
-fn merge_asked(options: &RunOptions, earlier: Option<&EarlierRun>) -> Result<Asked, HostError> {
+fn merge_asked(options: &RunOptions, earlier: Option<&EarlierRun>) -> Result<StartOptions, HostError> {
     if let Some(blank) = options.checks.iter().find(|check| check.trim().is_empty()) {
         return Err(HostError::usage(format_args!("--check `{blank}` is empty; give a shell command")));
     }
@@ -162,19 +162,19 @@ fn merge_asked(options: &RunOptions, earlier: Option<&EarlierRun>) -> Result<Ask
         (false, false) => Some(Checks::Custom(options.checks.clone())),
         (false, true) => earlier.checks,
     };
-    Ok(Asked { base_url, wire, checks, ..earlier })
+    Ok(StartOptions { base_url, wire, checks, ..earlier })
 }
 
 /// Removes what may be a secret: an address with a password or a token in it is not kept.
-pub(crate) fn without_secrets(asked: &Asked) -> Asked {
+pub(crate) fn without_secrets(asked: &StartOptions) -> StartOptions {
     let has_secret = |url: &String| url.contains(['@', '?']);
     match &asked.base_url {
-        Some(url) if has_secret(url) => Asked { base_url: None, wire: None, ..asked.clone() },
+        Some(url) if has_secret(url) => StartOptions { base_url: None, wire: None, ..asked.clone() },
         _ => asked.clone(),
     }
 }
 
-fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Asked) -> Vec<Flag> {
+fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &StartOptions) -> Vec<Flag> {
     let mut flags = Vec::new();
     let mut add_text = |flag, key, value: Option<&String>| {
         if let Some(value) = value {
@@ -227,11 +227,11 @@ mod tests {
     }
 
     fn earlier() -> EarlierRun {
-        let asked = Asked {
+        let asked = StartOptions {
             base_url: Some("http://one".to_owned()),
             wire: Some("chat".to_owned()),
             checks: Some(Checks::Custom(vec!["make".to_owned()])),
-            ..Asked::default()
+            ..StartOptions::default()
         };
         EarlierRun { model: "custom/tiny".to_owned(), mode: Mode::Edit, asked }
     }
@@ -268,7 +268,7 @@ mod tests {
             ("https://example.com/v1?key=secret", false),
         ] {
             let (base_url, wire) = (Some(url.to_owned()), Some("chat".to_owned()));
-            let asked = Asked { base_url, wire, ..Asked::default() };
+            let asked = StartOptions { base_url, wire, ..StartOptions::default() };
             assert_eq!(without_secrets(&asked).base_url.is_some(), kept, "{url}");
             assert_eq!(without_secrets(&asked).wire.is_some(), kept, "{url}");
         }

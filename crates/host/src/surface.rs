@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use journeyman_agent::{Answer, SessionHandle, Subscription};
+use journeyman_agent::{PermissionAnswer, SessionHandle, Subscription};
 use journeyman_protocol::{CallId, Envelope, Event, RunOutcome, RunReport};
 use journeyman_store::{Store, StoreError};
 
@@ -14,7 +14,7 @@ use crate::HostError;
 #[derive(Debug)]
 pub enum Input {
     /// The answer to a question about a tool call.
-    Answer(CallId, Answer),
+    Answer(CallId, PermissionAnswer),
     /// The request to stop.
     Interrupt,
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use journeyman_agent::hooks::Hooks;
-use journeyman_agent::isolation::{self as copies, CommitWish, LandWish};
-use journeyman_agent::{AgentError, Approver, CutOff, Parts, RunSettings, SessionHandle};
+use journeyman_agent::isolation::{self as copies, CommitOptions, LandRequest};
+use journeyman_agent::{AgentError, Approver, CutOffPolicy, RunSettings, SessionHandle, SessionParts};
 use journeyman_git::GitError;
 use journeyman_model::Model;
 use journeyman_policy::Policy;
@@ -49,9 +49,9 @@ impl SessionTemplate {
 
     /// Returns the parts of one session that works in the project itself.
     #[must_use]
-    pub fn parts(&self) -> Parts {
+    pub fn parts(&self) -> SessionParts {
         let project = &self.project;
-        Parts {
+        SessionParts {
             store: Arc::clone(&project.store),
             model: Arc::clone(&self.model),
             index: self.index.clone().unwrap_or_else(|| Arc::new(project.index().eager())),
@@ -93,7 +93,7 @@ impl SessionTemplate {
     ///
     /// # Errors
     /// [`HostError`] where another process has the session, or its copy can't be opened.
-    pub async fn resume(&mut self, id: SessionId, cut_off: CutOff) -> Result<SessionHandle, HostError> {
+    pub async fn resume(&mut self, id: SessionId, cut_off: CutOffPolicy) -> Result<SessionHandle, HostError> {
         let parts = self.prepare_parts(&id).await?;
         Ok(journeyman_agent::resume(parts, self.recorded_settings(), id, cut_off).await?)
     }
@@ -103,7 +103,7 @@ impl SessionTemplate {
     ///
     /// # Errors
     /// [`HostError`] where no copy can be made, or the commit is known to be refused.
-    pub async fn prepare_parts(&mut self, session: &SessionId) -> Result<Parts, HostError> {
+    pub async fn prepare_parts(&mut self, session: &SessionId) -> Result<SessionParts, HostError> {
         let (is_attended, project) = (self.is_attended(), &self.project);
         if let Some(commit) = &self.delivery.commit {
             if self.delivery.uncommitted.is_none() {
@@ -154,7 +154,7 @@ impl SessionTemplate {
         let uncommitted = self.delivery.uncommitted.as_ref().unwrap_or(&nothing);
         let commit = self.confirmed_commit(&report, prompts, stop).await?;
         let landing =
-            self.delivery.landing.as_ref().map(|wish| LandWish { commit: commit.clone(), ..wish.clone() });
+            self.delivery.landing.as_ref().map(|wish| LandRequest { commit: commit.clone(), ..wish.clone() });
         let delivered = match (self.delivery.workplace, &commit) {
             (Workplace::Copy, _) => copies::settle(&context, &mut report, landing.as_ref(), stop).await,
             (Workplace::Project, Some(wish)) => {
@@ -182,7 +182,7 @@ impl SessionTemplate {
         report: &RunReport,
         prompts: Option<&dyn Prompts>,
         stop: &CancellationToken,
-    ) -> Result<Option<CommitWish>, HostError> {
+    ) -> Result<Option<CommitOptions>, HostError> {
         let Some(wish) = &self.delivery.commit else { return Ok(None) };
         let (Some(prompts), true) = (prompts, self.is_attended()) else { return Ok(Some(wish.clone())) };
         if report.outcome != RunOutcome::Verified || report.changes.is_empty() {

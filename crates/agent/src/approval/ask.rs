@@ -14,13 +14,13 @@ use journeyman_protocol::{
 use journeyman_tools::Registry;
 use tokio_util::sync::CancellationToken;
 
-use super::judgement::{Assessed, Judged, Question, Ready, Refused};
+use super::judgement::{ApprovedCall, Authorization, JudgedCall, PermissionQuestion, RefusedCall};
 use crate::AgentError;
-use crate::calls::finished::Finished;
+use crate::calls::finished::FinishedCall;
 use crate::calls::settle::settle;
 use crate::clock::seconds;
 use crate::session::context::Context;
-use crate::session::shared::{Answer, Decided};
+use crate::session::shared::{AuthoredAnswer, PermissionAnswer};
 use crate::transcript::record::Record;
 use crate::transcript::running::CallChange;
 
@@ -30,7 +30,7 @@ pub(crate) const HOOK: &str = "hook";
 const EARLIER: &str = "allowed from now on, earlier in this session";
 
 /// The answer to a question, if there is one, with the question's index.
-type Heard = (usize, Option<Decided>);
+type IndexedAnswer = (usize, Option<AuthoredAnswer>);
 
 /// The policy, and the open questions that it leaves to a person.
 pub(crate) struct Approvals {
@@ -62,10 +62,10 @@ impl Approvals {
         call: &ToolUse,
         verdict: Verdict,
         text: String,
-    ) -> Finished {
+    ) -> FinishedCall {
         self.unanswered += 1;
         tell_decision(cx, call, false, "headless", None);
-        Finished { verdict: Some(verdict), ..Finished::denied(text, "headless") }
+        FinishedCall { verdict: Some(verdict), ..FinishedCall::denied(text, "headless") }
     }
 
     /// Returns the rules that a lasting answer about a call would make.
@@ -104,7 +104,13 @@ impl Approvals {
 
     /// Judges a call by policy. The sandbox is probed only for calls that may change something,
     /// because the first probe takes a few milliseconds.
-    pub(crate) async fn judge(&self, cx: &Context, tool: &str, effects: &Effects, read_only: bool) -> Judged {
+    pub(crate) async fn judge(
+        &self,
+        cx: &Context,
+        tool: &str,
+        effects: &Effects,
+        read_only: bool,
+    ) -> JudgedCall {
         let mode = cx.settings.mode;
         if read_only {
             return self.judge_in(tool, effects, mode, None);
@@ -123,20 +129,25 @@ impl Approvals {
         effects: &Effects,
         mode: Mode,
         sandbox: Option<Enforcement>,
-    ) -> Judged {
+    ) -> JudgedCall {
         let call = Call { tool, agent: None, mode, effects, sandbox: sandbox.as_ref() };
         let verdict = self.policy.judge(&call);
-        Judged { verdict, mode, sandbox }
+        JudgedCall { verdict, mode, sandbox }
     }
 
     /// Turns a verdict into the next action: run the call, ask a person, or refuse the call.
-    pub(crate) fn admit(&mut self, cx: &mut Context, ready: Ready, judged: Judged) -> Assessed {
+    pub(crate) fn admit(
+        &mut self,
+        cx: &mut Context,
+        ready: ApprovedCall,
+        judged: JudgedCall,
+    ) -> Authorization {
         if ready.trial.is_some() && judged.verdict.decision != Decision::Deny {
             let reason =
                 format!("{}; it is tried out first, and lands when that is allowed", judged.verdict.reason);
             let verdict = Verdict { decision: Decision::Allow, reason, ..judged.verdict };
             cx.transcript.change_call(&ready.call, CallState::Approved, verdict.into());
-            return Assessed::Run(ready);
+            return Authorization::Run(ready);
         }
         match judged.verdict.decision {
             Decision::Allow => {
@@ -145,18 +156,21 @@ impl Approvals {
                 let note = verdict.rules.iter().any(in_session).then(|| EARLIER.to_owned());
                 let change = CallChange { note, by: None, verdict: Some(verdict) };
                 cx.transcript.change_call(&ready.call, CallState::Approved, change);
-                Assessed::Run(ready)
+                Authorization::Run(ready)
             }
             Decision::Deny => {
                 let verdict = judged.verdict;
                 let text = format!("denied: {}", verdict.reason);
-                Assessed::Done(Finished { verdict: Some(verdict), ..Finished::denied(text, "policy") })
+                Authorization::Done(FinishedCall {
+                    verdict: Some(verdict),
+                    ..FinishedCall::denied(text, "policy")
+                })
             }
             Decision::Ask => self.ask_or_not(cx, ready, judged),
         }
     }
 
-    fn ask_or_not(&mut self, cx: &mut Context, mut ready: Ready, judged: Judged) -> Assessed {
+    fn ask_or_not(&mut self, cx: &mut Context, mut ready: ApprovedCall, judged: JudgedCall) -> Authorization {
         let before = cx.transcript.state().calls.iter().find(|open| open.call.id == ready.call.id);
         let approved = |record: &CallRecord| record.state == CallState::Approved && by_a_person(record);
         if let Some(open) = before.filter(|open| approved(&open.record)) {
@@ -164,14 +178,14 @@ impl Approvals {
             // answer. Approvals by a wider mode or a hook don't count here.
             let note = open.record.approval.as_ref().and_then(|approval| approval.note.as_deref());
             ready.context.extend(note.map(said));
-            return Assessed::Run(ready);
+            return Authorization::Run(ready);
         }
         if cx.can_ask() {
             let (tool, effects) = (ready.call.name.as_str(), &ready.effects);
             let call =
                 Call { tool, agent: None, mode: judged.mode, effects, sandbox: judged.sandbox.as_ref() };
             let rules = self.propose(&call);
-            return Assessed::Ask(ready, Question { judged, rules });
+            return Authorization::Ask(ready, PermissionQuestion { judged, rules });
         }
         let verdict = judged.verdict;
         let text = format!(
@@ -179,7 +193,7 @@ impl Approvals {
              Go on without it if you can.",
             ready.call.name, verdict.reason
         );
-        Assessed::Done(self.refuse_unanswered(cx, &ready.call, verdict, text))
+        Authorization::Done(self.refuse_unanswered(cx, &ready.call, verdict, text))
     }
 
     /// Asks policy, and a person if needed, for permission to run a check. Returns the reason if
@@ -190,7 +204,7 @@ impl Approvals {
         cx: &mut Context,
         call: ToolUse,
         effects: Effects,
-        judged: Judged,
+        judged: JudgedCall,
         stop: &CancellationToken,
     ) -> Result<Option<String>, AgentError> {
         if judged.verdict.decision == Decision::Allow {
@@ -198,11 +212,11 @@ impl Approvals {
         }
         let limit = cx.settings.tool_timeout;
         let (read_only, context) = (false, Vec::new());
-        let ready = Ready { call, effects, read_only, limit, context, trial: None, layer: None };
+        let ready = ApprovedCall { call, effects, read_only, limit, context, trial: None, layer: None };
         match self.admit(cx, ready, judged) {
-            Assessed::Run(_) => Ok(None),
-            Assessed::Done(refused) => Ok(Some(refused.text())),
-            Assessed::Ask(ready, question) => {
+            Authorization::Run(_) => Ok(None),
+            Authorization::Done(refused) => Ok(Some(refused.text())),
+            Authorization::Ask(ready, question) => {
                 let mut answered = self.ask_all(cx, vec![(ready, question)], stop).await?;
                 Ok(answered.pop().and_then(|answer| answer.err().map(|refused| refused.finished.text())))
             }
@@ -214,9 +228,9 @@ impl Approvals {
     pub(crate) async fn ask_all(
         &mut self,
         cx: &mut Context,
-        asked: Vec<(Ready, Question)>,
+        asked: Vec<(ApprovedCall, PermissionQuestion)>,
         stop: &CancellationToken,
-    ) -> Result<Vec<Result<Ready, Box<Refused>>>, AgentError> {
+    ) -> Result<Vec<Result<ApprovedCall, Box<RefusedCall>>>, AgentError> {
         let mut waiting: FuturesUnordered<_> = FuturesUnordered::new();
         for (place, (ready, question)) in asked.iter().enumerate() {
             let answer = self.open_question(cx, ready, question);
@@ -227,10 +241,10 @@ impl Approvals {
         cx.transcript.flush().await?;
         let deadline: OptionFuture<_> = cx.settings.approval_timeout.map(tokio::time::sleep).into();
         tokio::pin!(deadline);
-        let mut open: Vec<Option<(Ready, Question)>> = asked.into_iter().map(Some).collect();
+        let mut open: Vec<Option<(ApprovedCall, PermissionQuestion)>> = asked.into_iter().map(Some).collect();
         let mut answered = Vec::new();
         while open.iter().any(Option::is_some) {
-            let heard: Option<Heard> = tokio::select! {
+            let heard: Option<IndexedAnswer> = tokio::select! {
                 biased;
                 () = stop.cancelled() => None,
                 heard = waiting.next() => heard,
@@ -261,9 +275,9 @@ impl Approvals {
     fn open_question(
         &self,
         cx: &mut Context,
-        ready: &Ready,
-        question: &Question,
-    ) -> tokio::sync::oneshot::Receiver<Decided> {
+        ready: &ApprovedCall,
+        question: &PermissionQuestion,
+    ) -> tokio::sync::oneshot::Receiver<AuthoredAnswer> {
         let verdict = question.judged.verdict.clone();
         cx.transcript.change_call(&ready.call, CallState::ApprovalRequired, verdict.clone().into());
         let answer = cx.shared.ask(&ready.call.id);
@@ -284,14 +298,14 @@ impl Approvals {
         &mut self,
         cx: &mut Context,
         place: usize,
-        decided: Decided,
-        open: &mut [Option<(Ready, Question)>],
-        answered: &mut Vec<Placed>,
+        decided: AuthoredAnswer,
+        open: &mut [Option<(ApprovedCall, PermissionQuestion)>],
+        answered: &mut Vec<IndexedOutcome>,
     ) {
         let Some((mut ready, question)) = open.get_mut(place).and_then(Option::take) else { return };
-        let Decided { answer, by } = decided;
+        let AuthoredAnswer { answer, by } = decided;
         match answer {
-            Answer::Deny { note } => {
+            PermissionAnswer::Deny { note } => {
                 let text = match &note {
                     Some(note) => format!("denied by the user: {note}"),
                     None => "denied by the user; don't try it again another way without asking".to_owned(),
@@ -300,16 +314,16 @@ impl Approvals {
                 if cx.transcript.state().is_open(&ready.call.id) {
                     // Recorded at once, so that no one is asked again after a crash about a call
                     // they denied.
-                    settle(cx, &ready.call, Finished::denied(text.clone(), &by));
+                    settle(cx, &ready.call, FinishedCall::denied(text.clone(), &by));
                 }
-                let finished = Finished::denied(text, &by);
-                answered.push((place, Err(Box::new(Refused { call: ready.call, finished }))));
+                let finished = FinishedCall::denied(text, &by);
+                answered.push((place, Err(Box::new(RefusedCall { call: ready.call, finished }))));
             }
-            Answer::Allow { note } => {
+            PermissionAnswer::Allow { note } => {
                 allow(cx, &mut ready, note, &by);
                 answered.push((place, Ok(ready)));
             }
-            Answer::AllowRule { note } => {
+            PermissionAnswer::AllowRule { note } => {
                 allow(cx, &mut ready, note, &by);
                 answered.push((place, Ok(ready)));
                 let Some(rules) = question.rules else { return };
@@ -329,8 +343,8 @@ impl Approvals {
 
     /// Returns true if the current rules allow a call that is being asked about. A question without
     /// a rule, such as a hook's, stays open.
-    fn covers(&self, ready: &Ready, asked: &Question) -> bool {
-        let Judged { mode, sandbox, .. } = asked.judged.clone();
+    fn covers(&self, ready: &ApprovedCall, asked: &PermissionQuestion) -> bool {
+        let JudgedCall { mode, sandbox, .. } = asked.judged.clone();
         let now = self.judge_in(&ready.call.name, &ready.effects, mode, sandbox);
         asked.rules.is_some() && now.verdict.decision == Decision::Allow
     }
@@ -339,10 +353,10 @@ impl Approvals {
     fn give_up(
         &self,
         cx: &Context,
-        open: &mut [Option<(Ready, Question)>],
+        open: &mut [Option<(ApprovedCall, PermissionQuestion)>],
         only: Option<usize>,
         by: &str,
-        answered: &mut Vec<Placed>,
+        answered: &mut Vec<IndexedOutcome>,
     ) {
         for (place, slot) in open.iter_mut().enumerate() {
             if only.is_some_and(|only| only != place) {
@@ -355,16 +369,16 @@ impl Approvals {
                 "timeout" => {
                     let waited = cx.settings.approval_timeout.unwrap_or(Duration::ZERO);
                     let waited = seconds(waited);
-                    Finished::denied(format!("denied: nobody answered within {waited}"), by)
+                    FinishedCall::denied(format!("denied: nobody answered within {waited}"), by)
                 }
-                _ => Finished::interrupted(),
+                _ => FinishedCall::interrupted(),
             };
-            answered.push((place, Err(Box::new(Refused { call: ready.call, finished }))));
+            answered.push((place, Err(Box::new(RefusedCall { call: ready.call, finished }))));
         }
     }
 }
 
-fn allow(cx: &mut Context, ready: &mut Ready, note: Option<String>, by: &str) {
+fn allow(cx: &mut Context, ready: &mut ApprovedCall, note: Option<String>, by: &str) {
     tell_decision(cx, &ready.call, true, by, note.clone());
     let change = CallChange { note: note.clone(), by: Some(by), verdict: None };
     cx.transcript.change_call(&ready.call, CallState::Approved, change);
@@ -372,7 +386,7 @@ fn allow(cx: &mut Context, ready: &mut Ready, note: Option<String>, by: &str) {
 }
 
 /// The outcome of a question, with the question's index.
-type Placed = (usize, Result<Ready, Box<Refused>>);
+type IndexedOutcome = (usize, Result<ApprovedCall, Box<RefusedCall>>);
 
 /// Emits an event that says who decided about a call.
 pub(crate) fn tell_decision(cx: &Context, call: &ToolUse, allowed: bool, by: &str, note: Option<String>) {

@@ -10,10 +10,10 @@ use journeyman_tools::{CALL_TIME, Registry};
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{Approvals, HOOK, tell_decision};
-use super::judgement::{Assessed, Judged, Ready};
-use super::overlay_preview::{OverlayPreviews, Trying};
-use crate::calls::finished::Finished;
-use crate::hooks::PreTool;
+use super::judgement::{ApprovedCall, Authorization, JudgedCall};
+use super::overlay_preview::{OverlayPreviews, PreviewPlan};
+use crate::calls::finished::FinishedCall;
+use crate::hooks::PreToolDecision;
 use crate::hooks::dispatch::HookDispatch;
 use crate::hooks::unseen::ChangeReview;
 use crate::isolation::checkpoints::Checkpoints;
@@ -36,25 +36,29 @@ impl Authorizer<'_> {
         cx: &mut Context,
         call: &ToolUse,
         stop: &CancellationToken,
-    ) -> Assessed {
+    ) -> Authorization {
         if stop.is_cancelled() {
-            return Assessed::Done(Finished::interrupted());
+            return Authorization::Done(FinishedCall::interrupted());
         }
         if let Some(why) = &call.malformed {
             let text =
                 format!("not run: the arguments are not valid JSON ({why}). Send the call again, whole.");
-            return Assessed::Done(Finished::refused(CallState::Failed, text));
+            return Authorization::Done(FinishedCall::refused(CallState::Failed, text));
         }
         match self.judged(cx, call).await {
             Ok((ready, judged)) => self.ask_hooks(cx, ready, judged, stop).await,
-            Err(refused) => Assessed::Done(refused),
+            Err(refused) => Authorization::Done(refused),
         }
     }
 
     /// Returns the call with its effects, and policy's verdict.
-    async fn judged(&mut self, cx: &mut Context, call: &ToolUse) -> Result<(Ready, Judged), Finished> {
+    async fn judged(
+        &mut self,
+        cx: &mut Context,
+        call: &ToolUse,
+    ) -> Result<(ApprovedCall, JudgedCall), FinishedCall> {
         let failed =
-            |error: journeyman_tools::ToolError| Finished::refused(CallState::Failed, error.to_string());
+            |error: journeyman_tools::ToolError| FinishedCall::refused(CallState::Failed, error.to_string());
         let tool = self.registry.get(&call.name).map_err(failed)?;
         let effects = tool.effects(&call.input).map_err(failed)?;
         let read_only = tool.is_read_only();
@@ -67,25 +71,25 @@ impl Authorizer<'_> {
             None => Duration::MAX,
         };
         let trial = match self.previews.plan(cx, self.approvals, call, &effects, &judged.verdict).await {
-            Trying::First(contained) => Some(contained),
-            Trying::No => None,
-            Trying::Cannot(why) => {
+            PreviewPlan::First(contained) => Some(contained),
+            PreviewPlan::No => None,
+            PreviewPlan::Cannot(why) => {
                 judged.verdict.reason.push_str(&format!("; it can't be tried out first: {why}"));
                 None
             }
         };
         let (call, context) = (call.clone(), Vec::new());
-        Ok((Ready { call, effects, read_only, limit, context, trial, layer: None }, judged))
+        Ok((ApprovedCall { call, effects, read_only, limit, context, trial, layer: None }, judged))
     }
 
     /// Passes a call that policy doesn't deny to the hooks. Changed input is judged again.
     async fn ask_hooks(
         &mut self,
         cx: &mut Context,
-        mut ready: Ready,
-        mut judged: Judged,
+        mut ready: ApprovedCall,
+        mut judged: JudgedCall,
         stop: &CancellationToken,
-    ) -> Assessed {
+    ) -> Authorization {
         if judged.verdict.decision == Decision::Deny {
             return self.approvals.admit(cx, ready, judged);
         }
@@ -96,36 +100,36 @@ impl Authorizer<'_> {
             let amended = ToolUse { input, ..ready.call.clone() };
             match self.judged(cx, &amended).await {
                 Ok((again, anew)) => {
-                    ready = Ready { context: ready.context, ..again };
+                    ready = ApprovedCall { context: ready.context, ..again };
                     judged = anew;
                 }
-                Err(refused) => return Assessed::Done(refused),
+                Err(refused) => return Authorization::Done(refused),
             }
         }
         match looked.decision {
-            PreTool::Go => {}
-            PreTool::Approve { .. } if is_a_hooks_to_approve(&judged.verdict) => {
+            PreToolDecision::Go => {}
+            PreToolDecision::Approve { .. } if is_a_hooks_to_approve(&judged.verdict) => {
                 ready.trial = None;
                 let change = CallChange { note: None, by: Some(HOOK), verdict: Some(judged.verdict) };
                 cx.transcript.change_call(&ready.call, CallState::Approved, change);
-                return Assessed::Run(ready);
+                return Authorization::Run(ready);
             }
-            PreTool::Approve { .. } => {}
-            PreTool::Ask { reason } => {
+            PreToolDecision::Approve { .. } => {}
+            PreToolDecision::Ask { reason } => {
                 ready.trial = None;
                 let verdict = &mut judged.verdict;
                 if verdict.decision == Decision::Allow {
                     (verdict.decision, verdict.reason) = (Decision::Ask, reason);
                 }
             }
-            PreTool::Deny { reason } => {
+            PreToolDecision::Deny { reason } => {
                 let text = format!("denied by a hook: {reason}");
                 tell_decision(cx, &ready.call, false, HOOK, Some(reason));
-                return Assessed::Done(Finished::denied(text, HOOK).saying(ready.context));
+                return Authorization::Done(FinishedCall::denied(text, HOOK).saying(ready.context));
             }
-            PreTool::Result { text, is_error } => {
+            PreToolDecision::Result { text, is_error } => {
                 let state = if is_error { CallState::Failed } else { CallState::Completed };
-                return Assessed::Done(Finished::refused(state, text).saying(ready.context));
+                return Authorization::Done(FinishedCall::refused(state, text).saying(ready.context));
             }
         }
         self.approvals.admit(cx, ready, judged)

@@ -6,10 +6,10 @@ use journeyman_policy::Rules;
 use journeyman_protocol::{Effects, Enforcement, Mode, RelPath, ToolUse, Verdict};
 use journeyman_workspace::Trial;
 
-use crate::calls::finished::Finished;
+use crate::calls::finished::FinishedCall;
 
 /// A call that may run.
-pub(crate) struct Ready {
+pub(crate) struct ApprovedCall {
     pub(crate) call: ToolUse,
     pub(crate) effects: Effects,
     pub(crate) read_only: bool,
@@ -19,12 +19,12 @@ pub(crate) struct Ready {
     pub(crate) context: Vec<String>,
     /// The verdict that applies if an overlay preview shows no destructive changes. `None` for a
     /// call without a preview.
-    pub(crate) trial: Option<Box<Judged>>,
+    pub(crate) trial: Option<Box<JudgedCall>>,
     /// The layer of the overlay preview.
     pub(crate) layer: Option<Trial>,
 }
 
-impl Ready {
+impl ApprovedCall {
     /// Returns a copy of the call to ask about.
     pub(crate) fn again(&self) -> Self {
         let (call, effects) = (self.call.clone(), self.effects.clone());
@@ -54,24 +54,24 @@ impl Ready {
 }
 
 /// The result of authorizing a call.
-pub(crate) enum Assessed {
+pub(crate) enum Authorization {
     /// The call may run.
-    Run(Ready),
+    Run(ApprovedCall),
     /// A person decides.
-    Ask(Ready, Question),
+    Ask(ApprovedCall, PermissionQuestion),
     /// The call has its result already.
-    Done(Finished),
+    Done(FinishedCall),
 }
 
 /// A call that was refused, by a person or because no one answered.
-pub(crate) struct Refused {
+pub(crate) struct RefusedCall {
     pub(crate) call: ToolUse,
-    pub(crate) finished: Finished,
+    pub(crate) finished: FinishedCall,
 }
 
 /// Policy's verdict on a call, with the inputs of the judgement.
 #[derive(Clone)]
-pub(crate) struct Judged {
+pub(crate) struct JudgedCall {
     pub(crate) verdict: Verdict,
     /// The mode in which the call was judged.
     pub(crate) mode: Mode,
@@ -80,8 +80,8 @@ pub(crate) struct Judged {
 }
 
 /// A question to a person.
-pub(crate) struct Question {
-    pub(crate) judged: Judged,
+pub(crate) struct PermissionQuestion {
+    pub(crate) judged: JudgedCall,
     /// The rules that a lasting answer would add; `None` if no lasting answer is offered.
     pub(crate) rules: Option<Rules>,
 }

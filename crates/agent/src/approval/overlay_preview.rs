@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use journeyman_tools::{Registry, Seen};
 
 use super::ask::Approvals;
-use super::judgement::{Judged, Question, Ready};
+use super::judgement::{ApprovedCall, JudgedCall, PermissionQuestion};
 use crate::AgentError;
 use crate::approval::destructive_changes::{changed, lost, reasons, recoverable};
 use crate::blocking::blocking;
-use crate::calls::finished::Finished;
+use crate::calls::finished::FinishedCall;
 use crate::session::context::Context;
 use crate::transcript::running::CallChange;
 
@@ -27,7 +27,7 @@ const SHOWN_DIFF: usize = 16 * 1024;
 
 /// The session's experience with mounting layers. The first attempt decides.
 #[derive(Debug, Default)]
-pub(crate) enum Layers {
+pub(crate) enum LayerSupport {
     #[default]
     Untried,
     Work,
@@ -36,20 +36,20 @@ pub(crate) enum Layers {
 }
 
 /// The decision to preview a call.
-pub(crate) enum Trying {
+pub(crate) enum PreviewPlan {
     /// No preview: the call runs directly, or a person is asked first.
     No,
     /// Preview the call. The verdict applies if nothing is destroyed.
-    First(Box<Judged>),
+    First(Box<JudgedCall>),
     /// A preview is needed but impossible, for this reason.
     Cannot(String),
 }
 
 /// The end of a command's layer.
-enum Fate {
+enum LayerEnd {
     Land,
     /// Discard the layer. The call gets this result.
-    Drop(Box<Finished>),
+    Drop(Box<FinishedCall>),
     /// Discard the layer. The call has its result already.
     Settled,
 }
@@ -57,12 +57,12 @@ enum Fate {
 /// The overlay previews of a session.
 pub(crate) struct OverlayPreviews {
     registry: Arc<Registry>,
-    layers: Layers,
+    layers: LayerSupport,
 }
 
 impl OverlayPreviews {
     pub(crate) fn new(registry: Arc<Registry>) -> Self {
-        Self { registry, layers: Layers::Untried }
+        Self { registry, layers: LayerSupport::Untried }
     }
 
     /// Decides if a judged call needs a preview.
@@ -73,7 +73,7 @@ impl OverlayPreviews {
         call: &ToolUse,
         effects: &Effects,
         verdict: &Verdict,
-    ) -> Trying {
+    ) -> PreviewPlan {
         let ordinary = match verdict.decision {
             // A command that a rule allows by name runs directly.
             Decision::Allow => verdict.rules.is_empty(),
@@ -85,7 +85,7 @@ impl OverlayPreviews {
         let in_place = cx.copy.is_none() && cx.workspace.base().is_none();
         let reaches = matches!(verdict.level, Level::Edit | Level::Shell);
         if !(ordinary && in_place && reaches && effects.command.is_some()) {
-            return Trying::No;
+            return PreviewPlan::No;
         }
         let (registry, workspace) = (Arc::clone(&self.registry), Arc::clone(&cx.workspace));
         let asked = call.clone();
@@ -93,7 +93,7 @@ impl OverlayPreviews {
             registry.get(&asked.name).is_ok_and(|tool| tool.tries_out(&workspace, &asked.input))
         });
         if !wanted.await.unwrap_or(false) {
-            return Trying::No;
+            return PreviewPlan::No;
         }
         let contained = Effects { previewed: true, ..effects.clone() };
         let judged = approvals.judge(cx, &call.name, &contained, false).await;
@@ -103,25 +103,25 @@ impl OverlayPreviews {
         if judged.verdict.decision == Decision::Deny
             || !(allowed || (cx.can_ask() && effects.hosts.is_empty()))
         {
-            return Trying::No;
+            return PreviewPlan::No;
         }
         match self.layers(cx).await {
-            Layers::Fail(why) => Trying::Cannot(why.clone()),
-            Layers::Untried | Layers::Work => Trying::First(Box::new(judged)),
+            LayerSupport::Fail(why) => PreviewPlan::Cannot(why.clone()),
+            LayerSupport::Untried | LayerSupport::Work => PreviewPlan::First(Box::new(judged)),
         }
     }
 
     /// Tests once a session whether layers can be mounted over the tree.
-    async fn layers(&mut self, cx: &Context) -> &Layers {
-        if matches!(self.layers, Layers::Untried) {
+    async fn layers(&mut self, cx: &Context) -> &LayerSupport {
+        if matches!(self.layers, LayerSupport::Untried) {
             let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
             let session = cx.session.clone();
             let tried =
                 blocking("mounting a layer", move || workspace.previews().can_start(&session, &sandbox))
                     .await;
             self.layers = match tried.and_then(|tried| tried.map_err(AgentError::from)) {
-                Ok(()) => Layers::Work,
-                Err(error) => Layers::Fail(error.to_string()),
+                Ok(()) => LayerSupport::Work,
+                Err(error) => LayerSupport::Fail(error.to_string()),
             };
         }
         &self.layers
@@ -135,7 +135,7 @@ impl OverlayPreviews {
         made.and_then(|made| made.map_err(AgentError::from)).map_err(|error| {
             let why = error.to_string();
             // Later calls are asked about before they run.
-            self.layers = Layers::Fail(why.clone());
+            self.layers = LayerSupport::Fail(why.clone());
             format!(
                 "not run: it was to be tried out first, and that can't be done: {why}. Make the call again."
             )
@@ -149,11 +149,11 @@ pub(crate) async fn finish_preview(
     cx: &mut Context,
     approvals: &mut Approvals,
     seen: &Arc<Seen>,
-    mut ready: Ready,
+    mut ready: ApprovedCall,
     trial: Trial,
-    mut finished: Finished,
+    mut finished: FinishedCall,
     stop: &CancellationToken,
-) -> Result<Option<(Ready, Finished)>, AgentError> {
+) -> Result<Option<(ApprovedCall, FinishedCall)>, AgentError> {
     // The changes that the tool reported were made in the layer.
     finished.changes.clear();
     if finished.abandoned || finished.state == CallState::Interrupted {
@@ -186,12 +186,12 @@ pub(crate) async fn finish_preview(
     }
     let fate = decide_landing(cx, approvals, &mut ready, &tried, stop).await;
     match fate {
-        Ok(Fate::Land) => {}
-        Ok(Fate::Drop(refused)) => {
+        Ok(LayerEnd::Land) => {}
+        Ok(LayerEnd::Drop(refused)) => {
             discard(trial).await;
             return Ok(Some((ready, *refused)));
         }
-        Ok(Fate::Settled) => {
+        Ok(LayerEnd::Settled) => {
             discard(trial).await;
             return Ok(None);
         }
@@ -208,15 +208,15 @@ pub(crate) async fn finish_preview(
 async fn decide_landing(
     cx: &mut Context,
     approvals: &mut Approvals,
-    ready: &mut Ready,
+    ready: &mut ApprovedCall,
     tried: &Tried,
     stop: &CancellationToken,
-) -> Result<Fate, AgentError> {
-    let Some(contained) = ready.trial.take() else { return Ok(Fate::Land) };
+) -> Result<LayerEnd, AgentError> {
+    let Some(contained) = ready.trial.take() else { return Ok(LayerEnd::Land) };
     let losses = tried.losses();
     let lost = lost(&losses);
     if lost.is_none() && contained.verdict.decision == Decision::Allow {
-        return Ok(Fate::Land);
+        return Ok(LayerEnd::Land);
     }
     let mut reason = format!(
         "{}. It was tried out, and nothing of it is in place yet; it changes {}",
@@ -228,10 +228,10 @@ async fn decide_landing(
     }
     let mut rules = contained.verdict.rules.clone();
     rules.extend(lost.is_some().then(|| RULE_LOSS.to_owned()));
-    let Judged { verdict, mode, sandbox } = *contained;
+    let JudgedCall { verdict, mode, sandbox } = *contained;
     let verdict = Verdict { decision: Decision::Ask, reason, destroys: lost.clone(), rules, ..verdict };
     if !cx.can_ask() {
-        return Ok(Fate::Drop(Box::new(refuse_unanswered(cx, approvals, ready, verdict))));
+        return Ok(LayerEnd::Drop(Box::new(refuse_unanswered(cx, approvals, ready, verdict))));
     }
     show_diff(cx, ready, tried).await;
     // A lasting rule would skip later previews, so none is offered for destructive changes.
@@ -239,25 +239,31 @@ async fn decide_landing(
     let call =
         Call { tool: &ready.call.name, agent: None, mode, effects: &effects, sandbox: sandbox.as_ref() };
     let rules = lost.is_none().then(|| approvals.propose(&call)).flatten();
-    let judged = Judged { verdict, mode, sandbox };
-    let asked = Ready { context: std::mem::take(&mut ready.context), ..ready.again() };
-    let mut answers = approvals.ask_all(cx, vec![(asked, Question { judged, rules })], stop).await?;
+    let judged = JudgedCall { verdict, mode, sandbox };
+    let asked = ApprovedCall { context: std::mem::take(&mut ready.context), ..ready.again() };
+    let mut answers =
+        approvals.ask_all(cx, vec![(asked, PermissionQuestion { judged, rules })], stop).await?;
     match answers.pop() {
         Some(Ok(allowed)) => {
             ready.context = allowed.context;
             cx.transcript.change_call(&ready.call, CallState::Executing, CallChange::default());
             cx.transcript.flush().await?;
-            Ok(Fate::Land)
+            Ok(LayerEnd::Land)
         }
         Some(Err(refused)) if cx.transcript.state().is_open(&ready.call.id) => {
-            Ok(Fate::Drop(Box::new(refused.finished)))
+            Ok(LayerEnd::Drop(Box::new(refused.finished)))
         }
-        Some(Err(_)) => Ok(Fate::Settled),
-        None => Ok(Fate::Drop(Box::new(Finished::interrupted()))),
+        Some(Err(_)) => Ok(LayerEnd::Settled),
+        None => Ok(LayerEnd::Drop(Box::new(FinishedCall::interrupted()))),
     }
 }
 
-fn refuse_unanswered(cx: &Context, approvals: &mut Approvals, ready: &Ready, verdict: Verdict) -> Finished {
+fn refuse_unanswered(
+    cx: &Context,
+    approvals: &mut Approvals,
+    ready: &ApprovedCall,
+    verdict: Verdict,
+) -> FinishedCall {
     let what = verdict.destroys.as_deref().unwrap_or(&verdict.reason);
     let text = format!(
         "denied: {} was tried out and dropped, nothing of it was landed. It {what}. That needs a person's \
@@ -268,7 +274,7 @@ fn refuse_unanswered(cx: &Context, approvals: &mut Approvals, ready: &Ready, ver
 }
 
 /// Emits the diff of the layer as output of the call.
-async fn show_diff(cx: &Context, ready: &Ready, tried: &Tried) {
+async fn show_diff(cx: &Context, ready: &ApprovedCall, tried: &Tried) {
     let (workspace, changes) = (Arc::clone(&cx.workspace), tried.copy_changes().clone());
     let diff = move || workspace.landings().diff(&changes, SHOWN_DIFF);
     if let Ok(Ok(diff)) = blocking("comparing a layer", diff).await
@@ -282,10 +288,10 @@ async fn show_diff(cx: &Context, ready: &Ready, tried: &Tried) {
 async fn land_layer(
     cx: &Context,
     seen: &Arc<Seen>,
-    ready: &Ready,
+    ready: &ApprovedCall,
     trial: Trial,
     tried: Tried,
-    finished: &mut Finished,
+    finished: &mut FinishedCall,
 ) -> Result<(), AgentError> {
     let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
     let call = ready.call.id.clone();
@@ -327,7 +333,7 @@ async fn land_layer(
 }
 
 /// Adds to the result that nothing was landed, and why.
-fn refuse(finished: &mut Finished, why: &str) {
+fn refuse(finished: &mut FinishedCall, why: &str) {
     finished.parts.push(text(&format!("error: nothing of what it did was landed: {why}")));
     finished.mark(true);
 }

@@ -10,10 +10,10 @@ use journeyman_tools::{Registry, ToolContext, ToolError, ToolOutput};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::finished::Finished;
+use super::finished::FinishedCall;
 use crate::clock::seconds;
 use crate::transcript::log::LiveSink;
-use crate::transcript::stream_redactor::Holdback;
+use crate::transcript::stream_redactor::StreamRedactor;
 
 /// Time that a cancelled call gets to end by itself. Processes of a command are killed at once; the
 /// time is for tools that have to clean up.
@@ -30,7 +30,7 @@ pub(crate) struct Execution {
 
 impl Execution {
     /// Runs the call and returns its result.
-    pub(crate) async fn run(self, permits: Arc<Semaphore>) -> (CallId, Finished) {
+    pub(crate) async fn run(self, permits: Arc<Semaphore>) -> (CallId, FinishedCall) {
         let Self { registry, call, limit, context, live } = self;
         let id = call.id.clone();
         let cancel = context.cancel.clone();
@@ -41,7 +41,7 @@ impl Execution {
             permit = permits.acquire() => permit.ok(),
         };
         if permit.is_none() {
-            return (id, Finished::interrupted());
+            return (id, FinishedCall::interrupted());
         }
         let started = Instant::now();
         let running = tokio::spawn(async move {
@@ -53,7 +53,7 @@ impl Execution {
             let caught = AssertUnwindSafe(called).catch_unwind().await;
             caught.unwrap_or_else(|_| Err(ToolError::Stopped("the tool panicked".to_owned())))
         });
-        let mut task = Task { running, abandoned: false };
+        let mut task = CallTask { running, abandoned: false };
         let (result, timed_out) = tokio::select! {
             biased;
             done = &mut task.running => (joined(done), false),
@@ -70,7 +70,10 @@ impl Execution {
             Ok(output) => ended(output, cancel.is_cancelled(), timed_out.then_some(limit)),
             Err(error) if timed_out => {
                 let limit = seconds(limit);
-                Finished::refused(CallState::Failed, format!("ended at its time limit of {limit}: {error}"))
+                FinishedCall::refused(
+                    CallState::Failed,
+                    format!("ended at its time limit of {limit}: {error}"),
+                )
             }
             Err(error) => {
                 let was_stopped = matches!(error, ToolError::Cancelled | ToolError::Stopped(_));
@@ -78,20 +81,20 @@ impl Execution {
                     true => CallState::Interrupted,
                     false => CallState::Failed,
                 };
-                Finished::refused(state, error.to_string())
+                FinishedCall::refused(state, error.to_string())
             }
         };
-        (id, Finished { duration_ms, abandoned, ..finished })
+        (id, FinishedCall { duration_ms, abandoned, ..finished })
     }
 }
 
 /// The Tokio task of a call. Dropping it aborts the task.
-struct Task {
+struct CallTask {
     running: JoinHandle<Result<ToolOutput, ToolError>>,
     abandoned: bool,
 }
 
-impl Task {
+impl CallTask {
     /// Waits a short time for a cancelled call to end, and then aborts it.
     async fn put_away(&mut self) -> Result<ToolOutput, ToolError> {
         if let Ok(done) = tokio::time::timeout(GRACE, &mut self.running).await {
@@ -103,7 +106,7 @@ impl Task {
     }
 }
 
-impl Drop for Task {
+impl Drop for CallTask {
     fn drop(&mut self) {
         self.running.abort();
     }
@@ -115,11 +118,11 @@ fn joined(
     done.unwrap_or_else(|died| Err(ToolError::Stopped(died.to_string())))
 }
 
-fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> Finished {
+fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> FinishedCall {
     let ToolOutput { mut parts, changes, is_error, violations } = output;
     if !is_error {
         // The call succeeded while it was being cancelled, so it counts as completed.
-        return Finished { violations, ..Finished::ran(CallState::Completed, parts, changes) };
+        return FinishedCall { violations, ..FinishedCall::ran(CallState::Completed, parts, changes) };
     }
     if let Some(limit) = timed_out {
         let text = format!("ended at its time limit of {}", seconds(limit));
@@ -129,7 +132,7 @@ fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> Fi
         true => CallState::Interrupted,
         false => CallState::Failed,
     };
-    Finished { violations, ..Finished::ran(state, parts, changes) }
+    FinishedCall { violations, ..FinishedCall::ran(state, parts, changes) }
 }
 
 /// A running call's output for people, held back until it can be searched for secrets.
@@ -137,7 +140,7 @@ fn ended(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> Fi
 pub(super) struct LiveOutput {
     sink: LiveSink,
     call: CallId,
-    held: Arc<Mutex<Holdback>>,
+    held: Arc<Mutex<StreamRedactor>>,
 }
 
 impl LiveOutput {

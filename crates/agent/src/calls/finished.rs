@@ -3,7 +3,7 @@
 use journeyman_protocol::{CallState, FileChange, GuardViolation, ResultPart, Verdict};
 
 /// The state in which a call ended, and its result for the model.
-pub(crate) struct Finished {
+pub(crate) struct FinishedCall {
     pub(crate) state: CallState,
     pub(crate) parts: Vec<ResultPart>,
     pub(crate) note: Option<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Finished {
     pub(crate) abandoned: bool,
 }
 
-impl Finished {
+impl FinishedCall {
     /// Creates the result of a call that did not run, or that ended without output.
     pub(crate) fn refused(state: CallState, text: impl Into<String>) -> Self {
         let text = text.into();

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::execution::{Execution, LiveOutput};
 use crate::approval::ask::Approvals;
-use crate::approval::judgement::Ready;
+use crate::approval::judgement::ApprovedCall;
 use crate::session::context::Context;
 use crate::session::inbox::Inbox;
 use crate::transcript::reminder;
@@ -82,7 +82,7 @@ impl ToolRunner {
     pub(crate) fn begin(
         &mut self,
         cx: &Context,
-        ready: &Ready,
+        ready: &ApprovedCall,
         may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
         cancel: &CancellationToken,
     ) -> Execution {
@@ -189,7 +189,7 @@ fn note_violations_of(cx: &mut Context, background: &Background) {
 }
 
 /// Returns the label of the checkpoint before this step: the step's number and its changing calls.
-pub(crate) fn step_label(cx: &Context, approvals: &Approvals, ready: &[Ready]) -> String {
+pub(crate) fn step_label(cx: &Context, approvals: &Approvals, ready: &[ApprovedCall]) -> String {
     let changing = ready.iter().filter(|one| !one.read_only);
     let summaries: Vec<String> = changing
         .map(|one| approvals.summary(cx, &one.call).lines().next().unwrap_or_default().to_owned())
@@ -201,9 +201,9 @@ pub(crate) fn step_label(cx: &Context, approvals: &Approvals, ready: &[Ready]) -
 }
 
 /// Removes the calls that conflict neither with a running call nor with an earlier waiting call.
-pub(crate) fn take_free(waiting: &mut Vec<Ready>, running: &[Ready]) -> Vec<Ready> {
-    let mut free: Vec<Ready> = Vec::new();
-    let mut blocked: Vec<Ready> = Vec::new();
+pub(crate) fn take_free(waiting: &mut Vec<ApprovedCall>, running: &[ApprovedCall]) -> Vec<ApprovedCall> {
+    let mut free: Vec<ApprovedCall> = Vec::new();
+    let mut blocked: Vec<ApprovedCall> = Vec::new();
     for one in waiting.drain(..) {
         let others = running.iter().chain(&free).chain(&blocked);
         let in_the_way = others.into_iter().any(|other| one.conflicts(other));

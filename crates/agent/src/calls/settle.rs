@@ -3,7 +3,7 @@
 use journeyman_context::fenced;
 use journeyman_protocol::{Block, CallState, CallTransition, Event, GuardViolation, ToolUse};
 
-use super::finished::Finished;
+use super::finished::FinishedCall;
 use crate::session::context::Context;
 
 /// Maximum characters of a result shown in an event. The model gets the whole result.
@@ -13,7 +13,7 @@ const PREVIEW: usize = 2_000;
 const MAX_RESULT: usize = 12 * 1024 * 1024;
 
 /// Records a call's end together with its result.
-pub(crate) fn settle(cx: &mut Context, call: &ToolUse, mut finished: Finished) {
+pub(crate) fn settle(cx: &mut Context, call: &ToolUse, mut finished: FinishedCall) {
     let violations = std::mem::take(&mut finished.violations).into_iter();
     let violations = violations.map(|one| GuardViolation { call: Some(call.id.clone()), ..one }).collect();
     cx.transcript.note_violations(None, violations);
@@ -46,7 +46,7 @@ pub(crate) fn settle(cx: &mut Context, call: &ToolUse, mut finished: Finished) {
 
 /// Returns a result as a block for the model, or a short text if the result is too long for the
 /// log.
-fn block_of(cx: &Context, call: &ToolUse, finished: Finished) -> Block {
+fn block_of(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
     let block = whole_block_of(cx, call, finished);
     let bytes = serde_json::to_vec(&block).map_or(0, |bytes| bytes.len());
     if bytes <= MAX_RESULT {
@@ -56,7 +56,7 @@ fn block_of(cx: &Context, call: &ToolUse, finished: Finished) -> Block {
     cx.transcript.result_block(&call.id, &call.name, &text)
 }
 
-fn whole_block_of(cx: &Context, call: &ToolUse, finished: Finished) -> Block {
+fn whole_block_of(cx: &Context, call: &ToolUse, finished: FinishedCall) -> Block {
     if !cx.transcript.takes_result(&call.id) {
         // Fenced, so that text of a file or a command can't pass for another result or for the
         // user.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::HookNotes;
-use super::command::{Ended, Exit, HOOK_OUTPUT_BYTES, Kept};
+use super::command::{CommandEnd, ExitKind, HOOK_OUTPUT_BYTES, KeptOutput};
 use super::event::HookEvent;
 
 /// Maximum number of characters of one hook's text that reach the model or a person, as in Claude
@@ -12,8 +12,8 @@ pub const HOOK_TEXT_CHARS: usize = 10_000;
 
 /// The answer of one hook.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Answer {
-    pub(super) ruling: Option<Ruling>,
+pub(super) struct HookAnswer {
+    pub(super) ruling: Option<HookDecision>,
     /// The input that replaces the call's input.
     pub(super) input: Option<Value>,
     /// The text that replaces the result's text.
@@ -23,7 +23,7 @@ pub(super) struct Answer {
 
 /// A decision, weakest first. The strongest of several decisions counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Strength {
+pub(super) enum DecisionStrength {
     Approve,
     Ask,
     Deny,
@@ -31,14 +31,14 @@ pub(super) enum Strength {
 
 /// A decision and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ruling {
-    pub(super) strength: Strength,
+pub(super) struct HookDecision {
+    pub(super) strength: DecisionStrength,
     pub(super) reason: String,
 }
 
-impl Answer {
-    fn ruling(strength: Strength, reason: impl Into<String>) -> Self {
-        Self { ruling: Some(Ruling { strength, reason: reason.into() }), ..Self::default() }
+impl HookAnswer {
+    fn ruling(strength: DecisionStrength, reason: impl Into<String>) -> Self {
+        Self { ruling: Some(HookDecision { strength, reason: reason.into() }), ..Self::default() }
     }
 
     fn warning(text: impl Into<String>) -> Self {
@@ -48,39 +48,43 @@ impl Answer {
     /// Returns the answer for a hook that failed. The action after a deniable event must not happen
     /// without its hook.
     pub(super) fn failure(event: HookEvent, reason: impl Into<String>) -> Self {
-        if event.may_deny() { Self::ruling(Strength::Deny, reason) } else { Self::warning(reason) }
+        if event.may_deny() { Self::ruling(DecisionStrength::Deny, reason) } else { Self::warning(reason) }
     }
 
     /// Interprets the end of a command. `hook` names the command; `timeout` is its timeout in
     /// seconds.
-    pub(super) fn read(event: HookEvent, hook: &str, timeout: f64, ended: &Ended) -> Self {
+    pub(super) fn read(event: HookEvent, hook: &str, timeout: f64, ended: &CommandEnd) -> Self {
         match ended {
-            Ended::TimedOut => Self::failure(
+            CommandEnd::TimedOut => Self::failure(
                 event,
                 format!("the hook `{hook}` did not end within {timeout} s and was stopped"),
             ),
-            Ended::NotStarted(why) => {
+            CommandEnd::NotStarted(why) => {
                 Self::failure(event, format!("the hook `{hook}` could not be started: {why}"))
             }
-            Ended::Killed(why) => Self::failure(event, format!("the hook `{hook}` was killed for {why}")),
-            Ended::Cancelled if event.may_deny() => Self::ruling(Strength::Deny, "interrupted"),
-            Ended::Cancelled => Self::default(),
-            Ended::Exited { status: Exit::Signal(number), .. } => {
+            CommandEnd::Killed(why) => {
+                Self::failure(event, format!("the hook `{hook}` was killed for {why}"))
+            }
+            CommandEnd::Cancelled if event.may_deny() => Self::ruling(DecisionStrength::Deny, "interrupted"),
+            CommandEnd::Cancelled => Self::default(),
+            CommandEnd::Exited { status: ExitKind::Signal(number), .. } => {
                 Self::failure(event, format!("the hook `{hook}` was killed by signal {number}"))
             }
             // The shell's exit codes for a program that can't be executed or doesn't exist.
-            Ended::Exited { status: Exit::Code(code @ (126 | 127)), stderr, .. } => {
+            CommandEnd::Exited { status: ExitKind::Code(code @ (126 | 127)), stderr, .. } => {
                 let why = said(stderr).unwrap_or_else(|| format!("exit code {code}"));
                 Self::failure(event, format!("the hook `{hook}` could not be started: {why}"))
             }
-            Ended::Exited { status: Exit::Code(0), stdout, denial, .. } => {
+            CommandEnd::Exited { status: ExitKind::Code(0), stdout, denial, .. } => {
                 let mut answer = Self::good(event, hook, stdout);
                 let denial = denial.as_ref().filter(|_| event.may_deny());
                 answer.notes.warnings.extend(denial.map(|denial| format!("the hook `{hook}`: {denial}")));
                 answer
             }
-            Ended::Exited { status: Exit::Code(2), stderr, .. } => Self::blocked(event, hook, said(stderr)),
-            Ended::Exited { status: Exit::Code(code), stderr, denial, .. } => {
+            CommandEnd::Exited { status: ExitKind::Code(2), stderr, .. } => {
+                Self::blocked(event, hook, said(stderr))
+            }
+            CommandEnd::Exited { status: ExitKind::Code(code), stderr, denial, .. } => {
                 let why = said(stderr).map(|text| format!(": {text}")).unwrap_or_default();
                 let text = format!("the hook `{hook}` ended with exit code {code}{why}");
                 match denial {
@@ -98,7 +102,9 @@ impl Answer {
     fn blocked(event: HookEvent, hook: &str, reason: Option<String>) -> Self {
         let reason = reason.unwrap_or_else(|| format!("the hook `{hook}` blocks this and gives no reason"));
         match event {
-            event if event.may_deny() || event == HookEvent::TurnEnd => Self::ruling(Strength::Deny, reason),
+            event if event.may_deny() || event == HookEvent::TurnEnd => {
+                Self::ruling(DecisionStrength::Deny, reason)
+            }
             // The call has run already. The model is told the objection.
             HookEvent::PostTool => {
                 Self { notes: HookNotes { context: vec![reason], ..HookNotes::default() }, ..Self::default() }
@@ -107,7 +113,7 @@ impl Answer {
         }
     }
 
-    fn good(event: HookEvent, hook: &str, stdout: &Kept) -> Self {
+    fn good(event: HookEvent, hook: &str, stdout: &KeptOutput) -> Self {
         let text = stdout.text();
         if !text.starts_with('{') {
             let context = said(stdout).filter(|_| event.reads_plain_text());
@@ -170,18 +176,18 @@ impl Answer {
         match decision.as_str() {
             Some("deny" | "block") => Self::blocked(event, hook, reason),
             Some("approve" | "allow") if event == HookEvent::PreTool => {
-                Self::ruling(Strength::Approve, or("approves"))
+                Self::ruling(DecisionStrength::Approve, or("approves"))
             }
             Some("approve" | "allow") => Self::default(),
             Some("ask") if event == HookEvent::PreTool => {
-                Self::ruling(Strength::Ask, or("wants a person to decide"))
+                Self::ruling(DecisionStrength::Ask, or("wants a person to decide"))
             }
             // The decision belongs to another version or is a typing error. A person sees it before
             // the call runs.
             _ if event == HookEvent::PreTool => {
                 let shown = clean(&decision.to_string());
                 Self::ruling(
-                    Strength::Ask,
+                    DecisionStrength::Ask,
                     format!("the hook `{hook}` decides {shown}, which isn't known here"),
                 )
             }
@@ -194,7 +200,7 @@ impl Answer {
 }
 
 /// Returns a stream's text, if any, with a note if it was truncated.
-fn said(stream: &Kept) -> Option<String> {
+fn said(stream: &KeptOutput) -> Option<String> {
     let text = stream.text();
     let long = stream.cut || text.chars().nth(HOOK_TEXT_CHARS).is_some();
     let mut text = clean(&text);

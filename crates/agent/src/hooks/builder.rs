@@ -12,8 +12,8 @@ use journeyman_model::ModelRequest;
 use journeyman_protocol::{Effects, Message, ToolUse};
 
 use super::closures::Closures;
-use super::configured::{Armed, HookCommand};
-use super::{Gate, HookContext, HookResult, Hooks, PreToolAnswer, TurnEnd};
+use super::configured::{HookCommand, PinnedCommand};
+use super::{GateDecision, HookContext, HookResult, Hooks, PreToolAnswer, TurnEndDecision};
 
 /// Collects hooks. Closures run in the order in which they are added here, before any configured
 /// command.
@@ -78,21 +78,21 @@ impl HooksBuilder {
     }
 
     closure!("before a message of the user is taken", on_prompt, on_prompt_async, prompt, 'a,
-        (at: &'a HookContext, text: &'a str) -> Gate, Gate);
+        (at: &'a HookContext, text: &'a str) -> GateDecision, GateDecision);
     closure!("before a tool call", on_pre_tool, on_pre_tool_async, pre_tool, 'a,
         (at: &'a HookContext, call: &'a ToolUse, effects: &'a Effects) -> PreToolAnswer, PreToolAnswer);
     closure!("after a tool call; it may change the result, and gives context for the model",
         on_post_tool, on_post_tool_async, post_tool, 'a,
         (at: &'a HookContext, call: &'a ToolUse, result: &'a mut HookResult) -> Vec<String>, Vec<String>);
     closure!("before the model is asked; it may change the request", on_pre_model, on_pre_model_async, pre_model, 'a,
-        (at: &'a HookContext, request: &'a mut ModelRequest) -> Gate, Gate);
+        (at: &'a HookContext, request: &'a mut ModelRequest) -> GateDecision, GateDecision);
     closure!("after the model's reply, before it is kept; it may change it",
         on_post_model, on_post_model_async, post_model, 'a,
         (at: &'a HookContext, reply: &'a mut Message) -> (), ());
     closure!("after messages were added to the conversation", on_post_append, on_post_append_async, post_append, 'a,
         (at: &'a HookContext, added: &'a [Message]) -> (), ());
     closure!("before a turn ends", on_turn_end, on_turn_end_async, turn_end, 'a,
-        (at: &'a HookContext, text: &'a str) -> TurnEnd, TurnEnd);
+        (at: &'a HookContext, text: &'a str) -> TurnEndDecision, TurnEndDecision);
     closure!("when a session starts or goes on; it gives context for the model",
         on_session_start, on_session_start_async, session_start, 'a,
         (at: &'a HookContext) -> Vec<String>, Vec<String>);
@@ -143,7 +143,7 @@ impl HooksBuilder {
     pub fn build(mut self) -> Hooks {
         self.variables.retain(|name, _| !self.hidden.contains(name));
         let root = self.root.as_deref();
-        let commands = self.commands.into_iter().map(|command| Armed::new(command, root)).collect();
+        let commands = self.commands.into_iter().map(|command| PinnedCommand::new(command, root)).collect();
         Hooks::new(self.closures, commands, self.variables)
     }
 }

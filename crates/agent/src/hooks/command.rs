@@ -32,12 +32,12 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The way in which a command ended.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum CommandEnd {
     /// The process exited or was killed by a signal.
     Exited {
-        status: Exit,
-        stdout: Kept,
-        stderr: Kept,
+        status: ExitKind,
+        stdout: KeptOutput,
+        stderr: KeptOutput,
         /// The access that the sandbox denied.
         denial: Option<String>,
     },
@@ -53,20 +53,20 @@ pub(super) enum Ended {
 
 /// The exit status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Exit {
+pub(super) enum ExitKind {
     Code(i32),
     Signal(i32),
 }
 
 /// The beginning of an output stream.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct KeptOutput {
     bytes: Vec<u8>,
     pub(super) cut: bool,
 }
 
 /// The parameters of a command to start.
-pub(super) struct Start<'a> {
+pub(super) struct CommandStart<'a> {
     pub(super) command: &'a str,
     pub(super) root: &'a Path,
     pub(super) variables: &'a BTreeMap<OsString, OsString>,
@@ -74,7 +74,7 @@ pub(super) struct Start<'a> {
     pub(super) cancel: &'a CancellationToken,
 }
 
-impl Start<'_> {
+impl CommandStart<'_> {
     /// Returns the user's `PATH` without directories of the project, since the session may have
     /// written the programs in them.
     fn path(&self) -> OsString {
@@ -88,26 +88,26 @@ impl Start<'_> {
 }
 
 /// Runs a command with `input` on its standard input. Dropping the future kills the process group.
-pub(super) async fn run(start: Start<'_>, input: Vec<u8>) -> Ended {
+pub(super) async fn run(start: CommandStart<'_>, input: Vec<u8>) -> CommandEnd {
     let finished = async {
         match tokio::time::timeout(start.timeout, talk(&start, input)).await {
             Ok(Ok(ended)) => ended,
-            Ok(Err(error)) => Ended::NotStarted(error.to_string()),
-            Err(_) => Ended::TimedOut,
+            Ok(Err(error)) => CommandEnd::NotStarted(error.to_string()),
+            Err(_) => CommandEnd::TimedOut,
         }
     };
     tokio::select! {
         biased;
-        () = start.cancel.cancelled() => Ended::Cancelled,
+        () = start.cancel.cancelled() => CommandEnd::Cancelled,
         ended = finished => ended,
     }
 }
 
-async fn talk(start: &Start<'_>, input: Vec<u8>) -> std::io::Result<Ended> {
+async fn talk(start: &CommandStart<'_>, input: Vec<u8>) -> std::io::Result<CommandEnd> {
     let mut child = spawn(start)?;
-    let mut group = Group(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));
+    let mut group = ProcessGroup(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));
     let (stdin, mut stdout, mut stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (mut out, mut err) = (Kept::default(), Kept::default());
+    let (mut out, mut err) = (KeptOutput::default(), KeptOutput::default());
     let status = {
         // Closing pipes don't tell when a command ends: a surviving child process may hold them
         // open.
@@ -125,10 +125,10 @@ async fn talk(start: &Start<'_>, input: Vec<u8>) -> std::io::Result<Ended> {
     group.0 = None;
     out.take_rest(stdout.as_ref());
     err.take_rest(stderr.as_ref());
-    Ok(Ended::Exited { status: Exit::from(status), stdout: out, stderr: err, denial: None })
+    Ok(CommandEnd::Exited { status: ExitKind::from(status), stdout: out, stderr: err, denial: None })
 }
 
-fn spawn(start: &Start<'_>) -> std::io::Result<tokio::process::Child> {
+fn spawn(start: &CommandStart<'_>) -> std::io::Result<tokio::process::Child> {
     let mut command = Command::new("/bin/sh");
     command
         .arg("-c")
@@ -158,9 +158,9 @@ async fn write(stdin: Option<ChildStdin>, input: Vec<u8>) {
 }
 
 /// The process group of a command. Dropping the group kills it, unless the command has ended.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
             // A failure means that the group has no process left to kill.
@@ -169,13 +169,13 @@ impl Drop for Group {
     }
 }
 
-impl From<ExitStatus> for Exit {
+impl From<ExitStatus> for ExitKind {
     fn from(status: ExitStatus) -> Self {
         status.code().map_or_else(|| Self::Signal(status.signal().unwrap_or_default()), Self::from)
     }
 }
 
-impl From<i32> for Exit {
+impl From<i32> for ExitKind {
     fn from(code: i32) -> Self {
         match code {
             // The shell reports a command killed by a signal with 128 plus the signal's number.
@@ -185,7 +185,7 @@ impl From<i32> for Exit {
     }
 }
 
-impl Kept {
+impl KeptOutput {
     /// Keeps the beginning of `bytes`. `cut` is true if the caller has dropped output already.
     pub(super) fn head(bytes: &[u8], cut: bool) -> Self {
         let mut kept = Self { bytes: Vec::new(), cut };

@@ -74,34 +74,34 @@ impl HookCommand {
 
 /// A command with its scripts as they were when the session began.
 #[derive(Debug)]
-pub(super) struct Armed {
+pub(super) struct PinnedCommand {
     pub(super) hook: HookCommand,
-    scripts: Vec<Script>,
+    scripts: Vec<PinnedScript>,
 }
 
 #[derive(Debug)]
-struct Script {
+struct PinnedScript {
     path: PathBuf,
     hash: ContentHash,
     /// The file's metadata from before the content was read. Equal metadata means equal content.
-    stat: Option<Stat>,
+    stat: Option<FileStamp>,
 }
 
 /// Metadata that changes with every write: device, inode, size and change time. The kernel sets the
 /// change time, and no program can set it back.
-type Stat = (u64, u64, u64, i64, i64);
+type FileStamp = (u64, u64, u64, i64, i64);
 
-impl Armed {
+impl PinnedCommand {
     pub(super) fn new(hook: HookCommand, root: Option<&Path>) -> Self {
         let found = root.map(|root| scripts(&hook.command, root)).unwrap_or_default();
-        let scripts = found.into_iter().map(|(path, hash, stat)| Script { path, hash, stat });
+        let scripts = found.into_iter().map(|(path, hash, stat)| PinnedScript { path, hash, stat });
         Self { scripts: scripts.collect(), hook }
     }
 
     /// Returns a script whose content has changed. `reach` is the place of the tree at `root` for
     /// this run of the hook.
     pub(super) fn changed(&self, root: &Path, reach: &Path) -> Option<&Path> {
-        let same = |script: &Script| {
+        let same = |script: &PinnedScript| {
             let path =
                 script.path.strip_prefix(root).map_or_else(|_| script.path.clone(), |name| reach.join(name));
             let stat = stat_of(&path);
@@ -138,7 +138,7 @@ pub fn script_hashes(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash)> 
 
 /// Returns the files of the project that a command's text names, with the hashes of their contents.
 /// The text isn't parsed as shell syntax: every word that is the path of a file counts.
-fn scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash, Option<Stat>)> {
+fn scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash, Option<FileStamp>)> {
     let command = ["JOURNEYMAN_PROJECT_DIR", "CLAUDE_PROJECT_DIR"].into_iter().fold(
         command.to_owned(),
         |text, name| {
@@ -151,7 +151,7 @@ fn scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash, Option<Stat
     let between = |c: char| c.is_whitespace() || "\"'`;|&()<>=".contains(c);
     let words = command.split(between).filter(|word| !word.is_empty());
     let files = words.map(|word| root.join(word)).filter(|path| path.starts_with(root) && path.is_file());
-    let mut found: Vec<(PathBuf, ContentHash, Option<Stat>)> = Vec::new();
+    let mut found: Vec<(PathBuf, ContentHash, Option<FileStamp>)> = Vec::new();
     for path in files {
         let stat = stat_of(&path);
         if found.iter().all(|(known, ..)| *known != path)
@@ -163,7 +163,7 @@ fn scripts(command: &str, root: &Path) -> Vec<(PathBuf, ContentHash, Option<Stat
     found
 }
 
-fn stat_of(path: &Path) -> Option<Stat> {
+fn stat_of(path: &Path) -> Option<FileStamp> {
     let meta = std::fs::metadata(path).ok()?;
     Some((meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
 }

@@ -9,7 +9,7 @@ use journeyman_sandbox::{
     Captured, Completed, DenialKind, Limits, Network, Outcome, Request, Stdin, Streams, WriteMode,
 };
 
-use super::command::{Ended, Exit, HOOK_OUTPUT_BYTES, Kept};
+use super::command::{CommandEnd, ExitKind, HOOK_OUTPUT_BYTES, KeptOutput};
 use super::configured::HookCommand;
 use super::{HookContext, HookSandbox, home};
 
@@ -24,18 +24,18 @@ pub(super) async fn run(
     hook: &HookCommand,
     variables: &BTreeMap<OsString, OsString>,
     input: Vec<u8>,
-) -> Ended {
+) -> CommandEnd {
     let request = match request(at, place, hook, variables, input) {
         Ok(request) => request,
-        Err(why) => return Ended::NotStarted(why),
+        Err(why) => return CommandEnd::NotStarted(why),
     };
     let running = match place.sandbox.spawn(request, at.cancel.clone()).await {
         Ok(running) => running,
-        Err(error) => return Ended::NotStarted(error.to_string()),
+        Err(error) => return CommandEnd::NotStarted(error.to_string()),
     };
     match running.wait().await {
         Ok(completed) => ended(completed),
-        Err(error) => Ended::NotStarted(error.to_string()),
+        Err(error) => CommandEnd::NotStarted(error.to_string()),
     }
 }
 
@@ -81,17 +81,17 @@ fn request(
     Ok(request)
 }
 
-fn ended(completed: Completed) -> Ended {
+fn ended(completed: Completed) -> CommandEnd {
     let status = match completed.outcome {
-        Outcome::Exited(code) => Exit::from(code),
-        Outcome::Signaled(signal) => Exit::Signal(signal),
-        Outcome::TimedOut => return Ended::TimedOut,
-        Outcome::Cancelled => return Ended::Cancelled,
-        Outcome::SetupFailed(why) => return Ended::NotStarted(why),
-        other => return Ended::Killed(other.excess().unwrap_or_default()),
+        Outcome::Exited(code) => ExitKind::from(code),
+        Outcome::Signaled(signal) => ExitKind::Signal(signal),
+        Outcome::TimedOut => return CommandEnd::TimedOut,
+        Outcome::Cancelled => return CommandEnd::Cancelled,
+        Outcome::SetupFailed(why) => return CommandEnd::NotStarted(why),
+        other => return CommandEnd::Killed(other.excess().unwrap_or_default()),
     };
     let denial = completed.denials.iter().find(|denial| denial.kind != DenialKind::Breach);
     let denial = denial.map(ToString::to_string);
-    let kept = |stream: Captured| Kept::head(stream.text.as_bytes(), stream.dropped_bytes > 0);
-    Ended::Exited { status, stdout: kept(completed.stdout), stderr: kept(completed.stderr), denial }
+    let kept = |stream: Captured| KeptOutput::head(stream.text.as_bytes(), stream.dropped_bytes > 0);
+    CommandEnd::Exited { status, stdout: kept(completed.stdout), stderr: kept(completed.stderr), denial }
 }

@@ -14,24 +14,25 @@ use tokio_util::sync::CancellationToken;
 
 use super::unseen::{ChangeReview, ShownFiles};
 use crate::AgentError;
-use crate::approval::judgement::Ready;
+use crate::approval::judgement::ApprovedCall;
 use crate::blocking::blocking;
-use crate::calls::finished::Finished;
+use crate::calls::finished::FinishedCall;
 use crate::hooks::{
-    GateSaid, HookContext, HookEvent, HookNotes, HookResult, HookSandbox, Hooks, PreTool, StartedBy, TurnEnd,
+    GateResult, HookContext, HookEvent, HookNotes, HookResult, HookSandbox, Hooks, PreToolDecision,
+    StartedBy, TurnEndDecision,
 };
 use crate::session::context::Context;
 use crate::session::task_end::TaskEnd;
-use crate::transcript::record::Queued;
+use crate::transcript::record::QueuedMessage;
 
 /// Maximum extra turns that `turn_end` hooks may force in one task.
 const MAX_SENT_BACK: u32 = 5;
 
 /// The combined answer of the hooks before a call.
-pub(crate) struct Looked {
+pub(crate) struct PreToolOutcome {
     pub(crate) context: Vec<String>,
     pub(crate) input: Option<Value>,
-    pub(crate) decision: PreTool,
+    pub(crate) decision: PreToolDecision,
 }
 
 impl HookContext {
@@ -141,7 +142,7 @@ impl HookDispatch {
         &mut self,
         cx: &mut Context,
         event: HookEvent,
-        said: GateSaid,
+        said: GateResult,
     ) -> Result<Vec<String>, AgentError> {
         let context = self.heed(cx, said.notes);
         match said.denied {
@@ -161,16 +162,16 @@ impl HookDispatch {
         &mut self,
         cx: &mut Context,
         review: ChangeReview<'_>,
-        ready: &Ready,
+        ready: &ApprovedCall,
         stop: &CancellationToken,
-    ) -> Looked {
+    ) -> PreToolOutcome {
         if self.hooks.is_empty(HookEvent::PreTool) {
-            return Looked { context: Vec::new(), input: None, decision: PreTool::Go };
+            return PreToolOutcome { context: Vec::new(), input: None, decision: PreToolDecision::Go };
         }
         let at = self.context(cx, review, HookEvent::PreTool, stop, Some(stop)).await;
         let said = self.hooks.pre_tool(&at, &ready.call, &ready.effects).await;
         let context = self.heed(cx, said.notes);
-        Looked { context, input: said.input, decision: said.decision }
+        PreToolOutcome { context, input: said.input, decision: said.decision }
     }
 
     /// Runs the hooks after a call, which may change its result. Returns their context for the
@@ -180,8 +181,8 @@ impl HookDispatch {
         cx: &mut Context,
         review: ChangeReview<'_>,
         seen: &Seen,
-        ready: &Ready,
-        finished: &mut Finished,
+        ready: &ApprovedCall,
+        finished: &mut FinishedCall,
         stop: &CancellationToken,
     ) -> Vec<String> {
         if self.hooks.is_empty(HookEvent::PostTool) {
@@ -293,15 +294,15 @@ impl HookDispatch {
         context.extend(told);
         self.waiting_context.extend(context);
         match said.decision {
-            TurnEnd::Stop => false,
-            TurnEnd::GoOn { reason } if round >= MAX_SENT_BACK => {
+            TurnEndDecision::Stop => false,
+            TurnEndDecision::GoOn { reason } if round >= MAX_SENT_BACK => {
                 let message = format!(
                     "a hook wanted the model to go on for the {round}th time and was not heard: {reason}"
                 );
                 cx.transcript.emit(Event::Warning { message });
                 false
             }
-            TurnEnd::GoOn { reason } => {
+            TurnEndDecision::GoOn { reason } => {
                 self.sent_back += 1;
                 cx.transcript.say(reason);
                 true
@@ -338,8 +339,8 @@ impl HookDispatch {
         &mut self,
         cx: &mut Context,
         mut review: ChangeReview<'_>,
-        waiting: Vec<Queued>,
-    ) -> (Vec<Queued>, Vec<String>, Option<AgentError>) {
+        waiting: Vec<QueuedMessage>,
+    ) -> (Vec<QueuedMessage>, Vec<String>, Option<AgentError>) {
         if self.hooks.is_empty(HookEvent::Prompt) {
             return (waiting, Vec::new(), None);
         }

@@ -24,7 +24,7 @@ pub struct HookContext {
     /// The sandbox for confined commands. Without it they don't run.
     pub sandbox: Option<HookSandbox>,
     /// The session's changes that nobody has seen.
-    pub unseen: Unseen,
+    pub unseen: UnseenChanges,
 }
 
 /// The sandbox for a session's hooks.
@@ -47,7 +47,7 @@ pub struct HookSandbox {
 /// The session's changes that no person has seen. No program outside the sandbox may run or obey
 /// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unseen {
+pub struct UnseenChanges {
     /// The changed files.
     pub files: Vec<RelPath>,
     /// Directories of programs that commands may have changed, and whose changes nothing compares.
@@ -71,7 +71,7 @@ pub struct HookNotes {
 
 /// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum PreTool {
+pub enum PreToolDecision {
     /// The policy decides.
     #[default]
     Go,
@@ -104,24 +104,24 @@ pub enum PreTool {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PreToolAnswer {
     /// The decision about the call.
-    pub decision: PreTool,
+    pub decision: PreToolDecision,
     /// The arguments that replace the call's arguments.
     pub input: Option<Value>,
     /// Context for the model.
     pub context: Vec<String>,
 }
 
-impl From<PreTool> for PreToolAnswer {
-    fn from(decision: PreTool) -> Self {
+impl From<PreToolDecision> for PreToolAnswer {
+    fn from(decision: PreToolDecision) -> Self {
         Self { decision, ..Self::default() }
     }
 }
 
 /// The combined answer of all hooks before a call.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct PreToolSaid {
+pub struct PreToolResult {
     /// The decision about the call.
-    pub decision: PreTool,
+    pub decision: PreToolDecision,
     /// Amended arguments in the tool's own names, neither checked against its schema nor authorized
     /// yet.
     pub input: Option<Value>,
@@ -131,7 +131,7 @@ pub struct PreToolSaid {
 
 /// A closure's answer before an action other than a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gate {
+pub enum GateDecision {
     /// The action happens.
     Go {
         /// Context for the model.
@@ -144,14 +144,14 @@ pub enum Gate {
     },
 }
 
-impl Gate {
+impl GateDecision {
     /// The action happens, without context for the model.
     pub const GO: Self = Self::Go { context: Vec::new() };
 }
 
 /// The combined answer of all hooks before an action other than a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct GateSaid {
+pub struct GateResult {
     /// The reason why the action is denied, if it is.
     pub denied: Option<String>,
     /// The hooks' messages.
@@ -160,7 +160,7 @@ pub struct GateSaid {
 
 /// The decision at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum TurnEnd {
+pub enum TurnEndDecision {
     /// The turn ends.
     #[default]
     Stop,
@@ -173,9 +173,9 @@ pub enum TurnEnd {
 
 /// The combined answer of all hooks at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TurnEndSaid {
+pub struct TurnEndResult {
     /// The decision about the turn.
-    pub decision: TurnEnd,
+    pub decision: TurnEndDecision,
     /// The hooks' messages.
     pub notes: HookNotes,
 }

@@ -14,11 +14,11 @@ const PATTERN_BYTES: usize = 1 << 20;
 #[derive(Clone)]
 pub struct Matcher {
     text: String,
-    rule: Rule,
+    rule: MatchRule,
 }
 
 #[derive(Clone)]
-enum Rule {
+enum MatchRule {
     Everything,
     Names(Vec<String>),
     Pattern(Regex),
@@ -28,7 +28,7 @@ impl Matcher {
     /// Returns a matcher for every subject.
     #[must_use]
     pub fn everything() -> Self {
-        Self { text: String::new(), rule: Rule::Everything }
+        Self { text: String::new(), rule: MatchRule::Everything }
     }
 
     /// Parses a matcher.
@@ -39,8 +39,8 @@ impl Matcher {
     pub fn new(text: &str) -> Result<Self, String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_- |,".contains(c);
         let rule = match text.trim() {
-            "" | "*" => Rule::Everything,
-            names if names.chars().all(plain) => Rule::Names(
+            "" | "*" => MatchRule::Everything,
+            names if names.chars().all(plain) => MatchRule::Names(
                 names
                     .split(['|', ','])
                     .map(str::trim)
@@ -48,7 +48,7 @@ impl Matcher {
                     .map(str::to_owned)
                     .collect(),
             ),
-            pattern => Rule::Pattern(
+            pattern => MatchRule::Pattern(
                 RegexBuilder::new(pattern)
                     .size_limit(PATTERN_BYTES)
                     .build()
@@ -62,9 +62,9 @@ impl Matcher {
     #[must_use]
     pub fn matches(&self, names: &[&str]) -> bool {
         match &self.rule {
-            Rule::Everything => true,
-            Rule::Names(wanted) => names.iter().any(|name| wanted.iter().any(|it| it == name)),
-            Rule::Pattern(pattern) => names.iter().any(|name| pattern.is_match(name)),
+            MatchRule::Everything => true,
+            MatchRule::Names(wanted) => names.iter().any(|name| wanted.iter().any(|it| it == name)),
+            MatchRule::Pattern(pattern) => names.iter().any(|name| pattern.is_match(name)),
         }
     }
 }

@@ -17,9 +17,9 @@
 //!   of a hook is a warning.
 //! - Commands run in the sandbox, unless their configuration says otherwise. A command outside the
 //!   sandbox runs only while the session has changed no file that decides what the command does
-//!   ([`Unseen`]).
-//! - A hook never allows a call that policy denies. [`PreTool::Approve`] only skips the approval
-//!   question, and only below level 3.
+//!   ([`UnseenChanges`]).
+//! - A hook never allows a call that policy denies. [`PreToolDecision::Approve`] only skips the
+//!   approval question, and only below level 3.
 //! - Amended input is a proposal: the caller checks it against the schema and authorizes it again.
 //!
 //! This module neither writes the log nor asks a person. The session does both with the results.
@@ -53,23 +53,23 @@ pub use command::HOOK_OUTPUT_BYTES;
 pub use configured::{DEFAULT_HOOK_TIMEOUT, HookCommand, script_hashes};
 pub use event::{Dialect, EventName, HookEvent, Results};
 pub use interface::{
-    Gate, GateSaid, HookContext, HookNotes, HookResult, HookSandbox, PreTool, PreToolAnswer, PreToolSaid,
-    StartedBy, TurnEnd, TurnEndSaid, Unseen,
+    GateDecision, GateResult, HookContext, HookNotes, HookResult, HookSandbox, PreToolAnswer,
+    PreToolDecision, PreToolResult, StartedBy, TurnEndDecision, TurnEndResult, UnseenChanges,
 };
 pub use matcher::Matcher;
 
 use closures::Closures;
-use configured::Armed;
+use configured::PinnedCommand;
 
 /// The hooks of a session. Cheap to clone.
 #[derive(Clone)]
 pub struct Hooks {
-    inner: Arc<Inner>,
+    inner: Arc<HooksInner>,
 }
 
-struct Inner {
+struct HooksInner {
     closures: Closures,
-    commands: Vec<Armed>,
+    commands: Vec<PinnedCommand>,
     variables: BTreeMap<OsString, OsString>,
 }
 
@@ -80,13 +80,17 @@ impl Hooks {
         Self::new(Closures::default(), Vec::new(), BTreeMap::new())
     }
 
-    fn new(closures: Closures, commands: Vec<Armed>, variables: BTreeMap<OsString, OsString>) -> Self {
-        Self { inner: Arc::new(Inner { closures, commands, variables }) }
+    fn new(
+        closures: Closures,
+        commands: Vec<PinnedCommand>,
+        variables: BTreeMap<OsString, OsString>,
+    ) -> Self {
+        Self { inner: Arc::new(HooksInner { closures, commands, variables }) }
     }
 
     /// Returns the files that keep an event's commands outside the sandbox from running.
     #[must_use]
-    pub fn kept_by(&self, event: HookEvent, unseen: &Unseen) -> Vec<RelPath> {
+    pub fn kept_by(&self, event: HookEvent, unseen: &UnseenChanges) -> Vec<RelPath> {
         let mut found: Vec<RelPath> =
             self.outside(event).flat_map(|armed| armed.obeyed(&unseen.files)).cloned().collect();
         found.sort();
@@ -106,7 +110,7 @@ impl Hooks {
         self.inner.commands.iter().any(|armed| armed.hook.event == event)
     }
 
-    fn outside(&self, event: HookEvent) -> impl Iterator<Item = &Armed> {
+    fn outside(&self, event: HookEvent) -> impl Iterator<Item = &PinnedCommand> {
         self.inner.commands.iter().filter(move |armed| armed.hook.event == event && !armed.hook.sandbox)
     }
 

@@ -10,13 +10,13 @@ use super::event::Dialect;
 
 /// An argument: its own name, Claude Code's name, and wrong names that models write and the tools
 /// accept.
-type Argument = (&'static str, &'static str, &'static [&'static str]);
+type ArgumentNames = (&'static str, &'static str, &'static [&'static str]);
 
 const PATH_SLIPS: &[&str] = &["filepath", "filename", "file", "dir"];
 
 /// The arguments with several names, by tool. [`journeyman_policy::BUILTIN_TOOLS`] has the names of
 /// the tools.
-const ARGUMENTS: &[(&str, &[Argument])] = &[
+const ARGUMENTS: &[(&str, &[ArgumentNames])] = &[
     (
         "run_command",
         &[
@@ -41,7 +41,7 @@ const ARGUMENTS: &[(&str, &[Argument])] = &[
     ("stop_command", &[("id", "shell_id", &[])]),
 ];
 
-fn arguments_of(tool: &str) -> Option<&'static [Argument]> {
+fn arguments_of(tool: &str) -> Option<&'static [ArgumentNames]> {
     ARGUMENTS.iter().find(|(name, _)| *name == tool).map(|(_, arguments)| *arguments)
 }
 

@@ -9,21 +9,21 @@ use journeyman_model::ModelRequest;
 use journeyman_protocol::{Effects, Message, ToolUse};
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Ruling, Strength};
-use super::command::{Ended, Start, run};
-use super::configured::{Armed, HookCommand};
+use super::answer::{DecisionStrength, HookAnswer, HookDecision};
+use super::command::{CommandEnd, CommandStart, run};
+use super::configured::{HookCommand, PinnedCommand};
 use super::event::HookEvent;
 use super::payload::payload;
 use super::{
-    Gate, GateSaid, HookContext, HookNotes, HookResult, Hooks, PreTool, PreToolSaid, StartedBy, TurnEnd,
-    TurnEndSaid, confined, names,
+    GateDecision, GateResult, HookContext, HookNotes, HookResult, Hooks, PreToolDecision, PreToolResult,
+    StartedBy, TurnEndDecision, TurnEndResult, confined, names,
 };
 
 impl Hooks {
     /// Runs the hooks before a message of the user is taken. A denied message must not reach the
     /// model.
-    pub async fn prompt(&self, at: &HookContext, text: &str) -> GateSaid {
-        let mut said = GateSaid::default();
+    pub async fn prompt(&self, at: &HookContext, text: &str) -> GateResult {
+        let mut said = GateResult::default();
         for hook in &self.inner.closures.prompt {
             let answer = self.closure(at, HookEvent::Prompt, async { hook(at, text).await }).await;
             if said.hears(answer) {
@@ -36,8 +36,8 @@ impl Hooks {
     }
 
     /// Runs the hooks before a call whose arguments have been parsed and whose effects are known.
-    pub async fn pre_tool(&self, at: &HookContext, call: &ToolUse, effects: &Effects) -> PreToolSaid {
-        let mut said = PreToolSaid::default();
+    pub async fn pre_tool(&self, at: &HookContext, call: &ToolUse, effects: &Effects) -> PreToolResult {
+        let mut said = PreToolResult::default();
         if self.is_empty(HookEvent::PreTool) {
             return said;
         }
@@ -50,12 +50,12 @@ impl Hooks {
                     said.notes.context.extend(answer.context);
                     said.decision = stronger(said.decision, answer.decision);
                 }
-                Err(reason) => said.decision = PreTool::Deny { reason },
+                Err(reason) => said.decision = PreToolDecision::Deny { reason },
             }
             match said.decision {
-                PreTool::Deny { .. } | PreTool::Result { .. } => return said,
-                PreTool::Ask { .. } => break,
-                PreTool::Go | PreTool::Approve { .. } => {}
+                PreToolDecision::Deny { .. } | PreToolDecision::Result { .. } => return said,
+                PreToolDecision::Ask { .. } => break,
+                PreToolDecision::Go | PreToolDecision::Approve { .. } => {}
             }
         }
         let call = said.amended(call);
@@ -89,9 +89,9 @@ impl Hooks {
             said.notes.extend(answer.notes);
         }
         if let Some(reason) = said.notes.stop.clone()
-            && !matches!(said.decision, PreTool::Deny { .. })
+            && !matches!(said.decision, PreToolDecision::Deny { .. })
         {
-            said.decision = PreTool::Deny { reason };
+            said.decision = PreToolDecision::Deny { reason };
         }
         said
     }
@@ -144,8 +144,8 @@ impl Hooks {
     }
 
     /// Runs the hooks before a request to the model. A denied request must not be sent.
-    pub async fn pre_model(&self, at: &HookContext, request: &mut ModelRequest) -> GateSaid {
-        let mut said = GateSaid::default();
+    pub async fn pre_model(&self, at: &HookContext, request: &mut ModelRequest) -> GateResult {
+        let mut said = GateResult::default();
         for hook in &self.inner.closures.pre_model {
             let answer = async { hook(at, &mut *request).await };
             let answer = self.closure(at, HookEvent::PreModel, answer).await;
@@ -194,11 +194,11 @@ impl Hooks {
 
     /// Runs the hooks before a turn ends. `text` is the model's last text. `round` counts the extra
     /// turns that hooks have already forced.
-    pub async fn turn_end(&self, at: &HookContext, text: &str, round: u32) -> TurnEndSaid {
-        let mut said = TurnEndSaid::default();
+    pub async fn turn_end(&self, at: &HookContext, text: &str, round: u32) -> TurnEndResult {
+        let mut said = TurnEndResult::default();
         for hook in &self.inner.closures.turn_end {
             match self.closure(at, HookEvent::TurnEnd, async { hook(at, text).await }).await {
-                Ok(TurnEnd::Stop) => {}
+                Ok(TurnEndDecision::Stop) => {}
                 Ok(again) => {
                     said.decision = again;
                     return said;
@@ -213,15 +213,15 @@ impl Hooks {
             |_| json!({"stop_hook_active": round > 0, "last_assistant_message": text}),
         );
         for (_, answer) in answers.await {
-            if let (Some(Ruling { strength: Strength::Deny, reason }), TurnEnd::Stop) =
+            if let (Some(HookDecision { strength: DecisionStrength::Deny, reason }), TurnEndDecision::Stop) =
                 (answer.ruling, &said.decision)
             {
-                said.decision = TurnEnd::GoOn { reason };
+                said.decision = TurnEndDecision::GoOn { reason };
             }
             said.notes.extend(answer.notes);
         }
         if said.notes.stop.is_some() {
-            said.decision = TurnEnd::Stop;
+            said.decision = TurnEndDecision::Stop;
         }
         said
     }
@@ -291,11 +291,11 @@ impl Hooks {
         event: HookEvent,
         (subject, failed): (&[&str], bool),
         more: impl Fn(&HookCommand) -> Value,
-    ) -> Vec<(&'a HookCommand, Answer)> {
-        let mut chosen: Vec<(&Armed, Vec<u8>)> = Vec::new();
+    ) -> Vec<(&'a HookCommand, HookAnswer)> {
+        let mut chosen: Vec<(&PinnedCommand, Vec<u8>)> = Vec::new();
         for armed in &self.inner.commands {
             let hook = &armed.hook;
-            let same = |(other, _): &(&Armed, Vec<u8>)| {
+            let same = |(other, _): &(&PinnedCommand, Vec<u8>)| {
                 let other = &other.hook;
                 (&other.command, other.dialect, other.results, other.sandbox)
                     == (&hook.command, hook.dialect, hook.results, hook.sandbox)
@@ -313,7 +313,7 @@ impl Hooks {
         join_all(running).await
     }
 
-    async fn ask(&self, at: &HookContext, armed: &Armed, input: Vec<u8>) -> Answer {
+    async fn ask(&self, at: &HookContext, armed: &PinnedCommand, input: Vec<u8>) -> HookAnswer {
         let hook = &armed.hook;
         let reach = at.sandbox.as_ref().filter(|_| hook.sandbox).map_or(&at.root, |place| &place.reach);
         if let Some(script) = armed.changed(&at.root, reach) {
@@ -323,12 +323,12 @@ impl Hooks {
                 hook.label(),
                 script.display()
             );
-            return Answer::failure(hook.event, problem);
+            return HookAnswer::failure(hook.event, problem);
         }
         let variables = &self.inner.variables;
         let ended = match &at.sandbox {
             Some(place) if hook.sandbox => confined::run(at, place, hook, variables, input).await,
-            None if hook.sandbox => Ended::NotStarted("there is no sandbox for it".to_owned()),
+            None if hook.sandbox => CommandEnd::NotStarted("there is no sandbox for it".to_owned()),
             _ => {
                 let kept: Vec<String> = armed
                     .obeyed(&at.unseen.files)
@@ -344,17 +344,21 @@ impl Hooks {
                         hook.label(),
                         kept.join(", ")
                     );
-                    return Answer::failure(hook.event, problem);
+                    return HookAnswer::failure(hook.event, problem);
                 }
                 let (timeout, cancel) = (hook.timeout, &at.cancel);
-                run(Start { command: &hook.command, root: &at.root, variables, timeout, cancel }, input).await
+                run(
+                    CommandStart { command: &hook.command, root: &at.root, variables, timeout, cancel },
+                    input,
+                )
+                .await
             }
         };
-        Answer::read(hook.event, &hook.label(), hook.timeout.as_secs_f64(), &ended)
+        HookAnswer::read(hook.event, &hook.label(), hook.timeout.as_secs_f64(), &ended)
     }
 }
 
-impl PreToolSaid {
+impl PreToolResult {
     /// Returns the call with the hooks' changes so far.
     fn amended(&self, call: &ToolUse) -> ToolUse {
         let mut call = call.clone();
@@ -365,19 +369,21 @@ impl PreToolSaid {
     }
 }
 
-impl GateSaid {
+impl GateResult {
     /// Records a closure's answer. Returns true if the action is denied.
-    fn hears(&mut self, answer: Result<Gate, String>) -> bool {
+    fn hears(&mut self, answer: Result<GateDecision, String>) -> bool {
         match answer {
-            Ok(Gate::Go { context }) => self.notes.context.extend(context),
-            Ok(Gate::Deny { reason }) | Err(reason) => self.denied = Some(reason),
+            Ok(GateDecision::Go { context }) => self.notes.context.extend(context),
+            Ok(GateDecision::Deny { reason }) | Err(reason) => self.denied = Some(reason),
         }
         self.denied.is_some()
     }
 
-    fn hear_commands(&mut self, answers: Vec<(&HookCommand, Answer)>) {
+    fn hear_commands(&mut self, answers: Vec<(&HookCommand, HookAnswer)>) {
         for (_, answer) in answers {
-            if let (Some(Ruling { strength: Strength::Deny, reason }), None) = (answer.ruling, &self.denied) {
+            if let (Some(HookDecision { strength: DecisionStrength::Deny, reason }), None) =
+                (answer.ruling, &self.denied)
+            {
                 self.denied = Some(reason);
             }
             self.notes.extend(answer.notes);
@@ -396,30 +402,30 @@ impl HookNotes {
         self.stop = self.stop.take().or(other.stop);
     }
 
-    fn hear_commands(&mut self, answers: Vec<(&HookCommand, Answer)>) {
+    fn hear_commands(&mut self, answers: Vec<(&HookCommand, HookAnswer)>) {
         answers.into_iter().for_each(|(_, answer)| self.extend(answer.notes));
     }
 }
 
-impl From<Ruling> for PreTool {
-    fn from(ruling: Ruling) -> Self {
+impl From<HookDecision> for PreToolDecision {
+    fn from(ruling: HookDecision) -> Self {
         let reason = ruling.reason;
         match ruling.strength {
-            Strength::Approve => Self::Approve { reason },
-            Strength::Ask => Self::Ask { reason },
-            Strength::Deny => Self::Deny { reason },
+            DecisionStrength::Approve => Self::Approve { reason },
+            DecisionStrength::Ask => Self::Ask { reason },
+            DecisionStrength::Deny => Self::Deny { reason },
         }
     }
 }
 
 /// Returns the stronger of two decisions, or the first one of equals.
-fn stronger(one: PreTool, other: PreTool) -> PreTool {
-    let rank = |it: &PreTool| match it {
-        PreTool::Go => 0,
-        PreTool::Approve { .. } => 1,
-        PreTool::Ask { .. } => 2,
-        PreTool::Result { .. } => 3,
-        PreTool::Deny { .. } => 4,
+fn stronger(one: PreToolDecision, other: PreToolDecision) -> PreToolDecision {
+    let rank = |it: &PreToolDecision| match it {
+        PreToolDecision::Go => 0,
+        PreToolDecision::Approve { .. } => 1,
+        PreToolDecision::Ask { .. } => 2,
+        PreToolDecision::Result { .. } => 3,
+        PreToolDecision::Deny { .. } => 4,
     };
     if rank(&other) > rank(&one) { other } else { one }
 }

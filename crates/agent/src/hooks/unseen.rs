@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
 use crate::approval::ask::Approvals;
-use crate::approval::judgement::{Judged, Question, Ready};
+use crate::approval::judgement::{ApprovedCall, JudgedCall, PermissionQuestion};
 use crate::blocking::blocking;
-use crate::hooks::{HookEvent, Hooks, Unseen};
+use crate::hooks::{HookEvent, Hooks, UnseenChanges};
 use crate::isolation::checkpoints::Checkpoints;
 use crate::session::context::Context;
 use crate::transcript::state::OpenCall;
@@ -67,19 +67,19 @@ impl ShownFiles {
         hooks: &Hooks,
         event: HookEvent,
         stop: Option<&CancellationToken>,
-    ) -> Unseen {
+    ) -> UnseenChanges {
         if !hooks.has_outside(event) {
-            return Unseen::default();
+            return UnseenChanges::default();
         }
         let changed = match self.changed_in_session(cx, review.checkpoints).await {
             Ok(changed) => changed,
             Err(error) => {
                 cx.transcript.warn(ErrorPhase::System, error.to_string());
-                return Unseen { unknown: Some(error.to_string()), ..Unseen::default() };
+                return UnseenChanges { unknown: Some(error.to_string()), ..UnseenChanges::default() };
             }
         };
         let hashes = cx.workspace.fingerprints(&changed);
-        let mut unseen = Unseen { directories: program_directories(cx), ..Unseen::default() };
+        let mut unseen = UnseenChanges { directories: program_directories(cx), ..UnseenChanges::default() };
         let found = changed.into_iter().zip(hashes);
         let new = found.filter(|(path, hash)| self.allowed.get(path) != Some(hash));
         let hashes: BTreeMap<RelPath, Option<ContentHash>> = new.collect();
@@ -170,11 +170,19 @@ impl ShownFiles {
             destroys: None,
             rules: Vec::new(),
         };
-        let judged = Judged { verdict, mode: cx.settings.mode, sandbox: None };
+        let judged = JudgedCall { verdict, mode: cx.settings.mode, sandbox: None };
         let (effects, limit) = (Effects::default(), cx.settings.tool_timeout);
-        let ready =
-            Ready { call, effects, read_only: false, limit, context: Vec::new(), trial: None, layer: None };
-        let answered = approvals.ask_all(cx, vec![(ready, Question { judged, rules: None })], stop).await?;
+        let ready = ApprovedCall {
+            call,
+            effects,
+            read_only: false,
+            limit,
+            context: Vec::new(),
+            trial: None,
+            layer: None,
+        };
+        let answered =
+            approvals.ask_all(cx, vec![(ready, PermissionQuestion { judged, rules: None })], stop).await?;
         Ok(answered.iter().any(Result::is_ok))
     }
 }

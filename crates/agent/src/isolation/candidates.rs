@@ -26,13 +26,13 @@ use crate::isolation::{Isolation, LandContext, keep, last_report};
 use crate::recovery::lease::Lease;
 use crate::session::assemble::{Assembled, assemble};
 use crate::session::handle::SessionHandle;
-use crate::session::settings::{Approver, Purse};
+use crate::session::settings::{Approver, SharedBudget};
 use crate::session::stages::Session;
 use crate::transcript::fork;
-use crate::transcript::log::{Filter, Since, events};
+use crate::transcript::log::{EventFilter, Since, events};
 use crate::transcript::record::{CandidateRun, Record, record_of};
 use crate::transcript::state::State;
-use crate::{AgentError, CutOff, Parts, RunSettings, resume};
+use crate::{AgentError, CutOffPolicy, RunSettings, SessionParts, resume};
 
 /// The most candidates of one task: more copies than a person compares, and as many requests at
 /// once as the smallest plans of providers allow.
@@ -41,11 +41,11 @@ pub const MAX_CANDIDATES: u32 = 8;
 const FIRST_ENTRIES: usize = 200;
 
 /// What a race is to be.
-pub struct Race<'a> {
+pub struct CandidateOptions<'a> {
     /// What landing works with, and copies are made of.
     pub context: &'a LandContext,
     /// Gives the parts of one session; its workspace is the user's tree.
-    pub parts: &'a dyn Fn() -> Parts,
+    pub parts: &'a dyn Fn() -> SessionParts,
     /// How each of them is set. Nobody is asked, and the budget is one for all.
     pub settings: RunSettings,
     /// The session that the others are forks of.
@@ -58,7 +58,7 @@ pub struct Race<'a> {
 
 /// What is heard of a race.
 #[derive(Debug, Clone)]
-pub enum Heard {
+pub enum CandidateEvent {
     /// An event of the candidate with this number.
     Candidate(u32, Arc<Envelope>),
     /// An event of the parent.
@@ -67,7 +67,7 @@ pub enum Heard {
 
 /// How a race ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finish {
+pub struct CandidateRunEnd {
     /// Its parent.
     pub parent: SessionId,
     /// The candidates, the best first.
@@ -77,9 +77,9 @@ pub struct Finish {
 }
 
 /// How one of them ended; without a report where it failed.
-type Ran = (CandidateReport, Option<RunReport>);
+type CandidateResult = (CandidateReport, Option<RunReport>);
 
-impl Race<'_> {
+impl CandidateOptions<'_> {
     /// Runs all of them to their ends. Their copies are kept, but for those in which nothing was
     /// changed. `stop` ends all of them cleanly.
     ///
@@ -90,27 +90,27 @@ impl Race<'_> {
         self,
         task: &str,
         stop: &CancellationToken,
-        heard: impl FnMut(Heard) + Send,
-    ) -> Result<Finish, AgentError> {
+        heard: impl FnMut(CandidateEvent) + Send,
+    ) -> Result<CandidateRunEnd, AgentError> {
         let settings = RunSettings {
             approver: Approver::Nobody,
-            purse: Some(Arc::new(Purse::default())),
+            shared_budget: Some(Arc::new(SharedBudget::default())),
             ..self.settings.clone()
         };
         let run =
             CandidateRun { parent: self.parent.clone(), sessions: self.candidates.clone(), land: self.land };
-        let mut parent = Parent::begin((self.parts)(), settings.clone(), run, task).await?;
+        let mut parent = ParentSession::begin((self.parts)(), settings.clone(), run, task).await?;
         let ran = self.run_all(&mut parent, &settings, stop, heard).await;
         parent.end(ran).await
     }
 
     async fn run_all(
         &self,
-        parent: &mut Parent,
+        parent: &mut ParentSession,
         settings: &RunSettings,
         stop: &CancellationToken,
-        mut heard: impl FnMut(Heard) + Send,
-    ) -> Result<Vec<Ran>, AgentError> {
+        mut heard: impl FnMut(CandidateEvent) + Send,
+    ) -> Result<Vec<CandidateResult>, AgentError> {
         let at = parent.at();
         let store = &*self.context.store;
         for (number, child) in (1..).zip(&self.candidates) {
@@ -127,14 +127,14 @@ impl Race<'_> {
         }
         drop(sender);
         for envelope in events(store, &self.parent, Seq::START, FIRST_ENTRIES).await? {
-            heard(Heard::Parent(Arc::new(envelope)));
+            heard(CandidateEvent::Parent(Arc::new(envelope)));
         }
-        let mut ended: Vec<Ran> = Vec::new();
+        let mut ended: Vec<CandidateResult> = Vec::new();
         let mut trouble = None;
         loop {
             tokio::select! {
                 biased;
-                Some((number, envelope)) = told.recv() => heard(Heard::Candidate(number, envelope)),
+                Some((number, envelope)) = told.recv() => heard(CandidateEvent::Candidate(number, envelope)),
                 lost = parent.lease.keep() => return Err(lost.into()),
                 one = running.next() => match one {
                     Some((_, _, Ok((candidate, report)))) => ended.push((candidate, Some(report))),
@@ -160,14 +160,14 @@ impl Race<'_> {
         &self,
         number: u32,
         child: SessionId,
-        parts: Parts,
+        parts: SessionParts,
         settings: RunSettings,
         stop: &CancellationToken,
         told: mpsc::UnboundedSender<(u32, Arc<Envelope>)>,
     ) -> Result<(CandidateReport, RunReport), AgentError> {
         let (isolation, session) = (self.context.isolation.clone(), child.clone());
         let copy = blocking("copying the project", move || isolation.enter(&session)).await??;
-        let session = resume(parts.within(copy), settings, child.clone(), CutOff::Continue).await?;
+        let session = resume(parts.within(copy), settings, child.clone(), CutOffPolicy::Continue).await?;
         let mut report = watch(&session, number, stop, &told).await?;
         session.close().await;
         drop(session);
@@ -186,7 +186,7 @@ async fn watch(
     stop: &CancellationToken,
     told: &mpsc::UnboundedSender<(u32, Arc<Envelope>)>,
 ) -> Result<RunReport, AgentError> {
-    let mut shown = session.subscribe(Filter::all(), Since::Now);
+    let mut shown = session.subscribe(EventFilter::all(), Since::Now);
     let mut stopping = false;
     loop {
         tokio::select! {
@@ -238,15 +238,15 @@ fn rank(candidate: &CandidateReport) -> impl Ord + use<> {
 }
 
 /// The session whose task it is, while its candidates run.
-struct Parent {
+struct ParentSession {
     session: Session,
     lease: Arc<Lease>,
 }
 
-impl Parent {
+impl ParentSession {
     /// Writes the task down and packs its first context.
     async fn begin(
-        parts: Parts,
+        parts: SessionParts,
         settings: RunSettings,
         run: CandidateRun,
         task: &str,
@@ -277,7 +277,10 @@ impl Parent {
     }
 
     /// Writes down what came of it.
-    async fn end(mut self, ran: Result<Vec<Ran>, AgentError>) -> Result<Finish, AgentError> {
+    async fn end(
+        mut self,
+        ran: Result<Vec<CandidateResult>, AgentError>,
+    ) -> Result<CandidateRunEnd, AgentError> {
         let ran = match ran {
             Ok(ran) => ran,
             Err(error) => {
@@ -294,7 +297,7 @@ impl Parent {
         self.session.cx.transcript.emit(Event::CandidatesCompared { candidates: candidates.clone() });
         let parent = self.session.cx.session.clone();
         self.over(report.outcome).await;
-        Ok(Finish { parent, candidates, report })
+        Ok(CandidateRunEnd { parent, candidates, report })
     }
 
     /// Ends its task and gives it back. What can't be written is left out: the candidates' logs

@@ -16,7 +16,7 @@ pub const BEFORE_THE_RUN: &str = "before the run";
 
 /// The recording of the tree before the task's first change.
 #[derive(Default)]
-enum Before {
+enum FirstRecording {
     /// Nothing has been recorded yet.
     #[default]
     Unrecorded,
@@ -28,7 +28,7 @@ enum Before {
 
 /// The newest checkpoint, and the step that it was taken before.
 #[derive(Debug, Clone, Copy, Default)]
-struct Newest {
+struct NewestCheckpoint {
     id: Option<CheckpointId>,
     step: Option<u64>,
 }
@@ -36,8 +36,8 @@ struct Newest {
 /// The checkpoints of a session.
 #[derive(Default)]
 pub(crate) struct Checkpoints {
-    before: Before,
-    newest: Newest,
+    before: FirstRecording,
+    newest: NewestCheckpoint,
     /// The checkpoint of the newest comparison.
     compared: Option<CheckpointId>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Checkpoints {
 impl Checkpoints {
     /// Begins a task whose tree isn't recorded yet.
     pub(crate) fn begin_task(&mut self) {
-        self.before = Before::Unrecorded;
+        self.before = FirstRecording::Unrecorded;
     }
 
     /// Forgets the comparison of the last task.
@@ -55,12 +55,13 @@ impl Checkpoints {
 
     /// Continues an interrupted task from its checkpoint.
     pub(crate) fn restore(&mut self, checkpoint: Option<u64>) {
-        self.before = checkpoint.map_or(Before::Unrecorded, |id| Before::Recorded(CheckpointId(id)));
+        self.before =
+            checkpoint.map_or(FirstRecording::Unrecorded, |id| FirstRecording::Recorded(CheckpointId(id)));
     }
 
     /// Returns the checkpoint before the task, once it is recorded.
     pub(crate) fn before_task(&self) -> Option<CheckpointId> {
-        if let Before::Recorded(id) = self.before { Some(id) } else { None }
+        if let FirstRecording::Recorded(id) = self.before { Some(id) } else { None }
     }
 
     /// Returns the checkpoint of the newest comparison.
@@ -70,11 +71,11 @@ impl Checkpoints {
 
     /// Starts recording the tree in the background, once per run.
     pub(crate) fn record_before(&mut self, cx: &Context) {
-        if matches!(self.before, Before::Unrecorded) && cx.settings.mode != Mode::Plan {
+        if matches!(self.before, FirstRecording::Unrecorded) && cx.settings.mode != Mode::Plan {
             let workspace = Arc::clone(&cx.workspace);
             let session = cx.session.clone();
             self.newest.step = Some(cx.next_step());
-            self.before = Before::Recording(tokio::task::spawn_blocking(move || {
+            self.before = FirstRecording::Recording(tokio::task::spawn_blocking(move || {
                 workspace.checkpoint(&session, BEFORE_THE_RUN)
             }));
         }
@@ -82,21 +83,21 @@ impl Checkpoints {
 
     /// Waits until the tree before the run is recorded.
     pub(crate) async fn recorded(&mut self, cx: &mut Context) -> Result<CheckpointId, AgentError> {
-        if let Before::Recorded(id) = self.before {
+        if let FirstRecording::Recorded(id) = self.before {
             return Ok(id);
         }
         self.record_before(cx);
-        let id = match std::mem::replace(&mut self.before, Before::Unrecorded) {
-            Before::Recorded(id) => id,
-            Before::Recording(task) => {
+        let id = match std::mem::replace(&mut self.before, FirstRecording::Unrecorded) {
+            FirstRecording::Recorded(id) => id,
+            FirstRecording::Recording(task) => {
                 task.await.map_err(|died| background("recording the tree", &died))??
             }
-            Before::Unrecorded => {
+            FirstRecording::Unrecorded => {
                 self.newest.step = Some(cx.next_step());
                 self.take_checkpoint(cx, BEFORE_THE_RUN.to_owned()).await?
             }
         };
-        self.before = Before::Recorded(id);
+        self.before = FirstRecording::Recorded(id);
         self.newest.id = Some(id);
         cx.transcript.note(Record::Checkpoint { id: id.0, step: None });
         cx.transcript.emit(Event::Checkpoint { id: id.0, label: BEFORE_THE_RUN.to_owned(), step: None });
@@ -132,7 +133,7 @@ impl Checkpoints {
         if let Some(copy) = cx.copy.clone() {
             return copy.changed_files().await;
         }
-        if matches!(self.before, Before::Unrecorded) {
+        if matches!(self.before, FirstRecording::Unrecorded) {
             return Ok(Vec::new());
         }
         let id = self.recorded(cx).await?;
@@ -166,7 +167,7 @@ impl Checkpoints {
     /// Lists the ignored files that commands of this run changed or deleted, or may have changed.
     /// Returns an empty list if the journal can't be read.
     pub(crate) async fn ignored_changes(&self, cx: &Context) -> Vec<IgnoredChange> {
-        let Before::Recorded(id) = self.before else { return Vec::new() };
+        let FirstRecording::Recorded(id) = self.before else { return Vec::new() };
         if cx.copy.is_some() {
             return Vec::new();
         }

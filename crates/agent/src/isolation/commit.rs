@@ -17,8 +17,8 @@ use journeyman_workspace::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::commit_wish::CommitWish;
-use super::wish::Unverified;
+use super::commit_options::CommitOptions;
+use super::land_request::UnverifiedPolicy;
 use crate::AgentError;
 use crate::blocking::blocking;
 
@@ -121,7 +121,7 @@ pub struct Committer {
 }
 
 /// What came of a branch.
-pub(super) enum Branched {
+pub(super) enum BranchOutcome {
     /// It has a commit with these changes.
     Done { commit: CommitReport, changes: Vec<FileChange> },
     /// The change builds on what isn't in the last commit, in these files.
@@ -179,11 +179,11 @@ impl Committer {
     /// As [`UserGit::check_commit`].
     pub async fn check(
         &self,
-        wish: &CommitWish,
+        request: &CommitOptions,
         paths: &[RelPath],
         stop: &CancellationToken,
     ) -> Result<(), GitError> {
-        self.with_hooks(wish.hooks, &[]).check_commit(paths, stop).await
+        self.with_hooks(request.hooks, &[]).check_commit(paths, stop).await
     }
 
     /// Commits a copy's changes on a new branch, in a worktree of its own. What was verified is the
@@ -194,9 +194,9 @@ impl Committer {
         name: &str,
         changes: &CopyChanges,
         (message, hooks): (String, HookRun),
-        unverified: Unverified,
+        unverified: UnverifiedPolicy,
         stop: &CancellationToken,
-    ) -> Result<Branched, AgentError> {
+    ) -> Result<BranchOutcome, AgentError> {
         let place = self.scratch.join(changes.session.as_str());
         // The session is ours, and so is what an earlier try of it left when it was cut off.
         self.git.sweep(&place).await?;
@@ -218,7 +218,7 @@ impl Committer {
             clean();
         }
         let branched = branched?;
-        if matches!(branched, Branched::Done { .. }) {
+        if matches!(branched, BranchOutcome::Done { .. }) {
             finished?;
         }
         Ok(branched)
@@ -230,19 +230,19 @@ impl Committer {
         place: &Path,
         changes: &CopyChanges,
         message: String,
-        unverified: Unverified,
+        unverified: UnverifiedPolicy,
         stop: &CancellationToken,
-    ) -> Result<Branched, AgentError> {
+    ) -> Result<BranchOutcome, AgentError> {
         let (root, changes) = (branching.root().to_owned(), changes.clone());
         let options = Options::new(place.join("state"), Arc::clone(&self.blobs));
         let landing = blocking("writing the branch", move || {
             let tree = Workspace::open(&root, options)?;
             let looked = tree.land(&changes, &LandOptions { dry_run: true, ..LandOptions::default() })?;
-            let merged = !looked.merged.is_empty() && unverified == Unverified::Keep;
+            let merged = !looked.merged.is_empty() && unverified == UnverifiedPolicy::Keep;
             if merged || !looked.conflicts.is_empty() {
                 return Ok(looked);
             }
-            let as_checked = unverified == Unverified::Keep;
+            let as_checked = unverified == UnverifiedPolicy::Keep;
             tree.land(&changes, &LandOptions { as_checked, ..LandOptions::default() })
         });
         let landing = landing.await??;
@@ -250,16 +250,16 @@ impl Committer {
             let conflicts = landing.conflicts.into_iter().map(|(path, _)| path).chain(landing.merged);
             let conflicts: Vec<RelPath> = conflicts.collect();
             return Ok(match conflicts.is_empty() {
-                true => Branched::Refused(GitError::CommitRefused(CommitRefusal::NothingToCommit)),
-                false => Branched::Conflicts(conflicts),
+                true => BranchOutcome::Refused(GitError::CommitRefused(CommitRefusal::NothingToCommit)),
+                false => BranchOutcome::Conflicts(conflicts),
             });
         }
         let changes = landing.applied.changes;
         let paths = changes.iter().map(|change| change.path.clone()).collect();
         let commit = CommitRequest { paths, message, mixed: Vec::new() };
         Ok(match branching.commit(&commit, stop).await {
-            Ok(done) => Branched::Done { commit: report_of(done, &commit.message), changes },
-            Err(error) => Branched::Refused(error),
+            Ok(done) => BranchOutcome::Done { commit: report_of(done, &commit.message), changes },
+            Err(error) => BranchOutcome::Refused(error),
         })
     }
 }

@@ -17,7 +17,7 @@ const MOST_NAMED: usize = 10;
 
 /// The state of the copy after a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Copy {
+pub(crate) enum CopyState {
     /// The copy is unchanged.
     AsItWas,
     /// Files in the copy changed, so checks that passed have to pass again.
@@ -61,11 +61,11 @@ impl CopyUpdates {
         cx: &mut Context,
         seen: &Seen,
         busy: bool,
-    ) -> Result<Copy, AgentError> {
-        let Some(copy) = cx.copy.clone() else { return Ok(Copy::AsItWas) };
+    ) -> Result<CopyState, AgentError> {
+        let Some(copy) = cx.copy.clone() else { return Ok(CopyState::AsItWas) };
         // A refresh would change files under commands that still run, or remove their mount.
         if busy {
-            return Ok(Copy::AsItWas);
+            return Ok(CopyState::AsItWas);
         }
         let taking = Arc::clone(&copy);
         let refreshed = blocking("taking over what changed in the project", move || taking.refresh());
@@ -74,7 +74,7 @@ impl CopyUpdates {
         let news = !taken.is_empty() || !merged.is_empty() || conflicts != self.conflicts;
         self.conflicts.clone_from(&conflicts);
         if !news {
-            return Ok(Copy::AsItWas);
+            return Ok(CopyState::AsItWas);
         }
         let text = notice(&taken, &merged, &conflicts);
         cx.transcript.emit(Event::CopyRefreshed { taken: taken.clone(), merged: merged.clone(), conflicts });
@@ -83,7 +83,7 @@ impl CopyUpdates {
         cx.transcript.remind(ReminderCategory::File, text);
         cx.transcript.flush().await?;
         let changed = !taken.is_empty() || !merged.is_empty();
-        Ok(if changed { Copy::Different } else { Copy::AsItWas })
+        Ok(if changed { CopyState::Different } else { CopyState::AsItWas })
     }
 }
 

@@ -8,7 +8,7 @@ use journeyman_store::Store;
 
 use super::Isolation;
 use super::commit::Committer;
-use super::proof::Proof;
+use super::proof::CheckRunner;
 use crate::transcript::log::events;
 use crate::{AgentError, Clock};
 
@@ -29,7 +29,7 @@ pub struct LandContext {
     /// The means of making copies.
     pub isolation: Isolation,
     /// The means of checking merged results.
-    pub proof: Proof,
+    pub proof: CheckRunner,
     /// The means of committing. Without a committer no commits are made.
     pub committer: Option<Committer>,
 }

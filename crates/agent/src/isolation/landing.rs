@@ -6,10 +6,10 @@ use journeyman_protocol::{Envelope, RelPath, RunOutcome, RunReport, SessionId};
 use journeyman_workspace::DiffStat;
 use tokio_util::sync::CancellationToken;
 
-use super::commit_wish::CommitWish;
-use super::desk::Desk;
+use super::commit_options::CommitOptions;
 use super::land_context::LandContext;
-use super::wish::{LandReport, LandWish};
+use super::land_request::{LandReport, LandRequest};
+use super::landing_session::LandingSession;
 use crate::AgentError;
 
 /// Settles the copy of a run after its session is closed. Verified work is landed with the options
@@ -23,17 +23,17 @@ use crate::AgentError;
 pub async fn settle(
     context: &LandContext,
     report: &mut RunReport,
-    wish: Option<&LandWish>,
+    request: Option<&LandRequest>,
     stop: &CancellationToken,
 ) -> Result<Vec<Envelope>, AgentError> {
     if report.copy.is_none() {
         return Ok(Vec::new());
     }
     let session = report.session.clone();
-    let desk = Desk::open(context, &session).await?;
-    let settled = match wish {
-        Some(wish) if report.outcome == RunOutcome::Verified => {
-            desk.land(wish, Some(report), stop).await.map(|landed| {
+    let desk = LandingSession::open(context, &session).await?;
+    let settled = match request {
+        Some(request) if report.outcome == RunOutcome::Verified => {
+            desk.land(request, Some(report), stop).await.map(|landed| {
                 landed.amend(report);
                 landed.events
             })
@@ -53,11 +53,11 @@ pub async fn settle(
 pub async fn land(
     context: &LandContext,
     session: &SessionId,
-    wish: &LandWish,
+    request: &LandRequest,
     stop: &CancellationToken,
 ) -> Result<LandReport, AgentError> {
-    let desk = Desk::open(context, session).await?;
-    let landed = desk.land(wish, None, stop).await;
+    let desk = LandingSession::open(context, session).await?;
+    let landed = desk.land(request, None, stop).await;
     desk.close().await;
     landed
 }
@@ -68,7 +68,7 @@ pub(crate) async fn keep(
     report: &mut RunReport,
 ) -> Result<(DiffStat, Vec<Envelope>), AgentError> {
     let session = report.session.clone();
-    let desk = Desk::open(context, &session).await?;
+    let desk = LandingSession::open(context, &session).await?;
     let kept = desk.keep(report).await;
     desk.close().await;
     kept
@@ -79,7 +79,7 @@ pub(crate) async fn keep(
 /// # Errors
 /// As [`land`].
 pub async fn discard(context: &LandContext, session: &SessionId) -> Result<u64, AgentError> {
-    let desk = Desk::open(context, session).await?;
+    let desk = LandingSession::open(context, session).await?;
     let discarded = desk.discard().await;
     desk.close().await;
     discarded
@@ -94,7 +94,7 @@ pub async fn discard(context: &LandContext, session: &SessionId) -> Result<u64, 
 pub async fn commit_run(
     context: &LandContext,
     report: &mut RunReport,
-    wish: &CommitWish,
+    request: &CommitOptions,
     before: &BTreeSet<RelPath>,
     stop: &CancellationToken,
 ) -> Result<Vec<Envelope>, AgentError> {
@@ -106,8 +106,8 @@ pub async fn commit_run(
         return Ok(Vec::new());
     }
     let session = report.session.clone();
-    let desk = Desk::open(context, &session).await?;
-    let committed = desk.commit_run(wish, report, before.iter().cloned().collect(), stop).await;
+    let desk = LandingSession::open(context, &session).await?;
+    let committed = desk.commit_run(request, report, before.iter().cloned().collect(), stop).await;
     desk.close().await;
     match committed {
         Ok((commit, told)) => {

@@ -15,13 +15,13 @@
 pub mod candidates;
 pub(crate) mod checkpoints;
 mod commit;
-mod commit_wish;
+mod commit_options;
 pub(crate) mod copy_updates;
-mod desk;
 mod land_context;
+mod land_request;
 mod landing;
+mod landing_session;
 mod proof;
-mod wish;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,12 +36,12 @@ use journeyman_workspace::{
 use crate::AgentError;
 
 pub use commit::{Committer, commit_message, uncommitted};
-pub use commit_wish::CommitWish;
+pub use commit_options::CommitOptions;
 pub use land_context::{LandContext, last_report};
+pub use land_request::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 pub(crate) use landing::keep;
 pub use landing::{commit_run, discard, land, settle};
-pub use proof::Proof;
-pub use wish::{LandEnd, LandReport, LandWish, Unverified};
+pub use proof::CheckRunner;
 
 /// The means of making copies.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
 use crate::blocking::blocking;
-use crate::session::parts::Programs;
+use crate::session::parts::ProgramCheck;
 use crate::session::settings::Checks;
 
 /// Maximum number of files that the search for checks visits.
@@ -18,21 +18,21 @@ const CHECK_FILES: usize = 20_000;
 
 /// The means of running checks outside a session.
 #[derive(Clone)]
-pub struct Proof {
+pub struct CheckRunner {
     /// The checks to run.
     pub checks: Checks,
     /// The sandbox for the checks. Nobody can be asked here, so a check that isn't confined as
-    /// [`Proof::needs`] demands doesn't run.
+    /// [`CheckRunner::needs`] demands doesn't run.
     pub sandbox: Arc<Sandbox>,
     /// The confinement that must be enforced for a check to run.
     pub needs: SandboxNeeds,
     /// The toolchains that the checks see.
     pub toolchains: Arc<Toolchains>,
     /// The installed programs.
-    pub programs: Arc<Programs>,
+    pub programs: Arc<ProgramCheck>,
 }
 
-impl Proof {
+impl CheckRunner {
     /// Runs the checks in a tree. Without any check that could run, the tree is not proven.
     ///
     /// # Errors

@@ -16,11 +16,11 @@ use journeyman_workspace::{CheckpointId, IgnoredChanges, Sealed};
 
 use crate::AgentError;
 use crate::blocking::blocking;
-use crate::calls::finished::Finished;
+use crate::calls::finished::FinishedCall;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::session::context::Context;
 use crate::session::inbox::Inbox;
-use crate::session::shared::CutOff;
+use crate::session::shared::CutOffPolicy;
 use crate::transcript::record::{MessageId, Record};
 use crate::transcript::reminder;
 use crate::transcript::running::cut_off_event;
@@ -103,9 +103,9 @@ fn note_sealed(cx: &mut Context, fate: &Sealed) {
 
 /// Returns the messages that are dropped with a task that is closed: those that the task was to
 /// begin with. Messages that came after a task had begun start the next task.
-pub(crate) fn given_up(cx: &Context, cut_off: CutOff) -> Vec<MessageId> {
+pub(crate) fn given_up(cx: &Context, cut_off: CutOffPolicy) -> Vec<MessageId> {
     let opened = cx.transcript.state().task.as_ref().is_some_and(|task| task.opened);
-    if opened || cut_off == CutOff::Continue {
+    if opened || cut_off == CutOffPolicy::Continue {
         return Vec::new();
     }
     // A message that was sent since the session was opened is for the next task.
@@ -173,7 +173,7 @@ pub(crate) async fn clear_up(
     checkpoints: &Checkpoints,
     seen: &Arc<Seen>,
     call: &ToolUse,
-    finished: &mut Finished,
+    finished: &mut FinishedCall,
 ) {
     let Some(checkpoint) = checkpoints.before_task() else { return };
     let Some(open) = cx.transcript.state().calls.iter().find(|open| open.call.id == call.id).cloned() else {

@@ -19,7 +19,7 @@ pub(crate) const NAME: &str = "apply_edit";
 /// The input of a call: one `<edit>` block.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct EditInput {
     path: RelPath,
     ops: Vec<EditOp>,
 }
@@ -32,7 +32,7 @@ pub(crate) fn input(edit: &Edit) -> Value {
 /// The tool that applies `<edit>` blocks.
 pub(crate) struct ApplyEdit;
 
-fn read(input: &Value) -> Result<Input, ToolError> {
+fn read(input: &Value) -> Result<EditInput, ToolError> {
     serde_json::from_value(input.clone()).map_err(|error| ToolError::Arguments {
         tool: NAME,
         problems: error.to_string(),
@@ -50,7 +50,7 @@ impl Tool for ApplyEdit {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let Input { path, ops } = read(input)?;
+        let EditInput { path, ops } = read(input)?;
         let targets =
             ops.into_iter().filter_map(|step| if let EditOp::Rename { to } = step { Some(to) } else { None });
         let writes = std::iter::once(path).chain(targets).collect();
@@ -81,8 +81,8 @@ impl Tool for ApplyEdit {
     }
 }
 
-fn apply(context: &ToolContext, input: Input) -> Result<ToolOutput, ToolError> {
-    let Input { path, ops } = input;
+fn apply(context: &ToolContext, input: EditInput) -> Result<ToolOutput, ToolError> {
+    let EditInput { path, ops } = input;
     let old = match context.workspace.read(&path, context.limits.file_bytes) {
         Ok(old) => Some(old),
         Err(WorkspaceError::NotFound { .. }) => None,

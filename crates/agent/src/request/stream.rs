@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::AgentError;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::session::context::Context;
-use crate::transcript::stream_redactor::{PieceKind, Pieces};
+use crate::transcript::stream_redactor::{RedactedKind, ReplyRedactor};
 
 /// Sends a request and emits the reply while it is streamed. Meanwhile the tree is recorded and the
 /// index reads ahead.
@@ -20,7 +20,7 @@ pub(crate) async fn stream(
     stop: &CancellationToken,
 ) -> Result<Reply, AgentError> {
     let mut deltas = model.stream(request, stop.clone());
-    let mut pieces = Pieces::default();
+    let mut pieces = ReplyRedactor::default();
     let cancelled = stop.cancelled();
     tokio::pin!(cancelled);
     loop {
@@ -42,12 +42,14 @@ pub(crate) async fn stream(
                 return Ok(*reply);
             }
             Delta::Restart { attempt, of, wait_ms, reason } => {
-                pieces = Pieces::default();
+                pieces = ReplyRedactor::default();
                 cx.transcript.emit(Event::Retry { attempt, of, wait_ms, reason });
                 cx.transcript.flush().await?;
             }
-            Delta::Text { block, text } => show_all(cx, pieces.push(block, PieceKind::Text, &text)),
-            Delta::Thinking { block, text } => show_all(cx, pieces.push(block, PieceKind::Thinking, &text)),
+            Delta::Text { block, text } => show_all(cx, pieces.push(block, RedactedKind::Text, &text)),
+            Delta::Thinking { block, text } => {
+                show_all(cx, pieces.push(block, RedactedKind::Thinking, &text))
+            }
             Delta::BlockEnd { block } => show_all(cx, pieces.end(block)),
             Delta::CallStart { block, name, .. } => {
                 cx.transcript.emit(Event::CallDelta { block, tool: name })

@@ -12,9 +12,9 @@ use tokio::sync::watch;
 use crate::AgentError;
 use crate::hooks::unseen::ChangeReview;
 use crate::recovery::lease::Lease;
-use crate::session::shared::CutOff;
+use crate::session::shared::CutOffPolicy;
 use crate::session::stages::Session;
-use crate::session::task_begin::Begin;
+use crate::session::task_begin::TaskBegin;
 use crate::transcript::record::MessageId;
 
 /// Delay before the first retry after the store refused a write. It doubles with every retry.
@@ -23,22 +23,22 @@ const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MOST: Duration = Duration::from_secs(60);
 
 /// A task's report with the id of the newest message of a person that the report covers.
-pub(crate) type Answered = (MessageId, Arc<RunReport>);
+pub(crate) type AnsweredTask = (MessageId, Arc<RunReport>);
 
 /// The two ways to open a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opening {
+pub(crate) enum SessionOpening {
     /// A new session, which has no log yet.
     Fresh,
     /// A session with a log, and maybe with a task that was cut off.
-    Again(CutOff),
+    Again(CutOffPolicy),
 }
 
 /// Runs the session until it is closed or another process takes its lease.
 pub(crate) async fn act(
     mut session: Session,
-    opening: Opening,
-    reports: watch::Sender<Option<Answered>>,
+    opening: SessionOpening,
+    reports: watch::Sender<Option<AnsweredTask>>,
     lease: Arc<Lease>,
 ) {
     // A panic in a model or hook implementation ends the session instead of leaving callers
@@ -66,14 +66,14 @@ pub(crate) async fn act(
     drop(reports);
 }
 
-async fn live(session: &mut Session, opening: Opening, reports: &watch::Sender<Option<Answered>>) {
+async fn live(session: &mut Session, opening: SessionOpening, reports: &watch::Sender<Option<AnsweredTask>>) {
     let shared = Arc::clone(&session.cx.shared);
     let mut begin = match opening {
-        Opening::Fresh => None,
-        Opening::Again(cut_off) => session.reopen(cut_off).await,
+        SessionOpening::Fresh => None,
+        SessionOpening::Again(cut_off) => session.reopen(cut_off).await,
     };
     while !shared.closing.is_cancelled() {
-        let next = begin.take().or_else(|| shared.has_work().then_some(Begin::Message));
+        let next = begin.take().or_else(|| shared.has_work().then_some(TaskBegin::Message));
         match next {
             Some(begin) => {
                 let report = session.task(begin).await;

@@ -6,9 +6,9 @@ use journeyman_policy::{Layer, Rules};
 use journeyman_protocol::{Seq, SessionId};
 
 use super::inbox::Inbox;
-use super::parts::Parts;
+use super::parts::SessionParts;
 use super::settings::RunSettings;
-use super::shared::Shared;
+use super::shared::SessionShared;
 use super::stages::{Session, SharedParts};
 use crate::Clock;
 use crate::recovery::lease::Lease;
@@ -16,7 +16,7 @@ use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::Todos;
 use crate::transcript::log::{Log, LogBounds};
 use crate::transcript::record::{Record, Setting};
-use crate::transcript::running::{SafePlace, Transcript};
+use crate::transcript::running::{SafePosition, Transcript};
 use crate::transcript::state::State;
 
 /// A session whose actor has not started.
@@ -24,21 +24,21 @@ pub(crate) struct Assembled {
     pub(crate) session: Session,
     pub(crate) id: SessionId,
     pub(crate) log: Log,
-    pub(crate) safe: Arc<SafePlace>,
+    pub(crate) safe: Arc<SafePosition>,
     pub(crate) shared: SharedParts,
     pub(crate) lease: Arc<Lease>,
 }
 
 /// Assembles a session. The log of a new session begins with the records in `first`.
 pub(crate) fn assemble(
-    mut parts: Parts,
+    mut parts: SessionParts,
     settings: RunSettings,
     id: SessionId,
     mut state: State,
     lease: Lease,
     mut first: Vec<Record>,
 ) -> Assembled {
-    let shared = Arc::new(Shared::new(std::mem::take(&mut state.queue), state.newest));
+    let shared = Arc::new(SessionShared::new(std::mem::take(&mut state.queue), state.newest));
     shared.status.send_modify(|status| status.step = state.books.step);
     let log = Log::new(
         Arc::clone(&parts.store),
@@ -83,7 +83,7 @@ pub(crate) fn assemble(
 }
 
 /// Returns the setting record for these parts and settings.
-fn setting(parts: &Parts, settings: &RunSettings) -> Setting {
+fn setting(parts: &SessionParts, settings: &RunSettings) -> Setting {
     Setting {
         model: parts.model.name(),
         mode: settings.mode,

@@ -11,7 +11,7 @@ use journeyman_workspace::Workspace;
 
 use crate::isolation::WorkCopy;
 use crate::session::settings::{Approver, RunSettings};
-use crate::session::shared::Shared;
+use crate::session::shared::SessionShared;
 use crate::transcript::running::Transcript;
 
 /// The context of a running session. Each stage takes it as an argument and owns only its own
@@ -28,7 +28,7 @@ pub(crate) struct Context {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) redactor: Arc<Redactor>,
     /// State shared with the handle: queued messages, open questions and the task's stop token.
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SessionShared>,
     pub(crate) transcript: Transcript,
 }
 

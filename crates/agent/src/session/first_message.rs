@@ -3,7 +3,7 @@
 use journeyman_protocol::{Block, MessageKind};
 
 use crate::AgentError;
-use crate::transcript::record::{MessageId, Queued};
+use crate::transcript::record::{MessageId, QueuedMessage};
 
 /// The content of a task's first message.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(super) fn blocks(texts: impl IntoIterator<Item = String>) -> Vec<Block> {
 }
 
 /// Returns the texts of all waiting messages from a person, joined by blank lines.
-pub(super) fn words(waiting: &[Queued]) -> String {
+pub(super) fn words(waiting: &[QueuedMessage]) -> String {
     let spoken = waiting.iter().filter(|queued| queued.kind == MessageKind::User);
     let spoken: Vec<&str> = spoken.map(|queued| queued.text.as_str()).collect();
     spoken.join("\n\n")

@@ -8,12 +8,12 @@ use journeyman_protocol::{CallId, MessageKind, ReminderCategory, RunReport, Seq,
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::actor::{self, Answered};
+use super::actor::{self, AnsweredTask};
 use super::assemble::{Assembled, assemble};
 use super::inbox::Inbox;
-use super::parts::Parts;
+use super::parts::SessionParts;
 use super::settings::RunSettings;
-use super::shared::{Answer, CutOff, Decided, Shared, Status};
+use super::shared::{AuthoredAnswer, CutOffPolicy, PermissionAnswer, SessionShared, Status};
 use super::stages::SharedParts;
 use crate::AgentError;
 use crate::agents::pool::Member;
@@ -21,15 +21,15 @@ use crate::recovery::lease::Lease;
 use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::Todos;
 use crate::transcript::fork::check_name;
-use crate::transcript::log::{Filter, Item, Log, Since, Subscription};
+use crate::transcript::log::{EventFilter, Log, LogEntry, Since, Subscription};
 use crate::transcript::record::{MessageId, Record};
-use crate::transcript::running::SafePlace;
+use crate::transcript::running::SafePosition;
 use crate::transcript::state::State;
 
 /// A session as its surfaces use it: send, decide, interrupt, subscribe. Clones refer to the same
 /// session. Dropping the last clone ends the session and everything it runs.
 #[derive(Clone)]
-pub struct SessionHandle(Arc<Inner>);
+pub struct SessionHandle(Arc<HandleInner>);
 
 impl std::fmt::Debug for SessionHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -37,27 +37,27 @@ impl std::fmt::Debug for SessionHandle {
     }
 }
 
-struct Inner {
+struct HandleInner {
     id: SessionId,
-    shared: Arc<Shared>,
+    shared: Arc<SessionShared>,
     log: Log,
     lease: Arc<Lease>,
     inbox: Arc<Inbox>,
     todos: Arc<Todos>,
     schedule: Arc<Schedule>,
-    safe: Arc<SafePlace>,
-    reports: watch::Receiver<Option<Answered>>,
+    safe: Arc<SafePosition>,
+    reports: watch::Receiver<Option<AnsweredTask>>,
     actor: JoinHandle<()>,
 }
 
 /// Starts a session. Writes nothing and sends no request before the first [`SessionHandle::send`].
 /// Must be called within a Tokio runtime.
 #[must_use]
-pub fn start(parts: Parts, settings: RunSettings, id: SessionId) -> SessionHandle {
+pub fn start(parts: SessionParts, settings: RunSettings, id: SessionId) -> SessionHandle {
     let lease =
         Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
     let assembled = assemble(parts, settings, id, State::default(), lease, Vec::new());
-    open(assembled, actor::Opening::Fresh)
+    open(assembled, actor::SessionOpening::Fresh)
 }
 
 /// Opens an existing session. Every call that was cut off gets one result that states what is known
@@ -68,10 +68,10 @@ pub fn start(parts: Parts, settings: RunSettings, id: SessionId) -> SessionHandl
 /// [`AgentError::Store`] if there is no such session, if another process holds it, or if the log
 /// can't be read; [`AgentError::NewerRecord`] if a newer version wrote the log.
 pub async fn resume(
-    parts: Parts,
+    parts: SessionParts,
     settings: RunSettings,
     id: SessionId,
-    cut_off: CutOff,
+    cut_off: CutOffPolicy,
 ) -> Result<SessionHandle, AgentError> {
     let lease =
         Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), Arc::clone(&parts.clock));
@@ -85,16 +85,27 @@ pub async fn resume(
         }
     };
     let assembled = assemble(parts, settings, id, state, lease, Vec::new());
-    Ok(open(assembled, actor::Opening::Again(cut_off)))
+    Ok(open(assembled, actor::SessionOpening::Again(cut_off)))
 }
 
-fn open(assembled: Assembled, opening: actor::Opening) -> SessionHandle {
+fn open(assembled: Assembled, opening: actor::SessionOpening) -> SessionHandle {
     let (report, reports) = watch::channel(None);
     let Assembled { session, id, log, safe, shared, lease } = assembled;
     let SharedParts { shared, inbox, todos, schedule } = shared;
     let acting = actor::act(session, opening, report, Arc::clone(&lease));
     let actor = tokio::spawn(acting);
-    SessionHandle(Arc::new(Inner { id, shared, log, lease, inbox, todos, schedule, safe, reports, actor }))
+    SessionHandle(Arc::new(HandleInner {
+        id,
+        shared,
+        log,
+        lease,
+        inbox,
+        todos,
+        schedule,
+        safe,
+        reports,
+        actor,
+    }))
 }
 
 impl SessionHandle {
@@ -154,13 +165,13 @@ impl SessionHandle {
 
     /// Answers a question. Returns false if it is not open: never asked, already answered or
     /// withdrawn.
-    pub fn decide(&self, call: &CallId, answer: Answer) -> bool {
+    pub fn decide(&self, call: &CallId, answer: PermissionAnswer) -> bool {
         self.decide_as(call, answer, "user")
     }
 
     /// Answers a question under a name that the log keeps, such as the name of a surface.
-    pub fn decide_as(&self, call: &CallId, answer: Answer, by: &str) -> bool {
-        self.0.shared.answer(call, Decided { answer, by: by.to_owned() })
+    pub fn decide_as(&self, call: &CallId, answer: PermissionAnswer, by: &str) -> bool {
+        self.0.shared.answer(call, AuthoredAnswer { answer, by: by.to_owned() })
     }
 
     /// Stops the running task, or the one that was sent and has not begun. Its transcript stays
@@ -172,7 +183,7 @@ impl SessionHandle {
     /// Subscribes to the events that pass a filter, in order and each once. `since` selects the
     /// events from now on, or also those after a bookmark.
     #[must_use]
-    pub fn subscribe(&self, filter: Filter, since: Since) -> Subscription {
+    pub fn subscribe(&self, filter: EventFilter, since: Since) -> Subscription {
         self.0.log.subscribe(filter, since)
     }
 
@@ -180,7 +191,7 @@ impl SessionHandle {
     /// task is aborted.
     pub fn on(
         &self,
-        filter: Filter,
+        filter: EventFilter,
         since: Since,
         mut heard: impl FnMut(&journeyman_protocol::Envelope) + Send + 'static,
     ) -> JoinHandle<Result<(), AgentError>> {
@@ -235,7 +246,7 @@ impl SessionHandle {
         check_name(name)?;
         let at = self.0.safe.get();
         let offered =
-            self.0.log.offer(vec![Item::from(Record::Snapshot { name: name.to_owned(), at })]).await;
+            self.0.log.offer(vec![LogEntry::from(Record::Snapshot { name: name.to_owned(), at })]).await;
         if let Err(AgentError::InDoubt { .. }) = &offered {
             // Wakes the actor, which retries the write when it is idle.
             self.0.shared.wake.notify_one();
@@ -253,7 +264,7 @@ impl SessionHandle {
     pub async fn finished(&self) -> Result<Arc<RunReport>, AgentError> {
         let mut reports = self.0.reports.clone();
         let sent = self.0.shared.sent().unwrap_or_default();
-        let answered = |report: &Option<Answered>| report.as_ref().is_some_and(|(upto, _)| *upto >= sent);
+        let answered = |report: &Option<AnsweredTask>| report.as_ref().is_some_and(|(upto, _)| *upto >= sent);
         let report = reports.wait_for(answered).await.map_err(|_| AgentError::Ended)?;
         report.as_ref().map(|(_, report)| Arc::clone(report)).ok_or(AgentError::Ended)
     }
@@ -268,7 +279,7 @@ impl SessionHandle {
     }
 }
 
-impl Drop for Inner {
+impl Drop for HandleInner {
     fn drop(&mut self) {
         self.shared.closing.cancel();
         self.shared.interrupt();

@@ -8,9 +8,9 @@ use tokio::sync::Mutex;
 
 use crate::AgentError;
 use crate::recovery::lease::Lease;
-use crate::session::shared::Shared;
-use crate::transcript::log::{Beginning, Item, Log};
-use crate::transcript::record::{MessageId, Queued, Record, logged_bytes};
+use crate::session::shared::SessionShared;
+use crate::transcript::log::{Log, LogEntry, SessionBeginning};
+use crate::transcript::record::{MessageId, QueuedMessage, Record, logged_bytes};
 use crate::transcript::reminder;
 
 /// Maximum characters of a session's title, which is one line of a list.
@@ -27,7 +27,7 @@ const MAX_WAITING: usize = 10_000;
 /// Accepts messages from a session's handles and from its own background work.
 pub(crate) struct Inbox {
     log: Log,
-    shared: Arc<Shared>,
+    shared: Arc<SessionShared>,
     lease: Arc<Lease>,
     redactor: Arc<Redactor>,
     root: String,
@@ -39,7 +39,7 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(crate) fn new(
         log: Log,
-        shared: Arc<Shared>,
+        shared: Arc<SessionShared>,
         lease: Arc<Lease>,
         redactor: Arc<Redactor>,
         root: String,
@@ -69,14 +69,14 @@ impl Inbox {
         let text = if kind == MessageKind::Reminder { reminder::wrapped(&text) } else { text };
         self.check_room(&text)?;
         let id = self.shared.name();
-        let queued = Queued { id, kind, category, text };
+        let queued = QueuedMessage { id, kind, category, text };
         let begins = !self.lease.is_taken();
         if begins {
             let (root, lease) = (self.root.clone(), self.lease.terms());
-            self.log.begin(Some(Beginning { root, title, lease })).await;
+            self.log.begin(Some(SessionBeginning { root, title, lease })).await;
         }
         let records = first.iter().cloned().chain([Record::Queued(queued.clone())]);
-        let offered = self.log.offer(records.map(Item::from).collect()).await;
+        let offered = self.log.offer(records.map(LogEntry::from).collect()).await;
         match offered {
             Err(error) if !matches!(error, AgentError::InDoubt { .. }) => {
                 if begins {

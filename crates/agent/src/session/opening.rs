@@ -12,7 +12,7 @@ use crate::AgentError;
 use crate::blocking::blocking;
 use crate::hooks::unseen::ChangeReview;
 use crate::request::lookup::look_up;
-use crate::transcript::record::{MessageId, Queued, Record};
+use crate::transcript::record::{MessageId, QueuedMessage, Record};
 
 /// Maximum number of files listed for the repository map. A path has some 50 bytes; the limit
 /// bounds the walk of a huge tree.
@@ -54,7 +54,7 @@ impl Session {
 
     /// Builds the first message. In a new session this is the packed context and the queued
     /// messages.
-    async fn first_words(&mut self, waiting: Vec<Queued>) -> FirstMessage {
+    async fn first_words(&mut self, waiting: Vec<QueuedMessage>) -> FirstMessage {
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         let mut context = self.hooks.session_start(&mut self.cx, review).await;
         context.append(&mut self.hooks.take_context());

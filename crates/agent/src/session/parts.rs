@@ -15,17 +15,17 @@ use crate::hooks::Hooks;
 use crate::isolation::WorkCopy;
 
 /// A predicate that returns true if the program of that name is installed.
-pub type Programs = dyn Fn(&str) -> bool + Send + Sync;
+pub type ProgramCheck = dyn Fn(&str) -> bool + Send + Sync;
 
 /// The dependencies of a session. All are passed in; there are no process-wide singletons.
-pub struct Parts {
+pub struct SessionParts {
     /// The store that keeps the log.
     pub store: Arc<dyn Store>,
     /// The model.
     pub model: Arc<dyn Model>,
     /// The project tree, or the copy of it that the session works in.
     pub workspace: Arc<Workspace>,
-    /// The isolated copy that `workspace` belongs to, set by [`Parts::within`].
+    /// The isolated copy that `workspace` belongs to, set by [`SessionParts::within`].
     pub copy: Option<Arc<WorkCopy>>,
     /// The code index and the project's commit history.
     pub index: Arc<SharedIndex>,
@@ -44,12 +44,12 @@ pub struct Parts {
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Looks up installed programs.
-    pub programs: Arc<Programs>,
+    pub programs: Arc<ProgramCheck>,
     /// A description of the process that holds the session, such as `jm run, process 123`.
     pub holder: String,
 }
 
-impl Parts {
+impl SessionParts {
     /// Moves these parts into an isolated copy of the project.
     #[must_use]
     pub fn within(mut self, copy: WorkCopy) -> Self {

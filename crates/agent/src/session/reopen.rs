@@ -9,9 +9,9 @@ use std::sync::Arc;
 use journeyman_protocol::{ErrorPhase, Event, Message, ResumeStrategy, Role, RunOutcome, TurnPhase};
 
 use super::opening::list_files;
-use super::shared::CutOff;
+use super::shared::CutOffPolicy;
 use super::stages::Session;
-use super::task_begin::Begin;
+use super::task_begin::TaskBegin;
 use crate::hooks::StartedBy;
 use crate::recovery::cut_off::{CutOffWork, given_up, own_changes, seal_cut_off};
 use crate::transcript::record::Record;
@@ -29,7 +29,7 @@ pub(super) enum ResumePoint {
 impl Session {
     /// Takes over from the process that held the session before. Returns the task to continue, if
     /// any.
-    pub(crate) async fn reopen(&mut self, cut_off: CutOff) -> Option<Begin> {
+    pub(crate) async fn reopen(&mut self, cut_off: CutOffPolicy) -> Option<TaskBegin> {
         let strategy = match self.cx.transcript.state().task {
             // A candidate run starts with an open task that no process has worked on.
             Some(_)
@@ -63,7 +63,7 @@ impl Session {
         let given_up = given_up(&self.cx, cut_off);
         let begin = match (&self.cx.transcript.state().task, cut_off) {
             (None, _) if given_up.is_empty() => None,
-            (Some(_), CutOff::Continue) => Some(Begin::WhereItWas),
+            (Some(_), CutOffPolicy::Continue) => Some(TaskBegin::WhereItWas),
             _ => {
                 self.cx
                     .transcript

@@ -8,7 +8,7 @@ use journeyman_model::{Price, Thinking};
 use journeyman_protocol::{Mode, RelPath, SandboxNeeds, Tokens};
 use serde::{Deserialize, Serialize};
 
-use crate::isolation::CommitWish;
+use crate::isolation::CommitOptions;
 
 /// Maximum model requests in a task. A large refactoring takes 30 to 60.
 pub const DEFAULT_MAX_TURNS: u32 = 100;
@@ -72,7 +72,7 @@ impl Default for TodoSettings {
 /// can be opened again with them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct StartOptions {
     /// The base URL of the model, if it is not a known provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
@@ -90,14 +90,14 @@ pub struct Asked {
     pub keep: bool,
     /// The commit to make of verified work, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<CommitWish>,
+    pub commit: Option<CommitOptions>,
     /// The files with uncommitted changes of the user when the session began, if the session is to
     /// commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uncommitted: Option<Vec<RelPath>>,
 }
 
-impl Asked {
+impl StartOptions {
     /// Returns true if no option differs from the configuration.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
@@ -108,9 +108,9 @@ impl Asked {
 /// A budget that several sessions share, counted in billionths of a dollar so that single tokens of
 /// the cheapest models count.
 #[derive(Debug, Default)]
-pub struct Purse(AtomicU64);
+pub struct SharedBudget(AtomicU64);
 
-impl Purse {
+impl SharedBudget {
     const PARTS: f64 = 1e9;
 
     /// Returns the total that the sessions have spent, in US dollars.
@@ -159,7 +159,7 @@ pub struct RunSettings {
     /// Cost limit in US dollars.
     pub budget_usd: Option<f64>,
     /// Spending of other sessions that counts towards `budget_usd`.
-    pub purse: Option<Arc<Purse>>,
+    pub shared_budget: Option<Arc<SharedBudget>>,
     /// The model's price, if known.
     pub price: Option<Price>,
     /// The checks to verify with.
@@ -186,7 +186,7 @@ pub struct RunSettings {
     /// recorded session must play back where there is no index.
     pub index_timeout: Option<Duration>,
     /// Options to open the session again with. They don't affect the run.
-    pub asked: Asked,
+    pub asked: StartOptions,
     /// The current date, such as `2026-01-31`, for the prompt.
     pub today: String,
     /// The platform, such as `linux`, for the prompt.
@@ -207,7 +207,7 @@ impl Default for RunSettings {
             max_iterations: DEFAULT_MAX_ITERATIONS,
             timeout: DEFAULT_TIMEOUT,
             budget_usd: None,
-            purse: None,
+            shared_budget: None,
             price: None,
             checks: Checks::Found,
             needs: SandboxNeeds::ALL,
@@ -220,7 +220,7 @@ impl Default for RunSettings {
             max_output: None,
             context_budget: DEFAULT_CONTEXT_BUDGET,
             index_timeout: Some(DEFAULT_INDEX_TIMEOUT),
-            asked: Asked::default(),
+            asked: StartOptions::default(),
             today: String::new(),
             platform: std::env::consts::OS.to_owned(),
         }

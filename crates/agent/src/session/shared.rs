@@ -8,11 +8,11 @@ use journeyman_protocol::{AgentState, CallId, MessageKind, TurnPhase};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::transcript::record::{MessageId, Queued};
+use crate::transcript::record::{MessageId, QueuedMessage};
 
 /// A person's answer to a permission question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum PermissionAnswer {
     /// Allows the call once.
     Allow {
         /// A note for the model.
@@ -30,7 +30,7 @@ pub enum Answer {
     },
 }
 
-impl Answer {
+impl PermissionAnswer {
     /// Returns an answer that allows the call once.
     #[must_use]
     pub fn allow() -> Self {
@@ -52,14 +52,14 @@ impl Answer {
 
 /// An answer with the name of its author.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decided {
-    pub(crate) answer: Answer,
+pub(crate) struct AuthoredAnswer {
+    pub(crate) answer: PermissionAnswer,
     pub(crate) by: String,
 }
 
 /// The treatment of a task that was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CutOff {
+pub enum CutOffPolicy {
     /// Continue the task.
     #[default]
     Continue,
@@ -85,10 +85,10 @@ pub struct Status {
 }
 
 /// State shared by the handle and the actor.
-pub(crate) struct Shared {
-    waiting: Mutex<HashMap<CallId, oneshot::Sender<Decided>>>,
-    switch: Mutex<Switch>,
-    queue: Mutex<Queue>,
+pub(crate) struct SessionShared {
+    waiting: Mutex<HashMap<CallId, oneshot::Sender<AuthoredAnswer>>>,
+    switch: Mutex<StopSwitch>,
+    queue: Mutex<MessageQueue>,
     /// Wakes the actor when it has work.
     pub(crate) wake: Notify,
     /// Cancelled to end the session.
@@ -98,7 +98,7 @@ pub(crate) struct Shared {
 
 /// The stop token of the running task.
 #[derive(Default)]
-struct Switch {
+struct StopSwitch {
     token: CancellationToken,
     running: bool,
     stop_next: bool,
@@ -106,8 +106,8 @@ struct Switch {
 
 /// Messages that are not in the transcript yet.
 #[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Queued>,
+struct MessageQueue {
+    waiting: VecDeque<QueuedMessage>,
     /// Bytes of the waiting messages, as logged.
     bytes: usize,
     /// The newest message id that was assigned.
@@ -118,12 +118,12 @@ struct Queue {
     taken: MessageId,
 }
 
-impl Shared {
+impl SessionShared {
     /// Creates the state with the messages that were queued when the session was last open.
-    pub(crate) fn new(waiting: VecDeque<Queued>, newest: MessageId) -> Self {
+    pub(crate) fn new(waiting: VecDeque<QueuedMessage>, newest: MessageId) -> Self {
         let queued = waiting.len();
         let bytes = waiting.iter().map(|queued| queued.logged_bytes()).sum();
-        let queue = Queue { waiting, bytes, newest, ..Queue::default() };
+        let queue = MessageQueue { waiting, bytes, newest, ..MessageQueue::default() };
         let status = watch::Sender::new(Status { queued, ..Status::default() });
         Self {
             waiting: Mutex::default(),
@@ -143,7 +143,7 @@ impl Shared {
     }
 
     /// Queues a message that is already logged, and wakes the actor.
-    pub(crate) fn queue(&self, queued: Queued) {
+    pub(crate) fn queue(&self, queued: QueuedMessage) {
         let mut queue = lock(&self.queue);
         if queued.kind == MessageKind::User {
             queue.sent = queue.sent.max(Some(queued.id));
@@ -167,8 +167,9 @@ impl Shared {
         (queue.waiting.len(), queue.bytes)
     }
 
-    /// Returns all queued messages in order. They stay queued until [`Shared::took`] removes them.
-    pub(crate) fn waiting(&self) -> Vec<Queued> {
+    /// Returns all queued messages in order. They stay queued until [`SessionShared::took`] removes
+    /// them.
+    pub(crate) fn waiting(&self) -> Vec<QueuedMessage> {
         lock(&self.queue).waiting.iter().cloned().collect()
     }
 
@@ -197,7 +198,7 @@ impl Shared {
     }
 
     /// Opens a question. The receiver gets the answer, or an error if the question is withdrawn.
-    pub(crate) fn ask(&self, call: &CallId) -> oneshot::Receiver<Decided> {
+    pub(crate) fn ask(&self, call: &CallId) -> oneshot::Receiver<AuthoredAnswer> {
         let (sender, receiver) = oneshot::channel();
         lock(&self.waiting).insert(call.clone(), sender);
         self.status.send_modify(|status| {
@@ -220,7 +221,7 @@ impl Shared {
     }
 
     /// Answers a question. Returns false if the question is not open.
-    pub(crate) fn answer(&self, call: &CallId, decided: Decided) -> bool {
+    pub(crate) fn answer(&self, call: &CallId, decided: AuthoredAnswer) -> bool {
         let sender = lock(&self.waiting).remove(call);
         self.status.send_modify(|status| status.asked.retain(|asked| asked != call));
         sender.is_some_and(|sender| sender.send(decided).is_ok())

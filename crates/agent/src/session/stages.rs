@@ -12,9 +12,9 @@ use crate::request::apply_edit::ApplyEdit;
 use crate::request::builder::RequestBuilder;
 use crate::session::context::Context;
 use crate::session::inbox::Inbox;
-use crate::session::parts::Parts;
+use crate::session::parts::SessionParts;
 use crate::session::settings::RunSettings;
-use crate::session::shared::Shared;
+use crate::session::shared::SessionShared;
 use crate::supervision::Supervision;
 use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::{TodoRead, TodoWrite, Todos};
@@ -50,7 +50,7 @@ pub(super) struct Progress {
 /// Objects that a session shares with its handle.
 #[derive(Clone)]
 pub(crate) struct SharedParts {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SessionShared>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) todos: Arc<Todos>,
     pub(crate) schedule: Arc<Schedule>,
@@ -59,7 +59,7 @@ pub(crate) struct SharedParts {
 impl Session {
     /// Creates the session and its stages.
     pub(crate) fn new(
-        mut parts: Parts,
+        mut parts: SessionParts,
         settings: RunSettings,
         session: SessionId,
         transcript: Transcript,

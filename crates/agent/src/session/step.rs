@@ -13,9 +13,9 @@ use super::context::Context;
 use crate::AgentError;
 use crate::approval::ask::Approvals;
 use crate::approval::authorize::Authorizer;
-use crate::approval::judgement::{Assessed, Ready};
+use crate::approval::judgement::{ApprovedCall, Authorization};
 use crate::approval::overlay_preview::{OverlayPreviews, finish_preview};
-use crate::calls::finished::Finished;
+use crate::calls::finished::FinishedCall;
 use crate::calls::runner::{MAX_CALLS, ToolRunner, step_label, take_free};
 use crate::calls::settle::settle;
 use crate::hooks::dispatch::HookDispatch;
@@ -64,13 +64,13 @@ impl Step<'_> {
             if place >= MAX_CALLS {
                 let text =
                     format!("not run: one reply may make at most {MAX_CALLS} calls; make fewer at a time");
-                settle(self.cx, &call, Finished::refused(CallState::Failed, text));
+                settle(self.cx, &call, FinishedCall::refused(CallState::Failed, text));
                 continue;
             }
             match self.authorize(&call, stop).await {
-                Assessed::Run(one) => ready.push(one),
-                Assessed::Ask(one, question) => asked.push((one, question)),
-                Assessed::Done(finished) => settle(self.cx, &call, finished),
+                Authorization::Run(one) => ready.push(one),
+                Authorization::Ask(one, question) => asked.push((one, question)),
+                Authorization::Done(finished) => settle(self.cx, &call, finished),
             }
         }
         if !asked.is_empty() {
@@ -91,7 +91,7 @@ impl Step<'_> {
         self.execute(ready, stop).await
     }
 
-    async fn authorize(&mut self, call: &ToolUse, stop: &CancellationToken) -> Assessed {
+    async fn authorize(&mut self, call: &ToolUse, stop: &CancellationToken) -> Authorization {
         let mut authorizer = Authorizer {
             registry: Arc::clone(self.runner.registry()),
             approvals: self.approvals,
@@ -104,19 +104,23 @@ impl Step<'_> {
 
     /// Runs calls, in parallel where they don't conflict. Each call is recorded on disk before it
     /// takes effect.
-    async fn execute(&mut self, ready: Vec<Ready>, stop: &CancellationToken) -> Result<(), AgentError> {
+    async fn execute(
+        &mut self,
+        ready: Vec<ApprovedCall>,
+        stop: &CancellationToken,
+    ) -> Result<(), AgentError> {
         let cancel = stop.child_token();
         let permits = Arc::new(Semaphore::new(self.cx.settings.concurrency.max(1)));
         let label = step_label(self.cx, self.approvals, &ready);
         let mut waiting = ready;
-        let mut running: Vec<Ready> = Vec::new();
+        let mut running: Vec<ApprovedCall> = Vec::new();
         let mut ends = FuturesUnordered::new();
         let mut failed = None;
         let mut unwritten = false;
         loop {
             if stop.is_cancelled() {
                 for one in waiting.drain(..) {
-                    settle(self.cx, &one.call, Finished::interrupted());
+                    settle(self.cx, &one.call, FinishedCall::interrupted());
                 }
             }
             let next = if failed.is_none() { take_free(&mut waiting, &running) } else { Vec::new() };
@@ -136,7 +140,7 @@ impl Step<'_> {
                         match self.previews.mount(self.cx).await {
                             Ok(layer) => one.layer = Some(layer),
                             Err(why) => {
-                                settle(self.cx, &one.call, Finished::refused(CallState::Failed, why));
+                                settle(self.cx, &one.call, FinishedCall::refused(CallState::Failed, why));
                                 continue;
                             }
                         }
@@ -177,7 +181,7 @@ impl Step<'_> {
     /// may change files.
     async fn intend(
         &mut self,
-        next: &[Ready],
+        next: &[ApprovedCall],
         label: &str,
         stop: &CancellationToken,
     ) -> Result<(), AgentError> {
@@ -194,8 +198,8 @@ impl Step<'_> {
     /// Passes a result to the hooks and records it.
     async fn finish_call(
         &mut self,
-        mut ready: Ready,
-        mut finished: Finished,
+        mut ready: ApprovedCall,
+        mut finished: FinishedCall,
         stop: &CancellationToken,
     ) -> Result<(), AgentError> {
         let seen = Arc::clone(self.runner.seen());

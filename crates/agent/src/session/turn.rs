@@ -15,14 +15,14 @@ use super::first_message::blocks;
 use super::reopen::ResumePoint;
 use super::stages::{Progress, Session};
 use super::step::Step;
-use super::task_begin::Begin;
+use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
 use crate::AgentError;
 use crate::clock::seconds;
 use crate::hooks::unseen::ChangeReview;
 use crate::request::reply::{calls_of, thinking_of};
 use crate::request::stream::stream;
-use crate::transcript::record::{Books, MessageId, Record};
+use crate::transcript::record::{MessageId, Record, TaskCounters};
 
 /// Calls refused because there was no one to ask before the run ends. After three refusals a model
 /// has no other way to go on.
@@ -34,7 +34,7 @@ const MAX_CUT_OFF: u32 = 3;
 const MAX_REPLY: usize = 4 * 1024 * 1024;
 impl Session {
     /// Runs one task to its end.
-    pub(crate) async fn task(&mut self, begin: Begin) -> RunReport {
+    pub(crate) async fn task(&mut self, begin: TaskBegin) -> RunReport {
         let started = Instant::now();
         self.progress = Progress::default();
         self.approvals.begin_task();
@@ -77,10 +77,10 @@ impl Session {
     }
 
     /// Runs the model loop until the task ends.
-    async fn work(&mut self, begin: Begin, stop: &CancellationToken) -> Result<TaskEnd, AgentError> {
+    async fn work(&mut self, begin: TaskBegin, stop: &CancellationToken) -> Result<TaskEnd, AgentError> {
         match begin {
-            Begin::Message => self.open().await?,
-            Begin::WhereItWas => {
+            TaskBegin::Message => self.open().await?,
+            TaskBegin::WhereItWas => {
                 self.cx.transcript.set_state(AgentState::Working);
                 match self.resume_point() {
                     ResumePoint::Open => self.open().await?,
@@ -148,11 +148,13 @@ impl Session {
             let stalled = self.supervision.look_around(&mut self.cx, &seen, running).await?;
             let end = stalled.or_else(|| self.spent());
             if end.is_none() {
-                self.take_messages(Which::All).await;
+                self.take_messages(QueuedSelection::All).await;
             }
             return Ok(end);
         }
-        if self.continues() || (self.spent().is_none() && self.take_messages(Which::IfAnybodySpoke).await) {
+        if self.continues()
+            || (self.spent().is_none() && self.take_messages(QueuedSelection::IfAnybodySpoke).await)
+        {
             return Ok(None);
         }
         if self.progress.cut_off >= MAX_CUT_OFF {
@@ -176,7 +178,7 @@ impl Session {
         self.cx.transcript.set_phase(TurnPhase::PreModel);
         self.requests.put_in_words(&mut self.cx);
         let turns = self.cx.transcript.state().books.turns.saturating_add(1);
-        self.cx.transcript.note(Record::Books(Books { turns, ..self.cx.transcript.state().books }));
+        self.cx.transcript.note(Record::Books(TaskCounters { turns, ..self.cx.transcript.state().books }));
         self.cx.transcript.emit(Event::TurnStarted { turn: turns });
         let mut request = self.requests.build(&mut self.cx);
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
@@ -236,8 +238,9 @@ impl Session {
         });
         self.cx.transcript.emit(Event::TokenUsage { turn, usage: reply.usage });
         let usd = self.cx.settings.price.as_ref().map(|price| price.cost(&books.usage));
-        if let (Some(purse), Some(price)) = (&self.cx.settings.purse, &self.cx.settings.price) {
-            purse.spend(price.cost(&reply.usage));
+        if let (Some(shared_budget), Some(price)) = (&self.cx.settings.shared_budget, &self.cx.settings.price)
+        {
+            shared_budget.spend(price.cost(&reply.usage));
         }
         self.cx.transcript.emit(Event::Cost { usage: books.usage, usd });
         let begun: Vec<ToolUse> =
@@ -267,11 +270,11 @@ impl Session {
     }
 
     /// Takes queued messages into the transcript. Returns true if that added content for the model.
-    async fn take_messages(&mut self, which: Which) -> bool {
+    async fn take_messages(&mut self, which: QueuedSelection) -> bool {
         let waiting = self.cx.shared.waiting();
         let spoke = waiting.iter().any(|queued| queued.kind == MessageKind::User);
         let context = self.hooks.take_context();
-        if which == Which::IfAnybodySpoke && !spoke {
+        if which == QueuedSelection::IfAnybodySpoke && !spoke {
             self.hooks.keep_context(context);
             return false;
         }
@@ -290,7 +293,7 @@ impl Session {
 
     /// Counts a step: a model reply with its calls.
     fn step_done(&mut self, took: Duration) {
-        let books = Books {
+        let books = TaskCounters {
             step: self.cx.transcript.state().books.step.saturating_add(1),
             ..self.cx.transcript.state().books
         };
@@ -313,7 +316,8 @@ fn limit(cx: &Context) -> Option<TaskEnd> {
         return Some(TaskEnd::new(RunOutcome::Limit, why));
     }
     let own = cx.settings.price.as_ref().map(|price| price.cost(&cx.transcript.state().books.usage))?;
-    let spent = cx.settings.purse.as_ref().map_or(own, |purse| purse.spent().max(own));
+    let spent =
+        cx.settings.shared_budget.as_ref().map_or(own, |shared_budget| shared_budget.spent().max(own));
     let budget = cx.settings.budget_usd?;
     (spent >= budget).then(|| {
         let why = format!("the budget of ${budget:.2} was spent (${spent:.4}; --budget)");
@@ -323,7 +327,7 @@ fn limit(cx: &Context) -> Option<TaskEnd> {
 
 /// The queued messages to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum QueuedSelection {
     /// All, because a model request follows in any case.
     All,
     /// All if one of them is from a person, or else none.

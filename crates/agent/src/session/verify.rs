@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 use super::stages::Session;
 use super::task_end::TaskEnd;
 use crate::AgentError;
-use crate::isolation::copy_updates::Copy;
+use crate::isolation::copy_updates::CopyState;
 use crate::session::settings::Checks;
-use crate::transcript::record::{Books, Record};
+use crate::transcript::record::{Record, TaskCounters};
 use crate::verification::{end_of, feed_back};
 
 /// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
@@ -68,7 +68,9 @@ impl Session {
     ) -> Result<Option<(Vec<Evidence>, Vec<Evidence>)>, AgentError> {
         for again in 0.. {
             let rounds = self.cx.transcript.state().books.rounds.saturating_add(1);
-            self.cx.transcript.note(Record::Books(Books { rounds, ..self.cx.transcript.state().books }));
+            self.cx
+                .transcript
+                .note(Record::Books(TaskCounters { rounds, ..self.cx.transcript.state().books }));
             let evidence = self.verification.run_checks(&mut self.cx, &mut self.approvals, stop).await?;
             if stop.is_cancelled() {
                 break;
@@ -76,7 +78,7 @@ impl Session {
             let previous = self.verification.keep_evidence(evidence.clone());
             self.supervision.observe_checks(&evidence);
             let passed = verdict(&evidence) == Verdict::Passed;
-            if !passed || again >= MAX_MOVED_ON || self.refresh_copy().await? == Copy::AsItWas {
+            if !passed || again >= MAX_MOVED_ON || self.refresh_copy().await? == CopyState::AsItWas {
                 return Ok(Some((evidence, previous)));
             }
             self.cx.transcript.emit(Event::VerifyFinished { round: rounds, passed, fed_back: false });
@@ -85,7 +87,7 @@ impl Session {
         Ok(None)
     }
 
-    async fn refresh_copy(&mut self) -> Result<Copy, AgentError> {
+    async fn refresh_copy(&mut self) -> Result<CopyState, AgentError> {
         let busy = self.runner.has_running_commands();
         self.copy_updates.refresh(&mut self.cx, self.runner.seen(), busy).await
     }

@@ -13,11 +13,11 @@ const LISTED: usize = 10;
 
 /// A file that somebody else changed, with the hash of its present content, or `None` if the file
 /// is gone.
-pub(crate) type Outside = (FileChange, Option<ContentHash>);
+pub(crate) type ExternalChange = (FileChange, Option<ContentHash>);
 
 /// Returns the external changes since the last look. `now` has the hash of each file in `seen`, in
 /// the same order.
-pub(crate) fn outside_changes(seen: &[SeenFile], now: &[Option<ContentHash>]) -> Vec<Outside> {
+pub(crate) fn outside_changes(seen: &[SeenFile], now: &[Option<ContentHash>]) -> Vec<ExternalChange> {
     let different = seen.iter().zip(now).filter(|(file, now)| file.known != **now);
     different
         .map(|(file, now)| {
@@ -33,7 +33,7 @@ pub(crate) fn outside_changes(seen: &[SeenFile], now: &[Option<ContentHash>]) ->
 
 /// Returns the notice of external changes for the model. While a command of the session runs in the
 /// background, its changes can't be told from others, and the wording leaves the author open.
-pub(crate) fn notice(changes: &[Outside], background: bool) -> Option<String> {
+pub(crate) fn notice(changes: &[ExternalChange], background: bool) -> Option<String> {
     if changes.is_empty() {
         return None;
     }
@@ -98,7 +98,7 @@ mod tests {
             let path = RelPath::parse(format!("f{n}")).unwrap();
             (FileChange { path, kind: FileChangeKind::Modified }, None)
         };
-        let changes: Vec<Outside> = (0..12).map(change).collect();
+        let changes: Vec<ExternalChange> = (0..12).map(change).collect();
         let text = notice(&changes, false).unwrap();
         assert!(
             text.contains("- f9 (changed)") && !text.contains("f10") && text.ends_with("and 2 more"),

@@ -13,13 +13,13 @@ use journeyman_tools::Seen;
 
 use crate::AgentError;
 use crate::blocking::blocking;
-use crate::calls::finished::Finished;
+use crate::calls::finished::FinishedCall;
 use crate::session::context::Context;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::Record;
 use external_changes::{notice, outside_changes};
 use schedule::Schedule;
-use stall::{CallFact, Guard, Guidance, StepFacts, checks_key};
+use stall::{CallFact, StallDetector, StallGuidance, StepFacts, checks_key};
 use todos::{Reminders, TodoReminder, Todos};
 
 /// The tool that reads the output of a background command. A call without new output waits and is
@@ -33,14 +33,14 @@ pub(crate) struct Supervision {
     reminders: Reminders,
     /// A reminder that waits for the end of the step.
     emptied: Option<TodoReminder>,
-    detector: Guard,
+    detector: StallDetector,
     facts: StepFacts,
 }
 
 impl Supervision {
     pub(crate) fn new(todos: Arc<Todos>, schedule: Arc<Schedule>, remind_every: u32) -> Self {
         let reminders = Reminders::new(NonZeroU32::new(remind_every));
-        let (detector, facts) = (Guard::default(), StepFacts::default());
+        let (detector, facts) = (StallDetector::default(), StepFacts::default());
         Self { todos, schedule, reminders, emptied: None, detector, facts }
     }
 
@@ -51,7 +51,7 @@ impl Supervision {
 
     /// Forgets the facts of the last task.
     pub(crate) fn begin_task(&mut self) {
-        self.detector = Guard::default();
+        self.detector = StallDetector::default();
         self.facts = StepFacts::default();
     }
 
@@ -123,7 +123,7 @@ impl Supervision {
         call: &ToolUse,
         read_only: bool,
         running: bool,
-        finished: &Finished,
+        finished: &FinishedCall,
     ) {
         let mut fact = CallFact::new(call, &finished.parts, finished.is_error(), read_only);
         if !finished.changes.is_empty() {
@@ -162,12 +162,12 @@ impl Supervision {
             return None;
         }
         match self.detector.observe(&facts) {
-            Guidance::Fine => None,
-            Guidance::Warn(text) => {
+            StallGuidance::Fine => None,
+            StallGuidance::Warn(text) => {
                 cx.transcript.remind(ReminderCategory::Progress, text);
                 None
             }
-            Guidance::Stop(reason) => Some(TaskEnd::new(RunOutcome::Limit, reason)),
+            StallGuidance::Stop(reason) => Some(TaskEnd::new(RunOutcome::Limit, reason)),
         }
     }
 }

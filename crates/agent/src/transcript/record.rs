@@ -12,7 +12,7 @@ use journeyman_store::{Entry, STATUS_NEW};
 use journeyman_tools::SeenFile;
 use serde::{Deserialize, Serialize};
 
-use crate::session::settings::Asked;
+use crate::session::settings::StartOptions;
 
 /// The id of a queued message, unique in its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct MessageId(pub u64);
 
 /// A message that waits for the next boundary of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Queued {
+pub struct QueuedMessage {
     /// The message's id.
     pub id: MessageId,
     /// The message's kind. A message from a person wakes the session.
@@ -33,7 +33,7 @@ pub struct Queued {
     pub text: String,
 }
 
-impl Queued {
+impl QueuedMessage {
     /// Returns the size of the text in the log, in bytes.
     pub(crate) fn logged_bytes(&self) -> usize {
         logged_bytes(&self.text)
@@ -55,8 +55,8 @@ pub struct Setting {
     /// True if the model takes tool calls; false to use the text protocol.
     pub tool_calling: bool,
     /// Options given when the session was started, beyond the configuration.
-    #[serde(default, skip_serializing_if = "Asked::is_nothing")]
-    pub asked: Asked,
+    #[serde(default, skip_serializing_if = "StartOptions::is_nothing")]
+    pub asked: StartOptions,
 }
 
 /// Several sessions that attempt one task in parallel.
@@ -73,7 +73,7 @@ pub struct CandidateRun {
 /// Counters of the running task, recorded so that they continue after a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Books {
+pub struct TaskCounters {
     /// Model requests in this task.
     pub turns: u32,
     /// Rounds of failed checks that were fed back in this task.
@@ -115,7 +115,7 @@ pub enum Record {
         system: Vec<SystemPart>,
     },
     /// A message was queued. It is durable before its sender is told.
-    Queued(Queued),
+    Queued(QueuedMessage),
     /// A task began.
     Began,
     /// A message of the transcript.
@@ -145,7 +145,7 @@ pub enum Record {
         block: Block,
     },
     /// The current counters.
-    Books(Books),
+    Books(TaskCounters),
     /// A checkpoint of the tree was recorded.
     Checkpoint {
         /// The checkpoint's number within the project.

@@ -12,8 +12,8 @@ use journeyman_tools::Seen;
 use journeyman_workspace::Workspace;
 
 use crate::blocking::blocking;
-use crate::session::shared::Shared;
-use crate::transcript::log::{Item, Log};
+use crate::session::shared::SessionShared;
+use crate::transcript::log::{Log, LogEntry};
 use crate::transcript::record::{MessageId, Record};
 use crate::transcript::reminder;
 use crate::transcript::state::State;
@@ -24,9 +24,9 @@ const MAX_VIOLATIONS: usize = 1_000;
 
 /// The newest log position where every call has its result, shared with the handle.
 #[derive(Debug)]
-pub(crate) struct SafePlace(AtomicU64);
+pub(crate) struct SafePosition(AtomicU64);
 
-impl SafePlace {
+impl SafePosition {
     pub(crate) fn new(seq: Seq) -> Self {
         Self(AtomicU64::new(seq.0))
     }
@@ -47,8 +47,8 @@ pub(crate) struct Transcript {
     log: Log,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
-    shared: Arc<Shared>,
-    safe: Arc<SafePlace>,
+    shared: Arc<SessionShared>,
+    safe: Arc<SafePosition>,
     /// The workspace and session whose sealed calls are forgotten once the calls' results are on
     /// record.
     sealed: Option<(Arc<Workspace>, SessionId)>,
@@ -74,9 +74,9 @@ impl Transcript {
         log: Log,
         clock: Arc<dyn Clock>,
         redactor: Arc<Redactor>,
-        shared: Arc<Shared>,
+        shared: Arc<SessionShared>,
     ) -> Self {
-        let safe = Arc::new(SafePlace::new(state.safe));
+        let safe = Arc::new(SafePosition::new(state.safe));
         Self { state, log, clock, redactor, shared, safe, sealed: None }
     }
 
@@ -91,7 +91,7 @@ impl Transcript {
     }
 
     /// Returns the position that snapshots name.
-    pub(crate) fn safe_place(&self) -> Arc<SafePlace> {
+    pub(crate) fn safe_place(&self) -> Arc<SafePosition> {
         Arc::clone(&self.safe)
     }
 
@@ -117,7 +117,7 @@ impl Transcript {
         for record in &records {
             self.state.apply(record.clone(), now);
         }
-        self.log.push(records.into_iter().map(Item::from).collect());
+        self.log.push(records.into_iter().map(LogEntry::from).collect());
     }
 
     /// Writes the queued entries, and updates the log position.
@@ -245,7 +245,7 @@ impl Transcript {
         let record = open.map(|open| open.record.clone());
         let result = Record::Result { call, block };
         self.state.apply(result.clone(), now);
-        self.log.push(vec![Item::from(end), Item::from(result)]);
+        self.log.push(vec![LogEntry::from(end), LogEntry::from(result)]);
         record
     }
 

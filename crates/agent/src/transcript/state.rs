@@ -14,7 +14,7 @@ use journeyman_store::{Entry, Store, StoreError};
 use journeyman_tools::SeenFile;
 
 use crate::AgentError;
-use crate::transcript::record::{Books, MessageId, Queued, Record, Setting, record_of};
+use crate::transcript::record::{MessageId, QueuedMessage, Record, Setting, TaskCounters, record_of};
 
 /// Entries read at once. A page of small records has some hundred KiB.
 const PAGE: usize = 1_000;
@@ -42,13 +42,13 @@ pub struct State {
     /// The reason why the model last stopped.
     pub stop: Option<StopReason>,
     /// Queued messages, in order.
-    pub queue: VecDeque<Queued>,
+    pub queue: VecDeque<QueuedMessage>,
     /// The id of the newest queued message.
     pub newest: MessageId,
     /// The task that is running or was cut off.
-    pub task: Option<Task>,
+    pub task: Option<OpenTask>,
     /// The counters of the running or last task.
-    pub books: Books,
+    pub books: TaskCounters,
     /// The outcome of the last task.
     pub outcome: Option<RunOutcome>,
     /// Guard violations in the running or last task.
@@ -80,7 +80,7 @@ pub struct OpenCall {
 
 /// A task that began and has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Task {
+pub struct OpenTask {
     /// The checkpoint of the tree before the task, if one was recorded.
     pub checkpoint: Option<u64>,
     /// True while checks run.
@@ -96,12 +96,12 @@ const BEGAN: &str = "began";
 /// Records whose parsing is deferred because later records often make them irrelevant: counters,
 /// and state transitions of calls. They are most of a long log.
 #[derive(Default)]
-struct Later {
+struct DeferredRecords {
     books: Option<Entry>,
     calls: Vec<Entry>,
 }
 
-impl Later {
+impl DeferredRecords {
     fn keep(&mut self, entry: Entry) {
         match entry.kind.as_str() {
             BOOKS => self.books = Some(entry),
@@ -139,7 +139,7 @@ impl State {
         // Determined first, so that entries appended during the read are left out.
         let end = Self::end(store, session).await?.min(until);
         let mut state = Self::default();
-        let mut later = Later::default();
+        let mut later = DeferredRecords::default();
         let mut page = store.read_records(session, Seq::START, PAGE).await?;
         while let Some(last) = page.last().map(|entry| entry.seq) {
             // Requested before this page is applied: a store with its own thread reads meanwhile.
@@ -171,7 +171,7 @@ impl State {
         &mut self,
         session: &SessionId,
         entry: Entry,
-        later: &mut Later,
+        later: &mut DeferredRecords,
     ) -> Result<(), AgentError> {
         match entry.kind.as_str() {
             BOOKS | CALL => {
@@ -238,7 +238,7 @@ impl State {
             Record::Forked { parent, .. } => self.forked(parent),
             Record::Candidate { number } => {
                 self.candidate = Some(number);
-                self.task = Some(Task { opened: true, ..Task::default() });
+                self.task = Some(OpenTask { opened: true, ..OpenTask::default() });
             }
             // Read directly from the log where needed.
             Record::Candidates(_) => {}
@@ -249,8 +249,8 @@ impl State {
                 self.queue.push_back(queued);
             }
             Record::Began => {
-                self.task = Some(Task::default());
-                self.books = Books { step: self.books.step, ..Books::default() };
+                self.task = Some(OpenTask::default());
+                self.books = TaskCounters { step: self.books.step, ..TaskCounters::default() };
                 self.outcome = None;
                 self.violations.clear();
             }

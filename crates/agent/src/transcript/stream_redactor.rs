@@ -14,11 +14,11 @@ const MOST: usize = 8 * 1024;
 
 /// The held-back tail of a text stream.
 #[derive(Debug, Default)]
-pub(crate) struct Holdback {
+pub(crate) struct StreamRedactor {
     held: String,
 }
 
-impl Holdback {
+impl StreamRedactor {
     /// Adds a piece, and returns the text that may be shown now, if any.
     pub(crate) fn push(&mut self, piece: &str) -> Option<String> {
         self.held.push_str(piece);
@@ -42,34 +42,34 @@ impl Holdback {
 
 /// The blocks of a streamed reply, with the text shown of each so far.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces {
-    blocks: BTreeMap<u32, Piece>,
+pub(crate) struct ReplyRedactor {
+    blocks: BTreeMap<u32, BlockRedactor>,
 }
 
 #[derive(Debug)]
-struct Piece {
-    held: Holdback,
-    kind: PieceKind,
+struct BlockRedactor {
+    held: StreamRedactor,
+    kind: RedactedKind,
     shown: String,
 }
 
 /// The kind of a streamed block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PieceKind {
+pub(crate) enum RedactedKind {
     Text,
     Thinking,
 }
 
-impl Pieces {
+impl ReplyRedactor {
     /// Adds a piece of a block, and returns the events to show now.
-    pub(crate) fn push(&mut self, block: u32, kind: PieceKind, text: &str) -> Vec<Event> {
+    pub(crate) fn push(&mut self, block: u32, kind: RedactedKind, text: &str) -> Vec<Event> {
         let mut events = Vec::new();
         let piece = self.blocks.entry(block).or_insert_with(|| {
             events.push(match kind {
-                PieceKind::Text => Event::TextStart { block },
-                PieceKind::Thinking => Event::ThinkingStart { block },
+                RedactedKind::Text => Event::TextStart { block },
+                RedactedKind::Thinking => Event::ThinkingStart { block },
             });
-            Piece { held: Holdback::default(), kind, shown: String::new() }
+            BlockRedactor { held: StreamRedactor::default(), kind, shown: String::new() }
         });
         if let Some(text) = piece.held.push(text) {
             events.push(piece.delta(block, text));
@@ -83,8 +83,8 @@ impl Pieces {
         let rest = piece.held.rest().map(|text| piece.delta(block, text));
         let text = std::mem::take(&mut piece.shown);
         let end = match piece.kind {
-            PieceKind::Text => Event::TextEnd { block, text },
-            PieceKind::Thinking => Event::ThinkingEnd { block, text },
+            RedactedKind::Text => Event::TextEnd { block, text },
+            RedactedKind::Thinking => Event::ThinkingEnd { block, text },
         };
         rest.into_iter().chain([end]).collect()
     }
@@ -96,13 +96,13 @@ impl Pieces {
     }
 }
 
-impl Piece {
+impl BlockRedactor {
     fn delta(&mut self, block: u32, text: String) -> Event {
         let offset = self.shown.len() as u64;
         self.shown.push_str(&text);
         match self.kind {
-            PieceKind::Text => Event::TextDelta { block, offset, text },
-            PieceKind::Thinking => Event::ThinkingDelta { block, offset, text },
+            RedactedKind::Text => Event::TextDelta { block, offset, text },
+            RedactedKind::Thinking => Event::ThinkingDelta { block, offset, text },
         }
     }
 }
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn shown(pieces: &[&str]) -> (Vec<String>, Option<String>) {
-        let mut holdback = Holdback::default();
+        let mut holdback = StreamRedactor::default();
         let shown = pieces.iter().filter_map(|piece| holdback.push(piece)).collect();
         (shown, holdback.rest())
     }

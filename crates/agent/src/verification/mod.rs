@@ -16,10 +16,10 @@ use crate::AgentError;
 use crate::approval::ask::Approvals;
 use crate::blocking::blocking;
 use crate::session::context::Context;
-use crate::session::parts::Programs;
+use crate::session::parts::ProgramCheck;
 use crate::session::settings::Checks;
 use crate::session::task_end::TaskEnd;
-use crate::transcript::record::{Books, Record};
+use crate::transcript::record::{Record, TaskCounters};
 
 /// The tool name under which checks are authorized: rules use this name.
 const CHECK: &str = "check";
@@ -30,13 +30,13 @@ const RECALLED_EDITS: usize = 20;
 
 /// The checks of a session, and what they found in its task.
 pub(crate) struct Verification {
-    programs: Arc<Programs>,
+    programs: Arc<ProgramCheck>,
     checks: Vec<Check>,
     evidence: Vec<Evidence>,
 }
 
 impl Verification {
-    pub(crate) fn new(programs: Arc<Programs>) -> Self {
+    pub(crate) fn new(programs: Arc<ProgramCheck>) -> Self {
         Self { programs, checks: Vec::new(), evidence: Vec::new() }
     }
 
@@ -199,7 +199,7 @@ async fn show_step(cx: &mut Context, step: Progress) -> Result<(), AgentError> {
 /// Tells the model what failed, as one structured message.
 pub(crate) fn feed_back(cx: &mut Context, edits: &[String], evidence: &[Evidence], previous: &[Evidence]) {
     let iterations = cx.transcript.state().books.iterations.saturating_add(1);
-    cx.transcript.note(Record::Books(Books { iterations, ..cx.transcript.state().books }));
+    cx.transcript.note(Record::Books(TaskCounters { iterations, ..cx.transcript.state().books }));
     let skip = edits.len().saturating_sub(RECALLED_EDITS);
     let edits: Vec<&str> = edits.iter().skip(skip).map(String::as_str).collect();
     let text = Feedback {

@@ -59,10 +59,10 @@ pub enum PoolError {
 
 /// Sessions by name. Clones are the same pool.
 pub struct Pool<M> {
-    shared: Arc<Shared<M>>,
+    shared: Arc<PoolState<M>>,
 }
 
-struct Shared<M> {
+struct PoolState<M> {
     capacity: usize,
     slots: Mutex<BTreeMap<String, Slot<M>>>,
 }
@@ -89,7 +89,7 @@ impl<M: Member> Pool<M> {
     /// Creates an empty pool for at most `capacity` sessions.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { shared: Arc::new(Shared { capacity, slots: Mutex::new(BTreeMap::new()) }) }
+        Self { shared: Arc::new(PoolState { capacity, slots: Mutex::new(BTreeMap::new()) }) }
     }
 
     /// Creates a session under a free name.
@@ -105,8 +105,8 @@ impl<M: Member> Pool<M> {
         Fut: Future<Output = Result<M, AgentError>>,
     {
         let place = self.reserve(name.into()).map_err(|refused| match refused {
-            Refused::Live(name, _) | Refused::Busy(name, _) => PoolError::Taken(name),
-            Refused::Full => self.full(),
+            ReserveError::Live(name, _) | ReserveError::Busy(name, _) => PoolError::Taken(name),
+            ReserveError::Full => self.full(),
         })?;
         Ok(place.fill(make().await?))
     }
@@ -128,9 +128,9 @@ impl<M: Member> Pool<M> {
         loop {
             match self.reserve(name) {
                 Ok(place) => return Ok(place.fill(open().await?)),
-                Err(Refused::Live(_, live)) => return Ok(live),
-                Err(Refused::Full) => return Err(self.full()),
-                Err(Refused::Busy(same, until)) => {
+                Err(ReserveError::Live(_, live)) => return Ok(live),
+                Err(ReserveError::Full) => return Err(self.full()),
+                Err(ReserveError::Busy(same, until)) => {
                     wait(until).await;
                     name = same;
                 }
@@ -255,12 +255,12 @@ impl<M: Member> Pool<M> {
         failed.filter(|(_, error)| !matches!(error, PoolError::Unknown(_))).collect()
     }
 
-    fn reserve(&self, name: String) -> Result<Place<M>, Refused<M>> {
+    fn reserve(&self, name: String) -> Result<Reservation<M>, ReserveError<M>> {
         let mut slots = self.lock();
         match slots.get(&name) {
-            Some(Slot::Live(member)) => return Err(Refused::Live(name, member.clone())),
-            Some(Slot::Busy(until)) => return Err(Refused::Busy(name, until.clone())),
-            None if slots.len() >= self.shared.capacity => return Err(Refused::Full),
+            Some(Slot::Live(member)) => return Err(ReserveError::Live(name, member.clone())),
+            Some(Slot::Busy(until)) => return Err(ReserveError::Busy(name, until.clone())),
+            None if slots.len() >= self.shared.capacity => return Err(ReserveError::Full),
             None => {}
         }
         let (place, busy) = self.place(name.clone());
@@ -268,9 +268,9 @@ impl<M: Member> Pool<M> {
         Ok(place)
     }
 
-    fn place(&self, name: String) -> (Place<M>, watch::Receiver<()>) {
+    fn place(&self, name: String) -> (Reservation<M>, watch::Receiver<()>) {
         let (over, busy) = watch::channel(());
-        (Place { shared: Arc::clone(&self.shared), name, filled: false, _over: over }, busy)
+        (Reservation { shared: Arc::clone(&self.shared), name, filled: false, _over: over }, busy)
     }
 
     fn full(&self) -> PoolError {
@@ -282,7 +282,7 @@ impl<M: Member> Pool<M> {
     }
 }
 
-impl<M> Shared<M> {
+impl<M> PoolState<M> {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Slot<M>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -295,7 +295,7 @@ async fn wait(mut until: watch::Receiver<()>) {
 }
 
 /// The reason why a name can't be reserved.
-enum Refused<M> {
+enum ReserveError<M> {
     Live(String, M),
     Busy(String, watch::Receiver<()>),
     Full,
@@ -303,14 +303,14 @@ enum Refused<M> {
 
 /// A name that is reserved while its session is created or ended. Dropping it unfilled frees the
 /// name.
-struct Place<M> {
-    shared: Arc<Shared<M>>,
+struct Reservation<M> {
+    shared: Arc<PoolState<M>>,
     name: String,
     filled: bool,
     _over: watch::Sender<()>,
 }
 
-impl<M: Member> Place<M> {
+impl<M: Member> Reservation<M> {
     fn fill(mut self, member: M) -> M {
         self.shared.lock().insert(self.name.clone(), Slot::Live(member.clone()));
         self.filled = true;
@@ -318,7 +318,7 @@ impl<M: Member> Place<M> {
     }
 }
 
-impl<M> Drop for Place<M> {
+impl<M> Drop for Reservation<M> {
     fn drop(&mut self) {
         if !self.filled {
             self.shared.lock().remove(&self.name);

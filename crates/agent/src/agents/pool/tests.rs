@@ -9,13 +9,13 @@ use super::*;
 
 /// A session that knows whether it was ended.
 #[derive(Clone, Debug)]
-struct Double {
+struct SessionDouble {
     number: usize,
     closed: Arc<AtomicBool>,
     refuses: bool,
 }
 
-impl Member for Double {
+impl Member for SessionDouble {
     type Status = usize;
 
     fn send_as(&self, _: MessageKind, _: String) -> BoxFuture<'_, Result<(), AgentError>> {
@@ -35,11 +35,11 @@ impl Member for Double {
     }
 }
 
-fn double(number: usize) -> Double {
-    Double { number, closed: Arc::default(), refuses: false }
+fn double(number: usize) -> SessionDouble {
+    SessionDouble { number, closed: Arc::default(), refuses: false }
 }
 
-async fn made(number: usize) -> Result<Double, AgentError> {
+async fn made(number: usize) -> Result<SessionDouble, AgentError> {
     Ok(double(number))
 }
 
@@ -57,7 +57,7 @@ async fn case_32_capacity_and_removal() {
     assert!(pool.get("a").is_none());
     pool.create("c", || made(3)).await.unwrap();
     assert_eq!((pool.list(""), pool.len()), (vec!["b".to_owned(), "c".to_owned()], 2));
-    assert_eq!(Pool::<Double>::default().shared.capacity, 50);
+    assert_eq!(Pool::<SessionDouble>::default().shared.capacity, 50);
 }
 
 #[tokio::test]
@@ -112,7 +112,9 @@ async fn a_creator_that_fails_panics_or_is_dropped_gives_the_name_back() {
     let pool = Pool::new(1);
     let failed = pool.create("a", || async { Err(AgentError::Ended) }).await;
     assert!(matches!(failed, Err(PoolError::Session(AgentError::Ended))));
-    assert!(pool.create("a", std::future::pending::<Result<Double, AgentError>>).now_or_never().is_none());
+    assert!(
+        pool.create("a", std::future::pending::<Result<SessionDouble, AgentError>>).now_or_never().is_none()
+    );
     let doomed = pool.clone();
     let died = tokio::spawn(async move { doomed.create("a", || async { panic!("on purpose") }).await }).await;
     assert!(died.is_err());
@@ -152,7 +154,7 @@ async fn a_fork_is_a_session_of_its_own() {
 #[tokio::test]
 async fn one_that_ends_badly_is_out_all_the_same() {
     let pool = Pool::new(3);
-    let bad = Double { refuses: true, ..double(1) };
+    let bad = SessionDouble { refuses: true, ..double(1) };
     let given = bad.clone();
     pool.create("bad", || async move { Ok(given) }).await.unwrap();
     pool.create("good", || made(2)).await.unwrap();

@@ -9,14 +9,14 @@ use super::*;
 
 /// A member that keeps what it is sent, or is gone.
 #[derive(Clone, Default)]
-struct Double {
+struct MemberDouble {
     heard: Arc<Mutex<Vec<(MessageKind, String)>>>,
     gone: bool,
     /// Its queue never takes a message.
     stuck: bool,
 }
 
-impl Member for Double {
+impl Member for MemberDouble {
     type Status = ();
 
     fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>> {
@@ -42,22 +42,22 @@ impl Member for Double {
     }
 }
 
-impl Double {
+impl MemberDouble {
     fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().iter().map(|(_, text)| text.clone()).collect()
     }
 }
 
-fn room(names: &[&str]) -> (Room<Double>, Vec<Double>) {
+fn room(names: &[&str]) -> (Room<MemberDouble>, Vec<MemberDouble>) {
     let room = Room::new(MessageKind::User);
-    let doubles: Vec<Double> = names.iter().map(|_| Double::default()).collect();
+    let doubles: Vec<MemberDouble> = names.iter().map(|_| MemberDouble::default()).collect();
     for (name, double) in names.iter().zip(&doubles) {
         room.join(*name, double.clone()).unwrap();
     }
     (room, doubles)
 }
 
-async fn said(room: &Room<Double>, from: &str, text: &str) -> (Vec<String>, Vec<String>) {
+async fn said(room: &Room<MemberDouble>, from: &str, text: &str) -> (Vec<String>, Vec<String>) {
     let delivery = room.say(from, text).await.unwrap();
     (delivery.to, delivery.unknown)
 }
@@ -102,12 +102,12 @@ async fn a_person_who_is_no_member_speaks_to_all_or_to_some() {
 #[tokio::test]
 async fn one_who_cannot_be_reached_keeps_nothing_from_the_others() {
     let (room, doubles) = room(&["ann", "bob"]);
-    room.join("eve", Double { gone: true, ..Double::default() }).unwrap();
+    room.join("eve", MemberDouble { gone: true, ..MemberDouble::default() }).unwrap();
     let delivery = room.say("ann", "hello").await.unwrap();
     assert_eq!(delivery.to, ["bob"]);
     assert!(matches!(&delivery.failed[..], [(name, AgentError::Ended)] if name == "eve"));
     // One whose queue hangs holds up whoever spoke, not the others.
-    room.join("max", Double { stuck: true, ..Double::default() }).unwrap();
+    room.join("max", MemberDouble { stuck: true, ..MemberDouble::default() }).unwrap();
     assert!(room.say("ann", "again").now_or_never().is_none());
     assert_eq!(doubles[1].heard(), ["[from:ann] hello", "[from:ann] again"]);
     assert!(room.say("bob", "@ann still there?").now_or_never().is_some());
@@ -117,13 +117,13 @@ async fn one_who_cannot_be_reached_keeps_nothing_from_the_others() {
 fn names_that_could_pass_for_another_or_not_be_mentioned_are_refused() {
     let long = "x".repeat(101);
     for name in ["", " ", " ann", "ann ", "a@b", "ann] [from:bob", "a\nb", "a\u{7}", &long] {
-        let refused = Room::new(MessageKind::User).join(name, Double::default());
+        let refused = Room::new(MessageKind::User).join(name, MemberDouble::default());
         assert_eq!(refused, Err(RoomError::Name(name.to_owned())), "{name:?}");
     }
     let (room, _) = room(&["ann"]);
-    assert_eq!(room.join("ann", Double::default()), Err(RoomError::Taken("ann".to_owned())));
+    assert_eq!(room.join("ann", MemberDouble::default()), Err(RoomError::Taken("ann".to_owned())));
     for name in ["Ann", "小明", "Dr. Müller", "rust-dev", "🦊", "Ирина", "a.b"] {
-        assert_eq!(room.join(name, Double::default()), Ok(()), "{name}");
+        assert_eq!(room.join(name, MemberDouble::default()), Ok(()), "{name}");
     }
 }
 

@@ -71,7 +71,7 @@ pub enum ScheduleError {
 
 /// A task that ran, with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fired {
+pub struct FiredTask {
     /// The task's name.
     pub task: String,
     /// The task's schedule, such as `every 5 steps`.
@@ -85,21 +85,21 @@ pub struct Fired {
 /// The tasks of a session.
 #[derive(Default)]
 pub struct Schedule {
-    inner: Mutex<Inner>,
+    inner: Mutex<ScheduleInner>,
     /// Lock that is held while tasks run, so that concurrent callers run them one after another.
     running: tokio::sync::Mutex<()>,
     due: Notify,
 }
 
 #[derive(Default)]
-struct Inner {
-    tasks: Vec<Task>,
-    waiting: VecDeque<Due>,
+struct ScheduleInner {
+    tasks: Vec<ScheduledTask>,
+    waiting: VecDeque<DueTask>,
     step: u64,
     next: u64,
 }
 
-struct Task {
+struct ScheduledTask {
     id: TaskId,
     name: String,
     /// The interval in steps, or `None` for a task that runs only when it is triggered.
@@ -107,7 +107,7 @@ struct Task {
     job: Job,
 }
 
-struct Due {
+struct DueTask {
     /// The task's id, or `None` for a job that was queued without a task.
     id: Option<TaskId>,
     name: String,
@@ -121,7 +121,7 @@ impl Schedule {
     /// Creates a schedule for a session that has made `step` steps so far.
     #[must_use]
     pub fn new(step: u64) -> Self {
-        Self { inner: Mutex::new(Inner { step, ..Inner::default() }), ..Self::default() }
+        Self { inner: Mutex::new(ScheduleInner { step, ..ScheduleInner::default() }), ..Self::default() }
     }
 
     /// Runs `job` at the future steps N, 2N, 3N of the session.
@@ -158,7 +158,7 @@ impl Schedule {
         }
         inner.next += 1;
         let id = TaskId(inner.next);
-        inner.tasks.push(Task { id, name, every, job });
+        inner.tasks.push(ScheduledTask { id, name, every, job });
         Ok(id)
     }
 
@@ -169,7 +169,7 @@ impl Schedule {
     pub fn enqueue(&self, name: impl Into<String>, job: Job) -> Result<(), ScheduleError> {
         let mut inner = self.lock();
         let (name, spec, step) = (name.into(), "once".to_owned(), inner.step);
-        inner.push(Due { id: None, name, spec, kind: ScheduleKind::External, step, job })?;
+        inner.push(DueTask { id: None, name, spec, kind: ScheduleKind::External, step, job })?;
         drop(inner);
         self.due.notify_one();
         Ok(())
@@ -215,7 +215,7 @@ impl Schedule {
     pub fn advance(&self, step: u64) {
         let mut inner = self.lock();
         let last = std::mem::replace(&mut inner.step, step);
-        let due: Vec<Due> = inner
+        let due: Vec<DueTask> = inner
             .tasks
             .iter()
             .filter(|task| task.every.is_some_and(|every| step / every > last / every))
@@ -244,14 +244,14 @@ impl Schedule {
 
     /// Runs everything that waits, one after another, including runs that are queued in the
     /// meantime. If the future is dropped, the current run is lost and the others keep waiting.
-    pub async fn run(&self) -> Vec<Fired> {
+    pub async fn run(&self) -> Vec<FiredTask> {
         let _one_at_a_time = self.running.lock().await;
         let mut fired = Vec::new();
         // Runs that a task queues are included, but a task that queues itself must not block the
         // session forever.
         while fired.len() < MAX_WAITING {
             let Some(due) = self.next() else { break };
-            let Due { name, spec, kind, step, job, .. } = due;
+            let DueTask { name, spec, kind, step, job, .. } = due;
             let outcome = match job {
                 Job::Reminder(text) => Ok(Some(text)),
                 Job::Run(job) => AssertUnwindSafe(async move { job(step).await })
@@ -259,33 +259,33 @@ impl Schedule {
                     .await
                     .unwrap_or_else(|_| Err("the task panicked".to_owned())),
             };
-            fired.push(Fired { task: name, spec, kind, outcome });
+            fired.push(FiredTask { task: name, spec, kind, outcome });
         }
         fired
     }
 
-    fn next(&self) -> Option<Due> {
+    fn next(&self) -> Option<DueTask> {
         self.lock().waiting.pop_front()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ScheduleInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Task {
-    fn due(&self, kind: ScheduleKind, step: u64) -> Due {
+impl ScheduledTask {
+    fn due(&self, kind: ScheduleKind, step: u64) -> DueTask {
         let spec = match self.every {
             Some(every) if every.get() == 1 => "every step".to_owned(),
             Some(every) => format!("every {every} steps"),
             None => "on trigger".to_owned(),
         };
-        Due { id: Some(self.id), name: self.name.clone(), spec, kind, step, job: self.job.clone() }
+        DueTask { id: Some(self.id), name: self.name.clone(), spec, kind, step, job: self.job.clone() }
     }
 }
 
-impl Inner {
-    fn push(&mut self, due: Due) -> Result<(), ScheduleError> {
+impl ScheduleInner {
+    fn push(&mut self, due: DueTask) -> Result<(), ScheduleError> {
         if due.id.is_some() && self.waiting.iter().any(|waits| waits.id == due.id) {
             return Ok(());
         }

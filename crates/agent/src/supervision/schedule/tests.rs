@@ -94,7 +94,7 @@ async fn an_outside_trigger_runs_a_task_once_and_leaves_its_rhythm() {
     schedule.due().await;
     let outcome = |text: &str| Ok(Some(text.to_owned()));
     let (deploy, look) = (("deploy", "on trigger"), ("look", "every 5 steps"));
-    let of = |(task, spec): (&str, &str), kind, outcome| Fired {
+    let of = |(task, spec): (&str, &str), kind, outcome| FiredTask {
         task: task.to_owned(),
         spec: spec.to_owned(),
         kind,

@@ -77,7 +77,7 @@ pub struct StepFacts {
 
 /// The action to take after a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Guidance {
+pub enum StallGuidance {
     /// Continue.
     Fine,
     /// Remind the model with this text.
@@ -88,7 +88,7 @@ pub enum Guidance {
 
 /// The value of a step. The order matters: the best of a step's parts counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Worth {
+enum StepProgress {
     Nothing,
     Little,
     /// A new call succeeded. The model works through a list, whatever the results say.
@@ -101,7 +101,7 @@ enum Worth {
 
 /// Detects a stall in one task.
 #[derive(Debug, Default)]
-pub struct Guard {
+pub struct StallDetector {
     /// Total cost of the steps without news since the last news or warning.
     cost: u32,
     /// Number of steps without news in a row.
@@ -116,17 +116,17 @@ pub struct Guard {
     tree: u64,
     trees: HashSet<u64>,
     /// Calls since the last news, by the hash of name and arguments.
-    repeated: HashMap<u64, Repeated>,
+    repeated: HashMap<u64, RepeatedCall>,
 }
 
 #[derive(Debug)]
-struct Repeated {
+struct RepeatedCall {
     tool: String,
     times: u32,
     errors: u32,
 }
 
-impl Guard {
+impl StallDetector {
     /// Creates a detector for a task that begins.
     #[must_use]
     pub fn new() -> Self {
@@ -140,25 +140,25 @@ impl Guard {
     }
 
     /// Records a step and returns the action to take.
-    pub fn observe(&mut self, step: &StepFacts) -> Guidance {
+    pub fn observe(&mut self, step: &StepFacts) -> StallGuidance {
         if step.user_message {
             // A person may ask for the same work once more, so a message starts the count anew.
             *self = Self::default();
         }
         let mut worth = self.worth_of(step);
         if step.user_message {
-            worth = Worth::State;
+            worth = StepProgress::State;
         }
         match worth {
-            Worth::State => self.calm(true),
-            Worth::News => self.calm(false),
+            StepProgress::State => self.calm(true),
+            StepProgress::News => self.calm(false),
             // A fresh step costs nothing and resets nothing.
-            Worth::Fresh => {}
-            Worth::Little => self.without_news(step, LITTLE),
-            Worth::Nothing => self.without_news(step, NOTHING),
+            StepProgress::Fresh => {}
+            StepProgress::Little => self.without_news(step, LITTLE),
+            StepProgress::Nothing => self.without_news(step, NOTHING),
         }
         let limit = if self.warnings == 0 { FIRST } else { NEXT };
-        if self.cost < limit { Guidance::Fine } else { self.speak() }
+        if self.cost < limit { StallGuidance::Fine } else { self.speak() }
     }
 
     fn calm(&mut self, state: bool) {
@@ -175,7 +175,7 @@ impl Guard {
         self.cost = self.cost.saturating_add(cost);
         self.steps = self.steps.saturating_add(1);
         for call in &step.calls {
-            let fresh = || Repeated { tool: call.tool.clone(), times: 0, errors: 0 };
+            let fresh = || RepeatedCall { tool: call.tool.clone(), times: 0, errors: 0 };
             let entry = self.repeated.entry(call.call).or_insert_with(fresh);
             entry.times += 1;
             entry.errors += u32::from(call.is_error);
@@ -183,8 +183,8 @@ impl Guard {
     }
 
     /// Returns the best value among a step's parts, and records all of them as seen.
-    fn worth_of(&mut self, step: &StepFacts) -> Worth {
-        let mut best = Worth::Nothing;
+    fn worth_of(&mut self, step: &StepFacts) -> StepProgress {
+        let mut best = StepProgress::Nothing;
         let new_tree = self.take_changes(step);
         let mut changed_anew = false;
         for call in &step.calls {
@@ -192,26 +192,26 @@ impl Guard {
             best = best.max(self.take_result(call, new_call));
             changed_anew |= call.changed && new_call;
             if call.changed && new_tree {
-                best = best.max(Worth::Little);
+                best = best.max(StepProgress::Little);
             }
         }
         if new_tree && changed_anew {
-            best = Worth::State;
+            best = StepProgress::State;
         }
         if step.checks.is_some_and(|checks| self.seen.insert(mix("checks", checks))) {
-            best = Worth::State;
+            best = StepProgress::State;
         }
         for notice in &step.notices {
             let said = words(notice).fold(0, mix);
             if self.seen.insert(mix("notice", said)) {
-                best = best.max(Worth::News);
+                best = best.max(StepProgress::News);
             }
         }
         best
     }
 
     /// Records a result and returns its value compared with the results before it.
-    fn take_result(&mut self, call: &CallFact, new_call: bool) -> Worth {
+    fn take_result(&mut self, call: &CallFact, new_call: bool) -> StepProgress {
         let new_pair = self.seen.insert(mix("pair", mix(call.call, call.whole)));
         let new_whole = self.seen.insert(mix("whole", mix(&call.tool, call.whole)));
         let new_said = self.seen.insert(mix("said", mix(&call.tool, call.said)));
@@ -219,15 +219,19 @@ impl Guard {
         let reads = call.read_only && !call.is_error;
         if reads && (new_whole || (new_pair && !new_call)) {
             // A known result that is new for this call: the state that the call reads has changed.
-            return Worth::News;
+            return StepProgress::News;
         }
         if !reads && new_said && new_shape {
-            return Worth::News;
+            return StepProgress::News;
         }
         if new_call && !call.is_error {
-            return Worth::Fresh;
+            return StepProgress::Fresh;
         }
-        if new_call || new_pair || new_said || call.waiting { Worth::Little } else { Worth::Nothing }
+        if new_call || new_pair || new_said || call.waiting {
+            StepProgress::Little
+        } else {
+            StepProgress::Nothing
+        }
     }
 
     /// Applies the step's changes to the state of the tree. Returns true if the state is new.
@@ -243,22 +247,22 @@ impl Guard {
         self.trees.insert(self.tree)
     }
 
-    fn speak(&mut self) -> Guidance {
+    fn speak(&mut self) -> StallGuidance {
         self.cost = 0;
         self.good = 0;
         self.warnings = self.warnings.saturating_add(1);
         let steps = self.steps;
         let example = self.example();
         match self.warnings {
-            1 => Guidance::Warn(format!(
+            1 => StallGuidance::Warn(format!(
                 "Your last {steps} steps changed nothing and told you nothing new{example}. What do you still need to \
                  know? Go another way, or say what is in the way and end."
             )),
-            2 => Guidance::Warn(format!(
+            2 => StallGuidance::Warn(format!(
                 "Still nothing new in {steps} steps{example}. The run is stopped if this goes on: change the approach \
                  now, or end with what you have and say what is missing."
             )),
-            _ => Guidance::Stop(format!(
+            _ => StallGuidance::Stop(format!(
                 "it went in circles: {steps} steps in a row changed nothing and brought nothing new{example}, also \
                  after two warnings"
             )),
@@ -269,10 +273,10 @@ impl Guard {
     fn example(&self) -> String {
         let most = self.repeated.values().filter(|call| call.times > 1);
         match most.max_by(|one, other| (one.times, &one.tool).cmp(&(other.times, &other.tool))) {
-            Some(Repeated { tool, times, errors }) if errors == times => {
+            Some(RepeatedCall { tool, times, errors }) if errors == times => {
                 format!(" ({tool} failed {times} times in the same way)")
             }
-            Some(Repeated { tool, times, .. }) => format!(" (the same {tool} {times} times)"),
+            Some(RepeatedCall { tool, times, .. }) => format!(" (the same {tool} {times} times)"),
             None => String::new(),
         }
     }

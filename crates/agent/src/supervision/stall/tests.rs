@@ -48,13 +48,13 @@ fn leaving(call: CallFact, files: &[(&str, &str)]) -> StepFacts {
 /// The steps, from 1, at which the guard warned once and twice and stopped the run; it runs until
 /// the stop.
 fn spoke(steps: impl IntoIterator<Item = StepFacts>) -> Vec<usize> {
-    let mut guard = Guard::new();
+    let mut guard = StallDetector::new();
     let mut at = Vec::new();
     for (nth, step) in (1..).zip(steps) {
         match guard.observe(&step) {
-            Guidance::Fine => {}
-            Guidance::Warn(_) => at.push(nth),
-            Guidance::Stop(_) => {
+            StallGuidance::Fine => {}
+            StallGuidance::Warn(_) => at.push(nth),
+            StallGuidance::Stop(_) => {
                 at.push(nth);
                 break;
             }
@@ -344,27 +344,30 @@ fn little_is_not_enough_for_ever() {
 
 #[test]
 fn news_between_the_warnings_begins_the_count_anew_and_keeps_the_warnings() {
-    let mut guard = Guard::new();
+    let mut guard = StallDetector::new();
     let again = || step(vec![read("a.rs", "fn a() {}")]);
     let new = |n: usize| step(vec![read(&format!("{n}.rs"), &letters(n))]);
     let mut until = |steps: &mut dyn Iterator<Item = StepFacts>| {
-        steps.map(|step| guard.observe(&step)).find(|guidance| *guidance != Guidance::Fine)
+        steps.map(|step| guard.observe(&step)).find(|guidance| *guidance != StallGuidance::Fine)
     };
-    assert!(matches!(until(&mut steps(6, |_| again()).into_iter()), Some(Guidance::Warn(_))));
+    assert!(matches!(until(&mut steps(6, |_| again()).into_iter()), Some(StallGuidance::Warn(_))));
     assert_eq!(until(&mut [new(1), again(), again(), new(2)].into_iter()), None);
-    assert!(matches!(until(&mut steps(3, |_| again()).into_iter()), Some(Guidance::Warn(_))), "the second");
+    assert!(
+        matches!(until(&mut steps(3, |_| again()).into_iter()), Some(StallGuidance::Warn(_))),
+        "the second"
+    );
     // So many steps with news, and it is forgotten.
     assert_eq!(until(&mut steps(FORGIVE as usize, |n| new(n + 10)).into_iter()), None);
     assert!(
-        matches!(until(&mut steps(5, |_| again()).into_iter()), Some(Guidance::Warn(_))),
+        matches!(until(&mut steps(5, |_| again()).into_iter()), Some(StallGuidance::Warn(_))),
         "a first again"
     );
     // A new state of the tree is enough at once.
     assert_eq!(until(&mut [leaving(edit("a.rs", "one", "two"), &[("a.rs", "two")])].into_iter()), None);
     assert_eq!(until(&mut steps(4, |_| again()).into_iter()), None);
-    assert!(matches!(until(&mut steps(4, |_| again()).into_iter()), Some(Guidance::Warn(_))));
-    assert!(matches!(until(&mut steps(6, |_| again()).into_iter()), Some(Guidance::Warn(_))));
-    assert!(matches!(until(&mut steps(6, |_| again()).into_iter()), Some(Guidance::Stop(_))));
+    assert!(matches!(until(&mut steps(4, |_| again()).into_iter()), Some(StallGuidance::Warn(_))));
+    assert!(matches!(until(&mut steps(6, |_| again()).into_iter()), Some(StallGuidance::Warn(_))));
+    assert!(matches!(until(&mut steps(6, |_| again()).into_iter()), Some(StallGuidance::Stop(_))));
     // A person's word undoes even that.
     let asked = StepFacts { user_message: true, ..again() };
     assert_eq!(until(&mut [asked, again(), again(), again(), again()].into_iter()), None);
@@ -382,12 +385,12 @@ fn one_new_file_a_round_does_not_hide_a_loop() {
 
 #[test]
 fn the_words_name_what_was_repeated() {
-    let mut guard = Guard::new();
+    let mut guard = StallDetector::new();
     let mut words = Vec::new();
     for _ in 0..20 {
         match guard.observe(&step(vec![failed_edit("let x", "no such text"), read("a", "b")])) {
-            Guidance::Fine => {}
-            Guidance::Warn(text) | Guidance::Stop(text) => words.push(text),
+            StallGuidance::Fine => {}
+            StallGuidance::Warn(text) | StallGuidance::Stop(text) => words.push(text),
         }
     }
     assert_eq!(
@@ -398,22 +401,22 @@ fn the_words_name_what_was_repeated() {
         )
     );
     assert!(words[1].contains("8 steps") && words[2].contains("11 steps"), "{words:?}");
-    let mut guard = Guard::new();
+    let mut guard = StallDetector::new();
     let warned = steps(9, |_| step(vec![failed_edit("let x", "no such text")]))
         .iter()
         .map(|step| guard.observe(step))
-        .find(|guidance| *guidance != Guidance::Fine);
+        .find(|guidance| *guidance != StallGuidance::Fine);
     assert!(
-        matches!(warned, Some(Guidance::Warn(text)) if text.contains("(edit_file failed 5 times in the same way)"))
+        matches!(warned, Some(StallGuidance::Warn(text)) if text.contains("(edit_file failed 5 times in the same way)"))
     );
 }
 
 #[test]
 fn a_shortened_transcript_makes_old_reads_new() {
-    let mut guard = Guard::new();
+    let mut guard = StallDetector::new();
     for _ in 0..50 {
         for _ in 0..3 {
-            assert_eq!(guard.observe(&step(vec![read("a.rs", "fn a() {}")])), Guidance::Fine);
+            assert_eq!(guard.observe(&step(vec![read("a.rs", "fn a() {}")])), StallGuidance::Fine);
         }
         guard.forget_results();
     }
@@ -538,18 +541,18 @@ proptest! {
     /// between them.
     #[test]
     fn no_stop_without_two_warnings(any in prop::collection::vec(any_step(), 0..120)) {
-        let mut guard = Guard::new();
+        let mut guard = StallDetector::new();
         let (mut warned, mut since) = (0, u32::MAX);
         for any in &any {
             since = since.saturating_add(1);
             match guard.observe(&facts(any)) {
-                Guidance::Fine => {}
-                Guidance::Warn(_) => {
+                StallGuidance::Fine => {}
+                StallGuidance::Warn(_) => {
                     prop_assert!(since >= NEXT / NOTHING);
                     warned += 1;
                     since = 0;
                 }
-                Guidance::Stop(_) => {
+                StallGuidance::Stop(_) => {
                     prop_assert!(warned >= 2 && since >= NEXT / NOTHING);
                     break;
                 }

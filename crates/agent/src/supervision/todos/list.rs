@@ -43,7 +43,7 @@ pub enum TodoError {
 
 /// A requested todo. An absent field keeps its value, or takes its default in a new todo.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Draft {
+pub struct TodoDraft {
     /// The todo's id. A new todo without an id gets the next free number.
     pub id: Option<String>,
     /// The work to do.
@@ -88,7 +88,7 @@ impl TodoList {
     ///
     /// # Errors
     /// [`TodoError`]; the list is as it was.
-    pub fn set(&mut self, drafts: Vec<Draft>, now: UnixMillis) -> Result<(), TodoError> {
+    pub fn set(&mut self, drafts: Vec<TodoDraft>, now: UnixMillis) -> Result<(), TodoError> {
         let given: HashSet<String> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
         let mut taken = given.clone();
         let mut todos = Vec::with_capacity(drafts.len());
@@ -125,7 +125,7 @@ impl TodoList {
     ///
     /// # Errors
     /// [`TodoError`]; the list is as it was.
-    pub fn merge(&mut self, drafts: Vec<Draft>, now: UnixMillis) -> Result<(), TodoError> {
+    pub fn merge(&mut self, drafts: Vec<TodoDraft>, now: UnixMillis) -> Result<(), TodoError> {
         let mut todos = self.todos.clone();
         let mut named = HashSet::new();
         let mut taken: HashSet<String> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
@@ -163,7 +163,7 @@ impl TodoList {
     /// # Errors
     /// [`TodoError::Unknown`] if no todo has this id, or the violation of a rule; the list is
     /// unchanged.
-    pub fn update(&mut self, draft: Draft, now: UnixMillis) -> Result<(), TodoError> {
+    pub fn update(&mut self, draft: TodoDraft, now: UnixMillis) -> Result<(), TodoError> {
         let id = draft.id.as_deref().unwrap_or_default();
         if self.find(id).is_none() {
             return Err(TodoError::Unknown(id.to_owned()));
@@ -194,7 +194,7 @@ impl TodoList {
 }
 
 /// Applies `draft` to a todo, and updates the time only if the todo changed.
-fn amend(todo: &mut Todo, draft: Draft, now: UnixMillis) {
+fn amend(todo: &mut Todo, draft: TodoDraft, now: UnixMillis) {
     let old = todo.clone();
     todo.title = draft.title.unwrap_or_else(|| old.title.clone());
     todo.status = draft.status.unwrap_or(old.status);

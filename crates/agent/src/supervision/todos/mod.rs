@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 
 use crate::Clock;
 
-pub use list::{Draft, MAX_NOTES, MAX_TITLE, MAX_TODOS, TodoError, TodoList};
+pub use list::{MAX_NOTES, MAX_TITLE, MAX_TODOS, TodoDraft, TodoError, TodoList};
 pub use remind::{DEFAULT_REMIND_STEPS, Reminders, TodoReminder};
 pub use tools::{TodoRead, TodoWrite};
 
@@ -37,10 +37,10 @@ pub struct TodoChange {
 pub struct Todos {
     clock: Arc<dyn Clock>,
     changed: Notify,
-    inner: Mutex<Inner>,
+    inner: Mutex<TodosInner>,
 }
 
-struct Inner {
+struct TodosInner {
     enabled: bool,
     list: TodoList,
     changes: Vec<TodoChange>,
@@ -63,7 +63,7 @@ impl Todos {
         Self {
             clock,
             changed: Notify::new(),
-            inner: Mutex::new(Inner { enabled, list: TodoList::default(), changes: Vec::new() }),
+            inner: Mutex::new(TodosInner { enabled, list: TodoList::default(), changes: Vec::new() }),
         }
     }
 
@@ -90,7 +90,7 @@ impl Todos {
     ///
     /// # Errors
     /// [`TodoError`]; the list is as it was.
-    pub fn set(&self, drafts: Vec<Draft>) -> Result<Vec<Todo>, TodoError> {
+    pub fn set(&self, drafts: Vec<TodoDraft>) -> Result<Vec<Todo>, TodoError> {
         let now = self.clock.now();
         self.change(|list| list.set(drafts, now))
     }
@@ -99,7 +99,7 @@ impl Todos {
     ///
     /// # Errors
     /// [`TodoError`]; the list is as it was.
-    pub fn merge(&self, drafts: Vec<Draft>) -> Result<Vec<Todo>, TodoError> {
+    pub fn merge(&self, drafts: Vec<TodoDraft>) -> Result<Vec<Todo>, TodoError> {
         let now = self.clock.now();
         self.change(|list| list.merge(drafts, now))
     }
@@ -108,7 +108,7 @@ impl Todos {
     ///
     /// # Errors
     /// [`TodoError::Unknown`] if no todo has this id, or the errors of [`TodoList::merge`].
-    pub fn update(&self, draft: Draft) -> Result<Vec<Todo>, TodoError> {
+    pub fn update(&self, draft: TodoDraft) -> Result<Vec<Todo>, TodoError> {
         let now = self.clock.now();
         self.change(|list| list.update(draft, now))
     }
@@ -154,7 +154,7 @@ impl Todos {
         Ok(current)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, TodosInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,8 +14,13 @@ fn todos() -> Arc<Todos> {
     Arc::new(Todos::new(Arc::new(move || UnixMillis(ticks.fetch_add(1, Ordering::SeqCst)))))
 }
 
-fn draft(id: &str, title: &str, status: TodoStatus) -> Draft {
-    Draft { id: Some(id.to_owned()), title: Some(title.to_owned()), status: Some(status), ..Draft::default() }
+fn draft(id: &str, title: &str, status: TodoStatus) -> TodoDraft {
+    TodoDraft {
+        id: Some(id.to_owned()),
+        title: Some(title.to_owned()),
+        status: Some(status),
+        ..TodoDraft::default()
+    }
 }
 
 /// `id [status] title`, for comparing whole lists.
@@ -136,7 +141,7 @@ fn replacing_keeps_the_past_of_what_stays() {
     list.set(vec![draft("a", "first", Pending), draft("b", "second", Pending)]).unwrap();
     let before = list.get();
     // The first has no id and is known by its title; the third gets a number.
-    let titled = |title: &str| Draft { title: Some(title.to_owned()), ..Draft::default() };
+    let titled = |title: &str| TodoDraft { title: Some(title.to_owned()), ..TodoDraft::default() };
     let after = list
         .set(vec![titled("first"), draft("b", "second", InProgress), titled("third"), titled("fourth")])
         .unwrap();
@@ -159,14 +164,18 @@ fn replacing_keeps_the_past_of_what_stays() {
 fn merging_changes_only_what_is_named() {
     let list = todos();
     list.set(vec![draft("1", "first", InProgress), draft("2", "second", Pending)]).unwrap();
-    let id = |id: &str, status| Draft { id: Some(id.to_owned()), status: Some(status), ..Draft::default() };
+    let id = |id: &str, status| TodoDraft {
+        id: Some(id.to_owned()),
+        status: Some(status),
+        ..TodoDraft::default()
+    };
     let after = list.merge(vec![id("2", InProgress), id("1", Completed)]).unwrap();
     assert_eq!(lines(&after), ["1 [Completed] first", "2 [InProgress] second"]);
-    let more = Draft { title: Some("third".to_owned()), ..Draft::default() };
+    let more = TodoDraft { title: Some("third".to_owned()), ..TodoDraft::default() };
     assert_eq!(lines(&list.merge(vec![more]).unwrap())[2], "3 [Pending] third");
     assert_eq!(list.merge(vec![id("9", Pending)]), Err(TodoError::Unknown("9".into())));
     assert_eq!(list.merge(vec![id("1", Pending), id("1", Completed)]), Err(TodoError::Duplicate("1".into())));
-    assert_eq!(list.merge(vec![Draft::default()]), Err(TodoError::Blank("4".into())));
+    assert_eq!(list.merge(vec![TodoDraft::default()]), Err(TodoError::Blank("4".into())));
     assert_eq!(lines(&list.delete("1").unwrap()), ["2 [InProgress] second", "3 [Pending] third"]);
 }
 
@@ -258,20 +267,20 @@ fn the_tools_cost_few_tokens() {
 
 #[derive(Debug, Clone)]
 enum Change {
-    Set(Vec<Draft>),
-    Merge(Vec<Draft>),
-    Update(Draft),
+    Set(Vec<TodoDraft>),
+    Merge(Vec<TodoDraft>),
+    Update(TodoDraft),
     Delete(String),
 }
 
-fn any_draft() -> impl Strategy<Value = Draft> {
+fn any_draft() -> impl Strategy<Value = TodoDraft> {
     let status = prop::sample::select(vec![None, Some(Pending), Some(InProgress), Some(Completed)]);
     let id = prop::option::of("[ 1-4]?");
-    (id, prop::option::of("[ ab]{0,2}"), status).prop_map(|(id, title, status)| Draft {
+    (id, prop::option::of("[ ab]{0,2}"), status).prop_map(|(id, title, status)| TodoDraft {
         id,
         title,
         status,
-        ..Draft::default()
+        ..TodoDraft::default()
     })
 }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::remind::{one_line, status_name};
-use super::{Draft, Todos};
+use super::{TodoDraft, Todos};
 
 const READ: &str = "todo_read";
 const WRITE: &str = "todo_write";
@@ -30,8 +30,8 @@ pub struct TodoWrite {
 }
 
 #[derive(Deserialize)]
-struct Arguments {
-    todos: Items,
+struct TodoArguments {
+    todos: TodoItems,
     #[serde(default)]
     merge: Option<bool>,
 }
@@ -39,15 +39,15 @@ struct Arguments {
 /// Some models send a list as JSON in a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Items {
-    List(Vec<Item>),
+enum TodoItems {
+    List(Vec<TodoItem>),
     Json(String),
 }
 
 /// Other agents call the title `content`, and their models keep the habit.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Item {
+enum TodoItem {
     Title(String),
     Fields {
         id: Option<Value>,
@@ -92,23 +92,23 @@ fn refuse(problems: String) -> ToolError {
 }
 
 /// Parses the drafts. The flag is true if they change single todos instead of the whole list.
-fn read(input: &Value) -> Result<(Vec<Draft>, bool), String> {
-    let arguments: Arguments =
+fn read(input: &Value) -> Result<(Vec<TodoDraft>, bool), String> {
+    let arguments: TodoArguments =
         serde_json::from_value(input.clone()).map_err(|_| "`todos` must be a list of todos".to_owned())?;
     let items = match arguments.todos {
-        Items::List(items) => items,
-        Items::Json(text) => {
+        TodoItems::List(items) => items,
+        TodoItems::Json(text) => {
             serde_json::from_str(&text).map_err(|_| "`todos` must be a list of todos".to_owned())?
         }
     };
-    let drafts: Result<Vec<Draft>, String> = items.into_iter().map(draft).collect();
+    let drafts: Result<Vec<TodoDraft>, String> = items.into_iter().map(draft).collect();
     Ok((drafts?, arguments.merge.unwrap_or(false)))
 }
 
-fn draft(item: Item) -> Result<Draft, String> {
+fn draft(item: TodoItem) -> Result<TodoDraft, String> {
     match item {
-        Item::Title(title) => Ok(Draft { title: Some(title), ..Draft::default() }),
-        Item::Fields { id, title, status, assignee, notes } => {
+        TodoItem::Title(title) => Ok(TodoDraft { title: Some(title), ..TodoDraft::default() }),
+        TodoItem::Fields { id, title, status, assignee, notes } => {
             let id = match id {
                 None | Some(Value::Null) => None,
                 Some(Value::String(id)) if id.trim().is_empty() => None,
@@ -117,7 +117,7 @@ fn draft(item: Item) -> Result<Draft, String> {
                 Some(_) => return Err("`id` must be a string".to_owned()),
             };
             let status = status.as_deref().map(status_of).transpose()?;
-            Ok(Draft { id, title, status, assignee, notes })
+            Ok(TodoDraft { id, title, status, assignee, notes })
         }
     }
 }

@@ -4,14 +4,14 @@ use journeyman_protocol::{Envelope, Event, Seq, UnixMillis};
 use journeyman_store::{Entry, NewEntry, NewSession, Origin, STATUS_NEW, StoreError};
 
 use super::core::{LogCore, lock};
-use super::queue::{Beginning, Ticket, Writer, after};
-use super::timeline::Showing;
+use super::queue::{PushTicket, SessionBeginning, WriterState, after};
+use super::timeline::ShownEnvelope;
 use crate::AgentError;
 
 impl LogCore {
     /// Writes all queued entries. On failure, removes the entries under `ticket` from the queue,
     /// unless the store may have written them.
-    pub(super) async fn write(&self, ticket: Option<Ticket>) -> Result<(), AgentError> {
+    pub(super) async fn write(&self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
         let mut writer = self.writer.lock().await;
         let was_over = writer.lost || writer.ended;
         let Err(error) = self.write_queue(&mut writer).await else { return Ok(()) };
@@ -38,7 +38,7 @@ impl LogCore {
     }
 
     /// Makes the next append create the session, unless it exists already.
-    pub(super) async fn begin(&self, beginning: Option<Beginning>) {
+    pub(super) async fn begin(&self, beginning: Option<SessionBeginning>) {
         let mut writer = self.writer.lock().await;
         writer.beginning = beginning.filter(|_| writer.last == Seq::START);
     }
@@ -48,7 +48,7 @@ impl LogCore {
         self.writer.lock().await.ended = true;
     }
 
-    async fn write_queue(&self, writer: &mut Writer) -> Result<(), AgentError> {
+    async fn write_queue(&self, writer: &mut WriterState) -> Result<(), AgentError> {
         if writer.ended {
             return Err(AgentError::Ended);
         }
@@ -93,12 +93,12 @@ impl LogCore {
     /// status for lists.
     async fn hand_over(
         &self,
-        writer: &Writer,
+        writer: &WriterState,
         entries: Vec<NewEntry>,
         status: Option<String>,
     ) -> Result<Seq, StoreError> {
         match (&writer.beginning, status) {
-            (Some(Beginning { root, title, lease }), status) => {
+            (Some(SessionBeginning { root, title, lease }), status) => {
                 let (id, origin) = (self.session.clone(), Origin::Root(root.clone()));
                 let (title, now) = (title.clone(), self.clock.now());
                 let status = status.unwrap_or_else(|| STATUS_NEW.to_owned());
@@ -112,7 +112,7 @@ impl LogCore {
 
     /// Returns true if a failed append wrote nothing, or if that can't be determined now. Returns
     /// false if the log has new entries to compare.
-    async fn came_to_nothing(&self, writer: &mut Writer, error: &StoreError) -> bool {
+    async fn came_to_nothing(&self, writer: &mut WriterState, error: &StoreError) -> bool {
         if was_refused(error) {
             writer.in_doubt = 0;
             return true;
@@ -131,7 +131,7 @@ impl LogCore {
 
     /// Returns true if the log still ends at our last entry. Tests this with an empty append, which
     /// also makes entries in doubt durable; a read would not.
-    async fn nothing_came(&self, writer: &mut Writer) -> Result<bool, AgentError> {
+    async fn nothing_came(&self, writer: &mut WriterState) -> Result<bool, AgentError> {
         match self.store.append(&self.session, writer.last, Vec::new()).await {
             Ok(_) => {
                 writer.in_doubt = 0;
@@ -148,7 +148,7 @@ impl LogCore {
 
     /// Compares new entries of the log with the entries in doubt, and returns how many of those
     /// were written. Any other new entry means that another process wrote to the session.
-    async fn compare(&self, writer: &mut Writer) -> Result<usize, AgentError> {
+    async fn compare(&self, writer: &mut WriterState) -> Result<usize, AgentError> {
         let tried = writer.in_doubt;
         let found = self.store.read(&self.session, writer.last, tried.saturating_add(1)).await?;
         let ours = {
@@ -167,7 +167,7 @@ impl LogCore {
 
     /// Marks the first `count` queued entries as durable: publishes their events and removes them
     /// from the queue.
-    fn written(&self, writer: &mut Writer, count: usize) {
+    fn written(&self, writer: &mut WriterState, count: usize) {
         writer.in_doubt = 0;
         if count == 0 {
             return;
@@ -182,7 +182,10 @@ impl LogCore {
                 writer.known.add(seq, &prepared.pieces);
                 let weight = prepared.weight();
                 if let Some(event) = prepared.event {
-                    shown.push(Showing { envelope: self.envelope(seq, prepared.at, *event).into(), weight });
+                    shown.push(ShownEnvelope {
+                        envelope: self.envelope(seq, prepared.at, *event).into(),
+                        weight,
+                    });
                 }
             }
             lock(&self.timeline).publish(writer.last, shown);
@@ -196,7 +199,7 @@ impl LogCore {
 
     /// Marks the session as lost and stops all writing, because this process no longer knows the
     /// log's state.
-    fn lost(&self, writer: &mut Writer) -> AgentError {
+    fn lost(&self, writer: &mut WriterState) -> AgentError {
         (writer.lost, writer.in_doubt) = (true, 0);
         lock(&self.queue).lost = true;
         AgentError::LostSession { session: self.session.clone(), last: writer.last }

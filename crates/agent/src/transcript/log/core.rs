@@ -10,28 +10,28 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
-use super::prepared::Prepared;
-use super::queue::{Queue, Ticket, Writer};
+use super::prepared::PreparedEntry;
+use super::queue::{EntryQueue, PushTicket, WriterState};
 use super::timeline::Timeline;
 use crate::Clock;
 use crate::transcript::record::Record;
 
 /// The content of a log entry.
 #[derive(Debug)]
-pub(crate) enum Item {
+pub(crate) enum LogEntry {
     /// An event, for people.
     Event(Box<Event>),
     /// A record, for a session that is opened again.
     Record(Box<Record>),
 }
 
-impl From<Event> for Item {
+impl From<Event> for LogEntry {
     fn from(event: Event) -> Self {
         Self::Event(Box::new(event))
     }
 }
 
-impl From<Record> for Item {
+impl From<Record> for LogEntry {
     fn from(record: Record) -> Self {
         Self::Record(Box::new(record))
     }
@@ -47,8 +47,8 @@ pub(super) struct LogCore {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) redactor: Arc<Redactor>,
     /// Locked while an append runs.
-    pub(super) writer: tokio::sync::Mutex<Writer>,
-    pub(super) queue: Mutex<Queue>,
+    pub(super) writer: tokio::sync::Mutex<WriterState>,
+    pub(super) queue: Mutex<EntryQueue>,
     pub(super) timeline: Mutex<Timeline>,
     /// Notified when an event is shown or the log is closed.
     pub(super) changed: Notify,
@@ -65,31 +65,31 @@ impl LogCore {
         }
     }
 
-    pub(super) fn push(&self, items: Vec<Item>) {
+    pub(super) fn push(&self, items: Vec<LogEntry>) {
         let prepared = self.prepare(items);
         self.enqueue(prepared);
     }
 
     /// Converts items to entries. Live-only events are shown instead.
-    pub(super) fn prepare(&self, items: Vec<Item>) -> Vec<Prepared> {
+    pub(super) fn prepare(&self, items: Vec<LogEntry>) -> Vec<PreparedEntry> {
         let at = self.clock.now();
         let entry = |item| match item {
-            Item::Event(event) if event.is_live_only() => {
+            LogEntry::Event(event) if event.is_live_only() => {
                 self.show(*event);
                 None
             }
-            Item::Event(event) => Some(Prepared::event(event, at, &self.redactor)),
-            Item::Record(record) => Some(Prepared::record(&record, at, &self.redactor)),
+            LogEntry::Event(event) => Some(PreparedEntry::event(event, at, &self.redactor)),
+            LogEntry::Record(record) => Some(PreparedEntry::record(&record, at, &self.redactor)),
         };
         items.into_iter().filter_map(entry).collect()
     }
 
     /// Queues entries together. Returns `None` if there are none, or if the session is lost.
-    pub(super) fn enqueue(&self, prepared: Vec<Prepared>) -> Option<Ticket> {
+    pub(super) fn enqueue(&self, prepared: Vec<PreparedEntry>) -> Option<PushTicket> {
         if prepared.is_empty() {
             return None;
         }
-        let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
+        let ticket = PushTicket(self.tickets.fetch_add(1, Ordering::Relaxed));
         lock(&self.queue).add(ticket, prepared).then_some(ticket)
     }
 

@@ -24,8 +24,8 @@ use tokio::sync::Notify;
 use crate::transcript::record::Record;
 use crate::{AgentError, Clock};
 use core::{LogCore, lock};
-use prepared::Prepared;
-use queue::{Ticket, Writer};
+use prepared::PreparedEntry;
+use queue::{PushTicket, WriterState};
 use timeline::Timeline;
 
 mod append;
@@ -39,11 +39,11 @@ mod subscription;
 mod tests;
 mod timeline;
 
-pub(crate) use core::{Item, LiveSink, redacted};
+pub(crate) use core::{LiveSink, LogEntry, redacted};
 pub use entry::{envelope_of, message_of};
-pub(crate) use queue::Beginning;
+pub(crate) use queue::SessionBeginning;
 pub use reference::events;
-pub use subscription::{Filter, Since, Subscription};
+pub use subscription::{EventFilter, Since, Subscription};
 pub(crate) use timeline::LogBounds;
 
 /// The writing end. Cheap to clone; when the last one is gone, or at [`Log::close`], subscribers
@@ -52,13 +52,13 @@ pub(crate) use timeline::LogBounds;
 pub(crate) struct Log {
     shared: Arc<LogCore>,
     /// Counts the writing ends alone: subscribers and live sinks share the rest.
-    _open: Arc<Open>,
+    _open: Arc<CloseOnDrop>,
 }
 
 /// Closes the log when it is dropped.
-struct Open(Arc<LogCore>);
+struct CloseOnDrop(Arc<LogCore>);
 
-impl Drop for Open {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -79,13 +79,13 @@ impl Log {
             session,
             clock,
             redactor,
-            writer: tokio::sync::Mutex::new(Writer::new(last)),
+            writer: tokio::sync::Mutex::new(WriterState::new(last)),
             queue: Mutex::default(),
             timeline: Mutex::new(Timeline::new(last, bounds)),
             changed: Notify::new(),
             tickets: AtomicU64::new(0),
         });
-        Self { _open: Arc::new(Open(Arc::clone(&shared))), shared }
+        Self { _open: Arc::new(CloseOnDrop(Arc::clone(&shared))), shared }
     }
 
     /// Queues an event for the next append; a live-only one is shown at once and never written.
@@ -99,7 +99,7 @@ impl Log {
     }
 
     /// Queues items that belong together: they are never split over two appends.
-    pub(crate) fn push(&self, items: Vec<Item>) {
+    pub(crate) fn push(&self, items: Vec<LogEntry>) {
         self.shared.push(items);
     }
 
@@ -118,7 +118,7 @@ impl Log {
     /// # Errors
     /// As [`Log::flush`]: the items stay queued.
     #[cfg(test)]
-    pub(crate) async fn commit(&self, items: Vec<Item>) -> Result<(), AgentError> {
+    pub(crate) async fn commit(&self, items: Vec<LogEntry>) -> Result<(), AgentError> {
         self.push(items);
         self.flush().await
     }
@@ -129,15 +129,15 @@ impl Log {
     /// As [`Log::flush`]: the items are not written and won't be. But for one case,
     /// [`AgentError::InDoubt`]: the store failed and does not say either whether it wrote them.
     /// Then they stay queued, and are written once.
-    pub(crate) async fn offer(&self, items: Vec<Item>) -> Result<(), AgentError> {
+    pub(crate) async fn offer(&self, items: Vec<LogEntry>) -> Result<(), AgentError> {
         let prepared = self.shared.prepare(items);
-        prepared.iter().try_for_each(Prepared::check_size)?;
+        prepared.iter().try_for_each(PreparedEntry::check_size)?;
         let ticket = self.shared.enqueue(prepared);
         self.append(ticket).await
     }
 
     /// Has the next append begin the session, all of it or nothing; `None` takes that back.
-    pub(crate) async fn begin(&self, beginning: Option<Beginning>) {
+    pub(crate) async fn begin(&self, beginning: Option<SessionBeginning>) {
         self.shared.begin(beginning).await;
     }
 
@@ -158,7 +158,7 @@ impl Log {
 
     /// Events that pass `filter`: those after `since` from the store, then live, in order, without
     /// a gap and none twice.
-    pub(crate) fn subscribe(&self, filter: Filter, since: Since) -> Subscription {
+    pub(crate) fn subscribe(&self, filter: EventFilter, since: Since) -> Subscription {
         Subscription::new(Arc::clone(&self.shared), filter, since)
     }
 
@@ -189,7 +189,7 @@ impl Log {
 
     /// Appends what is queued in a task of its own, so that its outcome is accounted for even if
     /// this future is dropped: the store does not take a call back.
-    async fn append(&self, ticket: Option<Ticket>) -> Result<(), AgentError> {
+    async fn append(&self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
         if lock(&self.shared.queue).is_settled() {
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl Log {
     }
 
     /// Takes a writing end whole: subscribers hear of what is written before they hear the end.
-    async fn write(self, ticket: Option<Ticket>) -> Result<(), AgentError> {
+    async fn write(self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
         self.shared.write(ticket).await
     }
 }

@@ -6,45 +6,45 @@ use journeyman_store::{MAX_ENTRY_BYTES, NewEntry, StoreError};
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
-use super::reference::{self, Piece, Repeat};
+use super::reference::{self, MessagePiece, RepeatedPiece};
 use crate::transcript::record::Record;
 
 /// A queued entry.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedEntry {
     channel: Option<Channel>,
     kind: &'static str,
     pub(super) at: UnixMillis,
-    body: Body,
+    body: EntryBody,
     /// The event for subscribers. Absent for records.
     pub(super) event: Option<Box<Event>>,
     /// The parts of this message that later events may repeat.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<MessagePiece>,
     /// The session's status for lists from this entry on.
     pub(super) status: Option<String>,
 }
 
 /// The stored form of an entry.
 #[derive(Debug)]
-enum Body {
+enum EntryBody {
     /// The final bytes.
     Bytes(Vec<u8>),
     /// A value in which parts that a recorded message contains are replaced by references.
     Repeats {
         value: Value,
-        repeats: Vec<Repeat>,
+        repeats: Vec<RepeatedPiece>,
         /// The bytes of the first attempt to write. Kept because the store may have written them
         /// without confirming.
         bytes: Option<Vec<u8>>,
     },
 }
 
-impl Prepared {
+impl PreparedEntry {
     /// Prepares an event: redacts it once for both the log and subscribers.
     pub(super) fn event(event: Box<Event>, at: UnixMillis, redactor: &Redactor) -> Self {
         let (channel, kind) = (Some(event.channel()), event.kind());
         if !has_text(&event) {
-            let body = Body::Bytes(bytes_of(&*event));
+            let body = EntryBody::Bytes(bytes_of(&*event));
             return Self { channel, kind, at, body, event: Some(event), pieces: Vec::new(), status: None };
         }
         let (value, changed) = cleaned(&*event, redactor);
@@ -52,8 +52,8 @@ impl Prepared {
         let event = if changed { Event::deserialize(&value).ok().map(Box::new) } else { Some(event) };
         let repeats = event.as_deref().map(reference::repeats).unwrap_or_default();
         let body = match repeats.is_empty() {
-            true => Body::Bytes(bytes_of(&value)),
-            false => Body::Repeats { value, repeats, bytes: None },
+            true => EntryBody::Bytes(bytes_of(&value)),
+            false => EntryBody::Repeats { value, repeats, bytes: None },
         };
         Self { channel, kind, at, body, event, pieces: Vec::new(), status: None }
     }
@@ -68,12 +68,12 @@ impl Prepared {
             | Record::Checkpoint { .. }
             | Record::Checking { .. }
             | Record::Ended { .. } => {
-                let body = Body::Bytes(bytes_of(record));
+                let body = EntryBody::Bytes(bytes_of(record));
                 return Self { channel: None, kind, at, body, event: None, pieces: Vec::new(), status };
             }
             _ => cleaned(record, redactor),
         };
-        let body = Body::Bytes(bytes_of(&value));
+        let body = EntryBody::Bytes(bytes_of(&value));
         let pieces = match (record, changed) {
             (Record::Message { .. }, false) => reference::pieces(record),
             (Record::Message { .. }, true) => {
@@ -85,11 +85,11 @@ impl Prepared {
     }
 
     /// Returns the entry for the store. `find` returns the recorded message that contains a piece.
-    pub(super) fn entry(&mut self, find: impl Fn(&Piece) -> Option<Seq>) -> NewEntry {
+    pub(super) fn entry(&mut self, find: impl Fn(&MessagePiece) -> Option<Seq>) -> NewEntry {
         let payload = match &mut self.body {
-            Body::Bytes(bytes) => bytes.clone(),
-            Body::Repeats { bytes: Some(bytes), .. } => bytes.clone(),
-            Body::Repeats { value, repeats, bytes } => {
+            EntryBody::Bytes(bytes) => bytes.clone(),
+            EntryBody::Repeats { bytes: Some(bytes), .. } => bytes.clone(),
+            EntryBody::Repeats { value, repeats, bytes } => {
                 let stored = reference::shortened(value, repeats, find);
                 bytes.insert(bytes_of(&stored)).clone()
             }
@@ -100,7 +100,7 @@ impl Prepared {
     /// Discards the stored bytes because the entry's position, or one that it refers to, has
     /// changed.
     pub(super) fn forget_place(&mut self) {
-        if let Body::Repeats { bytes, .. } = &mut self.body {
+        if let EntryBody::Repeats { bytes, .. } = &mut self.body {
             *bytes = None;
         }
     }
@@ -108,8 +108,8 @@ impl Prepared {
     /// Returns the approximate size of a subscriber's copy, in bytes.
     pub(super) fn weight(&self) -> usize {
         match &self.body {
-            Body::Bytes(bytes) => bytes.len(),
-            Body::Repeats { repeats, bytes, .. } => {
+            EntryBody::Bytes(bytes) => bytes.len(),
+            EntryBody::Repeats { repeats, bytes, .. } => {
                 let repeated = repeats.iter().map(|repeat| repeat.bytes).sum::<usize>();
                 repeated.saturating_add(bytes.as_ref().map_or(0, Vec::len))
             }

@@ -5,24 +5,24 @@ use std::collections::VecDeque;
 use journeyman_protocol::Seq;
 use journeyman_store::NewEntry;
 
-use super::prepared::Prepared;
-use super::reference::Known;
+use super::prepared::PreparedEntry;
+use super::reference::KnownPieces;
 
 /// The id of a group of entries that were pushed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ticket(pub(super) u64);
+pub(super) struct PushTicket(pub(super) u64);
 
 /// Entries that are not known to be durable, in order.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    pub(super) items: VecDeque<(Ticket, Prepared)>,
+pub(super) struct EntryQueue {
+    pub(super) items: VecDeque<(PushTicket, PreparedEntry)>,
     /// True once another process writes to the session. No more entries are queued.
     pub(super) lost: bool,
 }
 
-impl Queue {
+impl EntryQueue {
     /// Queues entries. Returns false if the session is lost.
-    pub(super) fn add(&mut self, ticket: Ticket, prepared: Vec<Prepared>) -> bool {
+    pub(super) fn add(&mut self, ticket: PushTicket, prepared: Vec<PreparedEntry>) -> bool {
         if !self.lost {
             self.items.extend(prepared.into_iter().map(|prepared| (ticket, prepared)));
         }
@@ -48,25 +48,25 @@ impl Queue {
         self.items.iter().rev().find_map(|(_, prepared)| prepared.status.clone())
     }
 
-    pub(super) fn place_of(&self, ticket: Ticket) -> Option<usize> {
+    pub(super) fn place_of(&self, ticket: PushTicket) -> Option<usize> {
         self.items.iter().position(|(owner, _)| *owner == ticket)
     }
 
     /// Returns true if entries under a ticket are queued.
-    pub(super) fn holds(&self, ticket: Ticket) -> bool {
+    pub(super) fn holds(&self, ticket: PushTicket) -> bool {
         self.place_of(ticket).is_some()
     }
 
     /// Removes the unwritten entries under a ticket.
-    pub(super) fn take_back(&mut self, ticket: Ticket) {
+    pub(super) fn take_back(&mut self, ticket: PushTicket) {
         self.items.retain(|(owner, _)| *owner != ticket);
         // The following entries move up, and so do the positions that they refer to.
         self.items.iter_mut().for_each(|(_, prepared)| prepared.forget_place());
     }
 
     /// Returns all queued entries in stored form, for a log that ends at `last`.
-    pub(super) fn entries(&mut self, last: Seq, known: &Known) -> Vec<NewEntry> {
-        let mut batch = Known::default();
+    pub(super) fn entries(&mut self, last: Seq, known: &KnownPieces) -> Vec<NewEntry> {
+        let mut batch = KnownPieces::default();
         for ((_, prepared), seq) in self.items.iter().zip(after(last)) {
             batch.add(seq, &prepared.pieces);
         }
@@ -82,7 +82,7 @@ pub(super) fn after(last: Seq) -> impl Iterator<Item = Seq> {
 
 /// The description of a new session, given to the store with its first entries.
 #[derive(Debug)]
-pub(crate) struct Beginning {
+pub(crate) struct SessionBeginning {
     /// The project's root.
     pub(crate) root: String,
     /// The session's title, one line for people.
@@ -93,23 +93,23 @@ pub(crate) struct Beginning {
 
 /// State that only the current writer uses.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct WriterState {
     /// The last durable entry that this process wrote or read.
     pub(super) last: Seq,
     /// Number of entries at the head of the queue that were given to the store with an unknown
     /// outcome.
     pub(super) in_doubt: usize,
     /// Pieces of messages that later events may repeat.
-    pub(super) known: Known,
+    pub(super) known: KnownPieces,
     /// Set while the store doesn't know the session.
-    pub(super) beginning: Option<Beginning>,
+    pub(super) beginning: Option<SessionBeginning>,
     pub(super) lost: bool,
     /// True once the session has ended.
     pub(super) ended: bool,
 }
 
-impl Writer {
+impl WriterState {
     pub(super) fn new(last: Seq) -> Self {
-        Self { last, in_doubt: 0, known: Known::default(), beginning: None, lost: false, ended: false }
+        Self { last, in_doubt: 0, known: KnownPieces::default(), beginning: None, lost: false, ended: false }
     }
 }

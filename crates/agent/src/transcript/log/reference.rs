@@ -36,7 +36,7 @@ const CACHED: usize = 4;
 
 /// Which part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum MessagePart {
     Text,
     Thinking,
     Input(CallId),
@@ -44,80 +44,84 @@ enum Part {
 
 /// A long part of a message, told by its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
-    part: Part,
+pub(super) struct MessagePiece {
+    part: MessagePart,
     hash: ContentHash,
 }
 
 /// A place of an event where a piece stands.
 #[derive(Debug)]
-pub(super) struct Repeat {
+pub(super) struct RepeatedPiece {
     pointer: &'static str,
-    piece: Piece,
+    piece: MessagePiece,
     pub(super) bytes: usize,
 }
 
 /// Where a stored event's piece is.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Source {
+struct PieceSource {
     message: Seq,
     bytes: usize,
 }
 
 /// Pieces and the messages that have them, the newest last.
 #[derive(Debug, Default)]
-pub(super) struct Known(VecDeque<(Seq, Piece)>);
+pub(super) struct KnownPieces(VecDeque<(Seq, MessagePiece)>);
 
-impl Known {
-    pub(super) fn add(&mut self, seq: Seq, pieces: &[Piece]) {
+impl KnownPieces {
+    pub(super) fn add(&mut self, seq: Seq, pieces: &[MessagePiece]) {
         self.0.extend(pieces.iter().map(|piece| (seq, piece.clone())));
         while self.0.len() > MAX_KNOWN {
             self.0.pop_front();
         }
     }
 
-    pub(super) fn find(&self, piece: &Piece) -> Option<Seq> {
+    pub(super) fn find(&self, piece: &MessagePiece) -> Option<Seq> {
         self.0.iter().rev().find(|(_, known)| known == piece).map(|(seq, _)| *seq)
     }
 }
 
 /// What of a message's record events may repeat.
-pub(super) fn pieces(record: &Record) -> Vec<Piece> {
+pub(super) fn pieces(record: &Record) -> Vec<MessagePiece> {
     let Record::Message { message, calls, .. } = record else { return Vec::new() };
     if message.role != Role::Assistant {
         return Vec::new();
     }
-    let text = long_text(Part::Text, &message.text());
-    let thinking = long_text(Part::Thinking, &thinking_of(message));
+    let text = long_text(MessagePart::Text, &message.text());
+    let thinking = long_text(MessagePart::Thinking, &thinking_of(message));
     let inputs = message.tool_uses().chain(calls).filter_map(|call| long_input(&call.id, &call.input));
     [text, thinking].into_iter().flatten().chain(inputs).map(|(piece, _)| piece).collect()
 }
 
 /// What of an event may be on record already.
-pub(super) fn repeats(event: &Event) -> Vec<Repeat> {
+pub(super) fn repeats(event: &Event) -> Vec<RepeatedPiece> {
     let places = match event {
         Event::TurnFinished { text, thinking, .. } => {
-            vec![("/text", long_text(Part::Text, text)), ("/thinking", long_text(Part::Thinking, thinking))]
+            vec![
+                ("/text", long_text(MessagePart::Text, text)),
+                ("/thinking", long_text(MessagePart::Thinking, thinking)),
+            ]
         }
-        Event::Done { report } => vec![("/report/text", long_text(Part::Text, &report.text))],
+        Event::Done { report } => vec![("/report/text", long_text(MessagePart::Text, &report.text))],
         Event::ToolStart { call, input, .. } | Event::PermissionRequired { call, input, .. } => {
             vec![("/input", long_input(call, input))]
         }
         _ => Vec::new(),
     };
-    let repeat = |(pointer, found): (_, Option<(Piece, usize)>)| {
-        found.map(|(piece, bytes)| Repeat { pointer, piece, bytes })
+    let repeat = |(pointer, found): (_, Option<(MessagePiece, usize)>)| {
+        found.map(|(piece, bytes)| RepeatedPiece { pointer, piece, bytes })
     };
     places.into_iter().filter_map(repeat).collect()
 }
 
-fn long_text(part: Part, text: &str) -> Option<(Piece, usize)> {
-    (text.len() >= MIN_TEXT).then(|| (Piece { part, hash: ContentHash::of(text.as_bytes()) }, text.len()))
+fn long_text(part: MessagePart, text: &str) -> Option<(MessagePiece, usize)> {
+    (text.len() >= MIN_TEXT)
+        .then(|| (MessagePiece { part, hash: ContentHash::of(text.as_bytes()) }, text.len()))
 }
 
-fn long_input(call: &CallId, input: &Value) -> Option<(Piece, usize)> {
+fn long_input(call: &CallId, input: &Value) -> Option<(MessagePiece, usize)> {
     let bytes = serde_json::to_vec(input).ok()?;
-    let piece = || Piece { part: Part::Input(call.clone()), hash: ContentHash::of(&bytes) };
+    let piece = || MessagePiece { part: MessagePart::Input(call.clone()), hash: ContentHash::of(&bytes) };
     (bytes.len() >= MIN_INPUT).then(|| (piece(), bytes.len()))
 }
 
@@ -131,13 +135,17 @@ fn thinking_of(message: &Message) -> String {
 }
 
 /// An event without the pieces that `find` knows a message for.
-pub(super) fn shortened(value: &Value, repeats: &[Repeat], find: impl Fn(&Piece) -> Option<Seq>) -> Value {
+pub(super) fn shortened(
+    value: &Value,
+    repeats: &[RepeatedPiece],
+    find: impl Fn(&MessagePiece) -> Option<Seq>,
+) -> Value {
     let mut value = value.clone();
     let mut sources = Map::new();
     for repeat in repeats {
         let Some(message) = find(&repeat.piece) else { continue };
         let Some(place) = value.pointer_mut(repeat.pointer) else { continue };
-        let Ok(source) = serde_json::to_value(Source { message, bytes: repeat.bytes }) else { continue };
+        let Ok(source) = serde_json::to_value(PieceSource { message, bytes: repeat.bytes }) else { continue };
         // Of the same type, so that whoever doesn't know references can read the rest.
         *place = if place.is_string() { Value::String(String::new()) } else { Value::Null };
         sources.insert(repeat.pointer.to_owned(), source);
@@ -235,7 +243,7 @@ impl Resolver {
 }
 
 /// A stored event with what was left out of it, if anything was.
-fn references(entry: &Entry) -> Option<(Value, BTreeMap<String, Source>)> {
+fn references(entry: &Entry) -> Option<(Value, BTreeMap<String, PieceSource>)> {
     // Only these kinds have any; the others need not be looked into.
     if !["turn_finished", "done", "tool_start", "permission_required"].contains(&entry.kind.as_str()) {
         return None;
@@ -245,7 +253,7 @@ fn references(entry: &Entry) -> Option<(Value, BTreeMap<String, Source>)> {
     Some((value, serde_json::from_value(sources).ok()?))
 }
 
-fn put_back(value: &mut Value, pointer: &str, source: Source, record: Option<&Record>) {
+fn put_back(value: &mut Value, pointer: &str, source: PieceSource, record: Option<&Record>) {
     let call = value.get("call").and_then(Value::as_str).map(CallId::new);
     let found = match record {
         Some(Record::Message { message, calls, .. }) => match pointer {

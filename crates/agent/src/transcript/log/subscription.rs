@@ -9,20 +9,20 @@ use journeyman_protocol::{Channel, Envelope, Event, Seq};
 
 use super::core::{LogCore, lock};
 use super::reference::{PAGE_BYTES, Resolver};
-use super::timeline::{Next, Reader};
+use super::timeline::{NextItem, SubscriberId};
 
 use crate::AgentError;
 
 /// Which events a subscriber wants: by default all. An event has to pass both conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct EventFilter {
     /// Of these channels; absent for all.
     pub channels: Option<Vec<Channel>>,
     /// Of these kinds, as in an event's `event` field; absent for all.
     pub kinds: Option<Vec<String>>,
 }
 
-impl Filter {
+impl EventFilter {
     /// All events.
     #[must_use]
     pub fn all() -> Self {
@@ -69,18 +69,18 @@ pub enum Since {
 /// streamed pieces are lost to it.
 pub struct Subscription {
     shared: Arc<LogCore>,
-    filter: Filter,
-    reader: Reader,
+    filter: EventFilter,
+    reader: SubscriberId,
     /// All that was wanted up to here has been taken from the store or the timeline.
     last: Seq,
     /// Taken, and given next.
     ready: VecDeque<Arc<Envelope>>,
     /// Still to be read from the store.
-    history: Option<History>,
+    history: Option<StoredHistory>,
 }
 
 /// Entries to be read before it goes on live.
-struct History {
+struct StoredHistory {
     upto: Seq,
     /// What follows them.
     open: Vec<Event>,
@@ -88,7 +88,7 @@ struct History {
 }
 
 impl Subscription {
-    pub(super) fn new(shared: Arc<LogCore>, filter: Filter, since: Since) -> Self {
+    pub(super) fn new(shared: Arc<LogCore>, filter: EventFilter, since: Since) -> Self {
         let (reader, cut) = lock(&shared.timeline).register();
         let last = match since {
             Since::Now => cut.position,
@@ -117,13 +117,13 @@ impl Subscription {
             // Before the look, so that nothing that comes between the two is slept through.
             let changed = shared.changed.notified();
             match self.take() {
-                Next::Envelope(envelope) => {
+                NextItem::Envelope(envelope) => {
                     self.last = envelope.seq.unwrap_or(self.last);
                     return Ok(Some(envelope));
                 }
-                Next::End => return Ok(None),
-                Next::Behind => self.catch_up(),
-                Next::Nothing => changed.await,
+                NextItem::End => return Ok(None),
+                NextItem::Behind => self.catch_up(),
+                NextItem::Nothing => changed.await,
             }
         }
     }
@@ -138,11 +138,11 @@ impl Subscription {
 
     /// What it lets through.
     #[must_use]
-    pub fn filter(&self) -> &Filter {
+    pub fn filter(&self) -> &EventFilter {
         &self.filter
     }
 
-    fn take(&mut self) -> Next {
+    fn take(&mut self) -> NextItem {
         let (filter, last) = (&self.filter, self.last);
         lock(&self.shared.timeline).take(self.reader, |envelope| {
             envelope.seq.is_none_or(|seq| seq > last) && filter.wants(envelope.channel, envelope.event.kind())
@@ -159,7 +159,7 @@ impl Subscription {
 
     fn begin(&mut self, upto: Seq, open: Vec<Event>) {
         if self.last < upto {
-            self.history = Some(History { upto, open, resolver: Resolver::default() });
+            self.history = Some(StoredHistory { upto, open, resolver: Resolver::default() });
         } else {
             self.show_open(open);
         }

@@ -31,7 +31,7 @@ impl Default for LogBounds {
 
 /// An envelope for subscribers.
 #[derive(Debug)]
-pub(super) struct Showing {
+pub(super) struct ShownEnvelope {
     pub(super) envelope: Arc<Envelope>,
     /// The approximate size in bytes.
     pub(super) weight: usize,
@@ -39,11 +39,11 @@ pub(super) struct Showing {
 
 /// The id of a subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Reader(u64);
+pub(super) struct SubscriberId(u64);
 
 /// The point where a subscriber switches from the store to live events.
 #[derive(Debug)]
-pub(super) struct Cut {
+pub(super) struct LiveStart {
     /// The last entry to read from the store.
     pub(super) position: Seq,
     /// One delta for each block that is being streamed, with its text so far.
@@ -52,7 +52,7 @@ pub(super) struct Cut {
 
 /// The next item for a subscriber.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum NextItem {
     /// An envelope.
     Envelope(Arc<Envelope>),
     /// No envelope yet.
@@ -67,14 +67,14 @@ pub(super) enum Next {
 #[derive(Debug)]
 pub(super) struct Timeline {
     bounds: LogBounds,
-    shown: VecDeque<Showing>,
+    shown: VecDeque<ShownEnvelope>,
     /// The number of the oldest envelope in `shown`.
     first: u64,
     bytes: usize,
     position: Seq,
     open: OpenBlocks,
     /// The number of each subscriber's next envelope.
-    readers: BTreeMap<Reader, u64>,
+    readers: BTreeMap<SubscriberId, u64>,
     registered: u64,
     closed: bool,
 }
@@ -100,7 +100,7 @@ impl Timeline {
     }
 
     /// Shows the events among the entries that became durable up to `position`.
-    pub(super) fn publish(&mut self, position: Seq, shown: Vec<Showing>) {
+    pub(super) fn publish(&mut self, position: Seq, shown: Vec<ShownEnvelope>) {
         self.position = position;
         for showing in shown {
             self.add(showing);
@@ -110,10 +110,10 @@ impl Timeline {
     /// Shows a live-only event.
     pub(super) fn show(&mut self, envelope: Envelope) {
         let weight = text_of(&envelope.event).len();
-        self.add(Showing { envelope: Arc::new(envelope), weight });
+        self.add(ShownEnvelope { envelope: Arc::new(envelope), weight });
     }
 
-    fn add(&mut self, mut showing: Showing) {
+    fn add(&mut self, mut showing: ShownEnvelope) {
         if !self.closed {
             self.open.follow(&showing.envelope.event);
         }
@@ -160,39 +160,39 @@ impl Timeline {
     }
 
     /// Adds a subscriber, and returns its cut.
-    pub(super) fn register(&mut self) -> (Reader, Cut) {
-        let reader = Reader(self.registered);
+    pub(super) fn register(&mut self) -> (SubscriberId, LiveStart) {
+        let reader = SubscriberId(self.registered);
         self.registered += 1;
         (reader, self.cut(reader))
     }
 
     /// Moves a subscriber to the live end, and returns its new cut.
-    pub(super) fn cut(&mut self, reader: Reader) -> Cut {
+    pub(super) fn cut(&mut self, reader: SubscriberId) -> LiveStart {
         self.readers.insert(reader, self.end());
         self.trim();
-        Cut { position: self.position, open: self.open.so_far() }
+        LiveStart { position: self.position, open: self.open.so_far() }
     }
 
-    pub(super) fn forget(&mut self, reader: Reader) {
+    pub(super) fn forget(&mut self, reader: SubscriberId) {
         self.readers.remove(&reader);
         self.trim();
     }
 
     /// Returns true if envelopes that a subscriber had not taken were dropped.
-    pub(super) fn is_behind(&self, reader: Reader) -> bool {
+    pub(super) fn is_behind(&self, reader: SubscriberId) -> bool {
         self.readers.get(&reader).is_some_and(|next| *next < self.first)
     }
 
     /// Returns the next envelope that a subscriber wants.
-    pub(super) fn take(&mut self, reader: Reader, wants: impl Fn(&Envelope) -> bool) -> Next {
-        let Some(from) = self.readers.get(&reader).copied() else { return Next::End };
-        let Some(skipped) = from.checked_sub(self.first) else { return Next::Behind };
+    pub(super) fn take(&mut self, reader: SubscriberId, wants: impl Fn(&Envelope) -> bool) -> NextItem {
+        let Some(from) = self.readers.get(&reader).copied() else { return NextItem::End };
+        let Some(skipped) = from.checked_sub(self.first) else { return NextItem::Behind };
         let waiting = self.shown.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX));
         let found = waiting.zip(from..).find(|(showing, _)| wants(&showing.envelope));
         let (next, upto) = match found {
-            Some((showing, number)) => (Next::Envelope(Arc::clone(&showing.envelope)), number + 1),
-            None if self.closed => (Next::End, self.end()),
-            None => (Next::Nothing, self.end()),
+            Some((showing, number)) => (NextItem::Envelope(Arc::clone(&showing.envelope)), number + 1),
+            None if self.closed => (NextItem::End, self.end()),
+            None => (NextItem::Nothing, self.end()),
         };
         self.readers.insert(reader, upto);
         if from == self.first {

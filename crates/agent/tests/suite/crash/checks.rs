@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use journeyman_agent::{Filter, OpenCall, Record, Since, State, Subscription, record_of};
+use journeyman_agent::{EventFilter, OpenCall, Record, Since, State, Subscription, record_of};
 use journeyman_protocol::{Block, CallId, CallState, Channel, Event, Message, Seq};
 use journeyman_store::{Entry, Store};
 
@@ -166,14 +166,14 @@ async fn channels(store: &dyn Store, entries: &[Entry], problems: &mut Vec<Strin
 
 /// The same as a subscriber of a session that was opened again sees it.
 pub(crate) async fn subscribed(
-    subscribe: impl Fn(Filter, Since) -> Subscription,
+    subscribe: impl Fn(EventFilter, Since) -> Subscription,
     entries: &[Entry],
 ) -> Vec<String> {
     let mut problems = Vec::new();
     for channel in [Channel::Progress, Channel::Control, Channel::Monitor] {
         let wanted: Vec<Seq> =
             entries.iter().filter(|entry| entry.channel == Some(channel)).map(|entry| entry.seq).collect();
-        let mut events = subscribe(Filter::all().channels([channel]), Since::Seq(Seq::START));
+        let mut events = subscribe(EventFilter::all().channels([channel]), Since::Seq(Seq::START));
         let mut got = Vec::new();
         while got.len() < wanted.len() {
             match events.next().await {

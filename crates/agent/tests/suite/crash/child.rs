@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_agent::{Answer, CutOff, Filter, SessionHandle, Since, State, resume, start};
+use journeyman_agent::{
+    CutOffPolicy, EventFilter, PermissionAnswer, SessionHandle, Since, State, resume, start,
+};
 use journeyman_protocol::{RunOutcome, UnixMillis};
 use journeyman_store::{NewEntry, Store, StoreError};
 use journeyman_workspace::failpoint::{Failpoint, Step};
@@ -234,7 +236,7 @@ fn clock(fault: Fault) -> Arc<dyn journeyman_agent::Clock> {
 async fn to_its_end(
     place: &Place,
     store: &dyn Store,
-    parts: journeyman_agent::Parts,
+    parts: journeyman_agent::SessionParts,
     go_on: bool,
     heal: impl Fn() -> bool,
     said: &mut Said,
@@ -243,7 +245,7 @@ async fn to_its_end(
     let known = !store.find(session().as_str()).await.map_err(|error| error.to_string())?.is_empty();
     let (handle, told) = if known {
         let state = State::load(store, &session()).await.map_err(words)?;
-        let handle = resume(parts, settings(), session(), CutOff::Continue).await.map_err(words)?;
+        let handle = resume(parts, settings(), session(), CutOffPolicy::Continue).await.map_err(words)?;
         let ended = state.outcome.is_some() && state.task.is_none() && state.queue.is_empty();
         if ended && !go_on {
             handle.close().await;
@@ -258,7 +260,7 @@ async fn to_its_end(
     };
     let failures = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&failures);
-    let heard = handle.on(Filter::all().kinds(["storage_failure"]), Since::Now, move |_| {
+    let heard = handle.on(EventFilter::all().kinds(["storage_failure"]), Since::Now, move |_| {
         counted.fetch_add(1, Ordering::SeqCst);
     });
     let decider = tokio::spawn(decide(handle.clone()));
@@ -299,8 +301,8 @@ async fn decide(handle: SessionHandle) {
         for call in asked {
             let note = "not today".to_owned();
             let answer = match task::number_of(&call) {
-                number if number == task::refused() => Answer::Deny { note: Some(note) },
-                _ => Answer::allow(),
+                number if number == task::refused() => PermissionAnswer::Deny { note: Some(note) },
+                _ => PermissionAnswer::allow(),
             };
             handle.decide(&call, answer);
         }

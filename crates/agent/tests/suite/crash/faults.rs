@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use journeyman_agent::{AgentError, CutOff, resume};
+use journeyman_agent::{AgentError, CutOffPolicy, resume};
 use journeyman_protocol::RunOutcome;
 use journeyman_store::StoreError;
 
@@ -202,7 +202,7 @@ fn a_second_process_is_refused() {
         let clock = std::sync::Arc::new(now);
         let place = &scene.place;
         let parts = place.parts(place.log(), place.workspace(None), std::sync::Arc::new(Script), clock);
-        resume(parts, settings(), session(), CutOff::Continue).await.err()
+        resume(parts, settings(), session(), CutOffPolicy::Continue).await.err()
     });
     let who = format!("crash test, process {}", child.id());
     match refused {

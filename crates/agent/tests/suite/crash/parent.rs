@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
-use journeyman_agent::{CutOff, resume};
+use journeyman_agent::{CutOffPolicy, resume};
 use journeyman_protocol::RunOutcome;
 use tempfile::TempDir;
 
@@ -198,7 +198,7 @@ pub(crate) fn examine(place: &Place, tree: &BTreeMap<String, String>) -> Vec<Str
             .unwrap_or_default();
         let clock = std::sync::Arc::new(now);
         let parts = place.parts(place.log(), place.workspace(None), std::sync::Arc::new(Script), clock);
-        match resume(parts, settings(), session(), CutOff::Continue).await {
+        match resume(parts, settings(), session(), CutOffPolicy::Continue).await {
             Ok(handle) => {
                 problems.extend(
                     checks::subscribed(|filter, since| handle.subscribe(filter, since), &entries).await,

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_agent::{Approver, Checks, Parts, RunSettings};
+use journeyman_agent::{Approver, Checks, RunSettings, SessionParts};
 use journeyman_model::Model;
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
@@ -55,12 +55,12 @@ impl Place {
         workspace: Arc<Workspace>,
         model: Arc<dyn Model>,
         clock: Arc<dyn journeyman_agent::Clock>,
-    ) -> Parts {
+    ) -> SessionParts {
         let host = HostEnvironment {
             vars: std::env::vars_os().collect(),
             home: std::env::var_os("HOME").map(PathBuf::from),
         };
-        Parts {
+        SessionParts {
             store,
             model,
             index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::default(), None)),

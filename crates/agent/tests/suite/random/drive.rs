@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fastrand::Rng;
-use journeyman_agent::{Answer, CutOff};
+use journeyman_agent::{CutOffPolicy, PermissionAnswer};
 use journeyman_model::{ModelError, Reply};
 use journeyman_protocol::{Block, CallId, Message, MessageKind, Role, StopReason, Tokens, ToolUse, Usage};
 use serde_json::{Value, json};
@@ -108,7 +108,8 @@ impl Driver {
                 self.note("another subscriber");
             }
             98.. => {
-                let cut_off = if self.random.u8(..3) == 0 { CutOff::Close } else { CutOff::Continue };
+                let cut_off =
+                    if self.random.u8(..3) == 0 { CutOffPolicy::Close } else { CutOffPolicy::Continue };
                 self.note(format!("restart, {cut_off:?}"));
                 match self.world.restart(cut_off).await {
                     Err(nothing) if nothing == "nothing" => return Ok(false),
@@ -208,9 +209,9 @@ impl Driver {
         };
         let note = self.random.bool().then(|| "a note".to_owned());
         let answer = match self.random.u8(..4) {
-            0 => Answer::Deny { note },
-            1 => Answer::AllowRule { note },
-            _ => Answer::Allow { note },
+            0 => PermissionAnswer::Deny { note },
+            1 => PermissionAnswer::AllowRule { note },
+            _ => PermissionAnswer::Allow { note },
         };
         self.note(format!("decide {call}: {answer:?}"));
         let taken = self.world.handle.decide(&call, answer);
@@ -231,7 +232,7 @@ impl Driver {
             }
             for call in self.world.handle.status().asked {
                 self.note(format!("at last, decide {call}"));
-                self.world.handle.decide(&call, Answer::allow());
+                self.world.handle.decide(&call, PermissionAnswer::allow());
             }
             let waiting = self.world.gates.waiting();
             if waiting.is_empty() {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::{
-    AgentError, Approver, Checks, CutOff, Filter, MessageId, Parts, RunSettings, SessionHandle, Since,
-    resume, start,
+    AgentError, Approver, Checks, CutOffPolicy, EventFilter, MessageId, RunSettings, SessionHandle,
+    SessionParts, Since, resume, start,
 };
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
@@ -85,7 +85,7 @@ impl World {
         let clock = Arc::new(AtomicU64::new(1_700_000_000_000));
         let parts = parts(&store, &workspace, setting, (&gates, &waits, &dead), &clock);
         let handle = start(parts, settings(setting), session());
-        let first = Watcher::new(handle.subscribe(Filter::all(), Since::Seq(Seq::START)));
+        let first = Watcher::new(handle.subscribe(EventFilter::all(), Since::Seq(Seq::START)));
         Self {
             store,
             workspace,
@@ -128,12 +128,12 @@ impl World {
     }
 
     pub(crate) fn watch(&mut self) {
-        let events = self.handle.subscribe(Filter::all(), Since::Seq(Seq::START));
+        let events = self.handle.subscribe(EventFilter::all(), Since::Seq(Seq::START));
         self.watchers.push(Watcher::new(events));
     }
 
     /// The process dies, and another one opens the session again.
-    pub(crate) async fn restart(&mut self, cut_off: CutOff) -> Result<(), String> {
+    pub(crate) async fn restart(&mut self, cut_off: CutOffPolicy) -> Result<(), String> {
         self.dead.store(true, Ordering::SeqCst);
         self.gates.clear();
         for sent in &mut self.sent {
@@ -348,14 +348,14 @@ fn parts(
     setting: Setting,
     (gates, waits, dead): Doors<'_>,
     clock: &Arc<AtomicU64>,
-) -> Parts {
+) -> SessionParts {
     let held = Held { gates: gates.clone(), dead: Arc::clone(dead), waits: Arc::clone(waits) };
     let mut registry = Registry::default();
     for does in Does::ALL {
         registry.add(Box::new(Waits { does, gates: gates.clone() }));
     }
     let clock = Arc::clone(clock);
-    Parts {
+    SessionParts {
         store: Arc::new(Gated::new(Arc::clone(store) as Arc<dyn Store>, held)),
         model: Arc::new(Told { gates: gates.clone(), deaf: setting.deaf }),
         index: Arc::new(SharedIndex::new(Arc::clone(workspace), Arc::default(), None)),

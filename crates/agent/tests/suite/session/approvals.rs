@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
+use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{AgentState, CallId, CallState, Event, Mode, RunOutcome};
 use serde_json::json;
 
@@ -61,7 +61,7 @@ async fn several_are_answered_in_any_order() {
         assert_eq!(status.state, AgentState::Paused);
         let denied = ids[number % 4];
         for id in order {
-            let answer = if id == denied { Answer::deny() } else { Answer::allow() };
+            let answer = if id == denied { PermissionAnswer::deny() } else { PermissionAnswer::allow() };
             assert!(session.handle.decide(&CallId::new(id), answer));
             // Nothing has happened while one is open.
             tokio::task::yield_now().await;
@@ -98,11 +98,11 @@ async fn one_rule_answers_its_like_and_no_other() {
         format!("[[rule]]\ntools = [\"write_file\"]\npaths = [\"{path}\"]\ndecision = \"allow\"\n")
     };
     assert_eq!(rules, [rule("a.txt"), rule("b.txt")]);
-    assert!(session.handle.decide(&CallId::new("c2"), Answer::allow_rule()));
+    assert!(session.handle.decide(&CallId::new("c2"), PermissionAnswer::allow_rule()));
     asked(&session, 1).await;
     assert_eq!(session.handle.status().asked, [CallId::new("c3")]);
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::deny()), "it is answered");
-    assert!(session.handle.decide(&CallId::new("c3"), Answer::deny()));
+    assert!(!session.handle.decide(&CallId::new("c1"), PermissionAnswer::deny()), "it is answered");
+    assert!(session.handle.decide(&CallId::new("c3"), PermissionAnswer::deny()));
     // What comes later is covered too.
     assert_eq!(session.handle.finished().await.unwrap().text, "done");
     assert_eq!(bench.file("a.txt").as_deref(), Some("c5"), "{}", told.heard());
@@ -117,9 +117,17 @@ async fn a_note_reaches_the_model() {
     session.handle.send("do it").await.unwrap();
     asked(&session, 3).await;
     let note = |text: &str| Some(text.to_owned());
-    assert!(session.handle.decide(&CallId::new("c1"), Answer::Allow { note: note("only this once") }));
-    assert!(session.handle.decide(&CallId::new("c2"), Answer::Deny { note: note("never that one") }));
-    assert!(session.handle.decide(&CallId::new("c3"), Answer::AllowRule { note: note("whenever you like") }));
+    assert!(
+        session.handle.decide(&CallId::new("c1"), PermissionAnswer::Allow { note: note("only this once") })
+    );
+    assert!(
+        session.handle.decide(&CallId::new("c2"), PermissionAnswer::Deny { note: note("never that one") })
+    );
+    assert!(
+        session
+            .handle
+            .decide(&CallId::new("c3"), PermissionAnswer::AllowRule { note: note("whenever you like") })
+    );
     session.handle.finished().await.unwrap();
     let heard = &told.requests()[1];
     for (id, words) in [("c1", "only this once"), ("c2", "never that one"), ("c3", "whenever you like")] {
@@ -149,7 +157,7 @@ async fn nobody_answers_in_time() {
         let text = result(&told.requests()[1], id);
         assert!(text.starts_with("denied: nobody answered within"), "{text}");
         assert_eq!(bench.log.states(id).last(), Some(&CallState::Denied));
-        assert!(!session.handle.decide(&CallId::new(id), Answer::allow()), "too late");
+        assert!(!session.handle.decide(&CallId::new(id), PermissionAnswer::allow()), "too late");
     }
     let by = |event: &Event| matches!(event, Event::PermissionDecided { by, .. } if by == "timeout");
     assert_eq!(bench.log.events().iter().filter(|event| by(event)).count(), 2);
@@ -165,7 +173,8 @@ async fn the_first_answer_wins() {
         .map(|number| {
             let handle = session.handle.clone();
             std::thread::spawn(move || {
-                let answer = if number % 2 == 0 { Answer::allow() } else { Answer::deny() };
+                let answer =
+                    if number % 2 == 0 { PermissionAnswer::allow() } else { PermissionAnswer::deny() };
                 handle.decide_as(&CallId::new("c1"), answer, &format!("surface {number}")).then_some(number)
             })
         })
@@ -194,17 +203,17 @@ async fn answers_before_a_crash_hold_after_it() {
     session.handle.send("do it").await.unwrap();
     asked(&session, 3).await;
     let decided = |event: &Event| matches!(event, Event::PermissionDecided { .. });
-    assert!(session.handle.decide(&CallId::new("c2"), Answer::allow()));
+    assert!(session.handle.decide(&CallId::new("c2"), PermissionAnswer::allow()));
     session.until(decided).await;
     let note = Some("not that one".to_owned());
-    assert!(session.handle.decide(&CallId::new("c1"), Answer::Deny { note }));
+    assert!(session.handle.decide(&CallId::new("c1"), PermissionAnswer::Deny { note }));
     session.until(decided).await;
     bench.crash().await;
     drop(session);
-    let session = bench.resume(&told, settings(), CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, settings(), CutOffPolicy::Continue).await.unwrap();
     asked(&session, 1).await;
     assert_eq!(session.handle.status().asked, [CallId::new("c3")]);
-    assert!(session.handle.decide(&CallId::new("c3"), Answer::allow()));
+    assert!(session.handle.decide(&CallId::new("c3"), PermissionAnswer::allow()));
     assert_eq!(session.handle.finished().await.unwrap().text, "done");
     let made = ["c1", "c2", "c3"].map(|id| bench.file(&format!("{id}.txt")).is_some());
     assert_eq!(made, [false, true, true]);
@@ -217,9 +226,9 @@ async fn a_question_withdrawn_by_an_interrupt_stays_so() {
     let session = bench.start(&told, settings());
     session.handle.send("do it").await.unwrap();
     asked(&session, 2).await;
-    assert!(session.handle.decide(&CallId::new("c1"), Answer::allow()));
+    assert!(session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()));
     session.handle.interrupt();
-    assert!(!session.handle.decide(&CallId::new("c2"), Answer::allow()));
+    assert!(!session.handle.decide(&CallId::new("c2"), PermissionAnswer::allow()));
     assert_eq!(session.handle.finished().await.unwrap().outcome, RunOutcome::Interrupted);
     assert_eq!((bench.file("c1.txt"), bench.file("c2.txt")), (None, None), "nothing runs after an interrupt");
     session.handle.send("go on").await.unwrap();

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use journeyman_agent::candidates::{Heard, Race, compare};
+use journeyman_agent::candidates::{CandidateEvent, CandidateOptions, compare};
 use journeyman_agent::git::Git;
 use journeyman_agent::isolation::{
-    CommitWish, Committer, Isolation, LandContext, LandEnd, LandWish, Proof, Unverified, WorkCopy, discard,
-    land, settle,
+    CheckRunner, CommitOptions, Committer, Isolation, LandContext, LandOutcome, LandRequest,
+    UnverifiedPolicy, WorkCopy, discard, land, settle,
 };
 use journeyman_agent::{AgentError, Checks, RunSettings, start};
 use journeyman_model::ModelRequest;
@@ -49,7 +49,7 @@ fn context(bench: &Bench, checks: Checks) -> LandContext {
             git: None,
             tiers: vec![Tier::Overlay, Tier::Reflink, Tier::Copy],
         },
-        proof: Proof {
+        proof: CheckRunner {
             checks,
             sandbox: Arc::clone(&bench.sandbox),
             needs: auto().needs,
@@ -124,7 +124,7 @@ async fn verified_work_is_landed_when_the_session_is_over() {
     assert_eq!(bench.file("b.txt"), None);
 
     let stop = CancellationToken::new();
-    let told = settle(&context, &mut report, Some(&LandWish::default()), &stop).await.unwrap();
+    let told = settle(&context, &mut report, Some(&LandRequest::default()), &stop).await.unwrap();
     assert!(matches!(told[0].event, Event::Landed { copy: Some(_), .. }), "{told:?}");
     assert_eq!(report.copy.map(|copy| copy.state), Some(CopyState::Landed));
     assert_eq!(bench.file("b.txt").as_deref(), Some("b\n"));
@@ -170,23 +170,23 @@ async fn unverified_work_is_kept_until_somebody_says_so() {
     let mut report =
         isolated(&mut bench, &context, &told, RunSettings { checks: Checks::Off, ..auto() }).await;
     let stop = CancellationToken::new();
-    let wish = LandWish::default();
+    let wish = LandRequest::default();
     settle(&context, &mut report, Some(&wish), &stop).await.unwrap();
     assert_eq!((report.outcome, report.exit_code), (RunOutcome::Unverified, 4));
     let refused = land(&context, &id(), &wish, &stop).await.unwrap();
     assert_eq!(
         (refused.end, refused.copy.state, refused.exit_code()),
-        (LandEnd::Unverified, CopyState::Kept, 6)
+        (LandOutcome::Unverified, CopyState::Kept, 6)
     );
 
     std::fs::write(bench.root.join("a.txt"), "mine\n").unwrap();
-    let wish = LandWish { unverified: Unverified::Land, ..wish };
+    let wish = LandRequest { unverified: UnverifiedPolicy::Land, ..wish };
     let refused = land(&context, &id(), &wish, &stop).await.unwrap();
-    assert_eq!((refused.end, refused.exit_code()), (LandEnd::Conflicts, 9));
+    assert_eq!((refused.end, refused.exit_code()), (LandOutcome::Conflicts, 9));
     assert_eq!(bench.file("a.txt").as_deref(), Some("mine\n"));
-    let wish = LandWish { on_conflict: OnConflict::Theirs, ..wish };
+    let wish = LandRequest { on_conflict: OnConflict::Theirs, ..wish };
     let landed = land(&context, &id(), &wish, &stop).await.unwrap();
-    assert_eq!((landed.end, landed.copy.state), (LandEnd::Landed, CopyState::Landed));
+    assert_eq!((landed.end, landed.copy.state), (LandOutcome::Landed, CopyState::Landed));
     assert_eq!(bench.file("a.txt").as_deref(), Some("other\n"));
     let gone = discard(&context, &id()).await;
     assert!(matches!(gone, Err(AgentError::Workspace(WorkspaceError::AlreadyLanded { .. }))), "{gone:?}");
@@ -223,7 +223,7 @@ async fn candidates_begin_with_the_same_bytes() {
         false => says("done"),
     });
     let candidates = vec![SessionId::new(NOW, 21), SessionId::new(NOW, 22)];
-    let race = Race {
+    let race = CandidateOptions {
         context: &context,
         parts: &|| bench.parts(&told),
         settings: RunSettings { checks, ..auto() },
@@ -234,7 +234,7 @@ async fn candidates_begin_with_the_same_bytes() {
     let mut heard = Vec::new();
     let stop = CancellationToken::new();
     let finish = race.run("do it", &stop, |one| {
-        if let Heard::Candidate(number, envelope) = one {
+        if let CandidateEvent::Candidate(number, envelope) = one {
             heard.push((number, envelope.event.kind()));
         }
     });
@@ -253,7 +253,7 @@ async fn candidates_begin_with_the_same_bytes() {
     let (parent, later) = compare(&*bench.log, &context.isolation, &candidates[1]).await.unwrap().unwrap();
     assert_eq!((parent, later), (id(), finish.candidates.clone()));
     let best = finish.candidates[0].session.clone();
-    land(&context, &best, &LandWish::default(), &stop).await.unwrap();
+    land(&context, &best, &LandRequest::default(), &stop).await.unwrap();
     assert_eq!(bench.file("b.txt").as_deref(), Some("b\n"));
     for candidate in &finish.candidates[1..] {
         discard(&context, &candidate.session).await.unwrap();
@@ -268,7 +268,7 @@ async fn an_interrupt_ends_all_candidates() {
     let context = context(&bench, Checks::Off);
     let told =
         Told::new([crate::session::support::model::stalls(), crate::session::support::model::stalls()]);
-    let race = Race {
+    let race = CandidateOptions {
         context: &context,
         parts: &|| bench.parts(&told),
         settings: RunSettings { checks: Checks::Off, ..auto() },
@@ -324,7 +324,7 @@ async fn what_is_landed_can_be_committed() {
     let told = Told::new([write("c1", "b.txt", "b\n"), says("b is there now")]);
     let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
     let mut report = isolated(&mut bench, &context, &told, settings).await;
-    let wish = LandWish { commit: Some(CommitWish::default()), ..LandWish::default() };
+    let wish = LandRequest { commit: Some(CommitOptions::default()), ..LandRequest::default() };
     settle(&context, &mut report, Some(&wish), &CancellationToken::new()).await.unwrap();
     assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
     let commit = report.commit.unwrap();

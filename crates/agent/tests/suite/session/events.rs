@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{Checks, Filter, RunSettings, Since, events};
+use journeyman_agent::{Checks, EventFilter, RunSettings, Since, events};
 use journeyman_model::Delta;
 use journeyman_protocol::{Envelope, Event, Mode, Seq};
 use serde_json::json;
@@ -228,8 +228,11 @@ async fn one_that_comes_late_sees_only_what_follows() {
     session.handle.send("do it").await.unwrap();
     session.done().await;
     let cut = session.shown.last().unwrap().seq.unwrap();
-    let mut late =
-        Session { events: session.handle.subscribe(Filter::all(), Since::Now), shown: Vec::new(), ..session };
+    let mut late = Session {
+        events: session.handle.subscribe(EventFilter::all(), Since::Now),
+        shown: Vec::new(),
+        ..session
+    };
     late.handle.send("and this").await.unwrap();
     late.handle.finished().await.unwrap();
     late.done().await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{AgentError, Checks, CutOff, ForkPoint, RunSettings, State, fork};
+use journeyman_agent::{AgentError, Checks, CutOffPolicy, ForkPoint, RunSettings, State, fork};
 use journeyman_protocol::{CallState, MessageKind, RunOutcome, Seq, SessionId};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -38,7 +38,7 @@ async fn in_the_middle_of_a_task() {
     assert_eq!(bench.log.entries(), before);
 
     let other = Told::new([says("the child's end")]);
-    let forked = bench.resume_id(&other, settings(), child(8), CutOff::Continue).await.unwrap();
+    let forked = bench.resume_id(&other, settings(), child(8), CutOffPolicy::Continue).await.unwrap();
     forked.handle.send("something else").await.unwrap();
     assert_eq!(forked.handle.finished().await.unwrap().text, "the child's end");
     let heard = &other.requests()[0];
@@ -76,7 +76,7 @@ async fn at_every_place_of_a_log() {
         let state = State::load(&*bench.log, &child(number)).await.unwrap();
         assert!(state.is_settled() && state.task.is_none() && state.queue.is_empty(), "at {}", entry.seq);
         let told = Told::new([says("here")]);
-        let forked = bench.resume_id(&told, settings(), child(number), CutOff::Continue).await.unwrap();
+        let forked = bench.resume_id(&told, settings(), child(number), CutOffPolicy::Continue).await.unwrap();
         forked.handle.send("and?").await.unwrap();
         assert_eq!(forked.handle.finished().await.unwrap().text, "here", "at {}", entry.seq);
         places.push(at);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
+use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{Block, CallId, CallState, Event, Mode, RunOutcome};
 use journeyman_tools::{ToolContext, ToolOutput};
 use serde_json::{Value, json};
@@ -151,9 +151,12 @@ async fn while_a_person_is_asked() {
     session.handle.send("do it").await.unwrap();
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
     session.handle.interrupt();
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()), "an answer after the interrupt");
+    assert!(
+        !session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()),
+        "an answer after the interrupt"
+    );
     interrupted(&session).await;
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()), "an answer after the end");
+    assert!(!session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()), "an answer after the end");
     assert_eq!(bench.log.states("c1").last(), Some(&CallState::Interrupted));
     let asked = [CallState::Pending, CallState::ApprovalRequired, CallState::Interrupted];
     assert_eq!(bench.log.states("c2"), asked);
@@ -201,7 +204,7 @@ async fn what_was_interrupted_is_verified_when_the_session_goes_on() {
         drop(session);
         std::fs::write(bench.root.join("ready"), "").unwrap();
 
-        let session = bench.resume(&told, settings, CutOff::Continue).await.unwrap();
+        let session = bench.resume(&told, settings, CutOffPolicy::Continue).await.unwrap();
         session.handle.send("go on").await.unwrap();
         let report = session.handle.finished().await.unwrap();
         assert_eq!(report.outcome, outcome, "{}", report.summary);

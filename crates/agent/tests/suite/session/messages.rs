@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use journeyman_agent::{AgentError, Filter, RunSettings, Since};
+use journeyman_agent::{AgentError, EventFilter, RunSettings, Since};
 use journeyman_model::{DeltaStream, Model, ModelRequest};
 use journeyman_protocol::{Event, RunOutcome, Tokens};
 use serde_json::json;
@@ -145,5 +145,5 @@ async fn a_session_that_died_says_so() {
     assert!(matches!(handle.finished().await, Err(AgentError::Ended)));
     assert!(matches!(handle.send("and this").await, Err(AgentError::Ended)));
     while events.next().await.unwrap().is_some() {}
-    assert_eq!(handle.subscribe(Filter::all(), Since::Now).next().await.unwrap(), None);
+    assert_eq!(handle.subscribe(EventFilter::all(), Since::Now).next().await.unwrap(), None);
 }

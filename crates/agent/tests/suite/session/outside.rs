@@ -1,12 +1,12 @@
-//! Nothing that a session changed runs outside of the sandbox before a person has seen that very content: configured
-//! hooks.
+//! Nothing that a session changed runs outside of the sandbox before a person has seen that very
+//! content: configured hooks.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use journeyman_agent::hooks::{HookCommand, HookEvent, HooksBuilder};
-use journeyman_agent::{Answer, Approver, Checks, RunSettings};
+use journeyman_agent::{Approver, Checks, PermissionAnswer, RunSettings};
 use journeyman_protocol::{Event, Mode, RunOutcome};
 use serde_json::json;
 
@@ -299,10 +299,10 @@ async fn a_person_sees_what_decides_and_is_asked_anew_when_it_changes() {
     session.handle.send("do it").await.unwrap();
     let (call, shown) = asked(&mut session).await;
     assert_eq!((&shown["Makefile"], &shown["event"]), (&json!("one:\n"), &json!("pre_tool")));
-    assert!(session.handle.decide(&call, Answer::allow()));
+    assert!(session.handle.decide(&call, PermissionAnswer::allow()));
     let (call, shown) = asked(&mut session).await;
     assert_eq!(shown["Makefile"], json!("two:\n"));
-    assert!(session.handle.decide(&call, Answer::deny()));
+    assert!(session.handle.decide(&call, PermissionAnswer::deny()));
     session.handle.finished().await.unwrap();
     assert_eq!(std::fs::read_to_string(place.bench.outside.join("ran")).unwrap(), "x\n".repeat(4));
     let files = ["b.txt", "c.txt", "d.txt"].map(|name| place.bench.file(name).is_some());

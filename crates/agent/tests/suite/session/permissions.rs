@@ -1,6 +1,6 @@
 //! Who may do what: every mode with every kind of call, and what a person's answer reaches.
 
-use journeyman_agent::{Answer, Approver, Checks, CutOff, Record, RunSettings};
+use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, Record, RunSettings};
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{CallId, CallState, Decision, Event, Mode, RunOutcome};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ fn settings(mode: Mode, approver: Approver) -> RunSettings {
 }
 
 /// Answers every question alike until the task ends; gives the calls that were asked about.
-async fn answering(session: &mut Session, answer: &Answer) -> Vec<CallId> {
+async fn answering(session: &mut Session, answer: &PermissionAnswer) -> Vec<CallId> {
     let mut asked = Vec::new();
     loop {
         let event = session
@@ -69,7 +69,7 @@ async fn every_mode_and_every_kind_of_call() {
             let told = Told::new([calls([(name, tool, input)]), says("done")]);
             let mut session = bench.start(&told, settings(mode, Approver::Handle));
             session.handle.send("do it").await.unwrap();
-            let asked = answering(&mut session, &Answer::allow()).await;
+            let asked = answering(&mut session, &PermissionAnswer::allow()).await;
             assert_eq!(!asked.is_empty(), decisions[column] == Ask, "{row}");
             let states = bench.log.states(name);
             assert_eq!(
@@ -120,7 +120,11 @@ async fn nobody_is_never_waited_for() {
 }
 
 /// Runs these calls one a turn, answering every question alike; gives the ids of those that were asked.
-async fn asked_of(mode: Mode, inputs: &[(&str, &str, Value)], answer: Answer) -> (Vec<String>, ModelRequest) {
+async fn asked_of(
+    mode: Mode,
+    inputs: &[(&str, &str, Value)],
+    answer: PermissionAnswer,
+) -> (Vec<String>, ModelRequest) {
     asked_with("", mode, inputs, answer).await
 }
 
@@ -129,7 +133,7 @@ async fn asked_with(
     rules: &str,
     mode: Mode,
     inputs: &[(&str, &str, Value)],
-    answer: Answer,
+    answer: PermissionAnswer,
 ) -> (Vec<String>, ModelRequest) {
     let mut bench = Bench::new(&[("a/x.txt", "x\n"), ("b/x.txt", "x\n")]).with_rules(rules);
     let steps = inputs.iter().map(|(id, tool, input)| calls_of(vec![call(id, tool, input.clone())]));
@@ -146,7 +150,7 @@ fn run(command: &str) -> Value {
 
 async fn an_answer_reaches_one_call() {
     let inputs = [("c1", "run_command", run("touch -f made")), ("c2", "run_command", run("touch -f made"))];
-    let (asked, _) = asked_of(Mode::Edit, &inputs, Answer::allow()).await;
+    let (asked, _) = asked_of(Mode::Edit, &inputs, PermissionAnswer::allow()).await;
     assert_eq!(asked, ["c1", "c2"]);
 }
 
@@ -156,7 +160,7 @@ async fn a_denial_reaches_the_model() {
         (Some("use make instead"), "denied by the user: use make instead"),
         (None, "denied by the user; don't try it again another way without asking"),
     ] {
-        let answer = Answer::Deny { note: note.map(str::to_owned) };
+        let answer = PermissionAnswer::Deny { note: note.map(str::to_owned) };
         let (asked, heard) = asked_of(Mode::Edit, &inputs, answer).await;
         assert_eq!((asked.as_slice(), result(&heard, "c1").as_str()), (&["c1".to_owned()][..], words));
     }
@@ -178,14 +182,14 @@ async fn allowed_for_the_session_is_the_same_call_only() {
         ("other file", "write_file", write("d.txt", "1\n")),
         ("other tool", "edit_file", json!({ "path": "c.txt", "search": "2", "replace": "3" })),
     ];
-    let (asked, _) = asked_of(Mode::Ask, &inputs, Answer::allow_rule()).await;
+    let (asked, _) = asked_of(Mode::Ask, &inputs, PermissionAnswer::allow_rule()).await;
     assert_eq!(asked, ["first", "longer", "elsewhere", "third place", "file", "other file", "other tool"]);
 }
 
 async fn what_reaches_outside_is_asked_every_time() {
     let push = || run("git push origin main");
     let inputs = [("c1", "run_command", push()), ("c2", "run_command", push())];
-    let (asked, _) = asked_of(Mode::Auto, &inputs, Answer::allow_rule()).await;
+    let (asked, _) = asked_of(Mode::Auto, &inputs, PermissionAnswer::allow_rule()).await;
     assert_eq!(asked, ["c1", "c2"]);
 }
 
@@ -193,10 +197,10 @@ async fn an_answer_to_nothing_says_so() {
     let mut bench = Bench::new(&[]);
     let told = Told::new([says("done")]);
     let session = bench.start(&told, auto());
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()));
+    assert!(!session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()));
     session.handle.send("do it").await.unwrap();
     session.handle.finished().await.unwrap();
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()));
+    assert!(!session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()));
 }
 
 /// A user who allowed unconfined commands by name gets no less in `auto` than in `edit`.
@@ -232,7 +236,7 @@ async fn rules_deny_in_every_mode_also_where_checks_are_known() {
             ("wrapped", "run_command", run("true && sh -c 'env touch -f made'")),
             ("file", "write_file", write("kept/x.txt")),
         ];
-        let (asked, heard) = asked_with(rules, mode, &inputs, Answer::allow()).await;
+        let (asked, heard) = asked_with(rules, mode, &inputs, PermissionAnswer::allow()).await;
         assert!(asked.is_empty(), "{mode}: {asked:?}");
         let said = result(&heard, "plain");
         assert_eq!(said, "denied: your rule `no touch` forbids `touch -f made`: it is of no use", "{mode}");
@@ -249,7 +253,7 @@ async fn rules_deny_in_every_mode_also_where_checks_are_known() {
 async fn rules_allow_what_the_mode_would_ask_about() {
     let rules = "[[rule]]\ntools = ['write_file']\npaths = ['docs/**']\ndecision = 'allow'";
     let inputs = [("docs", "write_file", write("docs/a.md")), ("other", "write_file", write("b.md"))];
-    let (asked, heard) = asked_with(rules, Mode::Ask, &inputs, Answer::allow()).await;
+    let (asked, heard) = asked_with(rules, Mode::Ask, &inputs, PermissionAnswer::allow()).await;
     assert_eq!(asked, ["other"], "{}", result(&heard, "docs"));
 }
 
@@ -264,7 +268,7 @@ async fn what_a_rule_asks_about_is_asked_every_time() {
         let Event::PermissionRequired { call, rule, verdict, .. } = event else { unreachable!() };
         assert_eq!(rule, None, "`always` can't be said to it");
         assert_eq!(verdict.rules, ["user: policy.toml:1"]);
-        assert!(session.handle.decide(&call, Answer::allow_rule()));
+        assert!(session.handle.decide(&call, PermissionAnswer::allow_rule()));
     }
     session.handle.finished().await.unwrap();
     assert!(bench.state().await.allowed.is_empty());
@@ -282,7 +286,7 @@ async fn always_holds_for_the_words_that_were_shown() {
         ("both", "run_command", run("touch -f made && touch -f made other")),
         ("hidden", "run_command", run("touch -f $(echo made)")),
     ];
-    let (asked, _) = asked_of(Mode::Edit, &inputs, Answer::allow_rule()).await;
+    let (asked, _) = asked_of(Mode::Edit, &inputs, PermissionAnswer::allow_rule()).await;
     assert_eq!(asked, ["first", "other", "hidden"]);
 }
 
@@ -306,9 +310,9 @@ async fn a_log_that_was_taken_in_allows_nothing_that_reaches_outside() {
         says("done"),
     ]);
     let mut session =
-        bench.resume(&told, settings(Mode::Ask, Approver::Handle), CutOff::Close).await.unwrap();
+        bench.resume(&told, settings(Mode::Ask, Approver::Handle), CutOffPolicy::Close).await.unwrap();
     session.handle.send("go on").await.unwrap();
-    let asked = answering(&mut session, &Answer::deny()).await;
+    let asked = answering(&mut session, &PermissionAnswer::deny()).await;
     assert_eq!(asked, [CallId::new("push"), CallId::new("older")]);
 }
 

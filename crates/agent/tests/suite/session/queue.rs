@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{AgentError, Checks, CutOff, Filter, RunSettings, Since, State};
+use journeyman_agent::{AgentError, Checks, CutOffPolicy, EventFilter, RunSettings, Since, State};
 use journeyman_protocol::{MessageKind, ReminderCategory};
 use journeyman_store::{SqliteStore, Store};
 use serde_json::json;
@@ -73,7 +73,7 @@ async fn one_sent_at_any_moment_is_answered_once() {
         for polls in 0..8 {
             tried += 1;
             let (first, second) = (format!("first {tried}"), format!("second {tried}"));
-            let mut events = session.handle.subscribe(Filter::all(), Since::Now);
+            let mut events = session.handle.subscribe(EventFilter::all(), Since::Now);
             session.handle.send(first.clone()).await.unwrap();
             for _ in 0..moment {
                 let envelope = events.next().await.unwrap().unwrap();
@@ -109,7 +109,7 @@ async fn one_sent_while_the_session_closes_is_refused_or_kept() {
         let sent = session.handle.send("second").await;
         closed.await.unwrap();
         drop(session);
-        let again = bench.resume(&told, settings(), CutOff::Continue).await.unwrap();
+        let again = bench.resume(&told, settings(), CutOffPolicy::Continue).await.unwrap();
         match sent {
             Ok(_) => {
                 kept += 1;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::hooks::{Gate, HooksBuilder, PreTool, PreToolAnswer};
+use journeyman_agent::hooks::{GateDecision, HooksBuilder, PreToolAnswer, PreToolDecision};
 use journeyman_agent::schedule::Job;
-use journeyman_agent::todos::Draft;
-use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
+use journeyman_agent::todos::TodoDraft;
+use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_model::{Delta, ModelError};
 use journeyman_protocol::{ContentHash, Event, MessageKind, Mode, ReminderCategory, RunReport};
 use journeyman_store::{SqliteStore, Store};
@@ -224,7 +224,7 @@ async fn no_file_of_the_program_has_one() {
         let mut session = bench.start(&told, settings.clone());
         let handle = session.handle.clone();
         let title = Some(format!("hide {secret}"));
-        handle.todos().set(vec![Draft { title, ..Draft::default() }]).unwrap();
+        handle.todos().set(vec![TodoDraft { title, ..TodoDraft::default() }]).unwrap();
         let every = std::num::NonZeroU64::MIN;
         handle.schedule().every("remind", every, Job::Reminder(format!("{secret} is due"))).unwrap();
         handle.remind(ReminderCategory::General, format!("remember {secret}")).await.unwrap();
@@ -236,9 +236,9 @@ async fn no_file_of_the_program_has_one() {
             let Event::PermissionRequired { call, .. } = session.until(wanted).await else { break };
             let note = Some(format!("keep {secret} to yourself"));
             let answer = match call.as_str() {
-                "c3" => Answer::Deny { note },
-                "c4" => Answer::AllowRule { note },
-                _ => Answer::Allow { note },
+                "c3" => PermissionAnswer::Deny { note },
+                "c4" => PermissionAnswer::AllowRule { note },
+                _ => PermissionAnswer::Allow { note },
             };
             assert!(handle.decide_as(&call, answer, &format!("the surface {secret}")));
         }
@@ -247,7 +247,7 @@ async fn no_file_of_the_program_has_one() {
         assert!(!shown.contains(&secret), "an event: {}", around(&shown, &secret));
         handle.close().await;
         drop((session, handle));
-        let session = bench.resume(&told, settings, CutOff::Continue).await.unwrap();
+        let session = bench.resume(&told, settings, CutOffPolicy::Continue).await.unwrap();
         session.handle.send(format!("again {secret}")).await.unwrap();
         session.handle.finished().await.unwrap();
         let state = bench.state().await;
@@ -287,12 +287,12 @@ fn planted(secret: &str) -> Bench {
     let [one, two, three, four, five] = ["started", "before", "after", "asked", "sent"].map(said);
     let hooks = HooksBuilder::new()
         .on_session_start(move |_| vec![one.clone()])
-        .on_prompt(move |_, _| Gate::Go { context: vec![five.clone()] })
+        .on_prompt(move |_, _| GateDecision::Go { context: vec![five.clone()] })
         .on_pre_tool(move |_, _, _| PreToolAnswer { context: vec![two.clone()], ..PreToolAnswer::default() })
         .on_pre_tool(move |_, call, _| match call.name.as_str() {
-            "search_text" => PreTool::Deny { reason: four.clone() },
-            "tells" => PreTool::Ask { reason: four.clone() },
-            _ => PreTool::Go,
+            "search_text" => PreToolDecision::Deny { reason: four.clone() },
+            "tells" => PreToolDecision::Ask { reason: four.clone() },
+            _ => PreToolDecision::Go,
         })
         .on_post_tool(move |_, _, result| {
             let text = result.text();

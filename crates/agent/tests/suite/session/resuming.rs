@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::isolation::CommitWish;
-use journeyman_agent::{AgentError, Answer, Approver, Asked, Checks, CutOff, RunSettings, Setting, State};
+use journeyman_agent::isolation::CommitOptions;
+use journeyman_agent::{
+    AgentError, Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings, Setting, StartOptions, State,
+};
 use journeyman_protocol::{CallId, CallState, Event, Mode, RelPath, RunOutcome};
 use journeyman_store::{NewEntry, StoreError};
 use serde_json::json;
@@ -48,7 +50,7 @@ async fn everything_comes_back() {
     let mut session = bench.start(&told, settings(Mode::Ask));
     session.handle.send("first").await.unwrap();
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
-    assert!(session.handle.decide(&CallId::new("write"), Answer::allow_rule()));
+    assert!(session.handle.decide(&CallId::new("write"), PermissionAnswer::allow_rule()));
     session.handle.finished().await.unwrap();
     let place = session.handle.snapshot("here").await.unwrap();
     session.handle.close().await;
@@ -66,13 +68,13 @@ async fn everything_comes_back() {
         ]),
         says("two"),
     ]);
-    let mut session = bench.resume(&again, settings(Mode::Ask), CutOff::Continue).await.unwrap();
+    let mut session = bench.resume(&again, settings(Mode::Ask), CutOffPolicy::Continue).await.unwrap();
     assert_eq!(session.handle.status().step, 2);
     session.handle.send("second").await.unwrap();
     let asked = session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
     let Event::PermissionRequired { call, .. } = asked else { unreachable!() };
     assert_eq!(call.as_str(), "seen", "the other is allowed by the rule");
-    assert!(session.handle.decide(&call, Answer::allow()));
+    assert!(session.handle.decide(&call, PermissionAnswer::allow()));
     assert_eq!(session.done().await.text, "two");
     let heard = &again.requests()[1];
     assert_eq!(bench.file("a.txt").as_deref(), Some("two\n"), "{}", result(heard, "seen"));
@@ -93,7 +95,7 @@ async fn another_model_and_mode_are_said() {
     drop(session);
     let script = r#"{"replies": [{"text": "two"}]}"#;
     let other = Arc::new(journeyman_model::ScriptedModel::parse(script).unwrap());
-    let mut session = bench.resume(&other, settings(Mode::Plan), CutOff::Continue).await.unwrap();
+    let mut session = bench.resume(&other, settings(Mode::Plan), CutOffPolicy::Continue).await.unwrap();
     let resumed = session.until(|event| matches!(event, Event::AgentResumed { .. })).await;
     let Event::AgentResumed { changed, .. } = resumed else { unreachable!() };
     assert_eq!(changed.len(), 2, "{changed:?}");
@@ -103,7 +105,7 @@ async fn another_model_and_mode_are_said() {
     session.handle.close().await;
     // The third time nothing is different.
     let script = Arc::new(journeyman_model::ScriptedModel::parse(r#"{"replies": []}"#).unwrap());
-    let mut session = bench.resume(&script, settings(Mode::Plan), CutOff::Continue).await.unwrap();
+    let mut session = bench.resume(&script, settings(Mode::Plan), CutOffPolicy::Continue).await.unwrap();
     let resumed = session.until(|event| matches!(event, Event::AgentResumed { .. })).await;
     assert!(matches!(resumed, Event::AgentResumed { changed, .. } if changed.is_empty()));
 }
@@ -120,7 +122,7 @@ async fn the_books_go_on_after_a_crash() {
     drop(session);
     // Three were asked for; what was being said when it ended is void.
     let told = Told::new([list("c3"), says("never said")]);
-    let session = bench.resume(&told, limited(), CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, limited(), CutOffPolicy::Continue).await.unwrap();
     let report = session.handle.finished().await.unwrap();
     assert_eq!((report.outcome, report.turns), (RunOutcome::Limit, 4), "{}", report.summary);
     assert_eq!(told.requests().len(), 1);
@@ -146,7 +148,7 @@ async fn a_task_that_was_cut_off_can_be_closed() {
     bench.log.executing("c1").await;
     bench.crash().await;
     drop(session);
-    let session = bench.resume(&told, settings(Mode::Edit), CutOff::Close).await.unwrap();
+    let session = bench.resume(&told, settings(Mode::Edit), CutOffPolicy::Close).await.unwrap();
     assert_eq!(ask(&session, "and now this").await, "answered");
     let heard = &told.requests()[1];
     assert!(result(heard, "c1").starts_with("cut off: "), "{}", result(heard, "c1"));
@@ -166,7 +168,7 @@ async fn a_message_that_waited_is_answered() {
     drop(session);
     assert_eq!(bench.state().await.queue.len(), 1);
     let told = Told::new([says("answered after all")]);
-    let session = bench.resume(&told, settings(Mode::Ask), CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, settings(Mode::Ask), CutOffPolicy::Continue).await.unwrap();
     assert_eq!(session.handle.finished().await.unwrap().text, "answered after all");
     assert!(told.requests()[0].messages[0].text().contains("do it"));
 }
@@ -174,14 +176,18 @@ async fn a_message_that_waited_is_answered() {
 /// However early it is cut off, it is opened again as it was asked for.
 async fn the_first_append_says_how_the_session_is_set() {
     let mut bench = Bench::failing(&[], Failing::From(2));
-    let asked = Asked {
+    let asked = StartOptions {
         base_url: Some("http://localhost:1".to_owned()),
         checks: Some(Checks::Off),
         isolate: Some(true),
         keep: true,
-        commit: Some(CommitWish { branch: Some("b".to_owned()), message: None, ..CommitWish::default() }),
+        commit: Some(CommitOptions {
+            branch: Some("b".to_owned()),
+            message: None,
+            ..CommitOptions::default()
+        }),
         uncommitted: Some(vec![RelPath::parse("mine.txt").unwrap()]),
-        ..Asked::default()
+        ..StartOptions::default()
     };
     let settings = RunSettings { asked: asked.clone(), tool_calling: false, ..settings(Mode::Plan) };
     let session = bench.start(&Told::new([says("never said")]), settings);
@@ -202,7 +208,7 @@ async fn a_task_that_had_not_begun_can_be_given_up() {
     bench.crash_after(2).await;
     drop(session);
     let told = Told::new([says("answered")]);
-    let session = bench.resume(&told, settings(Mode::Ask), CutOff::Close).await.unwrap();
+    let session = bench.resume(&told, settings(Mode::Ask), CutOffPolicy::Close).await.unwrap();
     assert_eq!(ask(&session, "something else").await, "answered");
     let said = told.requests()[0].messages[0].text();
     assert!(said.contains("something else") && !said.contains("do it"), "{said}");
@@ -212,7 +218,7 @@ async fn a_task_that_had_not_begun_can_be_given_up() {
 
 async fn what_cannot_be_opened_says_why() {
     let mut bench = Bench::new(&[]);
-    let unknown = bench.resume(&Told::new([]), auto(), CutOff::Continue).await;
+    let unknown = bench.resume(&Told::new([]), auto(), CutOffPolicy::Continue).await;
     assert!(
         matches!(unknown, Err(AgentError::Store(StoreError::UnknownSession { .. }))),
         "{:?}",
@@ -223,7 +229,7 @@ async fn what_cannot_be_opened_says_why() {
     // Somebody holds it.
     let mut parts = bench.parts(&Told::new([]));
     parts.holder = "somebody else".to_owned();
-    let leased = journeyman_agent::resume(parts, auto(), id(), CutOff::Continue).await;
+    let leased = journeyman_agent::resume(parts, auto(), id(), CutOffPolicy::Continue).await;
     let text = leased.unwrap_err().to_string();
     assert!(text.contains("the test"), "it says who: {text}");
 }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
-use journeyman_agent::hooks::{Gate, Hooks, HooksBuilder, PreTool, PreToolAnswer};
+use journeyman_agent::hooks::{GateDecision, Hooks, HooksBuilder, PreToolAnswer, PreToolDecision};
 use journeyman_agent::{
-    AgentError, Approver, Checks, CutOff, ForkPoint, MessageId, Parts, Queued, Record, RunSettings,
-    SessionHandle, Setting, State, fork, resume, start,
+    AgentError, Approver, Checks, CutOffPolicy, ForkPoint, MessageId, QueuedMessage, Record, RunSettings,
+    SessionHandle, SessionParts, Setting, State, fork, resume, start,
 };
 use journeyman_model::{DeltaStream, Model, ModelError, ModelRequest, SystemPart};
 use journeyman_protocol::{
@@ -69,7 +69,7 @@ fn setting(mode: Mode, tool_calling: bool) -> Record {
         model: "test/told".to_owned(),
         mode,
         tool_calling,
-        asked: journeyman_agent::Asked::default(),
+        asked: journeyman_agent::StartOptions::default(),
     })
 }
 
@@ -79,7 +79,7 @@ fn context() -> Record {
 
 fn queued(number: u64, text: &str) -> Record {
     let (id, kind, category) = (MessageId(number), MessageKind::User, ReminderCategory::General);
-    Record::Queued(Queued { id, kind, category, text: text.to_owned() })
+    Record::Queued(QueuedMessage { id, kind, category, text: text.to_owned() })
 }
 
 fn assistant(content: Vec<Block>, stop: StopReason) -> Record {
@@ -164,7 +164,7 @@ async fn a_call_ends_in_one_piece() {
         }
         NOW
     };
-    let parts = Parts { clock: Arc::new(sends), ..bench.parts(&told) };
+    let parts = SessionParts { clock: Arc::new(sends), ..bench.parts(&told) };
     let session = start(parts, RunSettings { max_turns: 2, ..auto() }, id());
     *handle.lock().unwrap() = Some(session.clone());
     session.send("do it").await.unwrap();
@@ -210,7 +210,7 @@ async fn a_wider_mode_of_before_allows_nothing_now() {
         records.push(step(&write, CallState::Approved, by));
         left_behind(&bench, records).await;
         let told = Told::new([says("done")]);
-        let session = bench.resume(&told, asking(Mode::Ask), CutOff::Continue).await.unwrap();
+        let session = bench.resume(&told, asking(Mode::Ask), CutOffPolicy::Continue).await.unwrap();
         session.handle.finished().await.unwrap();
         assert_eq!(bench.file("a.txt"), None, "{by:?}");
         let said = result(&told.requests()[0], "c1");
@@ -226,7 +226,7 @@ async fn a_persons_yes_outlives_a_crash() {
     records.push(step(&write, CallState::Approved, Some("user")));
     left_behind(&bench, records).await;
     let told = Told::new([says("done")]);
-    let session = bench.resume(&told, asking(Mode::Ask), CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, asking(Mode::Ask), CutOffPolicy::Continue).await.unwrap();
     session.handle.finished().await.unwrap();
     assert_eq!(bench.file("a.txt").as_deref(), Some("a\n"));
 }
@@ -246,7 +246,7 @@ async fn a_task_cut_off_before_its_first_word_is_begun_again() {
     ]);
     left_behind(&bench, records).await;
     let told = Told::new([says("done")]);
-    let session = bench.resume(&told, asking(Mode::Auto), CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, asking(Mode::Auto), CutOffPolicy::Continue).await.unwrap();
     session.handle.finished().await.unwrap();
     let requests = told.requests();
     assert_eq!(requests.len(), 1);
@@ -261,7 +261,7 @@ async fn a_call_of_before_is_answered_in_its_own_form() {
     left_behind(&bench, called(Mode::Auto, std::slice::from_ref(&read))).await;
     let told = Told::new([says("done")]);
     let settings = RunSettings { tool_calling: false, ..asking(Mode::Auto) };
-    let session = bench.resume(&told, settings, CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, settings, CutOffPolicy::Continue).await.unwrap();
     session.handle.finished().await.unwrap();
     let request = &told.requests()[0];
     let plain = |block: &Block| matches!(block, Block::Text { .. });
@@ -279,8 +279,8 @@ async fn a_call_of_before_is_answered_in_its_own_form() {
     let told = Told::new([says("done")]);
     let parts = bench.parts(&Arc::clone(&told));
     // Another model: the one before was found to take no tools.
-    let parts = Parts { model: Arc::new(Renamed(Arc::clone(&told))), ..parts };
-    let handle = resume(parts, asking(Mode::Auto), id(), CutOff::Continue).await.unwrap();
+    let parts = SessionParts { model: Arc::new(Renamed(Arc::clone(&told))), ..parts };
+    let handle = resume(parts, asking(Mode::Auto), id(), CutOffPolicy::Continue).await.unwrap();
     handle.finished().await.unwrap();
     let request = &told.requests()[0];
     assert!(!request.tools.is_empty());
@@ -308,7 +308,7 @@ async fn the_system_prompt_says_the_mode_that_holds() {
     session.handle.finished().await.unwrap();
     session.handle.close().await;
     drop(session);
-    let session = bench.resume(&told, asking(Mode::Auto), CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, asking(Mode::Auto), CutOffPolicy::Continue).await.unwrap();
     session.handle.send("do it").await.unwrap();
     session.handle.finished().await.unwrap();
     let fresh = Told::new([says("done")]);
@@ -350,7 +350,7 @@ async fn a_restart_before_the_fall_back_loses_nothing() {
     let first = Record::message(Message::user_text("do it well"));
     left_behind(&bench, vec![Record::Began, setting(Mode::Auto, true), context(), first]).await;
     let told = Told::new([no_tools(), says("done")]);
-    let session = bench.resume(&told, asking(Mode::Auto), CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, asking(Mode::Auto), CutOffPolicy::Continue).await.unwrap();
     let report = session.handle.finished().await.unwrap();
     assert_eq!(report.text, "done", "{}", report.summary);
     assert_eq!(told.requests()[1].messages[0].text(), "do it well");
@@ -360,7 +360,11 @@ async fn a_restart_before_the_fall_back_loses_nothing() {
 fn no_dragons() -> Hooks {
     HooksBuilder::new()
         .on_prompt(|_, text| {
-            if text.contains("dragons") { Gate::Deny { reason: "no dragons".to_owned() } } else { Gate::GO }
+            if text.contains("dragons") {
+                GateDecision::Deny { reason: "no dragons".to_owned() }
+            } else {
+                GateDecision::GO
+            }
         })
         .build()
 }
@@ -369,7 +373,7 @@ async fn what_a_hook_denies_never_reaches_the_model() {
     let mut bench = Bench::new(&[]).with_hooks(no_dragons());
     left_behind(&bench, vec![queued(1, "tell of dragons"), queued(2, "do it")]).await;
     let told = Told::new([no_tools(), says("done")]);
-    let session = bench.resume(&told, asking(Mode::Auto), CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, asking(Mode::Auto), CutOffPolicy::Continue).await.unwrap();
     session.handle.finished().await.unwrap();
     assert!(told.heard().contains("do it") && !told.heard().contains("tell of dragons"));
 }
@@ -396,7 +400,7 @@ async fn a_call_with_a_masked_secret_is_not_taken_up() {
     let write = call("c1", "write_file", json!({ "path": "a.txt", "content": content }));
     left_behind(&bench, called(Mode::Auto, std::slice::from_ref(&write))).await;
     let told = Told::new([says("done")]);
-    let session = bench.resume(&told, asking(Mode::Auto), CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, asking(Mode::Auto), CutOffPolicy::Continue).await.unwrap();
     session.handle.finished().await.unwrap();
     assert_eq!(bench.file("a.txt"), None);
     let said = result(&told.requests()[0], "c1");
@@ -407,8 +411,8 @@ async fn what_hooks_say_is_searched_for_secrets() {
     let secret = "correct-horse-battery-staple";
     let hooks = HooksBuilder::new()
         .on_session_start(move |_| vec![format!("the password is {secret}")])
-        .on_prompt(move |_, _| Gate::Go { context: vec![format!("it is {secret}")] })
-        .on_pre_model(move |_, _| Gate::Go { context: vec![format!("again: {secret}")] })
+        .on_prompt(move |_, _| GateDecision::Go { context: vec![format!("it is {secret}")] })
+        .on_pre_model(move |_, _| GateDecision::Go { context: vec![format!("again: {secret}")] })
         .build();
     let mut bench = Bench::new(&[]).with_hooks(hooks);
     bench.secrets = vec![secret.to_owned()];
@@ -421,7 +425,7 @@ async fn what_hooks_say_is_searched_for_secrets() {
 
 async fn what_a_hook_says_beside_a_denial_is_heard() {
     let denies = |_: &_, _: &_, _: &_| PreToolAnswer {
-        decision: PreTool::Deny { reason: "not here".to_owned() },
+        decision: PreToolDecision::Deny { reason: "not here".to_owned() },
         context: vec!["use the other door".to_owned()],
         ..PreToolAnswer::default()
     };
@@ -435,7 +439,7 @@ async fn what_a_hook_says_beside_a_denial_is_heard() {
 /// Nothing is put into the mouth of a model that goes on where it paused.
 async fn a_model_that_paused_goes_on_with_its_own_words() {
     let hooks = HooksBuilder::new()
-        .on_pre_model(|_, _| Gate::Go { context: vec!["mind the gap".to_owned()] })
+        .on_pre_model(|_, _| GateDecision::Go { context: vec!["mind the gap".to_owned()] })
         .build();
     let mut bench = Bench::new(&[]).with_hooks(hooks);
     let told = Told::new([stopped(vec![Block::text("I think")], StopReason::Paused), says("done")]);
@@ -454,8 +458,8 @@ async fn a_session_that_cannot_be_read_is_left_free() {
         NewEntry { channel: None, kind, at: NOW, payload: b"{\"record\":\"of_the_future\"}".to_vec() };
     store.append(&id(), Seq::START, vec![newer]).await.unwrap();
     let store: Arc<dyn Store> = Arc::new(store);
-    let parts = Parts { store: Arc::clone(&store), ..bench.parts(&Told::new([])) };
-    let opened = resume(parts, asking(Mode::Auto), id(), CutOff::Continue).await;
+    let parts = SessionParts { store: Arc::clone(&store), ..bench.parts(&Told::new([])) };
+    let opened = resume(parts, asking(Mode::Auto), id(), CutOffPolicy::Continue).await;
     assert!(matches!(opened, Err(AgentError::NewerRecord { .. })));
     store.lease(&id(), "somebody else", NOW, 1_000).await.unwrap();
     bench.secrets.clear();
@@ -619,7 +623,7 @@ async fn a_handle_that_is_dropped_writes_to_the_end_and_no_further() {
             tokio::task::yield_now().await;
         }
         assert_eq!(bench.log.entries().len(), before);
-        let handle = resume(parts, asking(Mode::Auto), id(), CutOff::Continue).await.unwrap();
+        let handle = resume(parts, asking(Mode::Auto), id(), CutOffPolicy::Continue).await.unwrap();
         handle.send("go on").await.unwrap();
         assert_ne!(handle.finished().await.unwrap().outcome, RunOutcome::Error);
     }

@@ -1,7 +1,7 @@
 //! Commands that may destroy what undoing can't bring back: tried out, asked about with what they would really take,
 //! landed or dropped.
 
-use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
+use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{CallId, CallState, Event, Mode, RunOutcome, Verdict};
 use serde_json::json;
 
@@ -127,7 +127,7 @@ async fn the_question_names_what_would_be_lost() {
     assert_eq!(rule, None, "`always` would not ask again");
     assert_eq!(whole(&bench), before, "nothing is done before the answer");
     assert!(session.text().contains("+more"), "the diff is shown: {}", session.text());
-    assert!(session.handle.decide(&it(), Answer::allow()));
+    assert!(session.handle.decide(&it(), PermissionAnswer::allow()));
     let report = session.done().await;
     assert_eq!(whole(&bench), [None, Some("a\nmore\n".into()), Some("b\n".into()), None]);
     assert!(!bench.root.join("target").exists());
@@ -157,7 +157,7 @@ async fn a_no_drops_it() {
     let mut session = bench.start(&told, settings(Mode::Auto, Approver::Handle));
     session.handle.send("do it").await.unwrap();
     asked(&mut session).await;
-    assert!(session.handle.decide(&it(), Answer::Deny { note: Some("keep my key".to_owned()) }));
+    assert!(session.handle.decide(&it(), PermissionAnswer::Deny { note: Some("keep my key".to_owned()) }));
     session.done().await;
     assert_eq!(whole(&bench), before);
     let said = result(&told.requests()[1], "it");
@@ -211,7 +211,7 @@ async fn a_narrower_mode_asks_about_what_it_found() {
         assert_eq!(verdict.destroys, None, "{mode}");
         assert!(verdict.reason.contains("2 files that no checkpoint has: "), "{}", verdict.reason);
         assert!(rule.is_some(), "{mode}");
-        assert!(session.handle.decide(&it(), Answer::allow()));
+        assert!(session.handle.decide(&it(), PermissionAnswer::allow()));
         session.done().await;
         assert_eq!(bench.file(".env"), None, "{mode}");
         let mut bench = Bench::new(FILES);
@@ -255,7 +255,7 @@ async fn the_user_changes_a_file_while_they_think() {
     asked(&mut session).await;
     std::fs::write(bench.root.join("a.txt"), "mine\n").unwrap();
     let before = whole(&bench);
-    assert!(session.handle.decide(&it(), Answer::allow()));
+    assert!(session.handle.decide(&it(), PermissionAnswer::allow()));
     session.done().await;
     assert_eq!(whole(&bench), before);
     let said = result(&told.requests()[1], "it");
@@ -281,11 +281,11 @@ async fn a_crash_before_the_answer_asks_again() {
     assert_eq!(whole(&bench), before);
     let again = Told::new([says("done")]);
     let mut session =
-        bench.resume(&again, settings(Mode::Auto, Approver::Handle), CutOff::Continue).await.unwrap();
+        bench.resume(&again, settings(Mode::Auto, Approver::Handle), CutOffPolicy::Continue).await.unwrap();
     let (verdict, _) = asked(&mut session).await;
     assert!(verdict.destroys.unwrap().starts_with("removes 1,201 files"), "it was run again, in a new layer");
     assert_eq!(whole(&bench), before);
-    assert!(session.handle.decide(&it(), Answer::allow()));
+    assert!(session.handle.decide(&it(), PermissionAnswer::allow()));
     session.done().await;
     assert_eq!(whole(&bench), [None, Some("a\nmore\n".into()), Some("b\n".into()), None]);
     assert_settled(&bench);
@@ -305,7 +305,7 @@ async fn a_crash_in_the_middle_leaves_nothing() {
     session.handle.close().await;
     let again = Told::new([says("done")]);
     let session =
-        bench.resume(&again, settings(Mode::Auto, Approver::Handle), CutOff::Continue).await.unwrap();
+        bench.resume(&again, settings(Mode::Auto, Approver::Handle), CutOffPolicy::Continue).await.unwrap();
     session.handle.finished().await.unwrap();
     let said = result(&again.requests()[0], "it");
     assert!(said.contains("None of its changes are in place, so it is safe to do it again"), "{said}");
@@ -353,7 +353,7 @@ async fn a_command_that_names_an_ignored_file() {
         if let Event::PermissionRequired { verdict, .. } = event {
             let lost = verdict.destroys.unwrap();
             assert_eq!(lost, "replaces 1 file that undo can't bring back: large.env (17 MB)", "{command}");
-            assert!(session.handle.decide(&it(), Answer::allow()));
+            assert!(session.handle.decide(&it(), PermissionAnswer::allow()));
             session.done().await;
         }
         let made = ["KEY=2\n", "\n", "17825792\n", "b\n"];
@@ -380,7 +380,7 @@ async fn where_no_layer_can_be_mounted_it_asks_before() {
     let (verdict, _) = asked(&mut session).await;
     assert!(verdict.reason.contains("it can't be tried out first: "), "{}", verdict.reason);
     assert!(!bench.log.states("it").contains(&CallState::Executing), "it has not run");
-    assert!(session.handle.decide(&it(), Answer::deny()));
+    assert!(session.handle.decide(&it(), PermissionAnswer::deny()));
     session.done().await;
     assert_eq!(whole(&bench), before);
 }
@@ -418,7 +418,7 @@ async fn a_build_of_ten_thousand_files() {
     let (verdict, _) = asked(&mut session).await;
     let lost = verdict.destroys.unwrap();
     assert!(lost.contains("target/ (10,001 files, 80 KB)"), "{lost}");
-    assert!(session.handle.decide(&it(), Answer::allow()));
+    assert!(session.handle.decide(&it(), PermissionAnswer::allow()));
     session.done().await;
     assert_eq!(whole(&bench), [None, Some("a\n".into()), Some("b\n".into()), Some("new\n".into())]);
     assert_eq!(std::fs::read_dir(bench.root.join("target")).unwrap().count(), 1);

@@ -3,9 +3,9 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use journeyman_agent::hooks::{Gate, HooksBuilder, PreTool};
+use journeyman_agent::hooks::{GateDecision, HooksBuilder, PreToolDecision};
 use journeyman_agent::schedule::Job;
-use journeyman_agent::{Answer, Approver, Checks, RunSettings, SessionHandle};
+use journeyman_agent::{Approver, Checks, PermissionAnswer, RunSettings, SessionHandle};
 use journeyman_protocol::{AgentState, Mode, RunOutcome, TurnPhase};
 use journeyman_tools::ToolOutput;
 use serde_json::json;
@@ -29,13 +29,13 @@ fn busy() -> (Bench, Arc<Told>) {
         .on_pre_model_async(|_, _| {
             Box::pin(async {
                 linger().await;
-                Gate::GO
+                GateDecision::GO
             })
         })
         .on_pre_tool_async(|_, _, _| {
             Box::pin(async {
                 linger().await;
-                PreTool::Go.into()
+                PreToolDecision::Go.into()
             })
         })
         .on_post_append_async(|_, _| Box::pin(linger()));
@@ -82,7 +82,7 @@ async fn consent(handle: SessionHandle) {
         };
         linger().await;
         for call in asked {
-            handle.decide(&call, Answer::allow());
+            handle.decide(&call, PermissionAnswer::allow());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use journeyman_agent::hooks::{Dialect, HookCommand, HookEvent, HookSandbox, HooksBuilder, PreTool};
+use journeyman_agent::hooks::{Dialect, HookCommand, HookEvent, HookSandbox, HooksBuilder, PreToolDecision};
 use journeyman_host::config::{Trusted, load};
 use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{Network, Sandbox, SandboxSettings};
@@ -166,7 +166,7 @@ async fn what_a_project_calls_secret_is_hidden_from_no_guard() {
     )
     .build();
     let said = before(&project, &hooks, bash("ls")).await;
-    assert!(matches!(said.decision, PreTool::Deny { .. }), "{said:?}");
+    assert!(matches!(said.decision, PreToolDecision::Deny { .. }), "{said:?}");
 }
 
 #[test]

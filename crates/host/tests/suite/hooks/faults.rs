@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 
-use journeyman_agent::hooks::{HOOK_OUTPUT_BYTES, HOOK_TEXT_CHARS, PreTool, PreToolSaid};
+use journeyman_agent::hooks::{HOOK_OUTPUT_BYTES, HOOK_TEXT_CHARS, PreToolDecision, PreToolResult};
 use rustix::fs::OFlags;
 
 use super::support::{Project, bash, before, configured, denied, pipe, reason_of};
@@ -79,12 +79,12 @@ async fn a_hook_that_dies_or_cannot_start_denies_and_one_that_merely_fails_warns
     ] {
         let hooks = project.hook("PreToolUse", command);
         let said = before(&project, &hooks, bash("ls")).await;
-        assert!(matches!(said.decision, PreTool::Deny { .. }), "{command}: {said:?}");
+        assert!(matches!(said.decision, PreToolDecision::Deny { .. }), "{command}: {said:?}");
         assert!(reason_of(&said.decision).contains(part), "{command}: {said:?}");
     }
     let hooks = project.hook("PreToolUse", "echo oops >&2; exit 1");
     let said = before(&project, &hooks, bash("ls")).await;
-    assert_eq!(said.decision, PreTool::Go);
+    assert_eq!(said.decision, PreToolDecision::Go);
     assert_eq!(said.notes.warnings, ["the hook `echo oops >&2; exit 1` ended with exit code 1: oops"]);
     // Without its directory nothing can be started at all.
     let mut at = project.at();
@@ -102,7 +102,7 @@ async fn output_is_bounded_and_a_cut_json_answer_counts_as_a_failure() {
     let said = before(&project, &hooks, bash("ls")).await;
     let length = said.notes.context[0].chars().count();
     assert!((HOOK_TEXT_CHARS..HOOK_TEXT_CHARS + 100).contains(&length), "{length}");
-    assert_eq!(said.decision, PreTool::Go);
+    assert_eq!(said.decision, PreToolDecision::Go);
 
     let hooks = project.hook("PreToolUse", &format!("{{ {much}; }} >&2; exit 2"));
     let said = before(&project, &hooks, bash("ls")).await;
@@ -122,7 +122,7 @@ async fn input_that_nobody_reads_and_input_that_is_large_are_no_trouble() {
     let project = Project::new();
     let large = bash(&"x".repeat(2_000_000));
     let hooks = project.hook("PreToolUse", "exit 0");
-    assert_eq!(before(&project, &hooks, large.clone()).await, PreToolSaid::default());
+    assert_eq!(before(&project, &hooks, large.clone()).await, PreToolResult::default());
     let hooks = project.hook("PreToolUse", "exec <&-; echo ok");
     assert_eq!(before(&project, &hooks, large.clone()).await.notes.context, ["ok"]);
     let hooks = project.hook("PreToolUse", "test $(wc -c) -gt 2000000 && echo all");
@@ -134,14 +134,17 @@ async fn what_is_neither_json_nor_text_breaks_nothing() {
     let project = Project::new();
     let hooks = project.hook("PreToolUse", "echo '{\"decision\": deny}'");
     let said = before(&project, &hooks, bash("ls")).await;
-    assert_eq!((said.decision, said.notes.context.len(), said.notes.warnings.len()), (PreTool::Go, 0, 1));
+    assert_eq!(
+        (said.decision, said.notes.context.len(), said.notes.warnings.len()),
+        (PreToolDecision::Go, 0, 1)
+    );
 
     let hooks = project.hook("PreToolUse", r"printf '\377\376 bad \033[2J' >&2; exit 2");
     assert_eq!(before(&project, &hooks, bash("ls")).await.decision, denied("\u{fffd}\u{fffd} bad [2J"));
 
     for quiet in ["echo '[1,2]' > /dev/null", "printf ''", "echo; echo"] {
         let hooks = project.hook("PreToolUse", quiet);
-        assert_eq!(before(&project, &hooks, bash("ls")).await, PreToolSaid::default(), "{quiet}");
+        assert_eq!(before(&project, &hooks, bash("ls")).await, PreToolResult::default(), "{quiet}");
     }
     let hooks = project.hook("PreToolUse", r#"echo '{"hookSpecificOutput":{"updatedInput":"rm"}}'"#);
     let said = before(&project, &hooks, bash("ls")).await;

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use journeyman_agent::hooks::{
-    Gate, HookCommand, HookEvent, Hooks, HooksBuilder, PreTool, PreToolAnswer, PreToolSaid, TurnEnd,
+    GateDecision, HookCommand, HookEvent, Hooks, HooksBuilder, PreToolAnswer, PreToolDecision, PreToolResult,
+    TurnEndDecision,
 };
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{Block, Message};
@@ -22,8 +23,8 @@ async fn deny_beats_ask_beats_approve_and_the_first_of_a_kind_gives_the_reason()
     };
     for (answers, decision) in [
         (vec![("allow", "a"), ("ask", "b"), ("deny", "c"), ("deny", "d")], denied("c")),
-        (vec![("allow", "a"), ("ask", "b"), ("ask", "c")], PreTool::Ask { reason: "b".to_owned() }),
-        (vec![("allow", "a"), ("allow", "b")], PreTool::Approve { reason: "a".to_owned() }),
+        (vec![("allow", "a"), ("ask", "b"), ("ask", "c")], PreToolDecision::Ask { reason: "b".to_owned() }),
+        (vec![("allow", "a"), ("allow", "b")], PreToolDecision::Approve { reason: "a".to_owned() }),
     ] {
         let config: String = answers.iter().map(|(word, reason)| say(word, reason)).collect();
         assert_eq!(
@@ -65,7 +66,7 @@ async fn closures_run_in_order_before_commands_and_the_first_that_decides_stops_
         .builder(&configured("PreToolUse", "", "touch ran; echo never >&2; exit 2", ""))
         .on_pre_tool(move |_, _, _| {
             first();
-            PreTool::Go
+            PreToolDecision::Go
         })
         .on_pre_tool_async(move |_, call, _| {
             second();
@@ -73,7 +74,7 @@ async fn closures_run_in_order_before_commands_and_the_first_that_decides_stops_
         })
         .on_pre_tool(move |_, _, _| {
             third();
-            PreTool::Go
+            PreToolDecision::Go
         })
         .build();
     assert_eq!(before(&project, &hooks, bash("ls")).await.decision, denied("not run_command"));
@@ -85,12 +86,15 @@ async fn closures_run_in_order_before_commands_and_the_first_that_decides_stops_
 async fn a_closure_that_asks_or_approves_is_overruled_by_a_command_that_denies() {
     let project = Project::new();
     let deny = configured("PreToolUse", "", "echo no >&2; exit 2", "");
-    for decision in [PreTool::Ask { reason: "hm".to_owned() }, PreTool::Approve { reason: "ok".to_owned() }] {
+    for decision in [
+        PreToolDecision::Ask { reason: "hm".to_owned() },
+        PreToolDecision::Approve { reason: "ok".to_owned() },
+    ] {
         let given = decision.clone();
         let hooks = project.builder(&deny).on_pre_tool(move |_, _, _| given.clone()).build();
         assert_eq!(before(&project, &hooks, bash("ls")).await.decision, denied("no"), "{decision:?}");
     }
-    let done = PreTool::Result { text: "cached".to_owned(), is_error: false };
+    let done = PreToolDecision::Result { text: "cached".to_owned(), is_error: false };
     let given = done.clone();
     let hooks = project.builder(&deny).on_pre_tool(move |_, _, _| given.clone()).build();
     assert_eq!(before(&project, &hooks, bash("ls")).await.decision, done);
@@ -106,12 +110,12 @@ async fn amended_arguments_go_on_to_the_next_hook() {
             ..PreToolAnswer::default()
         })
         .on_pre_tool(|_, call, _| match call.input["command"].as_str() {
-            Some("ls -l") => PreTool::Go,
+            Some("ls -l") => PreToolDecision::Go,
             other => denied(&format!("{other:?}")),
         })
         .build();
     let said = before(&project, &hooks, bash("ls")).await;
-    assert_eq!((said.decision, said.input), (PreTool::Go, Some(json!({"command": "ls -l"}))));
+    assert_eq!((said.decision, said.input), (PreToolDecision::Go, Some(json!({"command": "ls -l"}))));
     assert_eq!(project.read_json("seen.json")["tool_input"], json!({"command": "ls -l"}));
 }
 
@@ -123,7 +127,7 @@ async fn a_closure_that_panics_or_hangs_costs_its_call_and_nothing_else() {
         .timeout(Duration::from_millis(50))
         .on_pre_tool(|_, call, _| {
             assert_ne!(call.name, "run_command");
-            PreTool::Go
+            PreToolDecision::Go
         })
         .on_post_tool(|_, _, result| {
             result.set_text("half");
@@ -142,7 +146,7 @@ async fn a_closure_that_panics_or_hangs_costs_its_call_and_nothing_else() {
     let notes = hooks.post_tool(&at, &call, &effects, &mut result).await;
     assert_eq!((notes.warnings.len(), result.text().as_str()), (1, "whole"));
     let said = hooks.turn_end(&at, "", 0).await;
-    assert_eq!((said.decision, said.notes.warnings.len()), (TurnEnd::Stop, 1));
+    assert_eq!((said.decision, said.notes.warnings.len()), (TurnEndDecision::Stop, 1));
     assert!(hooks.prompt(&at, "").await.denied.unwrap().contains("did not answer within 0.05 s"));
 }
 
@@ -162,7 +166,7 @@ async fn closures_change_results_requests_and_replies_in_turn() {
         })
         .on_pre_model(|_, request| {
             request.temperature = Some(0.0);
-            Gate::GO
+            GateDecision::GO
         })
         .on_post_model(|_, reply| reply.content.push(Block::text("-- signed")))
         .build();
@@ -184,7 +188,7 @@ async fn without_hooks_nothing_is_said() {
     let project = Project::new();
     let hooks = Hooks::none();
     assert!(HookEvent::ALL.into_iter().all(|event| hooks.is_empty(event)));
-    assert_eq!(before(&project, &hooks, bash("ls")).await, PreToolSaid::default());
+    assert_eq!(before(&project, &hooks, bash("ls")).await, PreToolResult::default());
     let hooks = HooksBuilder::new().commands([HookCommand::new(HookEvent::TurnEnd, "exit 0")]).build();
     let filled: Vec<HookEvent> = HookEvent::ALL.into_iter().filter(|event| !hooks.is_empty(*event)).collect();
     assert_eq!(filled, [HookEvent::TurnEnd]);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use journeyman_agent::hooks::{HookContext, HookResult, Hooks, HooksBuilder, PreTool, PreToolSaid, Unseen};
+use journeyman_agent::hooks::{
+    HookContext, HookResult, Hooks, HooksBuilder, PreToolDecision, PreToolResult, UnseenChanges,
+};
 use journeyman_host::config::{Environment, Trusted, load};
 use journeyman_protocol::{CallId, Effects, Mode, RelPath, ResultPart, SessionId, ToolUse, UnixMillis};
 use serde_json::{Value, json};
@@ -88,7 +90,7 @@ impl Project {
             transcript: Some("/state/session.jsonl".into()),
             cancel: CancellationToken::new(),
             sandbox: None,
-            unseen: Unseen::default(),
+            unseen: UnseenChanges::default(),
         }
     }
 }
@@ -124,18 +126,20 @@ pub(crate) async fn before(
     project: &Project,
     hooks: &Hooks,
     (call, effects): (ToolUse, Effects),
-) -> PreToolSaid {
+) -> PreToolResult {
     hooks.pre_tool(&project.at(), &call, &effects).await
 }
 
-pub(crate) fn denied(reason: &str) -> PreTool {
-    PreTool::Deny { reason: reason.to_owned() }
+pub(crate) fn denied(reason: &str) -> PreToolDecision {
+    PreToolDecision::Deny { reason: reason.to_owned() }
 }
 
-pub(crate) fn reason_of(decision: &PreTool) -> &str {
+pub(crate) fn reason_of(decision: &PreToolDecision) -> &str {
     match decision {
-        PreTool::Deny { reason } | PreTool::Ask { reason } | PreTool::Approve { reason } => reason,
-        PreTool::Go | PreTool::Result { .. } => "",
+        PreToolDecision::Deny { reason }
+        | PreToolDecision::Ask { reason }
+        | PreToolDecision::Approve { reason } => reason,
+        PreToolDecision::Go | PreToolDecision::Result { .. } => "",
     }
 }
 

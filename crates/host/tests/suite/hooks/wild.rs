@@ -1,6 +1,6 @@
 //! Scripts as they are found in the wild.
 
-use journeyman_agent::hooks::{HookNotes, PreTool, PreToolSaid, StartedBy, TurnEnd};
+use journeyman_agent::hooks::{HookNotes, PreToolDecision, PreToolResult, StartedBy, TurnEndDecision};
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{Effects, Message, SessionId, UnixMillis};
 use serde_json::json;
@@ -40,7 +40,7 @@ async fn a_script_that_blocks_rm_by_exit_code_2_blocks_it_and_nothing_else() {
     let hooks = project.hooks(&configured("PreToolUse", "Bash", command, ", timeout = 30"));
     let said = before(&project, &hooks, bash("rm -rf build")).await;
     assert_eq!(said.decision, denied("BLOCKED: rm -rf is not allowed; move it to ./trash instead"));
-    assert_eq!(before(&project, &hooks, bash("cargo test")).await, PreToolSaid::default());
+    assert_eq!(before(&project, &hooks, bash("cargo test")).await, PreToolResult::default());
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn a_json_denial_names_the_file_by_its_absolute_path() {
     let hooks =
         project.hooks(&configured("PreToolUse", "Edit|Write|MultiEdit", "python3 hooks/protect.py", ""));
     assert_eq!(before(&project, &hooks, edit("config/.env")).await.decision, denied(".env is protected"));
-    assert_eq!(before(&project, &hooks, edit("src/lib.rs")).await.decision, PreTool::Go);
+    assert_eq!(before(&project, &hooks, edit("src/lib.rs")).await.decision, PreToolDecision::Go);
     // The model's own word for the argument doesn't lead past the guard.
     let (_, effects) = edit(".env");
     let slip = call("write_file", json!({"filename": ".env", "contents": "x"}));
@@ -61,25 +61,25 @@ async fn a_json_denial_names_the_file_by_its_absolute_path() {
 
 #[tokio::test]
 async fn json_answers_decide() {
-    let cases: &[(&str, PreTool)] = &[
+    let cases: &[(&str, PreToolDecision)] = &[
         (
             r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","permissionDecisionReason":"prod?"}}"#,
-            PreTool::Ask { reason: "prod?".to_owned() },
+            PreToolDecision::Ask { reason: "prod?".to_owned() },
         ),
         (
             r#"{"hookSpecificOutput":{"permissionDecision":"allow","permissionDecisionReason":"docs"}}"#,
-            PreTool::Approve { reason: "docs".to_owned() },
+            PreToolDecision::Approve { reason: "docs".to_owned() },
         ),
         (r#"{"decision":"block","reason":"no"}"#, denied("no")),
-        (r#"{"decision":"approve","reason":"yes"}"#, PreTool::Approve { reason: "yes".to_owned() }),
+        (r#"{"decision":"approve","reason":"yes"}"#, PreToolDecision::Approve { reason: "yes".to_owned() }),
         // The newer form wins.
         (
             r#"{"decision":"approve","hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"no"}}"#,
             denied("no"),
         ),
         (r#"{"continue":false,"stopReason":"budget spent"}"#, denied("budget spent")),
-        (r#"{"suppressOutput":true}"#, PreTool::Go),
-        ("{}", PreTool::Go),
+        (r#"{"suppressOutput":true}"#, PreToolDecision::Go),
+        ("{}", PreToolDecision::Go),
     ];
     let project = Project::new();
     for (json, decision) in cases {
@@ -88,7 +88,10 @@ async fn json_answers_decide() {
     }
     let unknown = project.hook("PreToolUse", r#"echo '{"decision":"perhaps"}'"#);
     let said = before(&project, &unknown, bash("ls")).await;
-    assert!(matches!(said.decision, PreTool::Ask { .. }), "a person sees an unknown decision: {said:?}");
+    assert!(
+        matches!(said.decision, PreToolDecision::Ask { .. }),
+        "a person sees an unknown decision: {said:?}"
+    );
 }
 
 #[tokio::test]
@@ -121,7 +124,7 @@ async fn updated_input_and_context_come_back_in_our_own_names() {
     let hooks = project.hook("PreToolUse", &format!("echo '{moved}'"));
     let said = before(&project, &hooks, edit("src/a.rs")).await;
     assert_eq!(said.input, Some(json!({"path": "src/b.rs", "search": "a", "replace": "c"})));
-    assert_eq!(said.decision, PreTool::Go);
+    assert_eq!(said.decision, PreToolDecision::Go);
 }
 
 #[tokio::test]
@@ -249,17 +252,17 @@ async fn a_stop_hook_sends_the_model_back_to_work_once() {
     );
     let hooks = project.hook("Stop", "./stop.sh");
     let first = hooks.turn_end(&project.at(), "done", 0).await;
-    assert_eq!(first.decision, TurnEnd::GoOn { reason: "run the tests first".to_owned() });
-    assert_eq!(hooks.turn_end(&project.at(), "done", 1).await.decision, TurnEnd::Stop);
+    assert_eq!(first.decision, TurnEndDecision::GoOn { reason: "run the tests first".to_owned() });
+    assert_eq!(hooks.turn_end(&project.at(), "done", 1).await.decision, TurnEndDecision::Stop);
     let hooks = project.hook("Stop", "echo 'todo is not empty' >&2; exit 2");
     let said = hooks.turn_end(&project.at(), "done", 0).await;
-    assert_eq!(said.decision, TurnEnd::GoOn { reason: "todo is not empty".to_owned() });
+    assert_eq!(said.decision, TurnEndDecision::GoOn { reason: "todo is not empty".to_owned() });
     let hooks = project.hook("Stop", r#"echo '{"continue":false,"decision":"block","reason":"x"}'"#);
-    assert_eq!(hooks.turn_end(&project.at(), "done", 0).await.decision, TurnEnd::Stop);
+    assert_eq!(hooks.turn_end(&project.at(), "done", 0).await.decision, TurnEndDecision::Stop);
     // A broken one doesn't keep a turn from ending.
     let hooks = project.hook("Stop", "exit 127");
     let said = hooks.turn_end(&project.at(), "done", 0).await;
-    assert_eq!((said.decision, said.notes.warnings.len()), (TurnEnd::Stop, 1));
+    assert_eq!((said.decision, said.notes.warnings.len()), (TurnEndDecision::Stop, 1));
 }
 
 #[tokio::test]

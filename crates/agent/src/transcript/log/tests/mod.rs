@@ -7,7 +7,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Channel, Envelope, Event, Seq, SessionId, UnixMillis};
 use journeyman_store::{Entry, MemoryStore, NewEntry, SqliteStore, Store};
 
-use super::{Filter, Item, Log, LogBounds, Since, Subscription, envelope_of};
+use super::{EventFilter, Log, LogBounds, LogEntry, Since, Subscription, envelope_of};
 use crate::transcript::record::Record;
 use store::Gated;
 
@@ -64,7 +64,7 @@ impl Bench {
     }
 
     fn subscribe(&self, since: Since) -> Subscription {
-        self.log.subscribe(Filter::all(), since)
+        self.log.subscribe(EventFilter::all(), since)
     }
 }
 
@@ -78,12 +78,12 @@ fn short(entry: &Entry) -> String {
 }
 
 /// An event of the monitor channel.
-fn says(message: impl Into<String>) -> Item {
+fn says(message: impl Into<String>) -> LogEntry {
     Event::Warning { message: message.into() }.into()
 }
 
 /// A record.
-fn keeps(name: impl Into<String>) -> Item {
+fn keeps(name: impl Into<String>) -> LogEntry {
     Record::Snapshot { name: name.into(), at: Seq::START }.into()
 }
 

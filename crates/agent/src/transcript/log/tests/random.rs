@@ -11,7 +11,7 @@ const SEEDS: u64 = 2_000;
 
 /// What became of what was handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum AppendFate {
     /// It has to be in the log in the end.
     Due,
     /// It was refused, and must not be.
@@ -22,7 +22,7 @@ enum Fate {
 
 struct Watcher {
     events: Subscription,
-    filter: Filter,
+    filter: EventFilter,
     /// Everything after this is due to it.
     since: Seq,
     shown: Vec<u64>,
@@ -32,14 +32,14 @@ struct Run {
     bench: Bench,
     random: fastrand::Rng,
     /// By number, which is also the order.
-    fates: BTreeMap<u64, Fate>,
+    fates: BTreeMap<u64, AppendFate>,
     groups: Vec<Vec<u64>>,
     watchers: Vec<Watcher>,
     number: u64,
 }
 
 impl Run {
-    fn items(&mut self) -> (Vec<u64>, Vec<Item>) {
+    fn items(&mut self) -> (Vec<u64>, Vec<LogEntry>) {
         let count = self.random.u64(1..4);
         let numbers: Vec<u64> = (self.number..self.number + count).collect();
         self.number += count;
@@ -54,7 +54,7 @@ impl Run {
         (numbers, items)
     }
 
-    fn fate(&mut self, numbers: &[u64], fate: Fate) {
+    fn fate(&mut self, numbers: &[u64], fate: AppendFate) {
         self.fates.extend(numbers.iter().map(|number| (*number, fate)));
     }
 
@@ -62,22 +62,22 @@ impl Run {
         match self.random.u8(..17) {
             0..3 => {
                 let (numbers, items) = self.items();
-                self.fate(&numbers, Fate::Due);
+                self.fate(&numbers, AppendFate::Due);
                 self.bench.log.push(items);
             }
             3..5 => drop(self.bench.log.flush().await),
             5..7 => {
                 let (numbers, items) = self.items();
-                self.fate(&numbers, Fate::Due);
+                self.fate(&numbers, AppendFate::Due);
                 drop(self.bench.log.commit(items).await);
             }
             7..9 => {
                 let (numbers, items) = self.items();
                 let offered = self.bench.log.offer(items).await;
                 let fate = match offered {
-                    Ok(()) => Fate::Due,
-                    Err(crate::AgentError::InDoubt { .. }) => Fate::Open,
-                    Err(_) => Fate::Refused,
+                    Ok(()) => AppendFate::Due,
+                    Err(crate::AgentError::InDoubt { .. }) => AppendFate::Open,
+                    Err(_) => AppendFate::Refused,
                 };
                 self.fate(&numbers, fate);
             }
@@ -114,7 +114,7 @@ impl Run {
     async fn give_up_waiting(&mut self) {
         let (numbers, items) = self.items();
         let offers = self.random.bool();
-        self.fate(&numbers, if offers { Fate::Open } else { Fate::Due });
+        self.fate(&numbers, if offers { AppendFate::Open } else { AppendFate::Due });
         let log = self.bench.log.clone();
         let mut write: futures_util::future::BoxFuture<'_, _> =
             if offers { log.offer(items).boxed() } else { log.commit(items).boxed() };
@@ -137,10 +137,10 @@ impl Run {
         let (offered, committed, ()) = tokio::join!(log.offer(a), log.commit(b), later);
         drop(committed);
         // It may be in doubt when it is answered, and be settled by the other one.
-        let fate = if offered.is_ok() { Fate::Due } else { Fate::Open };
+        let fate = if offered.is_ok() { AppendFate::Due } else { AppendFate::Open };
         self.fate(&first, fate);
-        self.fate(&second, Fate::Due);
-        self.fate(&third, Fate::Due);
+        self.fate(&second, AppendFate::Due);
+        self.fate(&third, AppendFate::Due);
     }
 
     fn come_or_go(&mut self) {
@@ -150,9 +150,9 @@ impl Run {
             return;
         }
         let filter = match self.random.u8(..3) {
-            0 => Filter::all(),
-            1 => Filter::all().channels([Channel::Monitor]),
-            _ => Filter::all().kinds(["text_delta"]),
+            0 => EventFilter::all(),
+            1 => EventFilter::all().channels([Channel::Monitor]),
+            _ => EventFilter::all().kinds(["text_delta"]),
         };
         let position = self.bench.log.position();
         let since = self.random.bool().then(|| Seq(self.random.u64(..=position.0)));
@@ -173,9 +173,9 @@ impl Run {
         for (number, fate) in &self.fates {
             let is_written = written.binary_search(number).is_ok();
             match fate {
-                Fate::Due => assert!(is_written, "{number} is missing in {written:?}"),
-                Fate::Refused => assert!(!is_written, "{number} was refused, and is in {written:?}"),
-                Fate::Open => {}
+                AppendFate::Due => assert!(is_written, "{number} is missing in {written:?}"),
+                AppendFate::Refused => assert!(!is_written, "{number} was refused, and is in {written:?}"),
+                AppendFate::Open => {}
             }
         }
         for group in &self.groups {

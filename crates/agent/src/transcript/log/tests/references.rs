@@ -24,7 +24,7 @@ impl Reply {
         }
     }
 
-    fn message(&self) -> Item {
+    fn message(&self) -> LogEntry {
         let call = ToolUse {
             id: CallId::new("c1"),
             name: "write_file".into(),
@@ -40,7 +40,7 @@ impl Reply {
         Record::message(Message { role: Role::Assistant, content }).into()
     }
 
-    fn turn(&self) -> Item {
+    fn turn(&self) -> LogEntry {
         let event = Event::TurnFinished {
             turn: 1,
             stop: StopReason::EndTurn,
@@ -51,12 +51,12 @@ impl Reply {
         event.into()
     }
 
-    fn call(&self) -> Item {
+    fn call(&self) -> LogEntry {
         let (tool, summary) = ("write_file".to_owned(), "write_file a.rs".to_owned());
         Event::ToolStart { call: CallId::new("c1"), tool, input: self.input.clone(), summary }.into()
     }
 
-    fn done(&self) -> Item {
+    fn done(&self) -> LogEntry {
         let report = RunReport {
             session: session(),
             outcome: RunOutcome::Unverified,
@@ -82,10 +82,10 @@ impl Reply {
     }
 }
 
-fn event_of(item: Item) -> Event {
+fn event_of(item: LogEntry) -> Event {
     match item {
-        Item::Event(event) => *event,
-        Item::Record(record) => panic!("{record:?}"),
+        LogEntry::Event(event) => *event,
+        LogEntry::Record(record) => panic!("{record:?}"),
     }
 }
 
@@ -111,7 +111,7 @@ async fn everybody_gets(bench: &Bench, live: &mut Subscription, expected: Vec<Ev
 async fn a_long_text_is_written_once_wherever_its_message_is() {
     let reply = Reply::long();
     let events = || vec![reply.turn(), reply.call(), reply.done()];
-    let batches: [Vec<Vec<Item>>; 3] = [
+    let batches: [Vec<Vec<LogEntry>>; 3] = [
         vec![std::iter::once(reply.message()).chain(events()).collect()],
         vec![events().into_iter().chain([reply.message()]).collect()],
         vec![vec![reply.message()], (0..1_000).map(|_| keeps("between")).collect(), events()],
@@ -152,7 +152,7 @@ async fn what_differs_from_the_message_is_written_whole() {
 #[tokio::test]
 async fn the_calls_of_the_text_protocol_are_found_too() {
     let reply = Reply::long();
-    let Item::Record(message) = reply.message() else { panic!() };
+    let LogEntry::Record(message) = reply.message() else { panic!() };
     let Record::Message { mut message, .. } = *message else { panic!() };
     let calls = message.tool_uses().cloned().collect();
     message.content.retain(|block| !matches!(block, Block::ToolUse(_)));
@@ -224,7 +224,7 @@ async fn a_reference_to_what_is_not_there_says_so() {
         if let Some(other) = others {
             let log = log_over(Arc::new(MemoryStore::new()), Seq(1), LogBounds::default());
             log.push(vec![other.message()]);
-            let Item::Record(record) = other.message() else { panic!() };
+            let LogEntry::Record(record) = other.message() else { panic!() };
             let payload = serde_json::to_vec(&record).unwrap();
             let entry = NewEntry { channel: None, kind: "message".into(), at: UnixMillis(1), payload };
             fork.append(&session(), Seq(1), vec![entry]).await.unwrap();
@@ -253,7 +253,7 @@ async fn events_of_a_newer_version_are_passed_over() {
     ];
     bench.store.inner.append(&session(), Seq::START, foreign).await.unwrap();
     let log = log_over(Arc::clone(&bench.store) as _, Seq(5), LogBounds::default());
-    let mut events = log.subscribe(Filter::all(), Since::Seq(Seq::START));
+    let mut events = log.subscribe(EventFilter::all(), Since::Seq(Seq::START));
     log.commit(vec![says("ours")]).await.unwrap();
     assert_eq!(drained(&mut events).await, ["turn_started", "ours"]);
     assert_eq!(crate::events(&*bench.store, &session(), Seq::START, 10).await.unwrap().len(), 2);
@@ -272,7 +272,7 @@ async fn a_megabyte_of_streamed_text_takes_at_most_three_on_disk() {
         let store = Arc::new(SqliteStore::open(&directory.path().join("log.db")).unwrap());
         store.create(&session(), "/", "", UnixMillis(1)).await.unwrap();
         let log = log_over(Arc::clone(&store) as _, Seq::START, LogBounds::default());
-        let mut live = log.subscribe(Filter::all(), Since::Now);
+        let mut live = log.subscribe(EventFilter::all(), Since::Now);
         let line = "The parser reads one token ahead, and says «why» where it can't go on.\n";
         let text = line.repeat(MEGABYTE / messages / line.len() + 1);
         for turn in 1..=messages as u32 {

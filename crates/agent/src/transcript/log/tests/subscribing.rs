@@ -29,7 +29,7 @@ fn event(number: u64) -> Event {
 }
 
 /// What a filter lets through of a log, after a place.
-fn expected(entries: &[Entry], filter: &Filter, after: Seq) -> Vec<u64> {
+fn expected(entries: &[Entry], filter: &EventFilter, after: Seq) -> Vec<u64> {
     entries
         .iter()
         .filter(|entry| entry.seq > after)
@@ -38,14 +38,14 @@ fn expected(entries: &[Entry], filter: &Filter, after: Seq) -> Vec<u64> {
         .collect()
 }
 
-fn filters() -> Vec<Filter> {
+fn filters() -> Vec<EventFilter> {
     vec![
-        Filter::all(),
-        Filter::all().channels([Channel::Progress]),
-        Filter::all().channels([Channel::Control, Channel::Monitor]),
-        Filter::all().kinds(["warning", "turn_started"]),
-        Filter::all().channels([Channel::Monitor]).kinds(["warning", "turn_started"]),
-        Filter::all().channels([]),
+        EventFilter::all(),
+        EventFilter::all().channels([Channel::Progress]),
+        EventFilter::all().channels([Channel::Control, Channel::Monitor]),
+        EventFilter::all().kinds(["warning", "turn_started"]),
+        EventFilter::all().channels([Channel::Monitor]).kinds(["warning", "turn_started"]),
+        EventFilter::all().channels([]),
     ]
 }
 
@@ -60,7 +60,7 @@ fn no_gap_and_no_duplicate_while_everybody_writes() {
     let bounds = LogBounds { envelopes: 40, keep: 20, ..LogBounds::default() };
     let log = log_over(Arc::clone(&store), Seq::START, bounds);
     let done = AtomicBool::new(false);
-    let seen: Vec<(Filter, Option<Seq>, Seq, Vec<u64>)> = thread::scope(|scope| {
+    let seen: Vec<(EventFilter, Option<Seq>, Seq, Vec<u64>)> = thread::scope(|scope| {
         let watchers: Vec<_> = (0..8)
             .map(|number: usize| {
                 let filters = filters();
@@ -148,11 +148,11 @@ async fn every_bookmark_gives_the_rest_of_the_log() {
         }
         let read = crate::events(&*bench.store, &session(), since, 7).await.unwrap();
         let read: Vec<u64> = read.iter().map(|envelope| envelope.seq.unwrap().0).collect();
-        let all = expected(&entries, &Filter::all(), since);
+        let all = expected(&entries, &EventFilter::all(), since);
         assert_eq!(read, all[..all.len().min(7)]);
     }
     // Bookmarks of what has not come yet hold as well.
-    bench.log.commit((0..5).map(event).map(Item::from).collect()).await.unwrap();
+    bench.log.commit((0..5).map(event).map(LogEntry::from).collect()).await.unwrap();
     let entries = bench.entries().await;
     for (mut events, since) in future {
         let filter = events.filter().clone();
@@ -163,7 +163,7 @@ async fn every_bookmark_gives_the_rest_of_the_log() {
 #[tokio::test]
 async fn one_that_falls_behind_is_told_once_and_misses_no_entry() {
     let bench = Bench::small().await;
-    let mut slow = bench.log.subscribe(Filter::all().channels([Channel::Progress]), Since::Now);
+    let mut slow = bench.log.subscribe(EventFilter::all().channels([Channel::Progress]), Since::Now);
     let mut total = Vec::new();
     for round in 0..3 {
         for number in 0..30 {
@@ -183,7 +183,7 @@ async fn one_that_falls_behind_is_told_once_and_misses_no_entry() {
         assert!(matches!(shown[0].event, Event::Lagged { .. }));
         total.extend(seqs(&shown));
     }
-    let filter = Filter::all().channels([Channel::Progress]);
+    let filter = EventFilter::all().channels([Channel::Progress]);
     assert_eq!(total, expected(&bench.entries().await, &filter, Seq::START));
     bench.log.commit(vec![Event::TurnStarted { turn: 10 }.into()]).await.unwrap();
     assert_eq!(drained(&mut slow).await, ["turn_started"], "live again");
@@ -236,7 +236,7 @@ async fn who_comes_in_the_middle_of_a_block_gets_its_text_so_far() {
     bench.log.emit(Event::ThinkingDelta { block: 2, offset: 0, text: "so".into() });
     let mut now = bench.subscribe(Since::Now);
     let mut all = bench.subscribe(Since::Seq(Seq::START));
-    let mut none = bench.log.subscribe(Filter::all().kinds(["warning"]), Since::Now);
+    let mut none = bench.log.subscribe(EventFilter::all().kinds(["warning"]), Since::Now);
     bench.log.emit(delta(1, 11, "alle"));
     let live = ["1@0 Grüße an ", "thinking 2@0 so", "1@11 alle"];
     assert_eq!(drained(&mut now).await, live);
@@ -281,7 +281,7 @@ async fn one_that_reads_history_while_the_session_goes_on_is_never_told_that_it_
 #[tokio::test]
 async fn a_store_that_can_not_be_read_costs_a_subscriber_nothing_but_time() {
     let bench = Bench::new().await;
-    bench.log.commit((0..3).map(event).map(Item::from).collect()).await.unwrap();
+    bench.log.commit((0..3).map(event).map(LogEntry::from).collect()).await.unwrap();
     let mut events = bench.subscribe(Since::Seq(Seq::START));
     bench.store.failing_reads.store(2, Ordering::SeqCst);
     assert!(events.next().await.is_err());
@@ -313,7 +313,7 @@ async fn a_call_that_is_dropped_while_it_reads_loses_nothing() {
 #[tokio::test]
 async fn after_the_end_what_is_left_is_given_and_history_can_be_read() {
     let Bench { store, log } = Bench::new().await;
-    let mut events = log.subscribe(Filter::all(), Since::Now);
+    let mut events = log.subscribe(EventFilter::all(), Since::Now);
     let sink = log.live_sink();
     log.commit(vec![says("a")]).await.unwrap();
     let late = log.clone();
@@ -325,7 +325,8 @@ async fn after_the_end_what_is_left_is_given_and_history_can_be_read() {
     assert_eq!(events.next().await.unwrap().map(|envelope| words(&envelope.event)), Some("b".into()));
     let rest: Vec<_> = events.into_stream().collect().await;
     assert_eq!(rest.len(), 1, "the live event was shown before anybody knew of the end");
-    let history: Vec<_> = late.subscribe(Filter::all(), Since::Seq(Seq::START)).into_stream().collect().await;
+    let history: Vec<_> =
+        late.subscribe(EventFilter::all(), Since::Seq(Seq::START)).into_stream().collect().await;
     assert_eq!(history.len(), 2);
     drop(store);
 }

@@ -219,7 +219,7 @@ async fn the_last_append_is_shown_before_the_end() {
     let Bench { store, log } = Bench::new().await;
     let gate = Arc::new(Semaphore::new(0));
     *store.gate.lock().unwrap() = Some(Arc::clone(&gate));
-    let mut all = log.subscribe(Filter::all(), Since::Now);
+    let mut all = log.subscribe(EventFilter::all(), Since::Now);
     assert!(log.commit(vec![says("a")]).now_or_never().is_none());
     drop(log);
     gate.add_permits(1);

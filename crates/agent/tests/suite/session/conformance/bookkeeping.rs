@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
 use journeyman_agent::schedule::Job;
-use journeyman_agent::todos::{Draft, TodoError};
+use journeyman_agent::todos::{TodoDraft, TodoError};
 use journeyman_agent::{Checks, RunSettings, TodoSettings};
 use journeyman_protocol::{Event, ScheduleKind, TodoReminderReason};
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ async fn case_23_without_todos_a_change_is_refused() {
     let mut bench = Bench::new(&[]);
     let told = Told::new([calls([write("c1", json!([]))]), says("done")]);
     let session = bench.start(&told, settings(None));
-    let draft = || vec![Draft { title: Some("write".to_owned()), ..Draft::default() }];
+    let draft = || vec![TodoDraft { title: Some("write".to_owned()), ..TodoDraft::default() }];
     assert_eq!(session.handle.todos().set(draft()), Err(TodoError::Disabled));
     assert_eq!(session.handle.todos().merge(draft()), Err(TodoError::Disabled));
     assert_eq!(session.handle.todos().delete("1"), Err(TodoError::Disabled));

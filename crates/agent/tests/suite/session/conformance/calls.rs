@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use journeyman_agent::{Answer, Approver, Checks, CutOff, RunSettings};
+use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{
     AgentState, CallId, CallState, Event, Mode, ResumeStrategy, RunOutcome, TurnPhase,
 };
@@ -118,12 +118,12 @@ async fn asked_again() {
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
     bench.crash().await;
     drop(session);
-    let mut session = bench.resume(&told, asking(), CutOff::Continue).await.unwrap();
+    let mut session = bench.resume(&told, asking(), CutOffPolicy::Continue).await.unwrap();
     let resumed = session.until(|event| matches!(event, Event::AgentResumed { .. })).await;
     let Event::AgentResumed { strategy, interrupted, .. } = resumed else { unreachable!() };
     assert_eq!((strategy, interrupted.len()), (ResumeStrategy::Crash, 0));
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
-    assert!(session.handle.decide(&CallId::new("c1"), Answer::allow()));
+    assert!(session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()));
     assert_eq!(session.done().await.text, "written");
     assert_eq!(bench.file("a.txt").as_deref(), Some("a\n"));
     assert_settled(&bench);
@@ -147,7 +147,7 @@ async fn a_call_that_ran_is_closed() {
     session.until(|event| matches!(event, Event::ToolOutput { text, .. } if text.contains("begun"))).await;
     bench.crash().await;
     drop(session);
-    let mut session = bench.resume(&told, settings(), CutOff::Continue).await.unwrap();
+    let mut session = bench.resume(&told, settings(), CutOffPolicy::Continue).await.unwrap();
     let resumed = session.until(|event| matches!(event, Event::AgentResumed { .. })).await;
     let Event::AgentResumed { interrupted, .. } = resumed else { unreachable!() };
     let interrupted: Vec<(String, CallState)> =
@@ -213,8 +213,11 @@ async fn case_36_an_interrupt_anywhere_leaves_a_session_that_goes_on() {
     session.handle.send("do it").await.unwrap();
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
     session.handle.interrupt();
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()), "a late answer is refused");
+    assert!(
+        !session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()),
+        "a late answer is refused"
+    );
     goes_on(&bench, &session, &told, "approval").await;
-    assert!(!session.handle.decide(&CallId::new("c2"), Answer::allow()));
+    assert!(!session.handle.decide(&CallId::new("c2"), PermissionAnswer::allow()));
     assert_eq!(bench.file("a.txt"), None);
 }

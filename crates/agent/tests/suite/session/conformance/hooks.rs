@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use journeyman_agent::hooks::{Gate, HooksBuilder, PreTool};
-use journeyman_agent::{Checks, CutOff, RunSettings};
+use journeyman_agent::hooks::{GateDecision, HooksBuilder, PreToolDecision};
+use journeyman_agent::{Checks, CutOffPolicy, RunSettings};
 use journeyman_protocol::{Block, CallState};
 use serde_json::json;
 
@@ -53,7 +53,7 @@ async fn case_09_hooks_fire_in_order_each_turn_and_after_resuming() {
     let hooks = HooksBuilder::new()
         .on_pre_model(move |_, _| {
             note(&before, "pre_model");
-            Gate::GO
+            GateDecision::GO
         })
         .on_post_model(move |_, _| note(&after, "post_model"))
         .on_post_append(move |_, added| {
@@ -68,7 +68,7 @@ async fn case_09_hooks_fire_in_order_each_turn_and_after_resuming() {
     let turn = ["pre_model", "post_model", "post_append"];
     assert_eq!(*trail.lock().unwrap(), turn.repeat(2));
     session.handle.close().await;
-    let session = bench.resume(&told, settings(), CutOff::Continue).await.unwrap();
+    let session = bench.resume(&told, settings(), CutOffPolicy::Continue).await.unwrap();
     session.handle.send("second").await.unwrap();
     assert_eq!(session.handle.finished().await.unwrap().text, "two");
     assert_eq!(*trail.lock().unwrap(), turn.repeat(3));
@@ -80,19 +80,19 @@ async fn case_10_the_first_hook_that_decides_stops_the_chain() {
     let hooks = HooksBuilder::new()
         .on_pre_tool(move |_, _, _| {
             note(&one, "one");
-            PreTool::Go
+            PreToolDecision::Go
         })
         .on_pre_tool(move |_, call, _| {
             note(&two, "two");
             match call.input["path"].as_str() {
-                Some("b.txt") => PreTool::Deny { reason: "b.txt is mine".to_owned() },
-                Some("c.txt") => PreTool::Result { text: "as you know".to_owned(), is_error: false },
-                _ => PreTool::Go,
+                Some("b.txt") => PreToolDecision::Deny { reason: "b.txt is mine".to_owned() },
+                Some("c.txt") => PreToolDecision::Result { text: "as you know".to_owned(), is_error: false },
+                _ => PreToolDecision::Go,
             }
         })
         .on_pre_tool(move |_, _, _| {
             note(&three, "three");
-            PreTool::Go
+            PreToolDecision::Go
         });
     let mut bench = Bench::new(&[("a.txt", "right\n")]).with_hooks(hooks.build());
     let read = |id, path: &str| (id, "read_file", json!({ "path": path }));

@@ -1,8 +1,8 @@
 //! A session's life: its first turn and its last, snapshots, forks, resuming.
 
 use journeyman_agent::hooks::HooksBuilder;
-use journeyman_agent::todos::Draft;
-use journeyman_agent::{AgentError, Checks, CutOff, ForkPoint, RunSettings, State, fork};
+use journeyman_agent::todos::TodoDraft;
+use journeyman_agent::{AgentError, Checks, CutOffPolicy, ForkPoint, RunSettings, State, fork};
 use journeyman_model::ModelError;
 use journeyman_protocol::{AgentState, Event, ResumeStrategy, Role, RunOutcome, Seq, SessionId, TurnPhase};
 use serde_json::json;
@@ -127,7 +127,7 @@ async fn case_06_a_fork_has_the_history_and_leaves_its_parent_alone() {
     assert_eq!(state.lineage, [id()]);
     assert_eq!(state.books.step, 1);
     let other = Told::new([says("another two")]);
-    let forked = bench.resume_id(&other, settings(), child.clone(), CutOff::Continue).await.unwrap();
+    let forked = bench.resume_id(&other, settings(), child.clone(), CutOffPolicy::Continue).await.unwrap();
     assert_ne!(forked.handle.id(), session.handle.id());
     assert_eq!(ask(&forked, "instead").await, "another two");
     let heard = said(&other, 0);
@@ -151,14 +151,14 @@ async fn case_07_resuming_restores_messages_todos_and_hooks() {
     session
         .handle
         .todos()
-        .set(vec![Draft { title: Some("write the parser".to_owned()), ..Draft::default() }])
+        .set(vec![TodoDraft { title: Some("write the parser".to_owned()), ..TodoDraft::default() }])
         .unwrap();
     ask(&session, "first").await;
     session.handle.close().await;
     let before = bench.state().await;
 
     let told = Told::new([says("two")]);
-    let mut session = bench.resume(&told, settings(), CutOff::Continue).await.unwrap();
+    let mut session = bench.resume(&told, settings(), CutOffPolicy::Continue).await.unwrap();
     let resumed = session.until(|event| matches!(event, Event::AgentResumed { .. })).await;
     let Event::AgentResumed { strategy, interrupted, changed } = resumed else { unreachable!() };
     assert_eq!((strategy, interrupted.len(), changed.len()), (ResumeStrategy::Manual, 0, 0));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{Checks, CutOff, Filter, RunSettings, Since, events};
+use journeyman_agent::{Checks, CutOffPolicy, EventFilter, RunSettings, Since, events};
 use journeyman_protocol::{Channel, Envelope, Event, RunOutcome, Seq};
 use journeyman_store::{SqliteStore, Store};
 use serde_json::json;
@@ -46,9 +46,9 @@ fn told() -> Arc<Told> {
 async fn case_12_a_subscription_gets_its_kinds_only_in_order() {
     let mut bench = Bench::new(&[]);
     let session = bench.start(&told(), settings());
-    let kinds = session.handle.subscribe(Filter::all().kinds(["tool_start", "tool_end"]), Since::Now);
-    let monitor = session.handle.subscribe(Filter::all().channels([Channel::Monitor]), Since::Now);
-    let both = Filter::all().channels([Channel::Control]).kinds(["tool_end"]);
+    let kinds = session.handle.subscribe(EventFilter::all().kinds(["tool_start", "tool_end"]), Since::Now);
+    let monitor = session.handle.subscribe(EventFilter::all().channels([Channel::Monitor]), Since::Now);
+    let both = EventFilter::all().channels([Channel::Control]).kinds(["tool_end"]);
     let nothing = session.handle.subscribe(both, Since::Now);
     ask(&session, "first").await;
     ask(&session, "second").await;
@@ -75,7 +75,7 @@ async fn case_13_a_bookmark_replays_what_came_after_it() {
     let places: Vec<Seq> = whole.iter().filter_map(|envelope| envelope.seq).collect();
     let from = [Seq::START, Seq(1), bookmark].into_iter().chain(places.iter().copied());
     let open: Vec<_> =
-        from.map(|seq| (seq, session.handle.subscribe(Filter::all(), Since::Seq(seq)))).collect();
+        from.map(|seq| (seq, session.handle.subscribe(EventFilter::all(), Since::Seq(seq)))).collect();
     session.handle.close().await;
     for (seq, events) in open {
         let given: Vec<Seq> = all(events).await.iter().filter_map(|envelope| envelope.seq).collect();
@@ -123,8 +123,8 @@ async fn case_38_numbers_rise_over_restarts_and_a_bookmark_holds() {
     assert!(matches!(seen, Event::ToolEnd { .. }));
     bench.crash().await;
     drop(session);
-    let session = bench.resume(&told, settings(), CutOff::Continue).await.unwrap();
-    let replay = session.handle.subscribe(Filter::all(), Since::Seq(bookmark));
+    let session = bench.resume(&told, settings(), CutOffPolicy::Continue).await.unwrap();
+    let replay = session.handle.subscribe(EventFilter::all(), Since::Seq(bookmark));
     ask(&session, "second").await;
     session.handle.close().await;
     let given: Vec<Envelope> = all(replay)

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::hooks::{HooksBuilder, PreTool};
-use journeyman_agent::{AgentError, Answer, Approver, Checks, CutOff, RunSettings};
+use journeyman_agent::hooks::{HooksBuilder, PreToolDecision};
+use journeyman_agent::{AgentError, Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{AgentState, CallId, CallState, Event, Mode, RunOutcome, Seq, TurnPhase};
 use journeyman_store::{NewEntry, SqliteStore, Store, StoreError};
 use serde_json::json;
@@ -31,11 +31,11 @@ async fn case_17_a_denial_beats_everything_and_a_question_is_asked_in_auto() {
     }
     // Denied: by policy whatever a hook says, by a hook whatever the mode and another hook say.
     let hooks = HooksBuilder::new()
-        .on_pre_tool(|_, _, _| PreTool::Approve { reason: "all of it".to_owned() })
+        .on_pre_tool(|_, _, _| PreToolDecision::Approve { reason: "all of it".to_owned() })
         .on_pre_tool(|_, call, _| match call.name.as_str() {
-            "search_text" => PreTool::Deny { reason: "not this tool".to_owned() },
-            "read_file" => PreTool::Ask { reason: "somebody has to look".to_owned() },
-            _ => PreTool::Go,
+            "search_text" => PreToolDecision::Deny { reason: "not this tool".to_owned() },
+            "read_file" => PreToolDecision::Ask { reason: "somebody has to look".to_owned() },
+            _ => PreToolDecision::Go,
         });
     let mut bench = Bench::new(&[("a.txt", "right\n")]).with_hooks(hooks.build());
     let told = Told::new([
@@ -55,7 +55,7 @@ async fn case_17_a_denial_beats_everything_and_a_question_is_asked_in_auto() {
         let wanted = |event: &Event| matches!(event, Event::PermissionRequired { .. } | Event::Done { .. });
         let Event::PermissionRequired { call, verdict, .. } = session.until(wanted).await else { break };
         asked.push((call.to_string(), verdict.reason.clone()));
-        assert!(session.handle.decide(&call, Answer::deny()));
+        assert!(session.handle.decide(&call, PermissionAnswer::deny()));
     }
     // What reaches outside is a person's to decide: no hook's approval reaches there.
     let names: Vec<&str> = asked.iter().map(|(call, _)| call.as_str()).collect();
@@ -96,7 +96,7 @@ async fn case_18_plan_mode_reads_and_changes_nothing() {
     let mut session = bench.start(&Told::new([unknown(), says("done")]), asking(Mode::Edit));
     session.handle.send("do it").await.unwrap();
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
-    assert!(session.handle.decide(&CallId::new("c1"), Answer::deny()));
+    assert!(session.handle.decide(&CallId::new("c1"), PermissionAnswer::deny()));
     session.done().await;
 }
 
@@ -117,7 +117,7 @@ async fn case_19_an_unknown_mode_refuses() {
     };
     // Past the bench, which would find it.
     bench.log.inner().append(&id(), last, vec![entry]).await.unwrap();
-    let refused = bench.resume(&Told::new([]), asking(Mode::Ask), CutOff::Continue).await;
+    let refused = bench.resume(&Told::new([]), asking(Mode::Ask), CutOffPolicy::Continue).await;
     let Err(AgentError::NewerRecord { kind, seq, .. }) = refused else { panic!("it falls back to a mode") };
     assert_eq!((kind.as_str(), seq), ("setting", Seq(last.0 + 1)));
 }
@@ -136,7 +136,7 @@ async fn case_20_an_approved_call_runs_and_the_model_goes_on() {
     assert_eq!((status.state, status.turn_phase), (AgentState::Paused, TurnPhase::AwaitingApproval));
     assert_eq!(status.asked, [CallId::new("c1")]);
     assert_eq!(bench.file("made"), None);
-    assert!(session.handle.decide_as(&CallId::new("c1"), Answer::allow(), "the web page"));
+    assert!(session.handle.decide_as(&CallId::new("c1"), PermissionAnswer::allow(), "the web page"));
     let decided = session.until(|event| matches!(event, Event::PermissionDecided { .. })).await;
     let expected = Event::PermissionDecided {
         call: CallId::new("c1"),
@@ -157,8 +157,8 @@ async fn case_21_a_denied_call_does_not_run_and_the_model_hears_why() {
     session.handle.send("do it").await.unwrap();
     session.until(|event| matches!(event, Event::PermissionRequired { .. })).await;
     let note = Some("use the Makefile".to_owned());
-    assert!(session.handle.decide(&CallId::new("c1"), Answer::Deny { note }));
-    assert!(!session.handle.decide(&CallId::new("c1"), Answer::allow()), "the first answer stands");
+    assert!(session.handle.decide(&CallId::new("c1"), PermissionAnswer::Deny { note }));
+    assert!(!session.handle.decide(&CallId::new("c1"), PermissionAnswer::allow()), "the first answer stands");
     assert_eq!(session.done().await.text, "then not");
     assert_eq!(told.requests().len(), 2);
     assert_eq!(result(&told.requests()[1], "c1"), "denied by the user: use the Makefile");
@@ -188,14 +188,14 @@ async fn case_44_no_secret_is_kept_and_one_process_writes() {
     assert_eq!(holder, "the test");
     let mut parts = bench.parts(&told);
     (parts.store, parts.holder) = (Arc::new(other), "somebody else".to_owned());
-    let refused = journeyman_agent::resume(parts, auto(), id(), CutOff::Continue).await;
+    let refused = journeyman_agent::resume(parts, auto(), id(), CutOffPolicy::Continue).await;
     let Err(AgentError::Store(StoreError::Leased { .. })) = refused else { panic!("the second got in") };
     // Once the first is closed, it may.
     session.handle.close().await;
     let mut parts = bench.parts(&Told::new([]));
     parts.store = Arc::new(SqliteStore::open(&bench.outside.join("sessions.db")).unwrap());
     parts.holder = "somebody else".to_owned();
-    assert!(journeyman_agent::resume(parts, auto(), id(), CutOff::Continue).await.is_ok());
+    assert!(journeyman_agent::resume(parts, auto(), id(), CutOffPolicy::Continue).await.is_ok());
 }
 
 /// Every file below a directory.

@@ -2,7 +2,7 @@
 
 use journeyman_agent::pool::Pool;
 use journeyman_agent::room::Room;
-use journeyman_agent::{AgentError, Checks, CutOff, RunSettings, SessionHandle, start};
+use journeyman_agent::{AgentError, Checks, CutOffPolicy, RunSettings, SessionHandle, start};
 use journeyman_protocol::{MessageKind, SessionId};
 
 use crate::session::support::bench::{Bench, NOW, auto};
@@ -62,7 +62,7 @@ async fn case_32_a_pool_is_bounded_and_a_room_reaches_whom_it_names() {
     let other: Pool<SessionHandle> = Pool::new(1);
     let parts = bench.parts(&told);
     let resumed = other
-        .resume("one", || journeyman_agent::resume(parts, settings(), session(1), CutOff::Continue))
+        .resume("one", || journeyman_agent::resume(parts, settings(), session(1), CutOffPolicy::Continue))
         .await
         .unwrap();
     assert_eq!(ask(&resumed, "and?").await, "still here");

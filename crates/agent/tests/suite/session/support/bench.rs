@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::{
-    AgentError, CutOff, Filter, Parts, Record, RunSettings, SessionHandle, Since, State, Subscription,
-    resume, start,
+    AgentError, CutOffPolicy, EventFilter, Record, RunSettings, SessionHandle, SessionParts, Since, State,
+    Subscription, resume, start,
 };
 use journeyman_model::Model;
 use journeyman_policy::secrets::Redactor;
@@ -125,7 +125,7 @@ impl Bench {
     }
 
     /// What a session works with.
-    pub(crate) fn parts(&self, model: &Arc<impl Model + 'static>) -> Parts {
+    pub(crate) fn parts(&self, model: &Arc<impl Model + 'static>) -> SessionParts {
         let mut registry = Registry::rooted(&self.root);
         for tool in &self.tools {
             registry.add(Box::new(Lent(Arc::clone(tool))));
@@ -137,7 +137,7 @@ impl Bench {
         let redactor = Arc::new(Redactor::new(self.secrets.clone()));
         let store: Arc<dyn Store> = Arc::clone(&self.log) as Arc<dyn Store>;
         let model: Arc<dyn Model> = Arc::clone(model) as Arc<dyn Model>;
-        Parts {
+        SessionParts {
             store,
             model,
             index: Arc::new(SharedIndex::new(Arc::clone(&self.workspace), Arc::clone(&redactor), None)),
@@ -165,7 +165,7 @@ impl Bench {
         &mut self,
         model: &Arc<impl Model + 'static>,
         settings: RunSettings,
-        cut_off: CutOff,
+        cut_off: CutOffPolicy,
     ) -> Result<Session, AgentError> {
         self.resume_id(model, settings, id(), cut_off).await
     }
@@ -176,7 +176,7 @@ impl Bench {
         model: &Arc<impl Model + 'static>,
         settings: RunSettings,
         id: SessionId,
-        cut_off: CutOff,
+        cut_off: CutOffPolicy,
     ) -> Result<Session, AgentError> {
         Ok(self.shown_by(resume(self.parts(model), settings, id, cut_off).await?))
     }
@@ -216,10 +216,10 @@ impl Bench {
     /// Listens to a session, also for the bench: what is shown has to be as the schema says.
     pub(crate) fn shown_by(&self, handle: SessionHandle) -> Session {
         let misshapen = Arc::clone(&self.misshapen);
-        handle.on(Filter::all(), Since::Now, move |envelope| {
+        handle.on(EventFilter::all(), Since::Now, move |envelope| {
             misshapen.lock().unwrap().extend(schema::problems(envelope));
         });
-        let events = handle.subscribe(Filter::all(), Since::Now);
+        let events = handle.subscribe(EventFilter::all(), Since::Now);
         Session { handle, events, shown: Vec::new() }
     }
 

@@ -6,11 +6,11 @@ use journeyman_protocol::{
 use journeyman_workspace::OnConflict;
 use serde::Serialize;
 
-use super::commit_wish::CommitWish;
+use super::commit_options::CommitOptions;
 
 /// The treatment of unverified work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unverified {
+pub enum UnverifiedPolicy {
     /// The work is kept in the copy.
     #[default]
     Keep,
@@ -20,21 +20,21 @@ pub enum Unverified {
 
 /// Options of landing a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LandWish {
+pub struct LandRequest {
     /// The treatment of files that both sides changed in conflicting ways.
     pub on_conflict: OnConflict,
     /// Only report what would happen.
     pub dry_run: bool,
     /// The treatment of unverified work and unverified merge results.
-    pub unverified: Unverified,
+    pub unverified: UnverifiedPolicy,
     /// Options of the commit, if one is to be made.
-    pub commit: Option<CommitWish>,
+    pub commit: Option<CommitOptions>,
 }
 
 /// The outcome of landing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LandEnd {
+pub enum LandOutcome {
     /// The change is in the user's tree.
     Landed,
     /// A dry run found that the change would land.
@@ -61,7 +61,7 @@ pub struct LandReport {
     /// The session of the copy.
     pub session: SessionId,
     /// The outcome.
-    pub end: LandEnd,
+    pub end: LandOutcome,
     /// One line for people.
     pub summary: String,
     /// The place and state of the work.
@@ -94,7 +94,7 @@ pub struct LandReport {
 impl LandReport {
     pub(super) fn new(
         session: &SessionId,
-        end: LandEnd,
+        end: LandOutcome,
         summary: impl Into<String>,
         copy: CopyReport,
     ) -> Self {
@@ -120,10 +120,14 @@ impl LandReport {
         match self.end {
             _ if self.needs_person => RunOutcome::PermissionNeeded.exit_code(),
             _ if self.not_committed.is_some() => RunOutcome::Error.exit_code(),
-            LandEnd::Landed | LandEnd::WouldLand | LandEnd::Nothing => RunOutcome::Verified.exit_code(),
-            LandEnd::Conflicts | LandEnd::ChecksFail | LandEnd::Unproven => RunOutcome::Conflict.exit_code(),
-            LandEnd::Unverified => RunOutcome::PermissionNeeded.exit_code(),
-            LandEnd::Mixed | LandEnd::NotCommitted => RunOutcome::Error.exit_code(),
+            LandOutcome::Landed | LandOutcome::WouldLand | LandOutcome::Nothing => {
+                RunOutcome::Verified.exit_code()
+            }
+            LandOutcome::Conflicts | LandOutcome::ChecksFail | LandOutcome::Unproven => {
+                RunOutcome::Conflict.exit_code()
+            }
+            LandOutcome::Unverified => RunOutcome::PermissionNeeded.exit_code(),
+            LandOutcome::Mixed | LandOutcome::NotCommitted => RunOutcome::Error.exit_code(),
         }
     }
 
@@ -133,19 +137,19 @@ impl LandReport {
         report.commit.clone_from(&self.commit);
         report.undo.clone_from(&self.undo);
         match self.end {
-            LandEnd::Landed => {
+            LandOutcome::Landed => {
                 report.changes.clone_from(&self.changes);
                 report.summary = format!("{}; {}", report.summary, self.summary);
             }
-            LandEnd::Conflicts | LandEnd::ChecksFail | LandEnd::Unproven => {
+            LandOutcome::Conflicts | LandOutcome::ChecksFail | LandOutcome::Unproven => {
                 report.outcome = RunOutcome::Conflict;
                 report.summary = format!("{}; {}", report.summary, self.summary);
             }
-            LandEnd::Mixed | LandEnd::NotCommitted => {
+            LandOutcome::Mixed | LandOutcome::NotCommitted => {
                 report.outcome = RunOutcome::Error;
                 report.summary = format!("{}; {}", report.summary, self.summary);
             }
-            LandEnd::WouldLand | LandEnd::Nothing | LandEnd::Unverified => {}
+            LandOutcome::WouldLand | LandOutcome::Nothing | LandOutcome::Unverified => {}
         }
         if let Some(reason) = &self.not_committed {
             report.outcome = if self.needs_person { RunOutcome::PermissionNeeded } else { RunOutcome::Error };

@@ -12,10 +12,10 @@ use journeyman_verify::Verdict;
 use journeyman_workspace::{CopyChanges, DiffStat, LandOptions, Landing, OnConflict, Tier, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
-use super::commit::{Branched, CommitPlan, Committer};
+use super::commit::{BranchOutcome, CommitPlan, Committer};
 use super::{
-    CommitWish, LandContext, LandEnd, LandReport, LandWish, Unverified, WorkCopy, commit, last_report,
-    report_of,
+    CommitOptions, LandContext, LandOutcome, LandReport, LandRequest, UnverifiedPolicy, WorkCopy, commit,
+    last_report, report_of,
 };
 use crate::AgentError;
 use crate::blocking::blocking;
@@ -35,14 +35,14 @@ const GIVING_UP: std::time::Duration = std::time::Duration::from_secs(10);
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// The session, and the right to it.
-pub(super) struct Desk<'a> {
+pub(super) struct LandingSession<'a> {
     context: &'a LandContext,
     session: &'a SessionId,
     lease: Lease,
     summary: SessionSummary,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> LandingSession<'a> {
     pub(super) async fn open(context: &'a LandContext, session: &'a SessionId) -> Result<Self, AgentError> {
         let LandContext { store, clock, holder, .. } = context;
         let lease = Lease::new(Arc::clone(store), session.clone(), holder.clone(), Arc::clone(clock));
@@ -82,7 +82,7 @@ impl<'a> Desk<'a> {
 
     pub(super) async fn land(
         &self,
-        wish: &LandWish,
+        request: &LandRequest,
         report: Option<&RunReport>,
         stop: &CancellationToken,
     ) -> Result<LandReport, AgentError> {
@@ -94,37 +94,38 @@ impl<'a> Desk<'a> {
             return self.nothing(tier).await;
         }
         let verified = report.is_some() || self.is_verified();
-        let (changes, evidence) = match self.prepare(&copy, changes, wish, verified, stop).await? {
-            Prepared::Ready { changes, evidence } => (changes, evidence),
-            Prepared::Over(over) => return self.stays(*over).await,
+        let (changes, evidence) = match self.prepare(&copy, changes, request, verified, stop).await? {
+            PreparedLanding::Ready { changes, evidence } => (changes, evidence),
+            PreparedLanding::Over(over) => return self.stays(*over).await,
         };
-        if let Some(CommitWish { branch: Some(name), .. }) = &wish.commit {
+        if let Some(CommitOptions { branch: Some(name), .. }) = &request.commit {
             drop(copy);
-            return self.branch(tier, &changes, name, wish, report, stop).await;
+            return self.branch(tier, &changes, name, request, report, stop).await;
         }
-        let mixed = self.mixed(wish, &changes).await?;
+        let mixed = self.mixed(request, &changes).await?;
         if !mixed.is_empty() {
             let summary = format!(
                 "not landed: a commit would take your own uncommitted changes along, in {}. Commit or stash them \
                  first, or land it without --commit",
                 names(&mixed)
             );
-            return self.stays(LandReport::new(self.session, LandEnd::Mixed, summary, copy.kept())).await;
+            return self.stays(LandReport::new(self.session, LandOutcome::Mixed, summary, copy.kept())).await;
         }
         // An overlay is closed before the tree beneath it changes.
         drop(copy);
         // What was proven is what is landed: nothing that the user saved in the last instant is
         // merged unseen.
-        let as_checked = wish.unverified == Unverified::Keep && wish.on_conflict == OnConflict::Refuse;
-        let options = LandOptions { on_conflict: wish.on_conflict, as_checked, ..LandOptions::default() };
+        let as_checked =
+            request.unverified == UnverifiedPolicy::Keep && request.on_conflict == OnConflict::Refuse;
+        let options = LandOptions { on_conflict: request.on_conflict, as_checked, ..LandOptions::default() };
         let landing = self.apply(&changes, options).await?;
-        if refused(&landing, wish) {
+        if refused(&landing, request) {
             return self.stays(conflicting(self.session, tier, &landing)).await;
         }
         if !landing.left.is_empty() {
             return self.partly(tier, landing).await;
         }
-        self.landed(tier, landing, evidence, wish, report, stop).await
+        self.landed(tier, landing, evidence, request, report, stop).await
     }
 
     /// Whether the newest run of the session ended verified.
@@ -140,44 +141,50 @@ impl<'a> Desk<'a> {
         &self,
         copy: &Arc<WorkCopy>,
         mut changes: CopyChanges,
-        wish: &LandWish,
+        request: &LandRequest,
         verified: bool,
         stop: &CancellationToken,
-    ) -> Result<Prepared, AgentError> {
+    ) -> Result<PreparedLanding, AgentError> {
         let mut proven = Vec::new();
         for round in 0.. {
             let options =
-                LandOptions { on_conflict: wish.on_conflict, dry_run: true, ..LandOptions::default() };
+                LandOptions { on_conflict: request.on_conflict, dry_run: true, ..LandOptions::default() };
             let looked = self.apply(&changes, options).await?;
-            if wish.dry_run {
-                return Ok(Prepared::over(self.would(copy, changes, looked, verified).await?));
+            if request.dry_run {
+                return Ok(PreparedLanding::over(self.would(copy, changes, looked, verified).await?));
             }
-            if !verified && wish.unverified == Unverified::Keep {
+            if !verified && request.unverified == UnverifiedPolicy::Keep {
                 let summary = "not landed: nothing verified it";
-                let over = LandReport::new(self.session, LandEnd::Unverified, summary, copy.kept());
-                return Ok(Prepared::over(over));
+                let over = LandReport::new(self.session, LandOutcome::Unverified, summary, copy.kept());
+                return Ok(PreparedLanding::over(over));
             }
-            if refused(&looked, wish) {
-                return Ok(Prepared::over(conflicting(self.session, copy.tier(), &looked)));
+            if refused(&looked, request) {
+                return Ok(PreparedLanding::over(conflicting(self.session, copy.tier(), &looked)));
             }
             // Where the user settles conflicts by a word, they say what is to be in their tree.
-            let settled = wish.unverified == Unverified::Land || !looked.conflicts.is_empty();
+            let settled = request.unverified == UnverifiedPolicy::Land || !looked.conflicts.is_empty();
             let apart = Arc::clone(copy);
             let as_checked = looked.merged.is_empty()
                 && !blocking("comparing the project", move || apart.is_outdated()).await??;
             if as_checked || settled {
-                return Ok(Prepared::Ready { changes, evidence: proven });
+                return Ok(PreparedLanding::Ready { changes, evidence: proven });
             }
             if round >= MAX_ROUNDS {
                 let summary =
                     "not landed: your files changed again and again while the merged result was checked";
-                let mut over = LandReport::new(self.session, LandEnd::Unproven, summary, copy.kept());
+                let mut over = LandReport::new(self.session, LandOutcome::Unproven, summary, copy.kept());
                 over.copy.merged = looked.merged;
-                return Ok(Prepared::over(over));
+                return Ok(PreparedLanding::over(over));
             }
             let (verdict, evidence) = self.prove(copy, &changes, stop).await?;
             if verdict != Verdict::Passed {
-                return Ok(Prepared::over(unproven(self.session, copy, looked.merged, verdict, evidence)));
+                return Ok(PreparedLanding::over(unproven(
+                    self.session,
+                    copy,
+                    looked.merged,
+                    verdict,
+                    evidence,
+                )));
             }
             proven = evidence;
             changes = changes_of(copy).await?;
@@ -218,7 +225,7 @@ impl<'a> Desk<'a> {
             0 => format!("{} would be landed{verified}", counted(landing)),
             some => format!("{} would be landed but for conflicts in {some}{verified}", counted(files.len())),
         };
-        let mut would = LandReport::new(self.session, LandEnd::WouldLand, summary, copy.kept());
+        let mut would = LandReport::new(self.session, LandOutcome::WouldLand, summary, copy.kept());
         would.copy.merged.clone_from(&looked.merged);
         would.copy.conflicts = conflicts_of(&looked);
         would.changes = files;
@@ -233,8 +240,8 @@ impl<'a> Desk<'a> {
     }
 
     /// Files of the change that the user has changed since the last commit.
-    async fn mixed(&self, wish: &LandWish, changes: &CopyChanges) -> Result<Vec<RelPath>, AgentError> {
-        if wish.commit.is_none() {
+    async fn mixed(&self, request: &LandRequest, changes: &CopyChanges) -> Result<Vec<RelPath>, AgentError> {
+        if request.commit.is_none() {
             return Ok(Vec::new());
         }
         let git = self.context.isolation.git.as_ref().ok_or(GitError::Missing)?;
@@ -255,7 +262,7 @@ impl<'a> Desk<'a> {
             some => format!("landed: {}", counted(some)),
         };
         let summary = format!("{done}; not landed: {}; the copy is kept", names(&left));
-        let mut over = LandReport::new(self.session, LandEnd::Conflicts, summary, copy.clone());
+        let mut over = LandReport::new(self.session, LandOutcome::Conflicts, summary, copy.clone());
         over.undo = (!changes.is_empty()).then(|| format!("jm undo {}", self.session));
         if !changes.is_empty() {
             self.tell(vec![Event::Landed { changes: changes.clone(), copy: Some(copy) }]).await?;
@@ -271,7 +278,7 @@ impl<'a> Desk<'a> {
         tier: Tier,
         landing: Landing,
         evidence: Vec<Evidence>,
-        wish: &LandWish,
+        request: &LandRequest,
         report: Option<&RunReport>,
         stop: &CancellationToken,
     ) -> Result<LandReport, AgentError> {
@@ -285,12 +292,12 @@ impl<'a> Desk<'a> {
             some => format!("landed: {}", counted(some)),
         };
         let summary = format!("{summary}{kept_on}");
-        let mut landed = LandReport::new(self.session, LandEnd::Landed, summary, copy.clone());
+        let mut landed = LandReport::new(self.session, LandOutcome::Landed, summary, copy.clone());
         landed.undo = (!changes.is_empty()).then(|| format!("jm undo {}", self.session));
         landed.evidence = evidence;
         let mut told = vec![Event::Landed { changes: changes.clone(), copy: Some(copy) }];
-        if let Some(wish) = wish.commit.as_ref().filter(|_| !changes.is_empty()) {
-            match self.commit(wish, &changes, &landed.evidence, report, stop).await {
+        if let Some(request) = request.commit.as_ref().filter(|_| !changes.is_empty()) {
+            match self.commit(request, &changes, &landed.evidence, report, stop).await {
                 Ok((commit, notes)) => {
                     told.extend(notes);
                     told.push(Event::Committed { commit: commit.clone() });
@@ -309,19 +316,19 @@ impl<'a> Desk<'a> {
 
     async fn commit(
         &self,
-        wish: &CommitWish,
+        request: &CommitOptions,
         changes: &[FileChange],
         evidence: &[Evidence],
         report: Option<&RunReport>,
         stop: &CancellationToken,
     ) -> Result<(CommitReport, Vec<Event>), AgentError> {
-        let message = self.message(wish, evidence, report).await?;
-        self.committer()?.commit(self.plan_commit(wish, message), paths(changes), Vec::new(), stop).await
+        let message = self.message(request, evidence, report).await?;
+        self.committer()?.commit(self.plan_commit(request, message), paths(changes), Vec::new(), stop).await
     }
 
-    fn plan_commit(&self, wish: &CommitWish, message: String) -> CommitPlan<'_> {
+    fn plan_commit(&self, request: &CommitOptions, message: String) -> CommitPlan<'_> {
         let tree = &self.context.isolation.origin;
-        CommitPlan { message, hooks: wish.hooks, tree, session: self.session }
+        CommitPlan { message, hooks: request.hooks, tree, session: self.session }
     }
 
     fn committer(&self) -> Result<&Committer, AgentError> {
@@ -331,7 +338,7 @@ impl<'a> Desk<'a> {
     /// What a commit says.
     async fn message(
         &self,
-        wish: &CommitWish,
+        request: &CommitOptions,
         evidence: &[Evidence],
         report: Option<&RunReport>,
     ) -> Result<String, AgentError> {
@@ -340,7 +347,7 @@ impl<'a> Desk<'a> {
             None => last_report(&*self.context.store, self.session).await?,
         };
         let report = report.or(earlier.as_ref());
-        let message = wish.message.clone().unwrap_or_else(|| {
+        let message = request.message.clone().unwrap_or_else(|| {
             let closing = report.map(|report| report.text.as_str()).unwrap_or_default();
             let proof = report.map(|report| report.evidence.as_slice()).filter(|_| evidence.is_empty());
             commit::commit_message(&self.summary.title, closing, proof.unwrap_or(evidence))
@@ -355,27 +362,27 @@ impl<'a> Desk<'a> {
         tier: Tier,
         changes: &CopyChanges,
         name: &str,
-        wish: &LandWish,
+        request: &LandRequest,
         report: Option<&RunReport>,
         stop: &CancellationToken,
     ) -> Result<LandReport, AgentError> {
-        let commit = wish.commit.clone().unwrap_or_default();
+        let commit = request.commit.clone().unwrap_or_default();
         let message = self.message(&commit, &[], report).await?;
         let message = (message, commit.hooks);
-        let branched = self.committer()?.branch(name, changes, message, wish.unverified, stop).await?;
+        let branched = self.committer()?.branch(name, changes, message, request.unverified, stop).await?;
         let kept = report_of(tier, CopyState::Kept);
         let over = |end, summary| LandReport::new(self.session, end, summary, kept.clone());
         let (commit, files) = match branched {
-            Branched::Done { commit, changes } => (commit, changes),
-            Branched::Conflicts(paths) => {
+            BranchOutcome::Done { commit, changes } => (commit, changes),
+            BranchOutcome::Conflicts(paths) => {
                 let summary = format!(
                     "not landed: it builds on changes of yours in {} that aren't committed; commit those first",
                     names(&paths)
                 );
-                return self.stays(over(LandEnd::Mixed, summary)).await;
+                return self.stays(over(LandOutcome::Mixed, summary)).await;
             }
-            Branched::Refused(error) => {
-                let mut over = over(LandEnd::NotCommitted, "not landed: no commit was made".to_owned());
+            BranchOutcome::Refused(error) => {
+                let mut over = over(LandOutcome::NotCommitted, "not landed: no commit was made".to_owned());
                 over.needs_person = error.needs_person();
                 over.not_committed = Some(error.to_string());
                 return self.stays(over).await;
@@ -384,7 +391,7 @@ impl<'a> Desk<'a> {
         let kept_on = self.let_copy_go().await;
         let copy = report_of(tier, CopyState::Landed);
         let summary = format!("landed on branch {name}: {}{kept_on}", counted(files.len()));
-        let mut landed = LandReport::new(self.session, LandEnd::Landed, summary, copy.clone());
+        let mut landed = LandReport::new(self.session, LandOutcome::Landed, summary, copy.clone());
         landed.commit = Some(commit.clone());
         let told =
             vec![Event::Landed { changes: files.clone(), copy: Some(copy) }, Event::Committed { commit }];
@@ -396,13 +403,13 @@ impl<'a> Desk<'a> {
     /// Commits what a run changed in the user's own tree.
     pub(super) async fn commit_run(
         &self,
-        wish: &CommitWish,
+        request: &CommitOptions,
         report: &RunReport,
         before: Vec<RelPath>,
         stop: &CancellationToken,
     ) -> Result<(CommitReport, Vec<Envelope>), AgentError> {
-        let message = self.message(wish, &[], Some(report)).await?;
-        let plan = self.plan_commit(wish, message);
+        let message = self.message(request, &[], Some(report)).await?;
+        let plan = self.plan_commit(request, message);
         let (commit, mut told) = self.committer()?.commit(plan, paths(&report.changes), before, stop).await?;
         told.push(Event::Committed { commit: commit.clone() });
         let told = self.tell(told).await?;
@@ -413,7 +420,7 @@ impl<'a> Desk<'a> {
     async fn nothing(&self, tier: Tier) -> Result<LandReport, AgentError> {
         self.drop_copy().await?;
         let copy = report_of(tier, CopyState::Discarded);
-        let mut nothing = LandReport::new(self.session, LandEnd::Nothing, "nothing was changed", copy);
+        let mut nothing = LandReport::new(self.session, LandOutcome::Nothing, "nothing was changed", copy);
         nothing.events = self.tell(vec![Event::CopyDiscarded { files: 0 }]).await?;
         Ok(nothing)
     }
@@ -421,7 +428,7 @@ impl<'a> Desk<'a> {
     /// The copy stays as it is, and the log says why. A dry run leaves no trace, nor does what
     /// somebody is asked about.
     async fn stays(&self, mut over: LandReport) -> Result<LandReport, AgentError> {
-        if matches!(over.end, LandEnd::WouldLand | LandEnd::Unverified) {
+        if matches!(over.end, LandOutcome::WouldLand | LandOutcome::Unverified) {
             return Ok(over);
         }
         let (reason, conflicts) = (over.summary.clone(), over.copy.conflicts.clone());
@@ -515,14 +522,14 @@ impl<'a> Desk<'a> {
 }
 
 /// What a look before landing comes to.
-enum Prepared {
+enum PreparedLanding {
     /// It can be landed.
     Ready { changes: CopyChanges, evidence: Vec<Evidence> },
     /// It isn't going to be.
     Over(Box<LandReport>),
 }
 
-impl Prepared {
+impl PreparedLanding {
     fn over(report: LandReport) -> Self {
         Self::Over(Box::new(report))
     }
@@ -533,8 +540,8 @@ async fn changes_of(copy: &Arc<WorkCopy>) -> Result<CopyChanges, AgentError> {
     Ok(blocking("comparing the copy", move || copy.changes()).await??)
 }
 
-fn refused(landing: &Landing, wish: &LandWish) -> bool {
-    wish.on_conflict == OnConflict::Refuse && !landing.conflicts.is_empty()
+fn refused(landing: &Landing, request: &LandRequest) -> bool {
+    request.on_conflict == OnConflict::Refuse && !landing.conflicts.is_empty()
 }
 
 /// Tries it again for a little while where somebody has the copy.
@@ -572,7 +579,7 @@ fn conflicting(session: &SessionId, tier: Tier, landing: &Landing) -> LandReport
     let summary = format!("not landed: {}", why.join("; "));
     let mut copy = report_of(tier, CopyState::Kept);
     copy.conflicts = conflicts_of(landing);
-    LandReport::new(session, LandEnd::Conflicts, summary, copy)
+    LandReport::new(session, LandOutcome::Conflicts, summary, copy)
 }
 
 fn unproven(
@@ -583,8 +590,8 @@ fn unproven(
     evidence: Vec<Evidence>,
 ) -> LandReport {
     let (end, how) = match verdict {
-        Verdict::Failed => (LandEnd::ChecksFail, "fails the checks"),
-        Verdict::NothingRan | Verdict::Passed => (LandEnd::Unproven, "could not be checked"),
+        Verdict::Failed => (LandOutcome::ChecksFail, "fails the checks"),
+        Verdict::NothingRan | Verdict::Passed => (LandOutcome::Unproven, "could not be checked"),
     };
     let summary = match merged.is_empty() {
         true => {
