@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use futures_util::future::join_all;
 use journeyman_protocol::{CallId, FileChange, GuardViolation};
 use journeyman_sandbox::Outcome;
-use journeyman_workspace::{Guarded, Workspace};
+use journeyman_workspace::{GuardedState, Workspace};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -88,7 +88,7 @@ pub(crate) struct Job {
     notice: Notice,
     violations: Violations,
     /// The guarded paths before the command; locked while one looks at what became of them.
-    guard: OnceLock<(Arc<Workspace>, Arc<Mutex<Guarded>>)>,
+    guard: OnceLock<(Arc<Workspace>, Arc<Mutex<GuardedState>>)>,
     state: Mutex<State>,
     /// Counts what happens to the state.
     news: watch::Sender<u64>,
@@ -255,7 +255,7 @@ impl Job {
     }
 
     /// The command is about to run with these guarded paths.
-    pub(crate) fn guard(&self, workspace: &Arc<Workspace>, guard: &Arc<Mutex<Guarded>>) {
+    pub(crate) fn guard(&self, workspace: &Arc<Workspace>, guard: &Arc<Mutex<GuardedState>>) {
         self.guard.get_or_init(|| (Arc::clone(workspace), Arc::clone(guard)));
     }
 

@@ -1,12 +1,12 @@
 //! Messages for the model about forbidden changes by a command.
 
-use journeyman_workspace::Aftermath;
+use journeyman_workspace::ForbiddenChanges;
 
 /// Paths named in a refusal.
 const MOST_NAMED: usize = 20;
 
 /// Returns the message about forbidden changes by a command; `None` if there were none.
-pub(crate) fn refusal(aftermath: &Aftermath) -> Option<String> {
+pub(crate) fn refusal(aftermath: &ForbiddenChanges) -> Option<String> {
     let mut text = String::new();
     for violation in aftermath.violations.iter().take(MOST_NAMED) {
         text.push_str(&format!("error: {violation}.\n"));

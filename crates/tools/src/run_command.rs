@@ -15,7 +15,9 @@ use journeyman_sandbox::{
     Completed, DenialKind, HostPatternError, Limits, Network, NetworkRules, Outcome, Request, Running,
     Streams, WriteMode, clean,
 };
-use journeyman_workspace::{Aftermath, Guarded, StatKind, TreeSnapshot, Workspace, WorkspaceError};
+use journeyman_workspace::{
+    ForbiddenChanges, GuardedState, StatKind, TreeSnapshot, Workspace, WorkspaceError,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -314,11 +316,11 @@ struct BeforeCommand {
     seen: Arc<Seen>,
     before: TreeSnapshot,
     /// Absent for a command that can't write.
-    guard: Option<Arc<Mutex<Guarded>>>,
+    guard: Option<Arc<Mutex<GuardedState>>>,
 }
 
 /// The changes of a command, or the reason why they could not be recorded, and forbidden changes.
-type Closed = (Result<Vec<FileChange>, WorkspaceError>, Aftermath);
+type Closed = (Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges);
 
 impl BeforeCommand {
     /// Takes away what the command may not leave behind, puts back what it may not change, and
@@ -328,12 +330,12 @@ impl BeforeCommand {
             let Self { workspace, session, call, seen, before, guard } = self;
             // A command that could write nothing caused none of the differences.
             if guard.is_none() && before.witness().is_none() {
-                return Ok((Ok(Vec::new()), Aftermath::default()));
+                return Ok((Ok(Vec::new()), ForbiddenChanges::default()));
             }
             let end = || workspace.commands().end(before, &session, Some(&call));
             let (changes, aftermath) = match guard {
                 Some(guard) => locked(&guard).end(&workspace, kept, end),
-                None => (end(), Aftermath::default()),
+                None => (end(), ForbiddenChanges::default()),
             };
             if let Ok(changes) = &changes {
                 seen.left_by(&workspace, changes);
@@ -344,7 +346,7 @@ impl BeforeCommand {
     }
 }
 
-fn locked(guard: &Mutex<Guarded>) -> MutexGuard<'_, Guarded> {
+fn locked(guard: &Mutex<GuardedState>) -> MutexGuard<'_, GuardedState> {
     guard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -386,7 +388,7 @@ async fn prepare(
         };
         let guard = match only_reads {
             true => None,
-            false => Some(Arc::new(Mutex::new(Guarded::before_command(&workspace, &before, GUARDS)?))),
+            false => Some(Arc::new(Mutex::new(GuardedState::before_command(&workspace, &before, GUARDS)?))),
         };
         Ok(BeforeCommand { workspace, session, call, seen, before, guard })
     })
@@ -440,7 +442,7 @@ async fn watch(job: Arc<Job>, mut running: Running, before_command: BeforeComman
     let completed = running.wait().await;
     let (changes, aftermath) = match before_command.close(has_kept(&completed)).await {
         Ok((changes, aftermath)) => (recorded(changes), aftermath),
-        Err(error) => ((Vec::new(), Some(format!("error: {error}\n"))), Aftermath::default()),
+        Err(error) => ((Vec::new(), Some(format!("error: {error}\n"))), ForbiddenChanges::default()),
     };
     let (changes, unrecorded) = changes;
     let problem = unrecorded.into_iter().chain(refusal(&aftermath));

@@ -12,7 +12,7 @@ use journeyman_protocol::{
 };
 use journeyman_sandbox::{Completed, Limits, Request, Sandbox, Streams, Toolchains, clean};
 use journeyman_workspace::{
-    Aftermath, Guarded, ListOptions, StatKind, TreeSnapshot, Workspace, WorkspaceError,
+    ForbiddenChanges, GuardedState, ListOptions, StatKind, TreeSnapshot, Workspace, WorkspaceError,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -223,11 +223,11 @@ async fn one(
     Ok(evidence)
 }
 
-async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Guarded), VerifyError> {
+async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, GuardedState), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     let begun = in_background(move || {
         let before = workspace.commands().begin_checks(&session)?;
-        let guard = Guarded::before_command(&workspace, &before, GUARDS)?;
+        let guard = GuardedState::before_command(&workspace, &before, GUARDS)?;
         Ok((before, guard))
     });
     begun.await?.map_err(|source| untracked(check, source))
@@ -236,9 +236,9 @@ async fn begin(check: &Check, context: &RunContext) -> Result<(TreeSnapshot, Gua
 async fn end(
     context: &RunContext,
     before: TreeSnapshot,
-    guard: Guarded,
+    guard: GuardedState,
     kept: bool,
-) -> Result<(Result<Vec<FileChange>, WorkspaceError>, Aftermath), VerifyError> {
+) -> Result<(Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges), VerifyError> {
     let (workspace, session) = (Arc::clone(&context.workspace), context.session.clone());
     in_background(move || guard.end(&workspace, kept, || workspace.commands().end_checks(before, &session)))
         .await

@@ -6,17 +6,17 @@ use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId, UnixMilli
 
 use crate::change::{CheckpointId, UndoTarget};
 use crate::contents::quota::Storage;
-use crate::contents::store::Holdings;
+use crate::contents::store::BlobReader;
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
-use crate::files::diff::{Diff, Side, file_diff, git_mode};
+use crate::files::diff::{Diff, DiffSide, file_diff, git_mode};
 use crate::ignored::since::IgnoredChange;
 use crate::journal::Sync;
 use crate::journal::history::History;
-use crate::journal::record::{CheckpointRecord, Line};
+use crate::journal::record::{CheckpointRecord, JournalLine};
 use crate::limits::{DIFF_FILE_BYTES, LABEL_BYTES};
 use crate::mutex::lock;
-use crate::snapshot::capture::Keep;
+use crate::snapshot::capture::ContentMode;
 use crate::snapshot::compare::{filtered, filtered_between};
 use crate::snapshot::differences::{Difference, differences};
 use crate::snapshot::entry::FileState;
@@ -46,14 +46,14 @@ pub struct CheckpointInfo {
 }
 
 /// Answers whether contents are kept; each is looked up once for all checkpoints.
-struct Wholeness<'a> {
+struct PresenceCache<'a> {
     workspace: &'a Workspace,
-    holdings: Holdings<'a>,
+    holdings: BlobReader<'a>,
     /// Chunks of trees, and whether all that they name is kept.
     chunks: HashMap<ContentHash, bool>,
 }
 
-impl Wholeness<'_> {
+impl PresenceCache<'_> {
     /// Returns true if the tree can be read, and whether all its contents are kept.
     fn of(&mut self, tree: &ContentHash) -> Result<(bool, bool), WorkspaceError> {
         let (holdings, chunks) = (&mut self.holdings, &mut self.chunks);
@@ -103,7 +103,7 @@ impl Workspace {
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
         let using = self.project.vault.blobs().using()?;
         let seen = self.transactions.mark_at_rest()?;
-        let mut tree = self.snapshots.snapshot(Keep::Contents, None)?;
+        let mut tree = self.snapshots.snapshot(ContentMode::Contents, None)?;
         self.project.hands().step(Step::Look, None)?;
         let known = {
             let writer = lock(&self.transactions.writer);
@@ -122,7 +122,8 @@ impl Workspace {
             // What somebody changed meanwhile comes before the checkpoint, so that it has to be in
             // its tree.
             if seen != Some(writer.journal.mark()?) {
-                let near = std::mem::replace(&mut tree, self.snapshots.snapshot(Keep::Contents, None)?);
+                let near =
+                    std::mem::replace(&mut tree, self.snapshots.snapshot(ContentMode::Contents, None)?);
                 hash = store_tree(&tree, Some(&near), &self.project.vault)?;
             }
             let known = writer.journal.last_checkpoint();
@@ -138,7 +139,7 @@ impl Workspace {
                     let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
                     // Where nothing was put, what would be lost with it is no more than that
                     // nothing had changed.
-                    writer.journal.append(&[Line::Checkpoint(record.clone())], Sync::Later)?;
+                    writer.journal.append(&[JournalLine::Checkpoint(record.clone())], Sync::Later)?;
                     if self.project.vault.is_unsynced()
                         && !self.project.vault.shares_disk(&self.project.options.state_dir)
                     {
@@ -169,7 +170,7 @@ impl Workspace {
         let lines = self.project.journal().lines()?;
         let mut records: Vec<CheckpointRecord> = Vec::new();
         for line in &lines {
-            if let Line::Checkpoint(record) = line {
+            if let JournalLine::Checkpoint(record) = line {
                 records.push(record.clone());
             }
         }
@@ -177,7 +178,7 @@ impl Workspace {
         let ids: Vec<CheckpointId> = records.iter().map(|record| record.id).collect();
         let changes = History::new(lines).in_effect_after(&ids);
         let holdings = self.project.vault.holdings();
-        let mut wholeness = Wholeness { workspace: self, holdings, chunks: HashMap::new() };
+        let mut wholeness = PresenceCache { workspace: self, holdings, chunks: HashMap::new() };
         let mut infos = Vec::with_capacity(records.len());
         for (record, changes) in records.into_iter().zip(changes) {
             let CheckpointRecord { id, session, label, at, tree } = record;
@@ -209,7 +210,7 @@ impl ProjectHistory<'_> {
         checkpoint: &CheckpointId,
     ) -> Result<Vec<Difference>, WorkspaceError> {
         let before = self.workspace.transactions.checkpoint_tree(checkpoint)?;
-        let after = self.workspace.snapshots.snapshot(Keep::Hashes, Some(&before))?;
+        let after = self.workspace.snapshots.snapshot(ContentMode::Hashes, Some(&before))?;
         filtered(self.workspace.project.inputs(), &before, differences(&before, &after))
     }
 
@@ -315,7 +316,7 @@ impl ProjectHistory<'_> {
                 )?
             }
             None => {
-                let after = self.workspace.snapshots.snapshot(Keep::Hashes, Some(&before))?;
+                let after = self.workspace.snapshots.snapshot(ContentMode::Hashes, Some(&before))?;
                 filtered(self.workspace.project.inputs(), &before, differences(&before, &after))?
             }
         };
@@ -340,8 +341,8 @@ impl ProjectHistory<'_> {
                 }
                 (None, _) => None,
             };
-            let old = old.as_ref().map(|(mode, bytes)| Side { mode: *mode, bytes: bytes.as_deref() });
-            let new = new.as_ref().map(|(mode, bytes)| Side { mode: *mode, bytes: bytes.as_deref() });
+            let old = old.as_ref().map(|(mode, bytes)| DiffSide { mode: *mode, bytes: bytes.as_deref() });
+            let new = new.as_ref().map(|(mode, bytes)| DiffSide { mode: *mode, bytes: bytes.as_deref() });
             diff.add(path, &file_diff(path, old, new), max_bytes);
         }
         diff.lost = lost.into_iter().collect();

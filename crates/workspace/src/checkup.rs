@@ -12,13 +12,13 @@ use std::sync::Arc;
 use journeyman_protocol::{ContentHash, SessionId};
 use journeyman_store::{Blobs, StoreError};
 
-use crate::commands::heartbeat::{Begin, Stage, names};
+use crate::commands::heartbeat::{CommandStart, RecoveryStage, names};
 use crate::contents::blob_usage::damaged_entries;
-use crate::contents::store::{Kept, Vault, read_sections};
-use crate::copies::location::{Copied, copies_in};
+use crate::contents::store::{BlobCondition, BlobStore, read_sections};
+use crate::copies::location::{CopyDir, copies_in};
 use crate::error::WorkspaceError;
-use crate::journal::reading::{Tail, is_gone, read_lines};
-use crate::journal::record::Line;
+use crate::journal::reading::{JournalTail, is_gone, read_lines};
+use crate::journal::record::JournalLine;
 use crate::limits::BEAT_BYTES;
 use crate::snapshot::stored::load_tree_with;
 use crate::state::lock::state_error;
@@ -45,7 +45,7 @@ impl fmt::Display for Damage {
 
 /// The result of checking a project's state.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Findings {
+pub struct CheckupReport {
     /// The damaged files.
     pub damage: Vec<Damage>,
     /// The number of checkpoints in the journal.
@@ -61,7 +61,7 @@ pub struct Checkup<'a> {
     blobs: &'a Arc<Blobs>,
     /// Receives how many blobs were verified.
     progress: &'a mut dyn FnMut(usize),
-    verified: HashMap<ContentHash, Kept>,
+    verified: HashMap<ContentHash, BlobCondition>,
 }
 
 impl fmt::Debug for Checkup<'_> {
@@ -72,7 +72,7 @@ impl fmt::Debug for Checkup<'_> {
 
 /// The blobs that a project needs, and their condition.
 #[derive(Default)]
-struct Needed {
+struct NeededBlobs {
     /// Blobs that are needed, whole or not.
     blobs: HashSet<ContentHash>,
     /// Damaged blobs with what is lost: the first thing, and how many more.
@@ -82,7 +82,7 @@ struct Needed {
     chunks: HashSet<ContentHash>,
 }
 
-impl Needed {
+impl NeededBlobs {
     fn lose(&mut self, blob: &ContentHash, what: impl FnOnce() -> String) {
         self.damaged
             .entry(*blob.as_bytes())
@@ -103,11 +103,11 @@ impl<'a> Checkup<'a> {
     ///
     /// # Errors
     /// Failures of the medium.
-    pub fn check(&mut self, project: &Path) -> Result<Findings, WorkspaceError> {
-        let mut findings = Findings::default();
+    pub fn check(&mut self, project: &Path) -> Result<CheckupReport, WorkspaceError> {
+        let mut findings = CheckupReport::default();
         let journal = journal_of(project);
         let mut lines = check_journal(&journal, &mut findings)?;
-        findings.checkpoints = lines.iter().filter(|line| matches!(line, Line::Checkpoint(_))).count();
+        findings.checkpoints = lines.iter().filter(|line| matches!(line, JournalLine::Checkpoint(_))).count();
         for copy in copies_in(project)? {
             check_copy(&copy, &mut findings)?;
             lines.extend(check_journal(&journal_of(&copy.dir.join("state")), &mut findings)?);
@@ -128,12 +128,12 @@ impl<'a> Checkup<'a> {
     }
 
     /// Verifies everything that these lines refer to.
-    fn needed(&mut self, project: &Path, lines: &[Line]) -> Result<Needed, WorkspaceError> {
-        let vault = Vault::new(Arc::clone(self.blobs), project);
-        let mut needed = Needed::default();
+    fn needed(&mut self, project: &Path, lines: &[JournalLine]) -> Result<NeededBlobs, WorkspaceError> {
+        let vault = BlobStore::new(Arc::clone(self.blobs), project);
+        let mut needed = NeededBlobs::default();
         for line in lines {
             match line {
-                Line::Change(record) => {
+                JournalLine::Change(record) => {
                     for file in &record.files {
                         if let Some(hash) = file.before.and_then(|before| before.hash) {
                             let what = || format!("what {} was before change {}", file.path, record.id.0);
@@ -141,10 +141,14 @@ impl<'a> Checkup<'a> {
                         }
                     }
                 }
-                Line::Checkpoint(record) => {
+                JournalLine::Checkpoint(record) => {
                     self.tree(&vault, &record.tree, &mut needed, &format!("checkpoint {}", record.id))?;
                 }
-                Line::Placed(_) | Line::Done(_) | Line::Void(_) | Line::Dropped(_) | Line::Damaged(_) => {}
+                JournalLine::Placed(_)
+                | JournalLine::Done(_)
+                | JournalLine::Void(_)
+                | JournalLine::Dropped(_)
+                | JournalLine::Damaged(_) => {}
             }
         }
         Ok(needed)
@@ -152,9 +156,9 @@ impl<'a> Checkup<'a> {
 
     fn tree(
         &mut self,
-        vault: &Vault,
+        vault: &BlobStore,
         tree: &ContentHash,
-        needed: &mut Needed,
+        needed: &mut NeededBlobs,
         whose: &str,
     ) -> Result<(), WorkspaceError> {
         let blobs = Arc::clone(self.blobs);
@@ -185,61 +189,61 @@ impl<'a> Checkup<'a> {
     fn manifest(
         &mut self,
         hash: &ContentHash,
-        needed: &mut Needed,
+        needed: &mut NeededBlobs,
         whose: &str,
     ) -> Result<(), WorkspaceError> {
         needed.blobs.insert(*hash);
         match self.blob(hash)? {
-            Kept::Whole => {}
-            Kept::Damaged => needed.lose(hash, || format!("the list of files of {whose}")),
-            Kept::Missing => drop(needed.missing.insert(*hash)),
+            BlobCondition::Whole => {}
+            BlobCondition::Damaged => needed.lose(hash, || format!("the list of files of {whose}")),
+            BlobCondition::Missing => drop(needed.missing.insert(*hash)),
         }
         Ok(())
     }
 
     fn content(
         &mut self,
-        vault: &Vault,
+        vault: &BlobStore,
         hash: &ContentHash,
-        needed: &mut Needed,
+        needed: &mut NeededBlobs,
         what: impl Fn() -> String,
     ) -> Result<(), WorkspaceError> {
         if !needed.contents.insert(*hash) {
             return Ok(());
         }
         let own = self.blob(hash)?;
-        if own != Kept::Missing {
+        if own != BlobCondition::Missing {
             needed.blobs.insert(*hash);
         }
         match own {
-            Kept::Whole => return Ok(()),
-            Kept::Damaged => needed.lose(hash, &what),
-            Kept::Missing => {}
+            BlobCondition::Whole => return Ok(()),
+            BlobCondition::Damaged => needed.lose(hash, &what),
+            BlobCondition::Missing => {}
         }
         let Some(pack) = vault.pack_of(hash)? else {
-            if own == Kept::Missing {
+            if own == BlobCondition::Missing {
                 needed.missing.insert(*hash);
             }
             return Ok(());
         };
         needed.blobs.insert(pack);
         match self.blob(&pack)? {
-            Kept::Damaged => needed.lose(&pack, what),
-            Kept::Missing => drop(needed.missing.insert(*hash)),
-            Kept::Whole => {}
+            BlobCondition::Damaged => needed.lose(&pack, what),
+            BlobCondition::Missing => drop(needed.missing.insert(*hash)),
+            BlobCondition::Whole => {}
         }
         Ok(())
     }
 
     /// Reads a blob to tell how it is kept.
-    fn blob(&mut self, hash: &ContentHash) -> Result<Kept, WorkspaceError> {
+    fn blob(&mut self, hash: &ContentHash) -> Result<BlobCondition, WorkspaceError> {
         if let Some(known) = self.verified.get(hash) {
             return Ok(*known);
         }
         let kept = match self.blobs.get(hash) {
-            Ok(Some(_)) => Kept::Whole,
-            Ok(None) => Kept::Missing,
-            Err(StoreError::BlobDamaged { .. }) => Kept::Damaged,
+            Ok(Some(_)) => BlobCondition::Whole,
+            Ok(None) => BlobCondition::Missing,
+            Err(StoreError::BlobDamaged { .. }) => BlobCondition::Damaged,
             Err(other) => return Err(other.into()),
         };
         self.verified.insert(*hash, kept);
@@ -247,7 +251,7 @@ impl<'a> Checkup<'a> {
         Ok(kept)
     }
 
-    fn check_packs(&self, project: &Path, findings: &mut Findings) -> Result<(), WorkspaceError> {
+    fn check_packs(&self, project: &Path, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
         let path = project.join("packs");
         let Some(bytes) = read(&path)? else { return Ok(()) };
         let (end, damaged) = read_sections(&bytes, |_| {});
@@ -268,7 +272,7 @@ fn journal_of(state: &Path) -> PathBuf {
     state.join("journal").join("log")
 }
 
-fn check_journal(path: &Path, findings: &mut Findings) -> Result<Vec<Line>, WorkspaceError> {
+fn check_journal(path: &Path, findings: &mut CheckupReport) -> Result<Vec<JournalLine>, WorkspaceError> {
     if is_gone(path) {
         let cost =
             "the journal is gone; what sessions changed before can't be undone, and checkpoints can't be \
@@ -278,7 +282,7 @@ fn check_journal(path: &Path, findings: &mut Findings) -> Result<Vec<Line>, Work
     }
     let Some(bytes) = read(path)? else { return Ok(Vec::new()) };
     let read = read_lines(&bytes, 0);
-    let places = read.damaged + usize::from(read.tail == Tail::Damaged);
+    let places = read.damaged + usize::from(read.tail == JournalTail::Damaged);
     if places > 0 {
         let cost = format!(
             "the journal is damaged in {}; changes and checkpoints recorded there can't be undone or compared with",
@@ -289,7 +293,7 @@ fn check_journal(path: &Path, findings: &mut Findings) -> Result<Vec<Line>, Work
     Ok(read.lines)
 }
 
-fn check_copy(copy: &Copied, findings: &mut Findings) -> Result<(), WorkspaceError> {
+fn check_copy(copy: &CopyDir, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
     if let Some(reason) = copy.damage {
         let cost = format!(
             "the record of the copy of session {} is damaged ({reason}); it can't be landed",
@@ -310,7 +314,7 @@ fn check_copy(copy: &Copied, findings: &mut Findings) -> Result<(), WorkspaceErr
     Ok(())
 }
 
-fn check_beats(project: &Path, findings: &mut Findings) -> Result<(), WorkspaceError> {
+fn check_beats(project: &Path, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
     for path in damaged_beats(project)? {
         let cost =
             "the sign of life of a command that was cut off is damaged; what the command did counts as yours"
@@ -325,20 +329,20 @@ fn check_beats(project: &Path, findings: &mut Findings) -> Result<(), WorkspaceE
 fn damaged_beats(project: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
     let dir = project.join("running");
     let mut damaged = Vec::new();
-    for path in
-        names(&dir, &[Stage::Running, Stage::Sealed]).map_err(|source| state_error("list", &dir, source))?
+    for path in names(&dir, &[RecoveryStage::Running, RecoveryStage::Sealed])
+        .map_err(|source| state_error("list", &dir, source))?
     {
         let Some(text) = read(&path)? else { continue };
         let text = text.get(..text.len().min(BEAT_BYTES as usize)).unwrap_or_default();
         let is_complete = text.ends_with(b"\n") && !text.contains(&0);
-        if is_complete && Begin::read(text).is_none() {
+        if is_complete && CommandStart::read(text).is_none() {
             damaged.push(path);
         }
     }
     Ok(damaged)
 }
 
-fn check_ledger(project: &Path, findings: &mut Findings) -> Result<(), WorkspaceError> {
+fn check_ledger(project: &Path, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
     let path = project.join("ledger");
     let damaged = damaged_entries(&path).map_err(|source| state_error("read", &path, source))?;
     if damaged > 0 {

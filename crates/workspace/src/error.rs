@@ -40,7 +40,7 @@ impl std::fmt::Display for NotAFile {
 
 /// The state found where another was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum ActualState {
     /// Nothing.
     Nothing,
     /// A file with this content.
@@ -54,7 +54,7 @@ pub enum Found {
     Other,
 }
 
-impl std::fmt::Display for Found {
+impl std::fmt::Display for ActualState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Nothing => f.write_str("it is not there"),
@@ -143,7 +143,7 @@ pub enum WorkspaceError {
         /// The content that the change was made for; `None` when it was to be absent.
         expected: Option<ContentHash>,
         /// The state found.
-        found: Found,
+        found: ActualState,
     },
     /// A directory on the way was replaced by a link while the change ran. Nothing was changed.
     #[error("the directories above «{path}» changed while it was written; nothing was changed, try again")]

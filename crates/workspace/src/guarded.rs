@@ -24,13 +24,13 @@ use journeyman_sandbox::Repositories;
 use rustix::fs::{AtFlags, fstat, statat};
 
 use crate::error::WorkspaceError;
-use crate::files::stat::Seen;
+use crate::files::stat::FileStat;
 use crate::mutex::lock;
 use crate::workspace::Workspace;
 
-use crate::guarded::keep::Kept;
-use crate::guarded::look::Products;
-use crate::guarded::look::{Look, Looking, Notes};
+use crate::guarded::keep::KeptPath;
+use crate::guarded::look::BuildProducts;
+use crate::guarded::look::{GuardedScan, GuardedScanner, NotesByDir};
 
 pub(crate) mod after;
 pub(crate) mod keep;
@@ -51,8 +51,8 @@ const OBEYED_IN_BARE: [&str; 4] = ["config", "config.worktree", "commondir", "ho
 
 /// A guarded path before a command.
 #[derive(Debug)]
-struct Known {
-    seen: Seen,
+struct GuardedPath {
+    seen: FileStat,
     /// The inode of the directory that it is in.
     above: u64,
     mounted: bool,
@@ -62,35 +62,35 @@ struct Known {
     loose: bool,
     repository: bool,
     /// Absent where it is too large.
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<KeptPath>>,
 }
 
 /// The project before a command, as far as it is guarded. Which paths are is the caller's to say.
 #[derive(Debug)]
-pub struct Guarded {
+pub struct GuardedState {
     rules: GuardRules,
     repositories: Repositories,
-    known: BTreeMap<RelPath, Known>,
+    known: BTreeMap<RelPath, GuardedPath>,
     /// Repositories in ignored directories that run something, by what tells their settings from
     /// others.
     armed: BTreeMap<RelPath, ContentHash>,
     /// Repositories without a `.git`, their inodes, and what tells their settings from others.
     bare: BTreeMap<Option<RelPath>, (u64, Option<ContentHash>)>,
-    notes: Arc<Notes>,
+    notes: Arc<NotesByDir>,
     unreadable: HashSet<Arc<[u8]>>,
     protected: Vec<RelPath>,
 }
 
 /// The forbidden changes of a command, and their treatment.
 #[derive(Debug, Default)]
-pub struct Aftermath {
+pub struct ForbiddenChanges {
     /// One for each path, repositories first, bounded.
     pub violations: Vec<GuardViolation>,
     /// A problem for the user: there are more, or not all of the tree could be looked at.
     pub problem: Option<String>,
 }
 
-impl Aftermath {
+impl ForbiddenChanges {
     /// Returns true if there is nothing to say.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -98,7 +98,7 @@ impl Aftermath {
     }
 }
 
-impl Guarded {
+impl GuardedState {
     /// Looks at the tree before a command.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Guarded {
         if !look.complete {
             return Err(WorkspaceError::TooManyDirectories { limit: workspace.project.limits().max_files });
         }
-        let products = Products::of(&workspace.project, &workspace.snapshots);
+        let products = BuildProducts::of(&workspace.project, &workspace.snapshots);
         let ignored = |path: &RelPath| path.parent().is_some_and(|dir| products.ignore(dir.as_bytes()));
         let mut armed = BTreeMap::new();
         let bare = look.bare.iter().flatten();
@@ -138,7 +138,7 @@ impl Guarded {
             (&settings, true, false),
         ] {
             for path in paths {
-                if let Some(one) = Known::at(workspace, path, repository, loose) {
+                if let Some(one) = GuardedPath::at(workspace, path, repository, loose) {
                     known.insert(path.clone(), one);
                 }
             }
@@ -162,18 +162,19 @@ impl Guarded {
         &self.protected
     }
 
-    /// Moves away and puts back what a command did until now that still runs; [`Guarded::end`]
-    /// looks again. Whether the sandbox keeps [protected](Guarded::protected) paths from being
+    /// Moves away and puts back what a command did until now that still runs; [`GuardedState::end`]
+    /// looks again. Whether the sandbox keeps [protected](GuardedState::protected) paths from being
     /// changed is known only at the end, so those are left until then: a person may have changed
     /// them.
     #[must_use]
-    pub fn check_running(&self, workspace: &Workspace) -> Aftermath {
+    pub fn check_running(&self, workspace: &Workspace) -> ForbiddenChanges {
         self.after(workspace, true, None).aftermath
     }
 
     /// Moves away what the command made, puts back what it changed or deleted, and journals by
     /// `end` what else it did, in this order, so that the journal has none of what is taken back.
-    /// `kept` says that the sandbox kept [protected](Guarded::protected) paths from being changed.
+    /// `kept` says that the sandbox kept [protected](GuardedState::protected) paths from being
+    /// changed.
     ///
     /// # Errors
     /// In place of the changes, those of `end`.
@@ -182,7 +183,7 @@ impl Guarded {
         workspace: &Workspace,
         kept: bool,
         end: impl FnOnce() -> Result<Vec<FileChange>, WorkspaceError>,
-    ) -> (Result<Vec<FileChange>, WorkspaceError>, Aftermath) {
+    ) -> (Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges) {
         let first = self.after(workspace, kept, None);
         let mut changes = end();
         if !first.hidden {
@@ -203,12 +204,12 @@ impl Guarded {
     }
 }
 
-impl Known {
+impl GuardedPath {
     fn at(workspace: &Workspace, path: &RelPath, repository: bool, loose: bool) -> Option<Self> {
         let parent = workspace.project.door.parent(path).ok()?;
-        let above = Seen::of(&fstat(&parent).ok()?).ino;
+        let above = FileStat::of(&fstat(&parent).ok()?).ino;
         let stat = statat(&parent, path.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let seen = Seen::of(&stat);
+        let seen = FileStat::of(&stat);
         if repository && seen.is_dir() && crate::rules::is_git(path.file_name()) {
             // Told from others by its identity; its contents change with every commit.
             return None;
@@ -237,11 +238,11 @@ fn settings_of_bare<'a>(
 /// began, then what is nearest to the top.
 fn mount(
     workspace: &Workspace,
-    known: &mut BTreeMap<RelPath, Known>,
+    known: &mut BTreeMap<RelPath, GuardedPath>,
 ) -> Result<Vec<RelPath>, WorkspaceError> {
     let mut memory = lock(&workspace.guard_memory);
     let first = memory.first.get_or_insert_with(|| known.keys().cloned().collect());
-    let mut all: Vec<(&RelPath, &mut Known)> =
+    let mut all: Vec<(&RelPath, &mut GuardedPath)> =
         known.iter_mut().filter(|(_, one)| !one.loose && (one.seen.is_file() || one.seen.is_dir())).collect();
     all.sort_by_key(|(path, one)| (one.kept.is_some(), !first.contains(*path), path.components().count()));
     if all.iter().skip(MAX_MOUNTED).any(|(_, one)| one.kept.is_none()) {
@@ -255,10 +256,10 @@ fn mount(
     Ok(mounted)
 }
 
-pub(crate) fn look_for_guarded(workspace: &Workspace, guards: GuardRules) -> Look {
+pub(crate) fn look_for_guarded(workspace: &Workspace, guards: GuardRules) -> GuardedScan {
     let before = Arc::clone(&lock(&workspace.guard_memory).notes);
     let max_directories = workspace.project.limits().max_files;
-    let look = Looking {
+    let look = GuardedScanner {
         project: &workspace.project,
         snapshots: &workspace.snapshots,
         guards,
@@ -271,11 +272,11 @@ pub(crate) fn look_for_guarded(workspace: &Workspace, guards: GuardRules) -> Loo
 }
 
 /// Keeps the contents of guarded paths, as far as there is room.
-fn keep_guarded(workspace: &Workspace, known: &mut BTreeMap<RelPath, Known>) {
+fn keep_guarded(workspace: &Workspace, known: &mut BTreeMap<RelPath, GuardedPath>) {
     let before = std::mem::take(&mut lock(&workspace.guard_memory).kept);
     let mut room = MAX_KEPT;
     for (path, one) in known.iter_mut() {
-        let kept = Kept::of(&workspace.project.door, path, before.get(path).map(AsRef::as_ref));
+        let kept = KeptPath::of(&workspace.project.door, path, before.get(path).map(AsRef::as_ref));
         if let Some(kept) = kept
             && let Some(left) = room.checked_sub(kept.bytes())
         {
@@ -288,12 +289,12 @@ fn keep_guarded(workspace: &Workspace, known: &mut BTreeMap<RelPath, Known>) {
 }
 
 /// The contents that edits of the session left, read from the journal at first use.
-struct Edits<'a> {
+struct SessionEdits<'a> {
     workspace: &'a Workspace,
     left: OnceCell<BTreeMap<RelPath, Option<ContentHash>>>,
 }
 
-impl<'a> Edits<'a> {
+impl<'a> SessionEdits<'a> {
     fn of(workspace: &'a Workspace) -> Self {
         Self { workspace, left: OnceCell::new() }
     }

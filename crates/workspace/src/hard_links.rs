@@ -18,12 +18,12 @@ use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use crate::error::WorkspaceError;
 use crate::files::directory::children;
-use crate::files::stat::Seen;
+use crate::files::stat::FileStat;
 use crate::limits::MAX_DEPTH;
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::tree::Tree;
-use crate::walk::plan::{Plan, no_siblings};
+use crate::walk::plan::{WalkPlan, no_siblings};
 use crate::walk::walk;
 
 /// Directories that package managers fill.
@@ -81,13 +81,13 @@ impl HardLinks {
 
 /// The last result, and the metadata by which it is still valid.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
-    dependencies: HashMap<RelPath, (Marks, Vec<RelPath>)>,
+pub(crate) struct HardLinkCache {
+    dependencies: HashMap<RelPath, (StampList, Vec<RelPath>)>,
     /// Covered files with several names, and those whose names aren't all in the project.
     files: (Vec<(u64, i64)>, Arc<HashSet<u64>>),
 }
 
-type Marks = Vec<Option<Seen>>;
+type StampList = Vec<Option<FileStat>>;
 
 /// Returns true if package managers fill directories of this name.
 pub(crate) fn is_dependencies(name: &[u8]) -> bool {
@@ -97,7 +97,7 @@ pub(crate) fn is_dependencies(name: &[u8]) -> bool {
 /// Finds files with names outside of the project.
 pub(crate) struct HardLinkFinder {
     project: Arc<Project>,
-    memory: Mutex<Memory>,
+    memory: Mutex<HardLinkCache>,
 }
 
 impl HardLinkFinder {
@@ -110,10 +110,10 @@ impl HardLinkFinder {
     /// # Errors
     /// [`WorkspaceError::Root`] when the root can't be listed.
     pub(crate) fn find(&self) -> Result<HardLinks, WorkspaceError> {
-        let plan = Plan {
+        let plan = WalkPlan {
             stat: true,
             siblings: &no_siblings,
-            ..Plan::of_names(&self.project.door, &self.project.rules, self.project.limits().max_files)
+            ..WalkPlan::of_names(&self.project.door, &self.project.rules, self.project.limits().max_files)
         };
         let walked = walk(&plan).map_err(|errno| WorkspaceError::Root {
             path: self.project.root().to_owned(),
@@ -143,15 +143,16 @@ impl HardLinkFinder {
         HardLinks { files: self.linked_files(files), dependencies: self.linked_dependencies(dependencies) }
     }
 
-    fn linked_files<'a>(&self, files: impl Iterator<Item = (&'a [u8], Seen)>) -> Vec<RelPath> {
-        let linked: Vec<(&[u8], Seen)> = files.filter(|(_, seen)| seen.names > 1 && seen.is_file()).collect();
+    fn linked_files<'a>(&self, files: impl Iterator<Item = (&'a [u8], FileStat)>) -> Vec<RelPath> {
+        let linked: Vec<(&[u8], FileStat)> =
+            files.filter(|(_, seen)| seen.names > 1 && seen.is_file()).collect();
         if linked.is_empty() {
             return Vec::new();
         }
         let mut known = lock(&self.memory);
         let signature: Vec<(u64, i64)> = linked.iter().map(|(_, seen)| (seen.ino, seen.ctime)).collect();
         if known.files.0 != signature {
-            let mut names = Names::default();
+            let mut names = LinkCounts::default();
             linked.iter().for_each(|(_, seen)| names.meet(seen));
             let missing = names.missing();
             // Those that were met are counted again.
@@ -183,7 +184,7 @@ impl HardLinkFinder {
     }
 
     /// Returns the metadata that changes when a package manager works in a directory.
-    fn marks(&self, directory: &RelPath) -> Marks {
+    fn marks(&self, directory: &RelPath) -> StampList {
         let look = |path: &RelPath| self.project.door.look(path).ok().flatten();
         let mut marks = vec![look(directory)];
         marks.extend(MARKS.iter().map(|name| directory.join(name).ok().as_ref().and_then(look)));
@@ -208,7 +209,7 @@ impl HardLinkFinder {
         let Ok(open) = self.project.door.directory(Some(directory)) else { return Vec::new() };
         let mut parts = children(&open).unwrap_or_default();
         parts.sort_unstable();
-        let mut names = Names::default();
+        let mut names = LinkCounts::default();
         let mut met: Vec<(RelPath, Vec<u64>)> = Vec::new();
         for part in parts {
             let Some(path) = below(Some(directory), &part) else { continue };
@@ -237,10 +238,10 @@ impl HardLinkFinder {
         name: &[u8],
         path: &RelPath,
         looked_at: &mut usize,
-        tell: &mut impl FnMut(&Seen),
+        tell: &mut impl FnMut(&FileStat),
     ) {
         let Ok(stat) = statat(open, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-        let seen = Seen::of(&stat);
+        let seen = FileStat::of(&stat);
         if seen.is_file() && seen.names > 1 {
             tell(&seen);
         }
@@ -257,7 +258,7 @@ impl HardLinkFinder {
                     return;
                 }
                 let Ok(stat) = statat(&open, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
-                let seen = Seen::of(&stat);
+                let seen = FileStat::of(&stat);
                 (*looked_at, left) = (*looked_at + 1, left - 1);
                 if seen.is_dir() && depth < MAX_DEPTH {
                     below_it.extend(at.join(&name).ok().map(|path| (path, depth + 1)));
@@ -273,7 +274,7 @@ impl HardLinkFinder {
 
     /// Those of the inodes that have names outside of the project. After a search that has to end
     /// early all are taken for such.
-    fn outside(&self, sought: HashSet<u64>, names: &Names) -> HashSet<u64> {
+    fn outside(&self, sought: HashSet<u64>, names: &LinkCounts) -> HashSet<u64> {
         if sought.is_empty() {
             return sought;
         }
@@ -306,10 +307,10 @@ impl HardLinkFinder {
 
 /// Inodes with several names: how many, and how many were met.
 #[derive(Default)]
-struct Names(HashMap<u64, (u32, u32)>);
+struct LinkCounts(HashMap<u64, (u32, u32)>);
 
-impl Names {
-    fn meet(&mut self, seen: &Seen) {
+impl LinkCounts {
+    fn meet(&mut self, seen: &FileStat) {
         let known = self.0.entry(seen.ino).or_insert((seen.names, 0));
         known.1 += 1;
     }

@@ -17,18 +17,18 @@ use rustix::fs::{AtFlags, statat};
 use crate::error::WorkspaceError;
 use crate::files::directory::children;
 use crate::files::root_dir::{Links, read_up_to};
-use crate::files::stat::{Seen, file_clock, is_settled};
+use crate::files::stat::{FileStat, file_clock, is_settled};
 use crate::hard_links::is_dependencies;
 use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
 use crate::snapshot::differences::Difference;
-use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
 use crate::transaction::sibling::is_sibling;
-use crate::walk::plan::Listed;
+use crate::walk::plan::ListedDir;
 
 pub(crate) mod since;
 
@@ -94,9 +94,9 @@ const BUILD_FILES: [&[u8]; 22] = [
 
 /// An ignored file before a command.
 #[derive(Debug, Clone)]
-struct Known {
+struct IgnoredFile {
     path: RelPath,
-    seen: Seen,
+    seen: FileStat,
     /// The kept state; without a hash where it is beyond the bounds.
     state: FileState,
     settled: bool,
@@ -104,14 +104,14 @@ struct Known {
 
 /// The ignored files before a command.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ignored(Arc<Vec<Known>>);
+pub(crate) struct IgnoredSnapshot(Arc<Vec<IgnoredFile>>);
 
 /// The state that is kept from one command to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct IgnoredCache {
     /// The names that the walk left out, by directory.
-    names: HashMap<Vec<u8>, (Listed, Vec<Vec<u8>>)>,
-    files: HashMap<RelPath, Known>,
+    names: HashMap<Vec<u8>, (ListedDir, Vec<Vec<u8>>)>,
+    files: HashMap<RelPath, IgnoredFile>,
     /// The store's count of removals.
     removals: u64,
     /// Directories that package managers fill.
@@ -119,7 +119,7 @@ pub(crate) struct Memory {
     looked: bool,
 }
 
-impl Ignored {
+impl IgnoredSnapshot {
     /// The files whose content isn't kept.
     pub(crate) fn not_undoable(&self) -> impl Iterator<Item = &RelPath> {
         self.0.iter().filter(|known| known.state.hash.is_none()).map(|known| &known.path)
@@ -129,7 +129,7 @@ impl Ignored {
 /// The ignored files of a project, as commands find and leave them.
 pub(crate) struct IgnoredFiles {
     pub(crate) project: Arc<Project>,
-    pub(crate) memory: Mutex<Memory>,
+    pub(crate) memory: Mutex<IgnoredCache>,
 }
 
 impl IgnoredFiles {
@@ -152,9 +152,9 @@ impl IgnoredFiles {
     pub(crate) fn look_at_ignored(
         &self,
         tree: &Tree,
-        listed: &[Option<Listed>],
+        listed: &[Option<ListedDir>],
         keep: bool,
-    ) -> Result<Ignored, WorkspaceError> {
+    ) -> Result<IgnoredSnapshot, WorkspaceError> {
         let mut memory = lock(&self.memory);
         let removals = self.project.vault.blobs().removals();
         if memory.removals != removals {
@@ -164,7 +164,7 @@ impl IgnoredFiles {
         let mut found = self.find_ignored(tree, listed, &mut memory);
         memory.looked = true;
         if !keep {
-            return Ok(Ignored::default());
+            return Ok(IgnoredSnapshot::default());
         }
         found.sort_by(|one, other| (one.1.size, &one.0).cmp(&(other.1.size, &other.0)));
         let (now, mut bytes) = (file_clock(), 0_u64);
@@ -182,9 +182,9 @@ impl IgnoredFiles {
                 }
                 _ => {
                     let hash = if fits { self.keep_ignored(&path, &seen)? } else { None };
-                    let kind = if seen.is_link() { Kind::Link } else { Kind::File };
+                    let kind = if seen.is_link() { FileKind::Link } else { FileKind::File };
                     let state = FileState { kind, mode: seen.permissions(), size: seen.size, hash };
-                    Known { path: path.clone(), seen, state, settled: is_settled(&seen, now) }
+                    IgnoredFile { path: path.clone(), seen, state, settled: is_settled(&seen, now) }
                 }
             };
             if known.state.hash.is_some() {
@@ -194,12 +194,12 @@ impl IgnoredFiles {
             all.push(known);
         }
         memory.files = files;
-        Ok(Ignored(Arc::new(all)))
+        Ok(IgnoredSnapshot(Arc::new(all)))
     }
 
     /// Puts a file's content among the blobs; `None` where it can't be read, or isn't what was
     /// seen.
-    fn keep_ignored(&self, path: &RelPath, seen: &Seen) -> Result<Option<ContentHash>, WorkspaceError> {
+    fn keep_ignored(&self, path: &RelPath, seen: &FileStat) -> Result<Option<ContentHash>, WorkspaceError> {
         let bytes = if seen.is_link() {
             self.project.door.read_link(path).ok()
         } else {
@@ -213,18 +213,18 @@ impl IgnoredFiles {
     fn find_ignored(
         &self,
         tree: &Tree,
-        listed: &[Option<Listed>],
-        memory: &mut Memory,
-    ) -> Vec<(RelPath, Seen)> {
+        listed: &[Option<ListedDir>],
+        memory: &mut IgnoredCache,
+    ) -> Vec<(RelPath, FileStat)> {
         let root = std::iter::once(b"".as_slice());
         let dirs = root.chain(tree.dirs.iter().map(|dir| dir.path.as_slice()));
         let mut covered = None;
         let mut names = HashMap::with_capacity(memory.names.len());
         let mut search =
-            Search { project: &self.project, found: Vec::new(), below: Vec::new(), looked_at: 0 };
+            IgnoredSearch { project: &self.project, found: Vec::new(), below: Vec::new(), looked_at: 0 };
         memory.dependencies.clear();
         for (at, dir) in dirs.enumerate() {
-            let signature = listed.get(at).copied().flatten().filter(Listed::tells);
+            let signature = listed.get(at).copied().flatten().filter(ListedDir::tells);
             let known = memory.names.remove(dir).filter(|(then, _)| signature.as_ref() == Some(then));
             let left_out = match known {
                 Some((_, left_out)) => left_out,
@@ -269,11 +269,11 @@ impl IgnoredFiles {
     }
 
     /// Returns the changes of a command to ignored files.
-    pub(crate) fn ignored_differences(&self, before: &Ignored) -> Vec<Difference> {
+    pub(crate) fn ignored_differences(&self, before: &IgnoredSnapshot) -> Vec<Difference> {
         before.0.iter().filter_map(|known| self.ignored_difference(known)).collect()
     }
 
-    fn ignored_difference(&self, known: &Known) -> Option<Difference> {
+    fn ignored_difference(&self, known: &IgnoredFile) -> Option<Difference> {
         // Of what can't be looked at nothing is known.
         let seen = self.project.door.look(&known.path).ok()?.filter(|seen| seen.is_file() || seen.is_link());
         let after = match seen {
@@ -283,7 +283,7 @@ impl IgnoredFiles {
                 if seen.same_content(&known.seen) && seen.permissions() == known.seen.permissions() {
                     return None;
                 }
-                let kind = if seen.is_link() { Kind::Link } else { Kind::File };
+                let kind = if seen.is_link() { FileKind::Link } else { FileKind::File };
                 Some(FileState { kind, mode: seen.permissions(), size: seen.size, hash: None })
             }
             Some(_) => observe(&self.project.door, &known.path).ok()?.map(|(state, _)| state),
@@ -292,22 +292,22 @@ impl IgnoredFiles {
         let same = after.is_some_and(|after| {
             known.state.hash.is_some()
                 && after.same_content(&known.state)
-                && (after.mode == known.state.mode || after.kind == Kind::Link)
+                && (after.mode == known.state.mode || after.kind == FileKind::Link)
         });
         (!same).then(|| Difference { path: known.path.clone(), before: Some(known.state), after })
     }
 }
 
 /// A search for ignored files.
-struct Search<'a> {
+struct IgnoredSearch<'a> {
     project: &'a Project,
-    found: Vec<(RelPath, Seen)>,
+    found: Vec<(RelPath, FileStat)>,
     /// Ignored directories that weren't entered yet.
     below: Vec<(RelPath, usize)>,
     looked_at: usize,
 }
 
-impl Search<'_> {
+impl IgnoredSearch<'_> {
     /// Looks at these names of a directory.
     fn look(&mut self, dir: &[u8], names: &[Vec<u8>], depth: usize) {
         if names.is_empty() || self.looked_at >= MAX_IGNORED_FILES {
@@ -323,7 +323,7 @@ impl Search<'_> {
             let path = at.as_ref().map_or_else(|| RelPath::parse(name), |at| at.join(name));
             let Ok(path) = path else { continue };
             let Ok(stat) = statat(&open, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            let seen = Seen::of(&stat);
+            let seen = FileStat::of(&stat);
             if seen.is_dir() && depth < MAX_DEPTH {
                 self.below.push((path, depth + 1));
             } else if (seen.is_file() || seen.is_link()) && !self.is_guarded(&path) {

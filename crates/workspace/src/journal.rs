@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::change::{ChangeId, CheckpointId};
 use crate::error::WorkspaceError;
 use crate::journal::line_format::{SUM_DIGITS, parse, push_line};
-use crate::journal::reading::{Read, Tail, is_gone, read_lines};
-use crate::journal::record::{CheckpointRecord, Dropped, Line, Record};
+use crate::journal::reading::{JournalTail, ReadLines, is_gone, read_lines};
+use crate::journal::record::{ChangeRecord, CheckpointRecord, DroppedLines, JournalLine};
 use crate::journal::undone::undone_in;
 use crate::limits::MAX_DROPPED_SESSIONS;
 use crate::options::Clock;
@@ -40,29 +40,29 @@ const READ_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A change that a crash left open.
 #[derive(Debug)]
-pub(crate) struct Unfinished {
-    pub(crate) record: Record,
+pub(crate) struct UnfinishedChange {
+    pub(crate) record: ChangeRecord,
     pub(crate) placed: bool,
 }
 
 /// The end of the journal at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct End {
+pub(crate) struct JournalEnd {
     ino: u64,
     len: u64,
 }
 
 /// A place in the journal at which no change was open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Mark {
-    end: End,
+pub(crate) struct JournalMark {
+    end: JournalEnd,
     /// The newest id before it: places move when the journal is cut, ids don't.
     last: u64,
 }
 
-impl Mark {
+impl JournalMark {
     /// Returns true if the line was there at this mark.
-    pub(crate) fn covers(&self, line: &Line) -> bool {
+    pub(crate) fn covers(&self, line: &JournalLine) -> bool {
         line.id() <= self.last
     }
 }
@@ -81,7 +81,7 @@ pub(crate) struct Journal {
     limit: u64,
     clock: Option<Clock>,
     file: Option<File>,
-    known: End,
+    known: JournalEnd,
     last_id: u64,
     /// So long it stayed when it was cut last.
     stays: u64,
@@ -90,7 +90,7 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn new(state_dir: &Path, limit: u64) -> Self {
         let path = state_dir.join("journal").join("log");
-        Self { path, limit, clock: None, file: None, known: End::default(), last_id: 0, stays: 0 }
+        Self { path, limit, clock: None, file: None, known: JournalEnd::default(), last_id: 0, stays: 0 }
     }
 
     /// With a clock, for what is written.
@@ -104,15 +104,17 @@ impl Journal {
     }
 
     /// Returns the end of the journal now; no lock needed.
-    pub(crate) fn end(&self) -> End {
-        fs::metadata(&self.path).map(|found| End { ino: found.ino(), len: found.len() }).unwrap_or_default()
+    pub(crate) fn end(&self) -> JournalEnd {
+        fs::metadata(&self.path)
+            .map(|found| JournalEnd { ino: found.ino(), len: found.len() })
+            .unwrap_or_default()
     }
 
     /// The same, where what is there must not be taken for nothing.
-    pub(crate) fn find_end(&self) -> Result<End, WorkspaceError> {
+    pub(crate) fn find_end(&self) -> Result<JournalEnd, WorkspaceError> {
         match fs::metadata(&self.path) {
-            Ok(found) => Ok(End { ino: found.ino(), len: found.len() }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(End::default()),
+            Ok(found) => Ok(JournalEnd { ino: found.ino(), len: found.len() }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(JournalEnd::default()),
             Err(source) => Err(state_error("look at the journal", &self.path, source)),
         }
     }
@@ -126,26 +128,26 @@ impl Journal {
     }
 
     /// Returns the mark of now; `None` while a change is open. No lock needed.
-    pub(crate) fn mark_at_rest(&self) -> Result<Option<Mark>, WorkspaceError> {
+    pub(crate) fn mark_at_rest(&self) -> Result<Option<JournalMark>, WorkspaceError> {
         let end = self.find_end()?;
         if end.len == 0 {
-            return Ok(Some(Mark { end, last: 0 }));
+            return Ok(Some(JournalMark { end, last: 0 }));
         }
         if self.file.is_some() && end == self.known {
-            return Ok(Some(Mark { end, last: self.last_id }));
+            return Ok(Some(JournalMark { end, last: self.last_id }));
         }
-        let last = self.last_line(end.len)?.filter(Line::is_at_rest);
-        Ok(last.map(|line| Mark { end, last: line.id() }))
+        let last = self.last_line(end.len)?.filter(JournalLine::is_at_rest);
+        Ok(last.map(|line| JournalMark { end, last: line.id() }))
     }
 
     /// Returns the mark of now; valid after [`Journal::prepare`], under the lock.
-    pub(crate) fn mark(&self) -> Result<Mark, WorkspaceError> {
-        Ok(Mark { end: self.find_end()?, last: self.last_id })
+    pub(crate) fn mark(&self) -> Result<JournalMark, WorkspaceError> {
+        Ok(JournalMark { end: self.find_end()?, last: self.last_id })
     }
 
     /// Under the lock: brings what is known up to date, drops a torn last line, and gives what a
     /// crash left open.
-    pub(crate) fn prepare(&mut self) -> Result<Option<Unfinished>, WorkspaceError> {
+    pub(crate) fn prepare(&mut self) -> Result<Option<UnfinishedChange>, WorkspaceError> {
         let end = self.find_end()?;
         if self.file.is_some() && end == self.known {
             return self.cut_if_long(end).map(|()| None);
@@ -157,7 +159,7 @@ impl Journal {
                 // Numbers that were given before don't come back: copies and sessions still know
                 // them.
                 let numbers = self.now().map_or(FRESH_NUMBERS, |now| now.0 / 1000);
-                self.append(&[Line::Damaged(numbers)], Sync::Now)?;
+                self.append(&[JournalLine::Damaged(numbers)], Sync::Now)?;
             }
             return Ok(None);
         }
@@ -168,30 +170,30 @@ impl Journal {
             self.known = end;
             return self.cut_if_long(end).map(|()| None);
         }
-        let Read { lines, whole, tail, .. } = self.read_from(0)?;
+        let ReadLines { lines, whole, tail, .. } = self.read_from(0)?;
         if whole < end.len {
             let file = self.open()?;
             file.set_len(whole).map_err(|source| state_error("repair", &self.path, source))?;
         }
         self.known = self.end();
-        self.last_id = lines.iter().map(Line::id).max().unwrap_or_default();
-        if tail == Tail::Damaged {
-            self.append(&[Line::Damaged(self.next_id())], Sync::Now)?;
+        self.last_id = lines.iter().map(JournalLine::id).max().unwrap_or_default();
+        if tail == JournalTail::Damaged {
+            self.append(&[JournalLine::Damaged(self.next_id())], Sync::Now)?;
         }
-        let mut open: Option<Unfinished> = None;
+        let mut open: Option<UnfinishedChange> = None;
         for line in lines {
             match line {
-                Line::Change(record) => open = Some(Unfinished { record, placed: false }),
+                JournalLine::Change(record) => open = Some(UnfinishedChange { record, placed: false }),
                 // The line that closed it is damaged: nobody begins anything before that is
                 // written.
-                Line::Checkpoint(_) if open.as_ref().is_some_and(|open| !open.placed) => open = None,
-                Line::Placed(_) => {
+                JournalLine::Checkpoint(_) if open.as_ref().is_some_and(|open| !open.placed) => open = None,
+                JournalLine::Placed(_) => {
                     if let Some(unfinished) = &mut open {
                         unfinished.placed = true;
                     }
                 }
-                Line::Done(_) | Line::Void(_) => open = None,
-                Line::Checkpoint(_) | Line::Dropped(_) | Line::Damaged(_) => {}
+                JournalLine::Done(_) | JournalLine::Void(_) => open = None,
+                JournalLine::Checkpoint(_) | JournalLine::Dropped(_) | JournalLine::Damaged(_) => {}
             }
         }
         Ok(open)
@@ -203,7 +205,7 @@ impl Journal {
     }
 
     /// Adds lines, all or none of them.
-    pub(crate) fn append(&mut self, lines: &[Line], sync: Sync) -> Result<(), WorkspaceError> {
+    pub(crate) fn append(&mut self, lines: &[JournalLine], sync: Sync) -> Result<(), WorkspaceError> {
         let failed = |source| state_error("write the journal", &self.path, source);
         let mut text = Vec::new();
         for line in lines {
@@ -227,7 +229,7 @@ impl Journal {
             return Err(state_error("write the journal", &self.path, source));
         }
         self.known = self.end();
-        self.last_id = lines.iter().map(Line::id).max().unwrap_or_default().max(self.last_id);
+        self.last_id = lines.iter().map(JournalLine::id).max().unwrap_or_default().max(self.last_id);
         Ok(())
     }
 
@@ -235,7 +237,7 @@ impl Journal {
     /// process began.
     pub(crate) fn forget(&mut self) {
         self.file = None;
-        self.known = End::default();
+        self.known = JournalEnd::default();
     }
 
     /// Waits until everything is on the disk.
@@ -248,14 +250,14 @@ impl Journal {
         }
     }
 
-    /// All lines, oldest first. Lines whose checksum is wrong are a [`Line::Damaged`], and those at
-    /// the end are left out.
-    pub(crate) fn lines(&self) -> Result<Vec<Line>, WorkspaceError> {
+    /// All lines, oldest first. Lines whose checksum is wrong are a [`JournalLine::Damaged`], and
+    /// those at the end are left out.
+    pub(crate) fn lines(&self) -> Result<Vec<JournalLine>, WorkspaceError> {
         Ok(self.read_from(0)?.lines)
     }
 
     /// The lines that came after `end`, or all of them when the journal was cut since.
-    fn lines_since(&self, end: End) -> Result<Vec<Line>, WorkspaceError> {
+    fn lines_since(&self, end: JournalEnd) -> Result<Vec<JournalLine>, WorkspaceError> {
         let now = self.find_end()?;
         if now == end {
             return Ok(Vec::new());
@@ -266,16 +268,16 @@ impl Journal {
 
     /// Returns the lines of changes and checkpoints that came after a mark, also where the journal
     /// was cut since.
-    pub(crate) fn lines_since_mark(&self, mark: Mark) -> Result<Vec<Line>, WorkspaceError> {
+    pub(crate) fn lines_since_mark(&self, mark: JournalMark) -> Result<Vec<JournalLine>, WorkspaceError> {
         let mut lines = self.lines_since(mark.end)?;
         lines.retain(|line| line.id() > mark.last);
         Ok(lines)
     }
 
     /// The siblings of all changes that weren't closed when the journal ended at `end`.
-    pub(crate) fn siblings_open_since(&self, end: End) -> Result<HashSet<Vec<u8>>, WorkspaceError> {
-        let closed = |line: &Line| match line {
-            Line::Done(id) | Line::Void(id) => Some(*id),
+    pub(crate) fn siblings_open_since(&self, end: JournalEnd) -> Result<HashSet<Vec<u8>>, WorkspaceError> {
+        let closed = |line: &JournalLine| match line {
+            JournalLine::Done(id) | JournalLine::Void(id) => Some(*id),
             _ => None,
         };
         let lines = self.lines()?;
@@ -284,7 +286,7 @@ impl Journal {
             over.remove(&ChangeId(line.id()));
         }
         let open = lines.into_iter().filter_map(|line| match line {
-            Line::Change(record) if !over.contains(&record.id) => Some(record),
+            JournalLine::Change(record) if !over.contains(&record.id) => Some(record),
             _ => None,
         });
         let mut siblings = HashSet::new();
@@ -297,7 +299,7 @@ impl Journal {
     }
 
     /// The lines of changes and checkpoints that came after this id.
-    pub(crate) fn lines_after(&self, id: u64) -> Result<Vec<Line>, WorkspaceError> {
+    pub(crate) fn lines_after(&self, id: u64) -> Result<Vec<JournalLine>, WorkspaceError> {
         let mut lines = self.lines()?;
         lines.retain(|line| line.id() > id);
         Ok(lines)
@@ -321,13 +323,13 @@ impl Journal {
     /// The checkpoint that is the last thing in it, if one is.
     pub(crate) fn last_checkpoint(&self) -> Option<CheckpointRecord> {
         match self.last_line(self.end().len) {
-            Ok(Some(Line::Checkpoint(record))) => Some(record),
+            Ok(Some(JournalLine::Checkpoint(record))) => Some(record),
             // What can't be read is made anew.
             _ => None,
         }
     }
 
-    fn last_line(&self, len: u64) -> Result<Option<Line>, WorkspaceError> {
+    fn last_line(&self, len: u64) -> Result<Option<JournalLine>, WorkspaceError> {
         let mut tail = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(len.saturating_sub(TAIL_BYTES)))?;
@@ -340,7 +342,7 @@ impl Journal {
     }
 
     /// Reads the lines from a place on.
-    fn read_from(&self, from: u64) -> Result<Read, WorkspaceError> {
+    fn read_from(&self, from: u64) -> Result<ReadLines, WorkspaceError> {
         let mut text = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(from))?;
@@ -348,13 +350,13 @@ impl Journal {
         });
         match read {
             Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Read::default()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ReadLines::default()),
             Err(source) => return Err(state_error("read the journal", &self.path, source)),
         }
         Ok(read_lines(&text, from))
     }
 
-    fn cut_if_long(&mut self, end: End) -> Result<(), WorkspaceError> {
+    fn cut_if_long(&mut self, end: JournalEnd) -> Result<(), WorkspaceError> {
         // What couldn't be cut further has to grow before it is tried again.
         if end.len > self.limit && end.len > self.stays.saturating_add(self.limit / 8) {
             self.cut()?;
@@ -375,7 +377,7 @@ impl Journal {
             if size > self.limit / 2 && changed {
                 break;
             }
-            changed |= matches!(line, Line::Change(_));
+            changed |= matches!(line, JournalLine::Change(_));
             from = place;
         }
         self.cut_to(lines, from, &HashSet::new())
@@ -385,23 +387,23 @@ impl Journal {
     /// the newest checkpoint and those in `needed`. After a crash it is the one or the other.
     pub(crate) fn cut_to(
         &mut self,
-        mut lines: Vec<Line>,
+        mut lines: Vec<JournalLine>,
         from: usize,
         needed: &HashSet<CheckpointId>,
     ) -> Result<(), WorkspaceError> {
         let newest = lines.iter().rev().find_map(|line| match line {
-            Line::Checkpoint(record) => Some(record.id),
+            JournalLine::Checkpoint(record) => Some(record.id),
             _ => None,
         });
         let kept = lines.split_off(from.min(lines.len()));
-        let is_needed = |line: &Line| match line {
-            Line::Checkpoint(record) => Some(record.id) == newest || needed.contains(&record.id),
+        let is_needed = |line: &JournalLine| match line {
+            JournalLine::Checkpoint(record) => Some(record.id) == newest || needed.contains(&record.id),
             _ => false,
         };
         let dropped = dropped(&lines, &kept);
-        let before = dropped.map(Line::Dropped).into_iter().chain(lines.into_iter().filter(is_needed));
-        let kept = kept.into_iter().filter(|line| !matches!(line, Line::Dropped(_)));
-        let all: Vec<Line> = before.chain(kept).collect();
+        let before = dropped.map(JournalLine::Dropped).into_iter().chain(lines.into_iter().filter(is_needed));
+        let kept = kept.into_iter().filter(|line| !matches!(line, JournalLine::Dropped(_)));
+        let all: Vec<JournalLine> = before.chain(kept).collect();
         let mut text = Vec::new();
         for line in &all {
             let json = serde_json::to_vec(line)
@@ -417,14 +419,14 @@ impl Journal {
 }
 
 /// Returns the record of dropped lines, if a change is among them.
-pub(crate) fn dropped(gone: &[Line], kept: &[Line]) -> Option<Dropped> {
+pub(crate) fn dropped(gone: &[JournalLine], kept: &[JournalLine]) -> Option<DroppedLines> {
     let earlier = gone.iter().chain(kept).rev().find_map(|line| match line {
-        Line::Dropped(dropped) => Some(dropped),
+        JournalLine::Dropped(dropped) => Some(dropped),
         _ => None,
     });
     let changes = |lines| {
-        <[Line]>::iter(lines).filter_map(|line| match line {
-            Line::Change(record) => Some(record),
+        <[JournalLine]>::iter(lines).filter_map(|line| match line {
+            JournalLine::Change(record) => Some(record),
             _ => None,
         })
     };
@@ -442,7 +444,7 @@ pub(crate) fn dropped(gone: &[Line], kept: &[Line]) -> Option<Dropped> {
     }
     let last = changes(gone).map(|record| record.id.0).max();
     let through = last.max(earlier.map(|dropped| dropped.through))?;
-    Some(Dropped { through, sessions })
+    Some(DroppedLines { through, sessions })
 }
 
 #[cfg(test)]
@@ -450,15 +452,15 @@ mod tests {
     use journeyman_protocol::UnixMillis;
 
     use super::*;
-    use crate::journal::record::Cause;
+    use crate::journal::record::ChangeCause;
 
-    fn record(id: u64) -> Line {
+    fn record(id: u64) -> JournalLine {
         let session = SessionId::new(UnixMillis(1), 1);
-        Line::Change(Record {
+        JournalLine::Change(ChangeRecord {
             id: ChangeId(id),
             session,
             call: None,
-            cause: Cause::Edit,
+            cause: ChangeCause::Edit,
             at: None,
             files: Vec::new(),
             made: Vec::new(),
@@ -477,7 +479,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::new(dir.path(), 1 << 20);
         assert!(journal.prepare().unwrap().is_none());
-        journal.append(&[record(1), Line::Done(ChangeId(1)), record(2)], Sync::Now).unwrap();
+        journal.append(&[record(1), JournalLine::Done(ChangeId(1)), record(2)], Sync::Now).unwrap();
         let whole = fs::read(&journal.path).unwrap();
         for torn in ["", "0123456789abcdef {\"do", "0123456789abcdef {\"do\0\0\0\":2}\n", "\n"] {
             let text = [whole.as_slice(), torn.as_bytes()].concat();
@@ -496,30 +498,36 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::new(dir.path(), 1 << 20);
         journal.prepare().unwrap();
-        let (one, done) = (ChangeId(1), Line::Done(ChangeId(1)));
-        journal.append(&[record(1), done.clone(), record(2), Line::Done(ChangeId(2))], Sync::Now).unwrap();
+        let (one, done) = (ChangeId(1), JournalLine::Done(ChangeId(1)));
+        journal
+            .append(&[record(1), done.clone(), record(2), JournalLine::Done(ChangeId(2))], Sync::Now)
+            .unwrap();
         let whole = fs::read(&journal.path).unwrap();
         let ends: Vec<usize> = memchr::memchr_iter(b'\n', &whole).map(|at| at + 1).collect();
         // Which bytes are damaged; the lines that are read; the end.
         let table = [
             (
                 vec![3],
-                vec![Line::Damaged(0), done.clone(), record(2), Line::Done(ChangeId(2))],
-                Tail::Nothing,
+                vec![JournalLine::Damaged(0), done.clone(), record(2), JournalLine::Done(ChangeId(2))],
+                JournalTail::Nothing,
             ),
             (
                 vec![ends[0] + 20],
-                vec![record(1), Line::Damaged(1), record(2), Line::Done(ChangeId(2))],
-                Tail::Nothing,
+                vec![record(1), JournalLine::Damaged(1), record(2), JournalLine::Done(ChangeId(2))],
+                JournalTail::Nothing,
             ),
-            (vec![ends[0] - 1], vec![Line::Damaged(0), record(2), Line::Done(ChangeId(2))], Tail::Nothing),
+            (
+                vec![ends[0] - 1],
+                vec![JournalLine::Damaged(0), record(2), JournalLine::Done(ChangeId(2))],
+                JournalTail::Nothing,
+            ),
             (
                 vec![ends[0] + 1, ends[1] + 1],
-                vec![record(1), Line::Damaged(1), Line::Done(ChangeId(2))],
-                Tail::Nothing,
+                vec![record(1), JournalLine::Damaged(1), JournalLine::Done(ChangeId(2))],
+                JournalTail::Nothing,
             ),
-            (vec![ends[2] + 5], vec![record(1), done, record(2)], Tail::Damaged),
-            (vec![whole.len() - 1], vec![record(1), Line::Done(one), record(2)], Tail::Torn),
+            (vec![ends[2] + 5], vec![record(1), done, record(2)], JournalTail::Damaged),
+            (vec![whole.len() - 1], vec![record(1), JournalLine::Done(one), record(2)], JournalTail::Torn),
         ];
         for (at, expected, tail) in table {
             let mut text = whole.clone();
@@ -533,7 +541,7 @@ mod tests {
         fs::write(&journal.path, &text).unwrap();
         let mut again = Journal::new(dir.path(), 1 << 20);
         assert_eq!(again.prepare().unwrap().unwrap().record.id, ChangeId(2));
-        assert_eq!(again.lines().unwrap().last(), Some(&Line::Damaged(3)));
+        assert_eq!(again.lines().unwrap().last(), Some(&JournalLine::Damaged(3)));
         assert_eq!(again.next_id(), 4);
     }
 
@@ -544,10 +552,10 @@ mod tests {
         for id in 1..100 {
             assert!(journal.prepare().unwrap().is_none());
             assert_eq!(journal.next_id(), id);
-            journal.append(&[record(id), Line::Done(ChangeId(id))], Sync::Later).unwrap();
+            journal.append(&[record(id), JournalLine::Done(ChangeId(id))], Sync::Later).unwrap();
         }
         let lines = journal.lines().unwrap();
-        assert_eq!(lines.last(), Some(&Line::Done(ChangeId(99))));
+        assert_eq!(lines.last(), Some(&JournalLine::Done(ChangeId(99))));
         assert!(fs::metadata(&journal.path).unwrap().len() < 4_400);
         assert!(Journal::new(dir.path(), 4_000).prepare().unwrap().is_none());
     }

@@ -8,26 +8,26 @@ use std::sync::Mutex;
 use journeyman_protocol::{RelPath, SessionId};
 use journeyman_sandbox::Base;
 
-use crate::contents::store::Vault;
+use crate::contents::store::BlobStore;
 use crate::error::{WorkspaceError, io_error};
 use crate::failpoint::Failpoint;
 use crate::files::content::FileContent;
 use crate::files::listing::{ListOptions, Listing, Stat, StatKind};
-use crate::files::root_dir::{Door, Last, Links, read_up_to};
-use crate::files::stat::Seen;
+use crate::files::root_dir::{FinalLink, Links, RootDir, read_up_to};
+use crate::files::stat::FileStat;
 use crate::journal::history::History;
-use crate::journal::{End, Journal};
+use crate::journal::{Journal, JournalEnd};
 use crate::limits::{DIFF_FILE_BYTES, Limits};
 use crate::mutex::lock;
 use crate::options::Options;
 use crate::rules::RuleCache;
-use crate::snapshot::entry::{FileState, Kind};
-use crate::transaction::operation::Hands;
+use crate::snapshot::entry::{FileKind, FileState};
+use crate::transaction::operation::TransactionContext;
 
 /// One project's root directory, ignore rules, options and kept contents. Everything else is built
 /// on it.
 pub(crate) struct Project {
-    pub(crate) door: Door,
+    pub(crate) door: RootDir,
     pub(crate) root: PathBuf,
     pub(crate) base: Mutex<Option<Base>>,
     pub(crate) options: Options,
@@ -35,7 +35,7 @@ pub(crate) struct Project {
     pub(crate) rules: RuleCache,
     /// Names like `.git` at the root when the workspace was opened.
     pub(crate) own_repositories: Vec<Vec<u8>>,
-    pub(crate) vault: Vault,
+    pub(crate) vault: BlobStore,
 }
 
 impl Project {
@@ -85,12 +85,12 @@ impl Project {
     }
 
     pub(crate) fn stat(&self, path: &RelPath) -> Result<Option<Stat>, WorkspaceError> {
-        let kept = self.door.canonical(path, Last::Keep)?;
+        let kept = self.door.canonical(path, FinalLink::Keep)?;
         let failed = |errno| self.door.fail("look at", path, errno);
         let Some(own) = self.door.look(&kept).map_err(failed)? else { return Ok(None) };
         let link = own.is_link();
         let seen = if link {
-            let target = self.door.canonical(path, Last::Follow);
+            let target = self.door.canonical(path, FinalLink::Follow);
             let target = match target {
                 Ok(target) => self.door.look(&target).map_err(failed)?,
                 // A link to the root itself.
@@ -113,12 +113,12 @@ impl Project {
     }
 
     pub(crate) fn canonical(&self, path: &RelPath) -> Result<RelPath, WorkspaceError> {
-        self.door.canonical(path, Last::Follow)
+        self.door.canonical(path, FinalLink::Follow)
     }
 
     /// Puts another copy in the place of the one that this workspace reaches, in one step.
     pub(crate) fn replace_base(&self, base: Base) -> Result<(), WorkspaceError> {
-        self.door.replace(&Door::open_base(&self.root, &base)?)?;
+        self.door.replace(&RootDir::open_base(&self.root, &base)?)?;
         *lock(&self.base) = Some(base);
         Ok(())
     }
@@ -127,17 +127,20 @@ impl Project {
     /// more.
     pub(crate) fn close_base(&self) -> Result<(), WorkspaceError> {
         let path = self.options.state_dir.clone();
-        self.door.replace(&Door::open(&path)?)?;
+        self.door.replace(&RootDir::open(&path)?)?;
         *lock(&self.base) = Some(Base::Directory { layers: path.clone(), path, caches: Vec::new() });
         Ok(())
     }
 
-    pub(crate) fn open_file(&self, path: &RelPath) -> Result<(std::os::fd::OwnedFd, Seen), WorkspaceError> {
+    pub(crate) fn open_file(
+        &self,
+        path: &RelPath,
+    ) -> Result<(std::os::fd::OwnedFd, FileStat), WorkspaceError> {
         match self.door.read_file(path, Links::Follow) {
             // Where the kernel can't confine links, and for a better word than «changed» on a loop
             // of links.
             Err(WorkspaceError::Raced { .. }) => {
-                let path = self.door.canonical(path, Last::Follow)?;
+                let path = self.door.canonical(path, FinalLink::Follow)?;
                 self.door.read_file(&path, Links::Refuse)
             }
             other => other,
@@ -148,8 +151,8 @@ impl Project {
         &self.options.limits
     }
 
-    pub(crate) fn hands(&self) -> Hands<'_> {
-        Hands {
+    pub(crate) fn hands(&self) -> TransactionContext<'_> {
+        TransactionContext {
             door: &self.door,
             vault: &self.vault,
             limits: self.limits(),
@@ -157,8 +160,8 @@ impl Project {
         }
     }
 
-    pub(crate) fn inputs(&self) -> crate::snapshot::compare::Inputs<'_> {
-        crate::snapshot::compare::Inputs { door: &self.door, vault: &self.vault, rules: &self.rules }
+    pub(crate) fn inputs(&self) -> crate::snapshot::compare::CompareInputs<'_> {
+        crate::snapshot::compare::CompareInputs { door: &self.door, vault: &self.vault, rules: &self.rules }
     }
 
     pub(crate) fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
@@ -173,7 +176,7 @@ impl Project {
         path: &RelPath,
         state: &FileState,
     ) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        if state.kind == Kind::Link {
+        if state.kind == FileKind::Link {
             return self.door.read_link(path).map(Some).map_err(|errno| self.door.fail("read", path, errno));
         }
         let (file, seen) = match self.door.read_file(path, Links::Refuse) {
@@ -192,7 +195,7 @@ impl Project {
 
     /// The short-lived siblings of transactions that are open, or were when the journal ended at
     /// `end`. A name alone hides nothing: a command can give its files any.
-    pub(crate) fn open_siblings(&self, end: End) -> HashSet<Vec<u8>> {
+    pub(crate) fn open_siblings(&self, end: JournalEnd) -> HashSet<Vec<u8>> {
         // What can't be read hides nothing.
         self.journal().siblings_open_since(end).unwrap_or_default()
     }

@@ -16,12 +16,12 @@ use rustix::io::Errno;
 use crate::error::WorkspaceError;
 use crate::files::directory::{copy, delete};
 use crate::files::root_dir::Links;
-use crate::files::stat::{Seen, mode_of};
+use crate::files::stat::{FileStat, mode_of};
 use crate::project::Project;
 use crate::rules::is_git;
 use crate::state::lock::{make_private_dir, state_error};
 use crate::walk::names::repositories_in;
-use crate::walk::plan::Plan;
+use crate::walk::plan::WalkPlan;
 use crate::walk::walk;
 use crate::workspace::Workspace;
 
@@ -45,7 +45,7 @@ impl Workspace {
     /// [`WorkspaceError::TooManyFiles`]; the root vanished.
     pub fn repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
         let max_files = self.project.limits().max_files;
-        let plan = Plan::of_names(&self.project.door, &self.project.rules, max_files);
+        let plan = WalkPlan::of_names(&self.project.door, &self.project.rules, max_files);
         let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };
         let walked = walk(&plan).map_err(root)?;
         if walked.overflow {
@@ -84,7 +84,7 @@ impl Workspace {
             let reason = "it isn't named .git";
             return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
         }
-        Quarantine { project: &self.project }.move_away(path, &mut Removal::default())
+        Quarantine { project: &self.project }.move_away(path, &mut QuarantineDir::default())
     }
 }
 
@@ -96,18 +96,22 @@ pub(crate) struct Quarantine<'a> {
 impl Quarantine<'_> {
     /// Moves what is at the path out of the tree, into the directory of `removal`, as
     /// [`Workspace::remove_repository`] does.
-    pub(crate) fn move_away(&self, path: &RelPath, removal: &mut Removal) -> Result<PathBuf, WorkspaceError> {
+    pub(crate) fn move_away(
+        &self,
+        path: &RelPath,
+        removal: &mut QuarantineDir,
+    ) -> Result<PathBuf, WorkspaceError> {
         let failed = |errno| self.project.door.fail("move away", path, errno);
         let parent = self.project.door.parent(path).map_err(failed)?;
         let name = path.file_name();
-        let seen = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Seen::of(&stat));
+        let seen = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| FileStat::of(&stat));
         let seen = seen.map_err(failed)?;
         if path.parent().is_none() {
             let same_as_own = |own: &Vec<u8>| {
                 own.as_slice() == name
                     // Where cases aren't told apart, another spelling is the same thing.
                     || statat(&parent, own.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
-                        .is_ok_and(|stat| Seen::of(&stat).ino == seen.ino)
+                        .is_ok_and(|stat| FileStat::of(&stat).ino == seen.ino)
             };
             if !removal.takes_own && self.project.own_repositories.iter().any(same_as_own) {
                 let reason = "it is the project's own";
@@ -136,7 +140,7 @@ impl Quarantine<'_> {
         &self,
         path: &RelPath,
         parent: &OwnedFd,
-        seen: &Seen,
+        seen: &FileStat,
         work: impl Fn() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         match work() {
@@ -147,7 +151,7 @@ impl Quarantine<'_> {
             // What can't be permitted shows in the second try.
             let _best_effort = self.project.door.permit(path, seen.permissions() | OWNER);
         }
-        let above = Seen::of(&fstat(parent)?).permissions();
+        let above = FileStat::of(&fstat(parent)?).permissions();
         let permitted = above & OWNER != OWNER && fchmod(parent, mode_of(above | OWNER)).is_ok();
         let done = work();
         if permitted {
@@ -173,7 +177,7 @@ impl Quarantine<'_> {
 
 /// A directory for what is moved away together. It is made for the first thing.
 #[derive(Debug, Default)]
-pub(crate) struct Removal {
+pub(crate) struct QuarantineDir {
     place: Option<PathBuf>,
     count: usize,
     /// True where what the root held when the workspace was opened may have been planted before
@@ -181,7 +185,7 @@ pub(crate) struct Removal {
     takes_own: bool,
 }
 
-impl Removal {
+impl QuarantineDir {
     /// For what a command left that was cut off before this workspace was opened, if that is so.
     pub(crate) fn of_cut_off(takes_own: bool) -> Self {
         Self { takes_own, ..Self::default() }

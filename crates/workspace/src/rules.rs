@@ -17,7 +17,7 @@ use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_root_fs::{open_regular, open_root};
 
 use crate::files::root_dir::{Links, read_up_to};
-use crate::files::stat::Seen;
+use crate::files::stat::FileStat;
 use crate::limits::{IGNORE_FILE_BYTES, MAX_DEPTH};
 
 /// Directories that hold what a tool made and can make again, or another version control system's
@@ -65,26 +65,26 @@ pub(crate) fn is_rule_file(name: &[u8]) -> bool {
 
 /// The rules of one directory, and those of the directories above it.
 #[derive(Debug)]
-pub(crate) struct Layer {
+pub(crate) struct RuleLayer {
     /// Parsed when something is first held against it: most directories have nothing that has to
     /// be.
     matcher: OnceLock<Arc<Gitignore>>,
     /// The directory's path.
     dir: Vec<u8>,
     /// Its rule files as they were seen when the directory was read.
-    files: Vec<(&'static [u8], Seen)>,
+    files: Vec<(&'static [u8], FileStat)>,
     /// Length of the directory's path with its `/`, to be cut off before matching.
     prefix: usize,
     /// The prefix of paths from the root, for the rules of a directory above the root.
     above: Vec<u8>,
-    outer: Option<Arc<Layer>>,
+    outer: Option<Arc<RuleLayer>>,
 }
 
-impl Layer {
+impl RuleLayer {
     /// For what is in the directory at `dir`, which holds these rule files.
     pub(crate) fn new(
         dir: &[u8],
-        files: Vec<(&'static [u8], Seen)>,
+        files: Vec<(&'static [u8], FileStat)>,
         outer: Option<Arc<Self>>,
     ) -> Option<Arc<Self>> {
         let prefix = prefix_of(dir);
@@ -104,14 +104,14 @@ fn prefix_of(dir: &[u8]) -> usize {
 }
 
 /// The source of rules that aren't parsed yet.
-pub(crate) trait Source {
-    fn load(&self, dir: &[u8], files: &[(&'static [u8], Seen)]) -> Arc<Gitignore>;
+pub(crate) trait RuleSource {
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Gitignore>;
 }
 
 /// Returns true if something is looked at.
 pub(crate) fn is_ignored(
-    source: &impl Source,
-    layers: Option<&Arc<Layer>>,
+    source: &impl RuleSource,
+    layers: Option<&Arc<RuleLayer>>,
     path: &[u8],
     name: &[u8],
     is_dir: bool,
@@ -140,17 +140,17 @@ fn matched(matcher: &Gitignore, path: &[u8], is_dir: bool) -> Match<()> {
 }
 
 /// A rule file's identity, so that it is parsed once.
-type Identity = (u64, u64, i64, i64);
-type Parsed = HashMap<Vec<u8>, (Vec<Identity>, Arc<Gitignore>)>;
+type RuleFileId = (u64, u64, i64, i64);
+type ParsedRules = HashMap<Vec<u8>, (Vec<RuleFileId>, Arc<Gitignore>)>;
 
-fn identity(seen: &Seen) -> Identity {
+fn identity(seen: &FileStat) -> RuleFileId {
     (seen.ino, seen.size, seen.mtime, seen.ctime)
 }
 
 /// The rules that come from outside the tree's own rule files.
 #[derive(Debug, Clone)]
-struct Outside {
-    layers: Option<Arc<Layer>>,
+struct OutsideRules {
+    layers: Option<Arc<RuleLayer>>,
     /// The hash of all that they say.
     print: ContentHash,
 }
@@ -167,8 +167,8 @@ fn beneath(root: &Path, dir: &Path) -> Option<RelPath> {
 /// Parsed rule files, kept from walk to walk.
 #[derive(Debug, Default)]
 pub(crate) struct RuleCache {
-    parsed: Mutex<Parsed>,
-    outside: OnceLock<Outside>,
+    parsed: Mutex<ParsedRules>,
+    outside: OnceLock<OutsideRules>,
     /// Directories of our own that lie in the tree, where somebody has their state in a project.
     own: Vec<RelPath>,
 }
@@ -218,7 +218,7 @@ impl RuleCache {
 
     /// The rules that come from outside the tree's own rule files: `.git/info/exclude`, and where
     /// the root lies inside a repository, the `.gitignore` files above it. Read once.
-    pub(crate) fn outermost(&self, root: &Path) -> Option<Arc<Layer>> {
+    pub(crate) fn outermost(&self, root: &Path) -> Option<Arc<RuleLayer>> {
         self.outside.get_or_init(|| outside_rules(root)).layers.clone()
     }
 
@@ -234,11 +234,11 @@ impl RuleCache {
         &self,
         dir: BorrowedFd<'_>,
         path: &[u8],
-        files: &[(&'static [u8], Seen)],
+        files: &[(&'static [u8], FileStat)],
     ) -> (Arc<Gitignore>, Option<()>) {
-        let found: Vec<(Seen, RuleFile)> =
+        let found: Vec<(FileStat, RuleFile)> =
             files.iter().filter_map(|(name, _)| read_rule_file(dir, name)).collect();
-        let now: Vec<Identity> = found.iter().map(|(seen, _)| identity(seen)).collect();
+        let now: Vec<RuleFileId> = found.iter().map(|(seen, _)| identity(seen)).collect();
         let then = files.iter().filter(|(_, seen)| seen.is_file()).map(|(_, seen)| identity(seen));
         let as_seen = then.eq(now.iter().copied()).then_some(());
         let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -259,13 +259,13 @@ impl RuleCache {
 /// texts.
 pub(crate) struct FixedRules {
     matchers: HashMap<Vec<u8>, Arc<Gitignore>>,
-    outermost: Option<Arc<Layer>>,
+    outermost: Option<Arc<RuleLayer>>,
 }
 
 impl FixedRules {
     /// `files` holds the path of each rule file with its text, `.gitignore` before `.ignore` in
     /// each directory.
-    pub(crate) fn new(files: &[(Vec<u8>, Vec<u8>)], outermost: Option<Arc<Layer>>) -> Self {
+    pub(crate) fn new(files: &[(Vec<u8>, Vec<u8>)], outermost: Option<Arc<RuleLayer>>) -> Self {
         let mut texts: HashMap<Vec<u8>, Vec<&[u8]>> = HashMap::new();
         for (path, text) in files {
             let cut = path.iter().rposition(|&byte| byte == b'/').unwrap_or_default();
@@ -290,7 +290,7 @@ impl FixedRules {
         is_ignored(self, layers.as_ref(), path, last_component(path), false)
     }
 
-    fn descend(&self, dir: &[u8], outer: Option<Arc<Layer>>) -> Option<Arc<Layer>> {
+    fn descend(&self, dir: &[u8], outer: Option<Arc<RuleLayer>>) -> Option<Arc<RuleLayer>> {
         match self.matchers.get(dir) {
             Some(matcher) => layered(matcher.clone(), dir, outer),
             None => outer,
@@ -298,18 +298,18 @@ impl FixedRules {
     }
 }
 
-impl Source for FixedRules {
+impl RuleSource for FixedRules {
     /// All of them are parsed from the beginning.
-    fn load(&self, _dir: &[u8], _files: &[(&'static [u8], Seen)]) -> Arc<Gitignore> {
+    fn load(&self, _dir: &[u8], _files: &[(&'static [u8], FileStat)]) -> Arc<Gitignore> {
         Arc::new(Gitignore::empty())
     }
 }
 
-fn layered(matcher: Arc<Gitignore>, dir: &[u8], outer: Option<Arc<Layer>>) -> Option<Arc<Layer>> {
+fn layered(matcher: Arc<Gitignore>, dir: &[u8], outer: Option<Arc<RuleLayer>>) -> Option<Arc<RuleLayer>> {
     if matcher.is_empty() {
         return outer;
     }
-    Some(Layer::parsed(matcher, dir, Vec::new(), outer))
+    Some(RuleLayer::parsed(matcher, dir, Vec::new(), outer))
 }
 
 fn parse<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Arc<Gitignore> {
@@ -337,9 +337,9 @@ impl RuleFile {
     }
 }
 
-fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Option<(Seen, RuleFile)> {
+fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Option<(FileStat, RuleFile)> {
     let (file, stat) = open_regular(dir, name, Links::Refuse).ok()?;
-    let seen = Seen::of(&stat);
+    let seen = FileStat::of(&stat);
     Some((seen, RuleFile { file, size: seen.size }))
 }
 
@@ -349,14 +349,14 @@ pub(crate) fn is_tagged_cache(dir: BorrowedFd<'_>) -> bool {
     tag.read().starts_with(CACHE_TAG)
 }
 
-fn outside_rules(root: &Path) -> Outside {
+fn outside_rules(root: &Path) -> OutsideRules {
     let mut said = MADE_BY_TOOLS.join(&b'/');
     let layers = layers_outside(root, &mut said);
-    Outside { layers, print: ContentHash::of(&said) }
+    OutsideRules { layers, print: ContentHash::of(&said) }
 }
 
 /// Everything that is read goes to `said` too.
-fn layers_outside(root: &Path, said: &mut Vec<u8>) -> Option<Arc<Layer>> {
+fn layers_outside(root: &Path, said: &mut Vec<u8>) -> Option<Arc<RuleLayer>> {
     // Without following `..` by name: a root that is a link has the parents of what it points to.
     let root = std::fs::canonicalize(root).ok()?;
     let top = root.ancestors().take(MAX_DEPTH).find(|dir| dir.join(".git").symlink_metadata().is_ok())?;
@@ -380,7 +380,7 @@ fn rule_text(dir: &Path, name: &[u8]) -> Vec<u8> {
     read_rule_file(dir.as_fd(), name).map(|(_, file)| file.read()).unwrap_or_default()
 }
 
-fn add_above(layers: &mut Option<Arc<Layer>>, text: &[u8], dir: &Path, root: &Path) {
+fn add_above(layers: &mut Option<Arc<RuleLayer>>, text: &[u8], dir: &Path, root: &Path) {
     use std::os::unix::ffi::OsStrExt as _;
     let matcher = parse(std::iter::once(text));
     if matcher.is_empty() {
@@ -390,5 +390,5 @@ fn add_above(layers: &mut Option<Arc<Layer>>, text: &[u8], dir: &Path, root: &Pa
     if !above.is_empty() {
         above.push(b'/');
     }
-    *layers = Some(Layer::parsed(matcher, b"", above, layers.take()));
+    *layers = Some(RuleLayer::parsed(matcher, b"", above, layers.take()));
 }

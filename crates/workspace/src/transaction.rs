@@ -17,10 +17,12 @@ use crate::error::{WorkspaceError, io_error};
 use crate::failpoint::{Fault, Step};
 use crate::files::paths::is_beneath;
 use crate::files::root_dir::{Links, read_up_to};
-use crate::journal::record::{DirRecord, FileRecord, Line, Record};
+use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine};
 use crate::journal::{Journal, Sync};
-use crate::snapshot::entry::Kind;
-use crate::transaction::operation::{After, Hands, Intent, Move, Operation, Source};
+use crate::snapshot::entry::FileKind;
+use crate::transaction::operation::{
+    ChangeIntent, FileAfter, NewContent, Operation, OperationKind, TransactionContext,
+};
 use crate::transaction::sibling::sibling;
 use crate::transaction::staging::FLUSH_ALL_FROM;
 
@@ -33,7 +35,7 @@ pub(crate) mod sibling;
 pub(crate) mod staging;
 pub(crate) mod writer;
 
-impl Hands<'_> {
+impl TransactionContext<'_> {
     /// Lets a test's failpoint speak.
     pub(crate) fn step(&self, step: Step, path: Option<&RelPath>) -> Result<(), WorkspaceError> {
         match self.failpoint.map(|hook| (hook.0)(step)) {
@@ -54,17 +56,17 @@ impl Hands<'_> {
     pub(crate) fn execute(
         &self,
         journal: &mut Journal,
-        intent: Intent,
+        intent: ChangeIntent,
         operations: &[Operation],
     ) -> Result<ChangeId, WorkspaceError> {
         let id = ChangeId(journal.next_id());
-        let record = Record { at: journal.now(), ..self.plan(id, intent, operations)? };
+        let record = ChangeRecord { at: journal.now(), ..self.plan(id, intent, operations)? };
         self.step(Step::Keep, None)?;
         for operation in operations {
             self.keep(operation)?;
         }
         self.step(Step::Intend, None)?;
-        journal.append(&[Line::Change(record.clone())], Sync::Later)?;
+        journal.append(&[JournalLine::Change(record.clone())], Sync::Later)?;
         match self.carry_out(journal, &record, operations) {
             Ok(()) => {
                 // Nothing that fails from here on can take the change back.
@@ -75,7 +77,7 @@ impl Hands<'_> {
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
                 // The change has happened whether or not this line gets there; whoever prepares
                 // next adds it.
-                if cleaned.is_err() || journal.append(&[Line::Done(id)], Sync::Later).is_err() {
+                if cleaned.is_err() || journal.append(&[JournalLine::Done(id)], Sync::Later).is_err() {
                     journal.forget();
                 }
                 Ok(id)
@@ -84,7 +86,9 @@ impl Hands<'_> {
             Err(failure) => {
                 // What can't be put back now stays open in the journal, and is tried again by
                 // whoever is next.
-                if self.revert(&record).is_err() || journal.append(&[Line::Void(id)], Sync::Later).is_err() {
+                if self.revert(&record).is_err()
+                    || journal.append(&[JournalLine::Void(id)], Sync::Later).is_err()
+                {
                     journal.forget();
                 }
                 Err(failure)
@@ -93,7 +97,12 @@ impl Hands<'_> {
     }
 
     /// Names the siblings and finds the directories that have to be made or to make room.
-    fn plan(&self, id: ChangeId, intent: Intent, operations: &[Operation]) -> Result<Record, WorkspaceError> {
+    fn plan(
+        &self,
+        id: ChangeId,
+        intent: ChangeIntent,
+        operations: &[Operation],
+    ) -> Result<ChangeRecord, WorkspaceError> {
         let cleared = self.cleared(operations, &intent.remove)?;
         let mut made: Vec<DirRecord> = Vec::new();
         let mut files = Vec::with_capacity(operations.len());
@@ -132,9 +141,9 @@ impl Hands<'_> {
             need(Some(dir.path.clone()))?;
         }
         made.sort_by(|a, b| a.path.cmp(&b.path));
-        let Intent { session, call, cause, undoes, left, remove, settles_copy, modes, .. } = intent;
+        let ChangeIntent { session, call, cause, undoes, left, remove, settles_copy, modes, .. } = intent;
         let (at, removed, beside) = (None, remove, Vec::new());
-        Ok(Record {
+        Ok(ChangeRecord {
             id,
             session,
             call,
@@ -208,7 +217,7 @@ impl Hands<'_> {
     /// Stores what is there before, for an undo: going back within the transaction doesn't need it.
     fn keep(&self, operation: &Operation) -> Result<(), WorkspaceError> {
         let Some((before, _)) = &operation.before else { return Ok(()) };
-        let unchanged = matches!(&operation.after, Some(After { source: Source::Unchanged, .. }));
+        let unchanged = matches!(&operation.after, Some(FileAfter { source: NewContent::Unchanged, .. }));
         if unchanged || before.size > self.limits.kept_file_bytes {
             return Ok(());
         }
@@ -220,8 +229,10 @@ impl Hands<'_> {
         }
         let path = &operation.path;
         let bytes = match before.kind {
-            Kind::Link => self.door.read_link(path).map_err(|errno| self.door.fail("read", path, errno))?,
-            Kind::File => {
+            FileKind::Link => {
+                self.door.read_link(path).map_err(|errno| self.door.fail("read", path, errno))?
+            }
+            FileKind::File => {
                 let (file, seen) = self.door.read_file(path, Links::Refuse)?;
                 let read = read_up_to(&file, seen.size, self.limits.kept_file_bytes);
                 let read = read.map_err(|source| io_error("read", path, source))?;
@@ -235,7 +246,7 @@ impl Hands<'_> {
     fn carry_out(
         &self,
         journal: &mut Journal,
-        record: &Record,
+        record: &ChangeRecord,
         operations: &[Operation],
     ) -> Result<(), WorkspaceError> {
         let pairs = || operations.iter().zip(&record.files);
@@ -258,7 +269,7 @@ impl Hands<'_> {
         self.step(Step::Flush, None)?;
         self.flush(&staged, &record.files)?;
         journal.flush()?;
-        for (operation, file) in pairs().filter(|(_, file)| file.kind_of_move() == Move::Remove) {
+        for (operation, file) in pairs().filter(|(_, file)| file.kind_of_move() == OperationKind::Remove) {
             self.step(Step::Remove, Some(&file.path))?;
             self.remove(operation, file)?;
             self.step(Step::Placed, Some(&file.path))?;
@@ -267,13 +278,13 @@ impl Hands<'_> {
             self.step(Step::MakeDirectories, None)?;
             self.make_directories(record)?;
         }
-        for (operation, file) in pairs().filter(|(_, file)| file.kind_of_move() != Move::Remove) {
+        for (operation, file) in pairs().filter(|(_, file)| file.kind_of_move() != OperationKind::Remove) {
             self.step(Step::Place, Some(&file.path))?;
             self.place(operation, file)?;
             self.step(Step::Placed, Some(&file.path))?;
         }
         self.flush_directories(record)?;
         self.step(Step::Commit, None)?;
-        journal.append(&[Line::Placed(record.id)], Sync::Later)
+        journal.append(&[JournalLine::Placed(record.id)], Sync::Later)
     }
 }

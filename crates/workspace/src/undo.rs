@@ -12,18 +12,18 @@ use journeyman_protocol::{FileChange, RelPath};
 use rustix::io::Errno;
 
 use crate::change::{UndoReport, UndoTarget};
-use crate::contents::store::{Kept, Vault};
+use crate::contents::store::{BlobCondition, BlobStore};
 use crate::error::{NotAFile, WorkspaceError};
 use crate::files::paths::is_beneath;
-use crate::files::root_dir::Door;
-use crate::files::stat::Seen;
-use crate::journal::history::{History, Selected};
-use crate::journal::record::{Cause, DirRecord, FileRecord, ModeRecord, Record};
-use crate::snapshot::compare::{Inputs, is_ignored_now};
+use crate::files::root_dir::RootDir;
+use crate::files::stat::FileStat;
+use crate::journal::history::{History, SelectedChanges};
+use crate::journal::record::{ChangeCause, ChangeRecord, DirRecord, FileRecord, ModeRecord};
+use crate::snapshot::compare::{CompareInputs, is_ignored_now};
 use crate::snapshot::differences::kind_of;
-use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe;
-use crate::transaction::operation::{After, Intent, Operation, Source};
+use crate::transaction::operation::{ChangeIntent, FileAfter, NewContent, Operation};
 use crate::workspace::Workspace;
 
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
@@ -34,7 +34,7 @@ const IGNORED: &str = "it isn't as the run's last edit left it, and as it is ign
 
 /// The plan of an undo.
 pub(crate) struct UndoPlan {
-    pub(crate) intent: Intent,
+    pub(crate) intent: ChangeIntent,
     pub(crate) operations: Vec<Operation>,
     pub(crate) conflicts: Vec<(RelPath, String)>,
 }
@@ -79,7 +79,7 @@ impl Workspace {
             let history = History::new(writer.journal.lines()?);
             let selected = history.select(&target)?;
             let plan = plan_for(self.project.inputs(), &history, &selected)?;
-            let Selected { sessions, dropped, damaged, .. } = selected;
+            let SelectedChanges { sessions, dropped, damaged, .. } = selected;
             let restored = plan.restored();
             if plan.does_anything() {
                 hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
@@ -107,7 +107,8 @@ impl Workspace {
             for undo in history.redoable() {
                 let sessions = history.sessions_of(undo);
                 let (dropped, damaged) = (false, false);
-                let selected = Selected { records: vec![undo], sessions, replay: false, dropped, damaged };
+                let selected =
+                    SelectedChanges { records: vec![undo], sessions, replay: false, dropped, damaged };
                 let plan = plan_for(self.project.inputs(), &history, &selected)?;
                 let sessions = selected.sessions;
                 let (restored, does) = (plan.restored(), plan.does_anything());
@@ -142,14 +143,14 @@ fn merged(newer: UndoReport, mut older: UndoReport) -> UndoReport {
 }
 
 /// The state to which a file is restored, and the reason to stop there.
-struct Way {
-    current: Option<(FileState, Seen)>,
+struct RestoreTarget {
+    current: Option<(FileState, FileStat)>,
     target: Option<FileState>,
     conflict: Option<String>,
 }
 
 /// The effect of one change on a file.
-struct Step<'a> {
+struct UndoStep<'a> {
     file: &'a FileRecord,
     /// True if it may as well be another session's doing.
     is_shared: bool,
@@ -157,15 +158,15 @@ struct Step<'a> {
 
 /// The effects of the changes on one file, newest first.
 #[derive(Default)]
-struct Steps<'a> {
-    files: Vec<Step<'a>>,
+struct UndoSteps<'a> {
+    files: Vec<UndoStep<'a>>,
     /// True if an edit or a command is among them.
     of_session: bool,
     /// True if checks are.
     after_checks: bool,
 }
 
-impl Steps<'_> {
+impl UndoSteps<'_> {
     /// Returns true if the file is the session's: what only differed after checks may be a person's
     /// work, unless it came into being in one.
     fn are_ours(&self) -> bool {
@@ -175,7 +176,7 @@ impl Steps<'_> {
 
 /// The treatment of a file that isn't as it was left.
 #[derive(Debug, Clone, Copy)]
-struct Walk {
+struct DriftHandling {
     /// True if what comes to nothing in the end is no conflict.
     replay: bool,
     changed: &'static str,
@@ -183,20 +184,20 @@ struct Walk {
 
 /// Plans to take back these changes, newest first; nothing is written.
 pub(crate) fn plan_for(
-    inputs: Inputs<'_>,
+    inputs: CompareInputs<'_>,
     history: &History,
-    selected: &Selected<'_>,
+    selected: &SelectedChanges<'_>,
 ) -> Result<UndoPlan, WorkspaceError> {
-    let Inputs { door, vault, .. } = inputs;
-    let Selected { records, sessions, replay, .. } = selected;
-    let is_redo = !replay && records.iter().all(|record| record.cause == Cause::Undo);
+    let CompareInputs { door, vault, .. } = inputs;
+    let SelectedChanges { records, sessions, replay, .. } = selected;
+    let is_redo = !replay && records.iter().all(|record| record.cause == ChangeCause::Undo);
     let changed = match (is_redo, records.first().is_some_and(|record| record.call.is_some())) {
         (true, true) => "it was changed after it was put back; kept as it is",
         (true, false) => "it was changed after the undo; kept as it is",
         (false, _) => "it was changed after the run; kept as it is",
     };
-    let walk = Walk { replay: *replay, changed };
-    let mut files: BTreeMap<&RelPath, Steps<'_>> = BTreeMap::new();
+    let walk = DriftHandling { replay: *replay, changed };
+    let mut files: BTreeMap<&RelPath, UndoSteps<'_>> = BTreeMap::new();
     for record in records {
         for file in &record.files {
             if !replay && history.is_undone(record.id, Some(&file.path)) {
@@ -204,9 +205,9 @@ pub(crate) fn plan_for(
             }
             let steps = files.entry(&file.path).or_default();
             let is_shared = !replay && !record.beside.is_empty();
-            steps.files.push(Step { file, is_shared });
+            steps.files.push(UndoStep { file, is_shared });
             steps.of_session |= is_shared || !record.cause.is_doubtful();
-            steps.after_checks |= record.cause == Cause::Check;
+            steps.after_checks |= record.cause == ChangeCause::Check;
         }
     }
     let (files, others): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, steps)| steps.are_ours());
@@ -246,10 +247,10 @@ pub(crate) fn plan_for(
     let (mut make, remove) = directories(door, records, *replay, &operations)?;
     let modes = modes(door, history, selected, &mut make, &mut conflicts)?;
     let session = sessions.first().or(records.first().map(|record| &record.session));
-    let intent = Intent {
+    let intent = ChangeIntent {
         session: session.cloned().ok_or(WorkspaceError::NothingToUndo { session: None })?,
         call: None,
-        cause: if is_redo { Cause::Redo } else { Cause::Undo },
+        cause: if is_redo { ChangeCause::Redo } else { ChangeCause::Undo },
         undoes: records.iter().map(|record| record.id).collect(),
         left: conflicts.keys().cloned().collect(),
         make,
@@ -266,7 +267,7 @@ pub(crate) fn plan_for(
 }
 
 /// Returns the obstacle above the file that isn't a directory.
-fn obstacle(door: &Door, path: &RelPath) -> Result<Option<(RelPath, Seen)>, WorkspaceError> {
+fn obstacle(door: &RootDir, path: &RelPath) -> Result<Option<(RelPath, FileStat)>, WorkspaceError> {
     match door.obstacle(path) {
         // Behind a directory that can't be entered nothing can be done, and nothing is known.
         Err(Errno::ACCESS) => Ok(None),
@@ -279,7 +280,12 @@ fn removed_by(operations: &[Operation]) -> HashSet<RelPath> {
     gone.map(|operation| operation.path.clone()).collect()
 }
 
-fn way_back(door: &Door, path: &RelPath, steps: &[Step<'_>], walk: Walk) -> Result<Way, WorkspaceError> {
+fn way_back(
+    door: &RootDir,
+    path: &RelPath,
+    steps: &[UndoStep<'_>],
+    walk: DriftHandling,
+) -> Result<RestoreTarget, WorkspaceError> {
     // Where no state's content is known, it isn't needed to tell them apart: a disk image isn't
     // read in vain.
     let unknown = steps.iter().all(|step| {
@@ -293,20 +299,20 @@ fn way_back(door: &Door, path: &RelPath, steps: &[Step<'_>], walk: Walk) -> Resu
         }
         Err(WorkspaceError::NotAFile { kind, .. }) => {
             let conflict = Some(format!("it is {kind} now; kept as it is"));
-            return Ok(Way { current: None, target: None, conflict });
+            return Ok(RestoreTarget { current: None, target: None, conflict });
         }
         Err(WorkspaceError::Denied { .. }) => {
             let conflict = Some("it can't be read; kept as it is".to_owned());
-            return Ok(Way { current: None, target: None, conflict });
+            return Ok(RestoreTarget { current: None, target: None, conflict });
         }
         Err(other) => return Err(other),
     };
     if walk.replay && come_to_nothing(steps) && !current.is_some_and(|(state, _)| is_left(&state, steps)) {
-        return Ok(Way { target: current.map(|(state, _)| state), current, conflict: None });
+        return Ok(RestoreTarget { target: current.map(|(state, _)| state), current, conflict: None });
     }
     let mut at = current.map(|(state, _)| state);
     let mut conflict = None;
-    for Step { file: step, is_shared } in steps {
+    for UndoStep { file: step, is_shared } in steps {
         if is_left_by(at.as_ref(), step) {
             if *is_shared {
                 conflict = Some(BESIDE.to_owned());
@@ -324,11 +330,11 @@ fn way_back(door: &Door, path: &RelPath, steps: &[Step<'_>], walk: Walk) -> Resu
             break;
         }
     }
-    Ok(Way { current, target: at, conflict })
+    Ok(RestoreTarget { current, target: at, conflict })
 }
 
 /// Returns the state of the path, with its content unread.
-fn glimpse(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, WorkspaceError> {
+fn glimpse(door: &RootDir, path: &RelPath) -> Result<Option<(FileState, FileStat)>, WorkspaceError> {
     let look = door.look(path).map_err(|errno| door.fail("look at", path, errno))?;
     let Some(seen) = look else { return Ok(None) };
     if seen.is_link() {
@@ -337,7 +343,7 @@ fn glimpse(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, Wor
     match seen.not_a_file() {
         Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
         None => {
-            let (kind, mode, size) = (Kind::File, seen.permissions(), seen.size);
+            let (kind, mode, size) = (FileKind::File, seen.permissions(), seen.size);
             Ok(Some((FileState { kind, mode, size, hash: None }, seen)))
         }
     }
@@ -345,8 +351,9 @@ fn glimpse(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, Wor
 
 /// Returns true if the last of the changes left the file as the first of them found it, and each
 /// found it as the one before left it: what somebody else put in between would be lost with it.
-fn come_to_nothing(steps: &[Step<'_>]) -> bool {
-    let (Some(Step { file: newest, .. }), Some(Step { file: oldest, .. })) = (steps.first(), steps.last())
+fn come_to_nothing(steps: &[UndoStep<'_>]) -> bool {
+    let (Some(UndoStep { file: newest, .. }), Some(UndoStep { file: oldest, .. })) =
+        (steps.first(), steps.last())
     else {
         return true;
     };
@@ -363,7 +370,7 @@ fn come_to_nothing(steps: &[Step<'_>]) -> bool {
 }
 
 /// Returns true if the newest of the changes left the file as it is.
-fn is_left(now: &FileState, steps: &[Step<'_>]) -> bool {
+fn is_left(now: &FileState, steps: &[UndoStep<'_>]) -> bool {
     steps.first().is_some_and(|newest| is_left_by(Some(now), newest.file))
 }
 
@@ -371,7 +378,7 @@ fn is_left(now: &FileState, steps: &[Step<'_>]) -> bool {
 fn is_left_by(now: Option<&FileState>, step: &FileRecord) -> bool {
     match (now, &step.before, &step.after) {
         (None, _, None) => true,
-        (Some(now), Some(before), Some(after)) if after.mode != before.mode && now.kind == Kind::File => {
+        (Some(now), Some(before), Some(after)) if after.mode != before.mode && now.kind == FileKind::File => {
             now.same_content(after) && now.mode == after.mode
         }
         (Some(now), _, Some(after)) => now.same_content(after),
@@ -389,12 +396,12 @@ fn is_same(now: Option<&FileState>, then: Option<&FileState>) -> bool {
 
 /// Returns the operation on the file, or the reason why its earlier content can't be restored.
 fn operation(
-    vault: &Vault,
+    vault: &BlobStore,
     path: &RelPath,
-    way: &Way,
+    way: &RestoreTarget,
 ) -> Result<Option<Result<Operation, String>>, WorkspaceError> {
     let operation = |after| Some(Ok(Operation { path: path.clone(), before: way.current, after }));
-    let after = |state: FileState, source| After {
+    let after = |state: FileState, source| FileAfter {
         state,
         source,
         mode: Some(state.mode),
@@ -405,9 +412,9 @@ fn operation(
         (None, None) => None,
         (Some(_), None) => operation(None),
         (Some((now, _)), Some(target)) if now.same_content(&target) => {
-            let differs = now.mode != target.mode && now.kind == Kind::File;
+            let differs = now.mode != target.mode && now.kind == FileKind::File;
             match target.hash {
-                _ if differs => operation(Some(after(target, Source::Unchanged))),
+                _ if differs => operation(Some(after(target, NewContent::Unchanged))),
                 // Only the size is known to be the same.
                 None => Some(Err(TOO_LARGE.to_owned())),
                 Some(_) => None,
@@ -415,9 +422,11 @@ fn operation(
         }
         (_, Some(target)) => match target.hash {
             Some(hash) => match vault.verify(&hash)? {
-                Kept::Whole => operation(Some(after(target, Source::Blob(hash)))),
-                Kept::Damaged => Some(Err("its earlier content is damaged; kept as it is".to_owned())),
-                Kept::Missing => Some(Err("its earlier content isn't kept any more".to_owned())),
+                BlobCondition::Whole => operation(Some(after(target, NewContent::Blob(hash)))),
+                BlobCondition::Damaged => {
+                    Some(Err("its earlier content is damaged; kept as it is".to_owned()))
+                }
+                BlobCondition::Missing => Some(Err("its earlier content isn't kept any more".to_owned())),
             },
             None => Some(Err(TOO_LARGE.to_owned())),
         },
@@ -426,14 +435,14 @@ fn operation(
 
 /// The permissions that directories get; those of one that is to be made again go along with it.
 fn modes(
-    door: &Door,
+    door: &RootDir,
     history: &History,
-    selected: &Selected<'_>,
+    selected: &SelectedChanges<'_>,
     make: &mut [DirRecord],
     conflicts: &mut BTreeMap<RelPath, String>,
 ) -> Result<Vec<ModeRecord>, WorkspaceError> {
     let replay = selected.replay;
-    let mut steps: BTreeMap<&RelPath, Vec<(&ModeRecord, &Record)>> = BTreeMap::new();
+    let mut steps: BTreeMap<&RelPath, Vec<(&ModeRecord, &ChangeRecord)>> = BTreeMap::new();
     for record in &selected.records {
         let dirs = record.modes.iter().filter(|dir| replay || !history.is_undone(record.id, Some(&dir.path)));
         for dir in dirs {
@@ -447,7 +456,7 @@ fn modes(
             Err(Errno::ACCESS) => continue,
             other => other.map_err(|errno| door.fail("look at", path, errno))?,
         };
-        let now = match (&made, there.filter(Seen::is_dir)) {
+        let now = match (&made, there.filter(FileStat::is_dir)) {
             (Some(DirRecord { mode: Some(mode), .. }), _) => *mode,
             (_, Some(seen)) => seen.permissions(),
             _ => continue,
@@ -485,8 +494,8 @@ fn modes(
 
 /// Directories to make again, and those to remove if they are empty in the end.
 fn directories(
-    door: &Door,
-    records: &[&Record],
+    door: &RootDir,
+    records: &[&ChangeRecord],
     replay: bool,
     operations: &[Operation],
 ) -> Result<(Vec<DirRecord>, Vec<DirRecord>), WorkspaceError> {

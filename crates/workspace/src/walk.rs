@@ -22,14 +22,14 @@ use rustix::fs::{AtFlags, OFlags, statat};
 use rustix::io::Errno;
 
 use crate::files::root_dir::Links;
-use crate::files::stat::{Seen, file_clock};
-use crate::rules::Layer;
+use crate::files::stat::{FileStat, file_clock};
+use crate::rules::RuleLayer;
 use crate::transaction::sibling::is_sibling;
-use crate::walk::known::Known;
-use crate::walk::plan::{Plan, Walked};
-use crate::walk::shared::{Queue, Walk};
-use crate::walk::visit::{Finds, RULE_FILES};
-use crate::walk::visited::{Task, Visited};
+use crate::walk::known::LastTree;
+use crate::walk::plan::{WalkPlan, Walked};
+use crate::walk::shared::{DirQueue, WalkState};
+use crate::walk::visit::{RULE_FILES, ThreadResults};
+use crate::walk::visited::{DirTask, VisitedDir};
 
 pub(crate) mod flatten;
 pub(crate) mod known;
@@ -49,22 +49,22 @@ const MAX_THREADS: usize = 8;
 /// # Errors
 /// The system's word on the directory where the walk begins; those beneath it that can't be read
 /// are listed.
-pub(crate) fn walk(plan: &Plan<'_>) -> Result<Walked, Errno> {
+pub(crate) fn walk(plan: &WalkPlan<'_>) -> Result<Walked, Errno> {
     let print = plan.rules.print(plan.door.path());
     let layers = if plan.include_ignored { None } else { plan.rules.outermost(plan.door.path()) };
     let layers = if plan.under.is_empty() { layers } else { descend(plan, layers)? };
     let begin: &[u8] = if plan.under.is_empty() { b"." } else { &plan.under };
     // The error is the caller's to see; inside the walk it would be one more unreadable directory.
     drop(plan.door.enter(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?);
-    let last = plan.last.filter(|_| plan.under.is_empty()).map(Known::new);
+    let last = plan.last.filter(|_| plan.under.is_empty()).map(LastTree::new);
     let trusted = plan.last.is_some_and(|last| last.rules == Some(print));
     let (known, path) = (last.map(|_| 0), plan.under.clone());
-    let first = Task { index: 0, depth: 0, path, layers, known, trusted };
-    let walk = Walk {
+    let first = DirTask { index: 0, depth: 0, path, layers, known, trusted };
+    let walk = WalkState {
         plan,
         last,
         begun: file_clock(),
-        queue: Mutex::new(Queue { waiting: vec![first], ..Queue::default() }),
+        queue: Mutex::new(DirQueue { waiting: vec![first], ..DirQueue::default() }),
         news: Condvar::new(),
         next_index: AtomicUsize::new(1),
         files: AtomicUsize::new(0),
@@ -76,7 +76,7 @@ pub(crate) fn walk(plan: &Plan<'_>) -> Result<Walked, Errno> {
 }
 
 /// Collects the rules of the directories above the one where the walk begins.
-fn descend(plan: &Plan<'_>, mut layers: Option<Arc<Layer>>) -> Result<Option<Arc<Layer>>, Errno> {
+fn descend(plan: &WalkPlan<'_>, mut layers: Option<Arc<RuleLayer>>) -> Result<Option<Arc<RuleLayer>>, Errno> {
     if plan.include_ignored {
         return Ok(None);
     }
@@ -86,26 +86,26 @@ fn descend(plan: &Plan<'_>, mut layers: Option<Arc<Layer>>) -> Result<Option<Arc
         let begin: &[u8] = if path.is_empty() { b"." } else { path };
         let dir = plan.door.enter(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
         let files = RULE_FILES.into_iter().filter_map(|name| {
-            let seen = Seen::of(&statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
+            let seen = FileStat::of(&statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
             seen.is_file().then_some((name, seen))
         });
-        layers = Layer::new(path, files.collect(), layers);
+        layers = RuleLayer::new(path, files.collect(), layers);
     }
     Ok(layers)
 }
 
-impl Walk<'_> {
+impl WalkState<'_> {
     /// Visits everything, with as many threads as are worth it.
-    fn run(&self) -> Finds {
+    fn run(&self) -> ThreadResults {
         let most = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        let mut finds = Finds::default();
+        let mut finds = ThreadResults::default();
         std::thread::scope(|scope| {
             let mut helpers = Vec::new();
             while let Some(task) = self.take() {
                 self.visit(task, &mut finds);
                 if helpers.len() + 1 < most && self.lock().waiting.len() >= HELP_FROM * (helpers.len() + 1) {
                     helpers.push(scope.spawn(|| {
-                        let mut finds = Finds::default();
+                        let mut finds = ThreadResults::default();
                         while let Some(task) = self.take() {
                             self.visit(task, &mut finds);
                         }
@@ -122,8 +122,8 @@ impl Walk<'_> {
         finds
     }
 
-    fn end(&self, finds: Finds, print: ContentHash) -> Walked {
-        let Finds { visited, repositories, .. } = finds;
+    fn end(&self, finds: ThreadResults, print: ContentHash) -> Walked {
+        let ThreadResults { visited, repositories, .. } = finds;
         let overflow = self.overflow.load(Ordering::Relaxed);
         let rules = (!self.unsure.load(Ordering::Relaxed)).then_some(print);
         if let Some(last) = self.last
@@ -153,14 +153,14 @@ impl Walk<'_> {
         walked
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, DirQueue> {
         // The queue is valid after a panic of the other thread: a task is taken or it isn't.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next directory, or `None` when all are done. A helper waits while another thread may
     /// still find some; the calling thread waits too, because only then everything is done.
-    fn take(&self) -> Option<Task> {
+    fn take(&self) -> Option<DirTask> {
         let mut queue = self.lock();
         loop {
             if let Some(task) = queue.waiting.pop() {
@@ -176,11 +176,11 @@ impl Walk<'_> {
         }
     }
 
-    fn visit(&self, task: Task, finds: &mut Finds) {
+    fn visit(&self, task: DirTask, finds: &mut ThreadResults) {
         let mut below = Vec::new();
         let (content, listed) = self.read(&task, &mut below, finds);
-        let Task { index, known: number, path, .. } = task;
-        finds.visited.push(Visited { index, number, path, content, listed });
+        let DirTask { index, known: number, path, .. } = task;
+        finds.visited.push(VisitedDir { index, number, path, content, listed });
         let mut queue = self.lock();
         queue.running -= 1;
         let wake = queue.idle > 0 && (!below.is_empty() || queue.running == 0);

@@ -1,9 +1,9 @@
 //! The workspace itself: one project tree, its journal and its snapshots.
 
-use crate::commands::running::Running;
+use crate::commands::running::RunningCommands;
 use crate::contents::quota::Quota;
 use crate::files::hashes::FileHashes;
-use crate::guarded::memory::Memory;
+use crate::guarded::memory::GuardedCache;
 use crate::hard_links::HardLinkFinder;
 use crate::ignored::IgnoredFiles;
 use crate::project::Project;
@@ -17,17 +17,17 @@ use journeyman_protocol::{ContentHash, FileChange, RelPath};
 use journeyman_sandbox::Base;
 
 use crate::change::{Applied, ChangeId, ChangeSet};
-use crate::contents::store::Vault;
+use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::failpoint::Failpoint;
 use crate::files::content::FileContent;
 use crate::files::listing::{ListOptions, Listing, Stat};
-use crate::files::root_dir::Door;
-use crate::journal::record::Cause;
+use crate::files::root_dir::RootDir;
+use crate::journal::record::ChangeCause;
 use crate::options::Options;
 use crate::rules::RuleCache;
 use crate::snapshot::differences::kind_of;
-use crate::transaction::operation::Intent;
+use crate::transaction::operation::ChangeIntent;
 use crate::walk::names::repositories_in;
 
 /// One project tree. See the crate's page for what it offers.
@@ -38,11 +38,11 @@ pub struct Workspace {
     pub(crate) project: Arc<Project>,
     pub(crate) snapshots: Arc<Snapshots>,
     pub(crate) transactions: Transactions,
-    pub(crate) running: Running,
+    pub(crate) running: RunningCommands,
     pub(crate) ignored: IgnoredFiles,
     pub(crate) hard_links: HardLinkFinder,
     pub(crate) hashes: FileHashes,
-    pub(crate) guard_memory: Mutex<Memory>,
+    pub(crate) guard_memory: Mutex<GuardedCache>,
 }
 
 impl fmt::Debug for Workspace {
@@ -73,8 +73,8 @@ impl Workspace {
         options: Options,
         failpoint: Option<Failpoint>,
     ) -> Result<Self, WorkspaceError> {
-        let vault = Vault::new(options.blobs.clone(), &options.state_dir);
-        open_at(Door::open(root)?, root, None, vault, options, failpoint)
+        let vault = BlobStore::new(options.blobs.clone(), &options.state_dir);
+        open_at(RootDir::open(root)?, root, None, vault, options, failpoint)
     }
 
     /// The root as it was given; for a copy that of the tree it stands for, where commands see it.
@@ -180,10 +180,10 @@ impl Workspace {
             if operations.is_empty() {
                 return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
             }
-            let intent = Intent {
+            let intent = ChangeIntent {
                 session,
                 call,
-                cause: Cause::Edit,
+                cause: ChangeCause::Edit,
                 undoes: Vec::new(),
                 left: Vec::new(),
                 modes: Vec::new(),
@@ -231,15 +231,15 @@ pub(crate) fn open_base(
     project: &Path,
     options: Options,
 ) -> Result<Workspace, WorkspaceError> {
-    let vault = Vault::new(options.blobs.clone(), project);
-    open_at(Door::open_base(root, &base)?, root, Some(base), vault, options, None)
+    let vault = BlobStore::new(options.blobs.clone(), project);
+    open_at(RootDir::open_base(root, &base)?, root, Some(base), vault, options, None)
 }
 
 fn open_at(
-    door: Door,
+    door: RootDir,
     root: &Path,
     base: Option<Base>,
-    vault: Vault,
+    vault: BlobStore,
     options: Options,
     failpoint: Option<Failpoint>,
 ) -> Result<Workspace, WorkspaceError> {
@@ -252,7 +252,7 @@ fn open_at(
     let snapshots = Arc::new(Snapshots::new(Arc::clone(&project)));
     let workspace = Workspace {
         transactions: Transactions::new(Arc::clone(&project)),
-        running: Running::new(Arc::clone(&project)),
+        running: RunningCommands::new(Arc::clone(&project)),
         ignored: IgnoredFiles::new(Arc::clone(&project)),
         hard_links: HardLinkFinder::new(Arc::clone(&project)),
         hashes: FileHashes::new(Arc::clone(&project), Arc::clone(&snapshots)),

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use journeyman_protocol::{FileChange, RelPath};
-use journeyman_workspace::Loss;
+use journeyman_workspace::DestructiveChange;
 
 /// Maximum number of items named in one sentence.
 const MOST_NAMED: usize = 8;
 
 /// Describes the changes that undo can't revert, such as "removes 3 files that undo can't bring
 /// back: .env (1.2 KB), target/ (2 files, 812 MB)". Returns `None` if undo can revert all of them.
-pub(crate) fn lost(losses: &[Loss]) -> Option<String> {
-    let mut gone: Vec<&Loss> = losses.iter().filter(|loss| !loss.undoable).collect();
+pub(crate) fn lost(losses: &[DestructiveChange]) -> Option<String> {
+    let mut gone: Vec<&DestructiveChange> = losses.iter().filter(|loss| !loss.undoable).collect();
     if gone.is_empty() {
         return None;
     }
@@ -23,7 +23,7 @@ pub(crate) fn lost(losses: &[Loss]) -> Option<String> {
         (false, false) => "removes",
     };
     let mut text = format!("{verb} {} that undo can't bring back: {}", counted(&gone), named(&gone));
-    let kept: Vec<&Loss> = losses.iter().filter(|loss| loss.undoable).collect();
+    let kept: Vec<&DestructiveChange> = losses.iter().filter(|loss| loss.undoable).collect();
     if !kept.is_empty() {
         // Writing to a string can't fail.
         write!(text, "; and {}, which undo brings back: {}", counted(&kept), named(&kept)).ok();
@@ -32,12 +32,12 @@ pub(crate) fn lost(losses: &[Loss]) -> Option<String> {
 }
 
 /// Describes the removed or replaced ignored files that undo can bring back, if there are any.
-pub(crate) fn recoverable(losses: &[Loss]) -> Option<String> {
-    let kept: Vec<&Loss> = losses.iter().filter(|loss| loss.undoable).collect();
+pub(crate) fn recoverable(losses: &[DestructiveChange]) -> Option<String> {
+    let kept: Vec<&DestructiveChange> = losses.iter().filter(|loss| loss.undoable).collect();
     (!kept.is_empty()).then(|| format!("{} that no checkpoint has: {}", counted(&kept), named(&kept)))
 }
 
-fn counted(losses: &[&Loss]) -> String {
+fn counted(losses: &[&DestructiveChange]) -> String {
     let files = losses.iter().fold(0_u64, |sum, loss| sum.saturating_add(loss.files));
     let more = if losses.iter().any(|loss| loss.more) { "more than " } else { "" };
     match files {
@@ -46,7 +46,7 @@ fn counted(losses: &[&Loss]) -> String {
     }
 }
 
-fn named(losses: &[&Loss]) -> String {
+fn named(losses: &[&DestructiveChange]) -> String {
     let each = losses.iter().take(MOST_NAMED).map(|loss| {
         let size = size(loss.bytes);
         match (loss.directory, loss.files) {
@@ -118,10 +118,10 @@ fn size(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    fn loss(path: &str, files: u64, bytes: u64, undoable: bool) -> Loss {
+    fn loss(path: &str, files: u64, bytes: u64, undoable: bool) -> DestructiveChange {
         let directory = path.ends_with('/');
         let path = RelPath::parse(path).unwrap();
-        Loss { path, files, bytes, directory, replaced: false, undoable, more: false }
+        DestructiveChange { path, files, bytes, directory, replaced: false, undoable, more: false }
     }
 
     #[test]
@@ -130,8 +130,10 @@ mod tests {
         let expected =
             "removes 1,205 files that undo can't bring back: target/ (1,204 files, 812 MB), .env (1.2 KB)";
         assert_eq!(lost(&losses).unwrap(), expected);
-        let losses =
-            [loss(".env", 1, 12, true), Loss { replaced: true, ..loss("big", 1, 20_000_000, false) }];
+        let losses = [
+            loss(".env", 1, 12, true),
+            DestructiveChange { replaced: true, ..loss("big", 1, 20_000_000, false) },
+        ];
         let expected = "replaces 1 file that undo can't bring back: big (20 MB); and 1 file, which undo brings back: \
                         .env (12 B)";
         assert_eq!(lost(&losses).unwrap(), expected);
@@ -141,13 +143,14 @@ mod tests {
 
     #[test]
     fn much_is_counted() {
-        let losses: Vec<Loss> = (0..12).map(|n| loss(&format!("f{n}"), 1, 1_000, false)).collect();
+        let losses: Vec<DestructiveChange> =
+            (0..12).map(|n| loss(&format!("f{n}"), 1, 1_000, false)).collect();
         let text = lost(&losses).unwrap();
         assert!(
             text.starts_with("removes 12 files that ") && text.ends_with("f7 (1.0 KB) and 4 more"),
             "{text}"
         );
-        let losses = [Loss { more: true, ..loss("all/", 400_000, u64::MAX, false) }];
+        let losses = [DestructiveChange { more: true, ..loss("all/", 400_000, u64::MAX, false) }];
         assert!(lost(&losses).unwrap().contains("more than 400,000 files"), "{:?}", lost(&losses));
         assert_eq!(
             (size(999), size(1_000), size(9_999), size(10_000)),

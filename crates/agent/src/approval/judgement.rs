@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use journeyman_policy::Rules;
 use journeyman_protocol::{Effects, Enforcement, Mode, RelPath, ToolUse, Verdict};
-use journeyman_workspace::Trial;
+use journeyman_workspace::OverlayRun;
 
 use crate::calls::finished::FinishedCall;
 
@@ -21,7 +21,7 @@ pub(crate) struct ApprovedCall {
     /// call without a preview.
     pub(crate) trial: Option<Box<JudgedCall>>,
     /// The layer of the overlay preview.
-    pub(crate) layer: Option<Trial>,
+    pub(crate) layer: Option<OverlayRun>,
 }
 
 impl ApprovedCall {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use journeyman_policy::{Call, RULE_LOSS};
 use journeyman_protocol::{CallState, Decision, Effects, Event, Level, ResultPart, ToolUse, Verdict};
-use journeyman_workspace::{Trial, TrialLanding, Tried, WorkspaceError};
+use journeyman_workspace::{OverlayChanges, OverlayLanding, OverlayRun, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
 use journeyman_tools::{Registry, Seen};
@@ -128,7 +128,7 @@ impl OverlayPreviews {
     }
 
     /// Mounts the layer of a call that is about to run. The error is a text for the model.
-    pub(crate) async fn mount(&mut self, cx: &Context) -> Result<Trial, String> {
+    pub(crate) async fn mount(&mut self, cx: &Context) -> Result<OverlayRun, String> {
         let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
         let session = cx.session.clone();
         let made = blocking("mounting a layer", move || workspace.previews().start(&session, &sandbox)).await;
@@ -150,7 +150,7 @@ pub(crate) async fn finish_preview(
     approvals: &mut Approvals,
     seen: &Arc<Seen>,
     mut ready: ApprovedCall,
-    trial: Trial,
+    trial: OverlayRun,
     mut finished: FinishedCall,
     stop: &CancellationToken,
 ) -> Result<Option<(ApprovedCall, FinishedCall)>, AgentError> {
@@ -209,7 +209,7 @@ async fn decide_landing(
     cx: &mut Context,
     approvals: &mut Approvals,
     ready: &mut ApprovedCall,
-    tried: &Tried,
+    tried: &OverlayChanges,
     stop: &CancellationToken,
 ) -> Result<LayerEnd, AgentError> {
     let Some(contained) = ready.trial.take() else { return Ok(LayerEnd::Land) };
@@ -274,7 +274,7 @@ fn refuse_unanswered(
 }
 
 /// Emits the diff of the layer as output of the call.
-async fn show_diff(cx: &Context, ready: &ApprovedCall, tried: &Tried) {
+async fn show_diff(cx: &Context, ready: &ApprovedCall, tried: &OverlayChanges) {
     let (workspace, changes) = (Arc::clone(&cx.workspace), tried.copy_changes().clone());
     let diff = move || workspace.landings().diff(&changes, SHOWN_DIFF);
     if let Ok(Ok(diff)) = blocking("comparing a layer", diff).await
@@ -289,14 +289,14 @@ async fn land_layer(
     cx: &Context,
     seen: &Arc<Seen>,
     ready: &ApprovedCall,
-    trial: Trial,
-    tried: Tried,
+    trial: OverlayRun,
+    tried: OverlayChanges,
     finished: &mut FinishedCall,
 ) -> Result<(), AgentError> {
     let (workspace, session) = (Arc::clone(&cx.workspace), cx.session.clone());
     let call = ready.call.id.clone();
     let seen = Arc::clone(seen);
-    let land = move || -> Result<(TrialLanding, Tried), WorkspaceError> {
+    let land = move || -> Result<(OverlayLanding, OverlayChanges), WorkspaceError> {
         let landing = trial.land(&workspace, &tried, &session, &call)?;
         seen.left_by(&workspace, &landing.changes);
         Ok((landing, tried))
@@ -343,7 +343,7 @@ fn text(text: &str) -> ResultPart {
 }
 
 /// Removes a layer on a blocking thread, because it may hold gigabytes.
-async fn discard(trial: Trial) {
+async fn discard(trial: OverlayRun) {
     // The next preview removes layers that can't be removed now.
     blocking("removing a layer", move || trial.discard()).await.ok();
 }

@@ -8,7 +8,7 @@ use journeyman_protocol::{
     CallId, ErrorPhase, Event, FileChange, Message, MessageKind, RelPath, Role, RunOutcome,
 };
 use journeyman_tools::Seen;
-use journeyman_workspace::{Aftermath, Guarded, TreeSnapshot, WorkspaceError};
+use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, WorkspaceError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +38,7 @@ pub(crate) struct PreToolOutcome {
 impl HookContext {
     /// Protects the guarded paths of the tree from hooks. If the guarded paths are unknown, hooks
     /// may change nothing.
-    fn guard(&mut self, watched: Option<&(TreeSnapshot, Guarded)>) {
+    fn guard(&mut self, watched: Option<&(TreeSnapshot, GuardedState)>) {
         if let Some(place) = &mut self.sandbox {
             place.protected = watched.map(|(_, guard)| guard.protected().to_vec());
         }
@@ -375,11 +375,11 @@ impl HookDispatch {
 
 /// Takes a snapshot of the tree before hooks that may change it, such as a formatter after an edit,
 /// so that undoing the session undoes their changes.
-async fn watch_tree(cx: &mut Context) -> Option<(TreeSnapshot, Guarded)> {
+async fn watch_tree(cx: &mut Context) -> Option<(TreeSnapshot, GuardedState)> {
     let workspace = Arc::clone(&cx.workspace);
     let begun = blocking("looking at the tree", move || {
         let before = workspace.commands().begin()?;
-        let guard = Guarded::before(&workspace, GUARDS)?;
+        let guard = GuardedState::before(&workspace, GUARDS)?;
         Ok((before, guard))
     });
     match begun.await.and_then(|begun| begun.map_err(|error: WorkspaceError| AgentError::from(error))) {
@@ -397,7 +397,7 @@ async fn record_changes(
     cx: &mut Context,
     seen: &Seen,
     call: Option<&CallId>,
-    watched: Option<(TreeSnapshot, Guarded)>,
+    watched: Option<(TreeSnapshot, GuardedState)>,
 ) -> (Vec<FileChange>, Vec<String>) {
     let Some((before, guard)) = watched else { return (Vec::new(), Vec::new()) };
     let workspace = Arc::clone(&cx.workspace);
@@ -409,7 +409,7 @@ async fn record_changes(
         changes.map(|changes| (changes, aftermath))
     });
     match ended.await.and_then(|ended| ended.map_err(|error: WorkspaceError| AgentError::from(error))) {
-        Ok((changes, Aftermath { violations, problem })) => {
+        Ok((changes, ForbiddenChanges { violations, problem })) => {
             seen.left_by(&cx.workspace, &changes);
             if let Some(message) = problem {
                 cx.transcript.emit(Event::Warning { message });

@@ -13,7 +13,7 @@ use journeyman_policy::GUARDS;
 use journeyman_protocol::{CheckOutcome, CommitReport, Event, Evidence, FileChange, RelPath, SessionId};
 use journeyman_store::Blobs;
 use journeyman_workspace::{
-    Aftermath, ChangeId, CopyChanges, Guarded, LandOptions, Options, Workspace, WorkspaceError,
+    ChangeId, CopyChanges, ForbiddenChanges, GuardedState, LandOptions, Options, Workspace, WorkspaceError,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -144,7 +144,7 @@ impl Committer {
         let watched = Arc::clone(tree);
         let begun = blocking("looking at the tree", move || {
             let before = watched.commands().begin()?;
-            let guard = Guarded::before(&watched, GUARDS)?;
+            let guard = GuardedState::before(&watched, GUARDS)?;
             Ok::<_, WorkspaceError>((before, guard))
         });
         let (before, guard) = begun.await??;
@@ -156,7 +156,7 @@ impl Committer {
             // files.
             guard.end(&watched, false, || watched.commands().end(before, &session, None))
         });
-        let (changes, Aftermath { violations, problem }) = ended.await?;
+        let (changes, ForbiddenChanges { violations, problem }) = ended.await?;
         changes?;
         let report = report_of(made?, &commit.message);
         let mut told: Vec<Event> = problem.into_iter().map(|message| Event::Warning { message }).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use journeyman_protocol::{Event, FileChange, RelPath, ReminderCategory};
 use journeyman_tools::Seen;
-use journeyman_workspace::Refreshed;
+use journeyman_workspace::RefreshReport;
 
 use crate::AgentError;
 use crate::blocking::blocking;
@@ -69,7 +69,7 @@ impl CopyUpdates {
         }
         let taking = Arc::clone(&copy);
         let refreshed = blocking("taking over what changed in the project", move || taking.refresh());
-        let Refreshed { taken, merged, conflicts } = refreshed.await??;
+        let RefreshReport { taken, merged, conflicts } = refreshed.await??;
         // The same conflicts are reported only once.
         let news = !taken.is_empty() || !merged.is_empty() || conflicts != self.conflicts;
         self.conflicts.clone_from(&conflicts);

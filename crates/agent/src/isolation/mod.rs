@@ -1,16 +1,16 @@
 //! Sessions that work in an isolated copy of the project, and the landing of the copy.
 //!
 //! An [`Isolation`] holds the means of making copies. [`Isolation::enter`] opens a session's copy
-//! or makes a new one, and [`Parts::within`] puts a session's parts into the copy. The session
-//! works there as it would in the user's tree: paths and the commands' views are the same. The
-//! user's changes are taken over before checks run, so that the verified state is the state that
-//! would be landed.
+//! or makes a new one, and [`SessionParts::within`] puts a session's parts into the copy. The
+//! session works there as it would in the user's tree: paths and the commands' views are the same.
+//! The user's changes are taken over before checks run, so that the verified state is the state
+//! that would be landed.
 //!
 //! When the session is closed, [`settle`] lands verified work as one transaction and keeps the
 //! rest. [`land`] and [`discard`] do the same later for a kept copy. Unverified work is landed only
 //! if the caller says so, and a merged result only after the checks have passed on it.
 //!
-//! [`Parts::within`]: crate::Parts::within
+//! [`SessionParts::within`]: crate::SessionParts::within
 
 pub mod candidates;
 pub(crate) mod checkpoints;
@@ -29,8 +29,8 @@ use journeyman_git::Git;
 use journeyman_protocol::{CopyReport, CopyState, RelPath, SessionId, UnavailableTier};
 use journeyman_sandbox::Sandbox;
 use journeyman_workspace::{
-    CopyChanges, CopyInfo, Diff, DiffStat, Isolated, LandOptions, Means, Refreshed, Tier, Workspace,
-    WorkspaceError,
+    CopyChanges, CopyInfo, CopyTools, Diff, DiffStat, IsolatedCopy, LandOptions, RefreshReport, Tier,
+    Workspace, WorkspaceError,
 };
 
 use crate::AgentError;
@@ -89,21 +89,21 @@ impl Isolation {
         Ok(self.origin.copies().list()?.into_iter().find(|copy| copy.session == *session))
     }
 
-    fn means(&self) -> Means<'_> {
-        Means { sandbox: &self.sandbox, git: self.git.as_ref(), tiers: &self.tiers }
+    fn means(&self) -> CopyTools<'_> {
+        CopyTools { sandbox: &self.sandbox, git: self.git.as_ref(), tiers: &self.tiers }
     }
 }
 
 /// A session's open copy of the project. Nobody else can open, land or discard it in the meantime.
 #[derive(Debug)]
 pub struct WorkCopy {
-    isolated: Mutex<Isolated>,
+    isolated: Mutex<IsolatedCopy>,
     isolation: Isolation,
     reopened: bool,
 }
 
 impl WorkCopy {
-    fn new(isolated: Isolated, isolation: Isolation, reopened: bool) -> Self {
+    fn new(isolated: IsolatedCopy, isolation: Isolation, reopened: bool) -> Self {
         Self { isolated: Mutex::new(isolated), isolation, reopened }
     }
 
@@ -170,18 +170,18 @@ impl WorkCopy {
     /// user's new version from then on, and landing it would silently replace that version. Blocks.
     ///
     /// # Errors
-    /// As [`Isolated::refresh`] and [`Workspace::land`].
-    pub fn refresh(&self) -> Result<Refreshed, WorkspaceError> {
+    /// As [`IsolatedCopy::refresh`] and [`Workspace::land`].
+    pub fn refresh(&self) -> Result<RefreshReport, WorkspaceError> {
         let mut isolated = self.lock();
         let origin = &self.isolation.origin;
         if origin.history().changes_since(&isolated.info().base)?.is_empty() {
-            return Ok(Refreshed::default());
+            return Ok(RefreshReport::default());
         }
         let changes = origin.landings().changes(&isolated)?;
         let looked = origin.land(&changes, &LandOptions { dry_run: true, ..LandOptions::default() })?;
         if !looked.conflicts.is_empty() {
             let conflicts = looked.conflicts.into_iter().map(|(path, _)| path).collect();
-            return Ok(Refreshed { conflicts, ..Refreshed::default() });
+            return Ok(RefreshReport { conflicts, ..RefreshReport::default() });
         }
         isolated.refresh(origin, &self.isolation.means())
     }
@@ -198,7 +198,7 @@ impl WorkCopy {
         report_of(self.tier(), CopyState::Kept)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Isolated> {
+    fn lock(&self) -> MutexGuard<'_, IsolatedCopy> {
         // The guarded value is valid at every moment, so a poisoned lock is usable.
         self.isolated.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,7 +12,7 @@ use journeyman_protocol::{
     ReminderCategory, ResultPart, ToolUse, UnixMillis,
 };
 use journeyman_tools::Seen;
-use journeyman_workspace::{CheckpointId, IgnoredChanges, Sealed};
+use journeyman_workspace::{CheckpointId, IgnoredChanges, RecoveredCall};
 
 use crate::AgentError;
 use crate::blocking::blocking;
@@ -93,7 +93,7 @@ pub(crate) async fn own_changes(cx: &mut Context, seen: &Arc<Seen>, changes: Vec
 
 /// Records what recovery moved away or restored of guarded paths. The workspace remembers the call
 /// until the next flush.
-fn note_sealed(cx: &mut Context, fate: &Sealed) {
+fn note_sealed(cx: &mut Context, fate: &RecoveredCall) {
     cx.transcript.forget_sealed_when_written(&cx.workspace, &cx.session);
     cx.transcript.note_violations(None, fate.violations.clone());
     if let Some(problem) = &fate.problem {
@@ -151,7 +151,8 @@ async fn seal_background(
             .collect()
     };
     let fates = blocking("looking at what ran in the background", seal).await;
-    let fates: Vec<Sealed> = match fates.and_then(|done: Result<_, _>| done.map_err(AgentError::from)) {
+    let fates: Vec<RecoveredCall> = match fates.and_then(|done: Result<_, _>| done.map_err(AgentError::from))
+    {
         Ok(fates) => fates,
         Err(error) => return cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string()),
     };
@@ -184,7 +185,7 @@ pub(crate) async fn clear_up(
             note_sealed(cx, &fate);
             let put_back = put_back(cx, &fate);
             let told_of_guarded = describe_violations(&fate.violations);
-            let Sealed { applied, restored, ran, ignored, left, .. } = fate;
+            let RecoveredCall { applied, restored, ran, ignored, left, .. } = fate;
             let mut text = match (applied.is_empty(), put_back) {
                 (true, None) if !ran => return,
                 (true, None) => "None of its changes to tracked files are in place.".to_owned(),
@@ -208,7 +209,7 @@ pub(crate) async fn clear_up(
 
 /// Describes the files that were restored after an interrupted command, and how to undo that: a
 /// person may have changed the same tree while the command ran.
-fn put_back(cx: &Context, fate: &Sealed) -> Option<String> {
+fn put_back(cx: &Context, fate: &RecoveredCall) -> Option<String> {
     if fate.restored.is_empty() {
         return None;
     }
@@ -230,9 +231,9 @@ async fn find_fate(
     cx: &Context,
     checkpoint: Option<CheckpointId>,
     open: &OpenCall,
-) -> Result<Sealed, AgentError> {
+) -> Result<RecoveredCall, AgentError> {
     // No call changes the tree before the checkpoint is recorded.
-    let Some(checkpoint) = checkpoint else { return Ok(Sealed::default()) };
+    let Some(checkpoint) = checkpoint else { return Ok(RecoveredCall::default()) };
     let workspace = Arc::clone(&cx.workspace);
     let (session, call) = (cx.session.clone(), open.call.id.clone());
     let started = open.record.started_at().unwrap_or(UnixMillis(0));
@@ -265,7 +266,7 @@ async fn claim_checks(cx: &mut Context) -> Vec<FileChange> {
     changes
 }
 
-fn seal_text(fate: &Sealed, put_back: Option<&str>) -> String {
+fn seal_text(fate: &RecoveredCall, put_back: Option<&str>) -> String {
     let mut text = String::from("cut off: the program ended while this call ran. ");
     match (fate.applied.is_empty(), fate.ran) {
         (true, false) => text.push_str("None of its changes are in place, so it is safe to do it again."),

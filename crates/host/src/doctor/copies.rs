@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_git::Git;
-use journeyman_workspace::{Means, Options, Tier, Workspace, WorkspaceError, landed_copies};
+use journeyman_workspace::{CopyTools, Options, Tier, Workspace, WorkspaceError, landed_copies};
 use serde_json::{Value, json};
 
 use crate::config::{Config, Environment};
@@ -50,7 +50,7 @@ fn probe(
     let mut tiers = Vec::new();
     for tier in Tier::ALL {
         let session = new_session_id();
-        let means = Means { sandbox: &sandbox, git: git.as_ref(), tiers: &[tier] };
+        let means = CopyTools { sandbox: &sandbox, git: git.as_ref(), tiers: &[tier] };
         let problem = match workspace.copies().create(&session, &means) {
             Ok(copy) => {
                 drop(copy);

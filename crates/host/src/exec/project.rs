@@ -13,7 +13,8 @@ use journeyman_protocol::{FileChange, GuardViolation, RelPath, SessionId};
 use journeyman_sandbox::{Base, Sandbox};
 use journeyman_store::Blobs;
 use journeyman_workspace::{
-    Aftermath, Clock, Guarded, HardLinks, Isolated, Means, Options, Tier, Workspace, remove_tree,
+    Clock, CopyTools, ForbiddenChanges, GuardedState, HardLinks, IsolatedCopy, Options, Tier, Workspace,
+    remove_tree,
 };
 
 use crate::sessions::new_session_id;
@@ -38,10 +39,10 @@ pub enum CommandAccess {
 pub(super) struct CommandProject {
     workspace: Workspace,
     /// `None` for a command that can't write.
-    guard: Option<Guarded>,
+    guard: Option<GuardedState>,
     /// Files with hard links out of the project.
     linked: Vec<RelPath>,
-    copy: Option<(SessionId, Isolated)>,
+    copy: Option<(SessionId, IsolatedCopy)>,
     _state: CommandState,
 }
 
@@ -108,7 +109,7 @@ impl CommandProject {
             ..Options::new(state.0.join("project"), blobs)
         };
         let workspace = Workspace::open(root, options).context("the project")?;
-        let guard = (!read_only).then(|| Guarded::before(&workspace, GUARDS));
+        let guard = (!read_only).then(|| GuardedState::before(&workspace, GUARDS));
         let guard = guard.transpose().context("looking for what a command may not change")?;
         let linked = if overlay || read_only {
             HardLinks::default()
@@ -118,7 +119,7 @@ impl CommandProject {
         let copy = overlay.then(|| {
             let session = new_session_id();
             let tiers = if tiers.is_empty() { Tier::ALL.to_vec() } else { tiers.to_vec() };
-            let means = Means { sandbox, git: None, tiers: &tiers };
+            let means = CopyTools { sandbox, git: None, tiers: &tiers };
             let copy = workspace.copies().create(&session, &means).context("a throw-away copy")?;
             Ok::<_, HostError>((session, copy))
         });
@@ -134,7 +135,7 @@ impl CommandProject {
 
     /// Returns the paths that the command may not change.
     pub(super) fn protected(&self) -> &[RelPath] {
-        self.guard.as_ref().map_or(&[], Guarded::protected)
+        self.guard.as_ref().map_or(&[], GuardedState::protected)
     }
 
     /// Returns the paths that are read-only because writing there would change files outside of the
@@ -149,7 +150,7 @@ impl CommandProject {
     pub(super) fn close(self, kept: bool) -> Result<CommandEffect, HostError> {
         let Some((session, copy)) = self.copy else {
             let ended = self.guard.map(|guard| guard.end(&self.workspace, kept, || Ok(Vec::new())).1);
-            let Aftermath { violations, problem } = ended.unwrap_or_default();
+            let ForbiddenChanges { violations, problem } = ended.unwrap_or_default();
             return Ok(CommandEffect { changes: None, violations, problem });
         };
         let changes = self.workspace.landings().changes(&copy).context("what the command changed")?;

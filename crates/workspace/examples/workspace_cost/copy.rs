@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_git::Git;
 use journeyman_sandbox::{Sandbox, SandboxSettings};
-use journeyman_workspace::{Means, Tier, Workspace};
+use journeyman_workspace::{CopyTools, Tier, Workspace};
 
 use crate::figures::{Contender, Contest, Verdicts, time};
 use crate::place::{Place, checkpoint, session};
@@ -27,7 +27,7 @@ pub(crate) fn run(place: &Place, verdicts: &mut Verdicts) {
     let sandbox = Arc::new(Sandbox::new(SandboxSettings::default()));
     let git = Git::new(&place.root(), sandbox.clone());
     let make = &|tier: Tier| {
-        let means = Means { sandbox: &sandbox, git: Some(&git), tiers: &[tier] };
+        let means = CopyTools { sandbox: &sandbox, git: Some(&git), tiers: &[tier] };
         one_copy(&workspace, &means)
     };
     let mut number = 0;
@@ -61,7 +61,7 @@ pub(crate) fn run(place: &Place, verdicts: &mut Verdicts) {
 }
 
 /// Makes a copy and takes it away again; how long the making took.
-fn one_copy(workspace: &Workspace, means: &Means<'_>) -> Result<f64, String> {
+fn one_copy(workspace: &Workspace, means: &CopyTools<'_>) -> Result<f64, String> {
     let mut made = Err(String::new());
     let took =
         time(|| made = workspace.copies().create(&session(9), means).map_err(|error| error.to_string()));

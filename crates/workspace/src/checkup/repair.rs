@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use journeyman_protocol::ContentHash;
 
-use crate::checkup::{Checkup, Findings, check_journal, damaged_beats, journal_of, read};
-use crate::contents::blob_usage::{Entry, Ledger, damaged_entries};
-use crate::contents::store::{Kept, Place, read_sections, salvage_section, section_of};
-use crate::copies::location::{Copied, copies_in};
+use crate::checkup::{Checkup, CheckupReport, check_journal, damaged_beats, journal_of, read};
+use crate::contents::blob_usage::{BlobEntry, BlobUsage, damaged_entries};
+use crate::contents::store::{BlobCondition, PackPosition, read_sections, salvage_section, section_of};
+use crate::copies::location::{CopyDir, copies_in};
 use crate::error::WorkspaceError;
-use crate::journal::reading::{Tail, is_gone, read_lines, written};
-use crate::journal::record::Line;
+use crate::journal::reading::{JournalTail, is_gone, read_lines, written};
+use crate::journal::record::JournalLine;
 use crate::options::Clock;
-use crate::state::lock::{Lock, make_private_dir, replace_durably, state_error, sync_above};
+use crate::state::lock::{FileLock, make_private_dir, replace_durably, state_error, sync_above};
 
 /// The directory of damaged files in a project's state directory.
 const DAMAGED: &str = "damaged";
@@ -31,7 +31,7 @@ impl Checkup<'_> {
     /// [`WorkspaceError::Busy`] while another process works in the project, or with the contents of
     /// any; failures of the medium.
     pub fn repair(&mut self, project: &Path, clock: &Clock) -> Result<Vec<String>, WorkspaceError> {
-        let lock = Lock::open(project)?;
+        let lock = FileLock::open(project)?;
         let _held = lock.take(Duration::from_millis(100))?;
         let busy = |holder: &str| WorkspaceError::Busy { holder: holder.to_owned(), waited: Duration::ZERO };
         let _sweeping = self.blobs.sweeping()?.ok_or_else(|| busy("a jm that keeps contents"))?;
@@ -77,7 +77,7 @@ impl Checkup<'_> {
         for range in damaged {
             let named = salvage_section(bytes.get(range).unwrap_or_default());
             let total = named.len();
-            let good: Vec<(ContentHash, Place)> = match named.first() {
+            let good: Vec<(ContentHash, PackPosition)> = match named.first() {
                 Some((_, place)) => match self.blobs.get(&place.pack) {
                     Ok(Some(pack)) => {
                         named.into_iter().filter(|(hash, place)| place.holds(&pack, hash)).collect()
@@ -105,16 +105,16 @@ impl Checkup<'_> {
 
     /// Moves damaged blobs out of the way, and brings the ledger up to date with what is needed.
     fn mend_contents(&mut self, project: &Path, told: &mut Vec<String>) -> Result<(), WorkspaceError> {
-        let mut lines = check_journal(&journal_of(project), &mut Findings::default())?;
+        let mut lines = check_journal(&journal_of(project), &mut CheckupReport::default())?;
         for copy in copies_in(project)? {
-            lines.extend(check_journal(&journal_of(&copy.dir.join("state")), &mut Findings::default())?);
+            lines.extend(check_journal(&journal_of(&copy.dir.join("state")), &mut CheckupReport::default())?);
         }
         let needed = self.needed(project, &lines)?;
         for (hash, (first, more)) in &needed.damaged {
             let hash = ContentHash::from(*hash);
             let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
             if let Some(aside) = self.blobs.set_aside(&hash)? {
-                self.verified.insert(hash, Kept::Missing);
+                self.verified.insert(hash, BlobCondition::Missing);
                 told.push(format!("a damaged content is now {}; lost are {first}{more}", aside.display()));
             }
         }
@@ -124,12 +124,12 @@ impl Checkup<'_> {
         if damaged == 0 {
             return Ok(());
         }
-        let ledger = Ledger::new(project);
+        let ledger = BlobUsage::new(project);
         let (mut entries, (_, floor)) = (ledger.entries().map_err(failed)?, ledger.totals().map_err(failed)?);
         let known: std::collections::HashSet<_> = entries.iter().map(|entry| entry.hash).collect();
         for hash in needed.blobs.iter().filter(|hash| !known.contains(*hash)) {
             if self.blobs.contains(hash)? {
-                entries.push(Entry { hash: *hash, cost: None });
+                entries.push(BlobEntry { hash: *hash, cost: None });
             }
         }
         let aside = copy_aside(project, &path)?;
@@ -154,7 +154,7 @@ fn mend_journal(
     let gone = is_gone(path);
     let Some(bytes) = read(path)?.or_else(|| gone.then(Vec::new)) else { return Ok(()) };
     let read = read_lines(&bytes, 0);
-    if read.damaged == 0 && read.tail != Tail::Damaged && !gone {
+    if read.damaged == 0 && read.tail != JournalTail::Damaged && !gone {
         return Ok(());
     }
     let failed = |source| state_error("mend", path, source);
@@ -169,14 +169,14 @@ fn mend_journal(
         return Ok(());
     }
     let mut lines = read.lines;
-    if read.tail == Tail::Damaged {
-        let last = lines.iter().map(Line::id).max().unwrap_or_default();
-        lines.push(Line::Damaged(last.saturating_add(1)));
+    if read.tail == JournalTail::Damaged {
+        let last = lines.iter().map(JournalLine::id).max().unwrap_or_default();
+        lines.push(JournalLine::Damaged(last.saturating_add(1)));
     }
     let text = written(&lines).map_err(|error| failed(error.into()))?;
     let aside = copy_aside(project, path)?;
     replace_durably(path, &text).and_then(|()| sync_above(path)).map_err(failed)?;
-    let places = read.damaged + usize::from(read.tail == Tail::Damaged);
+    let places = read.damaged + usize::from(read.tail == JournalTail::Damaged);
     told.push(format!(
         "{} goes on without its {} damaged parts; what they recorded can't be undone, and undo says so; as it was it is \
          now {}",
@@ -189,7 +189,7 @@ fn mend_journal(
 
 fn mend_copy(
     project: &Path,
-    copy: &Copied,
+    copy: &CopyDir,
     clock: &Clock,
     told: &mut Vec<String>,
 ) -> Result<(), WorkspaceError> {

@@ -5,14 +5,19 @@
 //! them. So a look and its place in the journal have to belong together: a change of somebody else
 //! that is in the one and not in the other would be taken for the command's.
 
-use crate::files::root_dir::Door;
+use crate::files::root_dir::RootDir;
 
 use journeyman_protocol::{RelPath, SessionId};
 
-use crate::commands::heartbeat::Span;
+use crate::commands::heartbeat::CommandSpan;
 
 /// Returns the sessions among these that may have made what is at the path, or removed it.
-pub(crate) fn may_be_of(door: &Door, path: &RelPath, is_there: bool, others: &[Span]) -> Vec<SessionId> {
+pub(crate) fn may_be_of(
+    door: &RootDir,
+    path: &RelPath,
+    is_there: bool,
+    others: &[CommandSpan],
+) -> Vec<SessionId> {
     if others.is_empty() {
         return Vec::new();
     }
@@ -22,7 +27,7 @@ pub(crate) fn may_be_of(door: &Door, path: &RelPath, is_there: bool, others: &[S
         false => emptied_at(door, path),
     };
     let touched = touched.unwrap_or(i64::MAX);
-    let may_be = |span: &&Span| span.began <= touched && !(is_there && touched > span.until);
+    let may_be = |span: &&CommandSpan| span.began <= touched && !(is_there && touched > span.until);
     let may_be = others.iter().filter(may_be);
     let mut sessions: Vec<SessionId> = may_be.map(|span| span.session.clone()).collect();
     sessions.sort();
@@ -31,7 +36,7 @@ pub(crate) fn may_be_of(door: &Door, path: &RelPath, is_there: bool, others: &[S
 }
 
 /// Returns when the nearest directory above the path that is there lost or got its last name.
-pub(crate) fn emptied_at(door: &Door, path: &RelPath) -> Option<i64> {
+pub(crate) fn emptied_at(door: &RootDir, path: &RelPath) -> Option<i64> {
     let mut above = path.parent();
     while let Some(dir) = above {
         match door.look(&dir) {

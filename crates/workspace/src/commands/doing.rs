@@ -4,29 +4,29 @@ use journeyman_protocol::{CallId, FileChange, SessionId};
 
 use crate::change::ChangeId;
 use crate::error::WorkspaceError;
-use crate::journal::record::{Cause, FileRecord, Line, ModeRecord, Record};
+use crate::journal::record::{ChangeCause, ChangeRecord, FileRecord, JournalLine, ModeRecord};
 use crate::journal::{Journal, Sync};
-use crate::snapshot::differences::{Difference, Found};
+use crate::snapshot::differences::{Difference, TreeDifferences};
 
 /// Whose doing a difference is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Doing<'a> {
+pub(crate) struct ChangeOrigin<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) call: Option<&'a CallId>,
-    pub(crate) cause: Cause,
+    pub(crate) cause: ChangeCause,
 }
 
-impl Doing<'_> {
+impl ChangeOrigin<'_> {
     /// Journals differences as one change that has happened; nothing where there are none.
     pub(crate) fn journal(
         self,
         journal: &mut Journal,
-        found: Found,
+        found: TreeDifferences,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         if found.is_empty() {
             return Ok(Vec::new());
         }
-        let Found { files, made, removed, modes, beside } = found;
+        let TreeDifferences { files, made, removed, modes, beside } = found;
         let id = ChangeId(journal.next_id());
         let mut changes: Vec<FileChange> = files.iter().map(Difference::file_change).collect();
         changes.extend(modes.iter().map(ModeRecord::file_change));
@@ -37,7 +37,7 @@ impl Doing<'_> {
             after: difference.after,
             sibling: None,
         });
-        let record = Record {
+        let record = ChangeRecord {
             id,
             session: self.session.clone(),
             call: self.call.cloned(),
@@ -53,7 +53,7 @@ impl Doing<'_> {
             beside,
             settles_copy: false,
         };
-        journal.append(&[Line::Change(record), Line::Done(id)], Sync::Now)?;
+        journal.append(&[JournalLine::Change(record), JournalLine::Done(id)], Sync::Now)?;
         Ok(changes)
     }
 }

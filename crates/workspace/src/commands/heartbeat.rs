@@ -26,11 +26,11 @@ use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimen
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::contents::store::Vault;
+use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::files::stat::file_clock;
 use crate::guarded::stored::StoredGuard;
-use crate::journal::Mark;
+use crate::journal::JournalMark;
 use crate::journal::line_format::{parse, push_line};
 use crate::journal::record::DirRecord;
 use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
@@ -61,7 +61,7 @@ const NANOS: i64 = 1_000_000_000;
 
 /// Whose command runs, and what was there before.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Begin {
+pub(crate) struct CommandStart {
     pub(crate) session: SessionId,
     /// Absent for checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub(crate) struct Begin {
     pub(crate) background: bool,
     period_ms: u64,
     /// The end of the journal at that time.
-    pub(crate) journal_end: Mark,
+    pub(crate) journal_end: JournalMark,
     /// A tree among the blobs that is nearly the one before the command.
     base: ContentHash,
     /// The files that differ from that tree.
@@ -94,19 +94,19 @@ pub(crate) struct Begin {
 /// A line of a heartbeat after the first.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Note {
+enum HeartbeatLine {
     Guarded(StoredGuard),
     Violations(Vec<GuardViolation>),
 }
 
-impl Begin {
+impl CommandStart {
     /// Describes `tree` by its difference to a base; a new base is stored where that would be long.
     pub(crate) fn new(
         (session, call): (&SessionId, Option<&CallId>),
         tree: &Arc<Tree>,
-        journal_end: Mark,
+        journal_end: JournalMark,
         base: &mut Option<(ContentHash, Arc<Tree>)>,
-        (vault, period): (&Vault, Duration),
+        (vault, period): (&BlobStore, Duration),
     ) -> Result<Self, WorkspaceError> {
         let near = base.as_ref().filter(|(_, known)| Arc::ptr_eq(known, tree) || is_near(known, tree));
         let (hash, known) = if let Some((hash, known)) = near {
@@ -165,17 +165,17 @@ impl Begin {
         let mut lines =
             text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
         let mut begin: Self = lines.next().and_then(parse)?;
-        for note in lines.filter_map(parse::<Note>) {
+        for note in lines.filter_map(parse::<HeartbeatLine>) {
             match note {
-                Note::Guarded(guard) => begin.guarded = Some(guard),
-                Note::Violations(violations) => begin.violations.extend(violations),
+                HeartbeatLine::Guarded(guard) => begin.guarded = Some(guard),
+                HeartbeatLine::Violations(violations) => begin.violations.extend(violations),
             }
         }
         Some(begin)
     }
 
     /// The tree before the command, without signatures.
-    pub(crate) fn tree(&self, vault: &Vault) -> Result<Tree, WorkspaceError> {
+    pub(crate) fn tree(&self, vault: &BlobStore) -> Result<Tree, WorkspaceError> {
         let StoredTree { files, dirs } = load_tree(&self.base, vault.blobs())?;
         let mut files: BTreeMap<Vec<u8>, FileState> = files.into_iter().collect();
         for (path, state) in &self.files {
@@ -211,26 +211,27 @@ fn is_near(known: &Tree, tree: &Tree) -> bool {
         && differences(known, tree).len() <= BEAT_FILES
 }
 
-/// A running command's sign of life. Dropped without [`Beat::bury`], it stays behind as a dead one.
+/// A running command's sign of life. Dropped without [`Heartbeat::bury`], it stays behind as a dead
+/// one.
 #[derive(Debug)]
-pub(crate) struct Beat {
+pub(crate) struct Heartbeat {
     path: PathBuf,
     /// The command, unless it is a check.
-    pub(crate) live: Option<Live>,
+    pub(crate) live: Option<LiveCommand>,
     pub(crate) background: bool,
     /// The start, in nanoseconds of the file system's clock.
     pub(crate) began: i64,
-    shared: Arc<Shared>,
+    shared: Arc<HeartbeatFile>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct HeartbeatFile {
     file: File,
     stopped: Mutex<bool>,
     wake: Condvar,
 }
 
-impl Shared {
+impl HeartbeatFile {
     /// A touch that fails only makes the command look dead earlier: then more of what it did is
     /// left and listed.
     fn touch(&self) {
@@ -251,9 +252,13 @@ impl Shared {
     }
 }
 
-impl Beat {
+impl Heartbeat {
     /// Writes the file and begins to touch it.
-    pub(crate) fn start(state_dir: &Path, begin: &Begin, live: Option<Live>) -> Result<Self, WorkspaceError> {
+    pub(crate) fn start(
+        state_dir: &Path,
+        begin: &CommandStart,
+        live: Option<LiveCommand>,
+    ) -> Result<Self, WorkspaceError> {
         let dir = beats_dir(state_dir);
         make_private_dir(&dir)?;
         prune(&dir);
@@ -266,7 +271,7 @@ impl Beat {
         witness.write(true).create_new(true).mode(0o600).open(witness_of(&path)).map_err(failed)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| failed(errno.into()))?;
         file.write_all(&text).map_err(failed)?;
-        let shared = Arc::new(Shared { file, stopped: Mutex::new(false), wake: Condvar::new() });
+        let shared = Arc::new(HeartbeatFile { file, stopped: Mutex::new(false), wake: Condvar::new() });
         let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
         // Without the thread, what the command does later is taken for somebody else's doing, left
         // and listed.
@@ -283,7 +288,7 @@ impl Beat {
     /// Writes down what was guarded before the command, so that a crash doesn't keep it from being
     /// put back.
     pub(crate) fn note_guarded(&self, guard: StoredGuard) -> Result<(), WorkspaceError> {
-        let noted = append(&self.shared.file, &Note::Guarded(guard));
+        let noted = append(&self.shared.file, &HeartbeatLine::Guarded(guard));
         noted.map_err(|source| state_error("write", &self.path, source))
     }
 
@@ -293,7 +298,7 @@ impl Beat {
     }
 }
 
-fn append(mut file: &File, note: &Note) -> io::Result<()> {
+fn append(mut file: &File, note: &HeartbeatLine) -> io::Result<()> {
     let json = serde_json::to_vec(note)?;
     let mut text = Vec::with_capacity(json.len() + 32);
     push_line(&mut text, &json);
@@ -301,7 +306,7 @@ fn append(mut file: &File, note: &Note) -> io::Result<()> {
     file.write_all(&text)
 }
 
-impl Drop for Beat {
+impl Drop for Heartbeat {
     fn drop(&mut self) {
         *self.shared.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.shared.touch();
@@ -314,8 +319,8 @@ impl Drop for Beat {
 /// The heartbeat that a command left behind when it was cut off. It is locked, so that one process
 /// alone settles it.
 #[derive(Debug)]
-pub(crate) struct DeadBeat {
-    pub(crate) begin: Begin,
+pub(crate) struct StaleHeartbeat {
+    pub(crate) begin: CommandStart,
     /// The start, in nanoseconds of the file system's clock.
     pub(crate) began: i64,
     /// Until when changes may be its doing.
@@ -328,7 +333,7 @@ pub(crate) struct DeadBeat {
     _witness: Option<File>,
 }
 
-impl Drop for DeadBeat {
+impl Drop for StaleHeartbeat {
     fn drop(&mut self) {
         // Closing alone wouldn't do where another thread is just starting a process, which has the
         // file too.
@@ -336,15 +341,15 @@ impl Drop for DeadBeat {
     }
 }
 
-impl DeadBeat {
+impl StaleHeartbeat {
     pub(crate) fn is_sealed(&self) -> bool {
-        Stage::of(&self.path) == Some(Stage::Sealed)
+        RecoveryStage::of(&self.path) == Some(RecoveryStage::Sealed)
     }
 
     /// Notes that the command is sealed, and what was moved away or put back for that.
     pub(crate) fn mark_sealed(&self, violations: &[GuardViolation]) -> io::Result<()> {
         if !violations.is_empty() {
-            append(&self.file, &Note::Violations(violations.to_vec()))?;
+            append(&self.file, &HeartbeatLine::Violations(violations.to_vec()))?;
             // Its time goes on to say when the command was last seen alive.
             let (seconds, nanos) = (self.last.div_euclid(NANOS), self.last.rem_euclid(NANOS));
             let last = Timespec { tv_sec: seconds, tv_nsec: nanos };
@@ -364,7 +369,7 @@ impl DeadBeat {
         let is_other =
             |path: &PathBuf| *path != self.path && name_clock(path).is_some_and(|began| began <= self.last);
         let others =
-            self.path.parent().and_then(|dir| names(dir, &[Stage::Running]).ok()).unwrap_or_default();
+            self.path.parent().and_then(|dir| names(dir, &[RecoveryStage::Running]).ok()).unwrap_or_default();
         if others.iter().any(is_other) && fs::rename(&self.path, self.path.with_extension(PAST)).is_ok() {
             fs::remove_file(witness_of(&self.path)).ok();
         } else {
@@ -375,7 +380,7 @@ impl DeadBeat {
 
 /// How far what is known of a command is on record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum RecoveryStage {
     /// It runs, or was cut off.
     Running,
     /// It was cut off and is sealed.
@@ -384,7 +389,7 @@ pub(crate) enum Stage {
     Past,
 }
 
-impl Stage {
+impl RecoveryStage {
     /// `None` for a witness.
     fn of(path: &Path) -> Option<Self> {
         match path.extension() {
@@ -427,18 +432,18 @@ fn outlive(path: &Path) -> io::Result<Result<Option<File>, ()>> {
 }
 
 /// A sign of life as it is found.
-pub(crate) enum Found {
-    Dead(Box<DeadBeat>),
+pub(crate) enum HeartbeatState {
+    Dead(Box<StaleHeartbeat>),
     /// It is still touched, or being sealed, by somebody.
-    Alive(Box<Begin>),
+    Alive(Box<CommandStart>),
 }
 
 /// All heartbeats of these stages that `wanted` wants, oldest first.
 pub(crate) fn beats(
     state_dir: &Path,
-    stages: &[Stage],
-    wanted: impl Fn(&Begin) -> bool,
-) -> Result<Vec<Found>, WorkspaceError> {
+    stages: &[RecoveryStage],
+    wanted: impl Fn(&CommandStart) -> bool,
+) -> Result<Vec<HeartbeatState>, WorkspaceError> {
     let found = each(state_dir, stages, |path| find(path, &wanted))?;
     Ok(found.into_iter().flatten().collect())
 }
@@ -447,7 +452,7 @@ pub(crate) fn beats(
 /// passed over.
 fn each<T>(
     state_dir: &Path,
-    stages: &[Stage],
+    stages: &[RecoveryStage],
     read: impl Fn(&Path) -> io::Result<T>,
 ) -> Result<Vec<T>, WorkspaceError> {
     let dir = beats_dir(state_dir);
@@ -464,7 +469,7 @@ fn each<T>(
 
 /// The time in which a call ran, or may have run.
 #[derive(Debug)]
-pub(crate) struct Span {
+pub(crate) struct CommandSpan {
     pub(crate) session: SessionId,
     pub(crate) began: i64,
     /// Later than now while it runs.
@@ -473,14 +478,17 @@ pub(crate) struct Span {
 
 /// Returns when the calls of a state directory ran, or may have: of those that weren't sealed yet,
 /// and of those that were while a command ran that began at `since`. Nobody is waited for.
-pub(crate) fn spans(state_dir: &Path, since: i64) -> Result<Vec<Span>, WorkspaceError> {
-    let spans = each(state_dir, &[Stage::Running, Stage::Sealed, Stage::Past], |path| span(path, since))?;
+pub(crate) fn spans(state_dir: &Path, since: i64) -> Result<Vec<CommandSpan>, WorkspaceError> {
+    let spans =
+        each(state_dir, &[RecoveryStage::Running, RecoveryStage::Sealed, RecoveryStage::Past], |path| {
+            span(path, since)
+        })?;
     Ok(spans.into_iter().flatten().collect())
 }
 
 /// `None` for checks, for commands that ended before `since`, and where the file is torn: then the
 /// command never began.
-fn span(path: &Path, since: i64) -> io::Result<Option<Span>> {
+fn span(path: &Path, since: i64) -> io::Result<Option<CommandSpan>> {
     let mut file = File::open(path)?;
     let Some(begin) = read_begin(&mut file)?.filter(|it| it.call.is_some()) else { return Ok(None) };
     let seen = file.metadata()?;
@@ -491,8 +499,9 @@ fn span(path: &Path, since: i64) -> io::Result<Option<Span>> {
     if until < file_clock() && is_held(&file)? {
         until = i64::MAX;
     }
-    let has_overlapped = if Stage::of(path) == Some(Stage::Running) { until >= since } else { last >= since };
-    Ok(has_overlapped.then_some(Span { until, session: begin.session, began }))
+    let has_overlapped =
+        if RecoveryStage::of(path) == Some(RecoveryStage::Running) { until >= since } else { last >= since };
+    Ok(has_overlapped.then_some(CommandSpan { until, session: begin.session, began }))
 }
 
 /// Returns true if the command's program, or one that seals the command, holds the heartbeat.
@@ -517,19 +526,21 @@ fn seize(file: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-fn read_begin(file: &mut File) -> io::Result<Option<Begin>> {
+fn read_begin(file: &mut File) -> io::Result<Option<CommandStart>> {
     let mut text = Vec::new();
     file.take(BEAT_BYTES).read_to_end(&mut text)?;
-    Ok(Begin::read(&text))
+    Ok(CommandStart::read(&text))
 }
 
 /// Returns until when changes may be a command's doing.
-fn end_of(begin: &Begin, path: &Path, seen: &fs::Metadata) -> i64 {
+fn end_of(begin: &CommandStart, path: &Path, seen: &fs::Metadata) -> i64 {
     let until = begin.until(last_of(seen));
-    match Stage::of(path) {
-        Some(Stage::Running) | None => until,
+    match RecoveryStage::of(path) {
+        Some(RecoveryStage::Running) | None => until,
         // It was renamed when nothing of the command lived any more.
-        Some(Stage::Sealed | Stage::Past) => until.min(nanos(seen.ctime(), seen.ctime_nsec())),
+        Some(RecoveryStage::Sealed | RecoveryStage::Past) => {
+            until.min(nanos(seen.ctime(), seen.ctime_nsec()))
+        }
     }
 }
 
@@ -539,27 +550,28 @@ fn last_of(seen: &fs::Metadata) -> i64 {
 
 /// What all commands of a state directory began with that run, or aren't on record. Nobody is
 /// waited for.
-pub(crate) fn begins(state_dir: &Path) -> Result<Vec<Begin>, WorkspaceError> {
-    let begins =
-        each(state_dir, &[Stage::Running, Stage::Sealed], |path| read_begin(&mut File::open(path)?))?;
+pub(crate) fn begins(state_dir: &Path) -> Result<Vec<CommandStart>, WorkspaceError> {
+    let begins = each(state_dir, &[RecoveryStage::Running, RecoveryStage::Sealed], |path| {
+        read_begin(&mut File::open(path)?)
+    })?;
     Ok(begins.into_iter().flatten().collect())
 }
 
-fn find(path: &Path, wanted: impl Fn(&Begin) -> bool) -> io::Result<Option<Found>> {
+fn find(path: &Path, wanted: impl Fn(&CommandStart) -> bool) -> io::Result<Option<HeartbeatState>> {
     let mut file = own_file().read(true).write(true).open(path)?;
     let Some(begin) = read_begin(&mut file)?.filter(wanted) else { return Ok(None) };
     if !seize(&file)? {
-        return Ok(Some(Found::Alive(Box::new(begin))));
+        return Ok(Some(HeartbeatState::Alive(Box::new(begin))));
     }
     let seen = file.metadata()?;
     if seen.nlink() == 0 {
         return Ok(None);
     }
-    let Ok(witness) = outlive(path)? else { return Ok(Some(Found::Alive(Box::new(begin)))) };
+    let Ok(witness) = outlive(path)? else { return Ok(Some(HeartbeatState::Alive(Box::new(begin)))) };
     let last = last_of(&seen);
     let until = end_of(&begin, path, &seen);
     let began = name_clock(path).unwrap_or(last);
-    Ok(Some(Found::Dead(Box::new(DeadBeat {
+    Ok(Some(HeartbeatState::Dead(Box::new(StaleHeartbeat {
         begin,
         began,
         until,
@@ -597,14 +609,14 @@ fn name_clock(path: &Path) -> Option<i64> {
 }
 
 /// The paths of the heartbeats of these stages, oldest first.
-pub(crate) fn names(dir: &Path, stages: &[Stage]) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn names(dir: &Path, stages: &[RecoveryStage]) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let mut names: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    names.retain(|path| Stage::of(path).is_some_and(|stage| stages.contains(&stage)));
+    names.retain(|path| RecoveryStage::of(path).is_some_and(|stage| stages.contains(&stage)));
     names.sort_unstable();
     Ok(names)
 }
@@ -612,15 +624,15 @@ pub(crate) fn names(dir: &Path, stages: &[Stage]) -> io::Result<Vec<PathBuf>> {
 /// Removes the oldest dead heartbeats beyond the bound, and those on record that no running command
 /// overlapped.
 fn prune(dir: &Path) {
-    let running = names(dir, &[Stage::Running]).unwrap_or_default();
+    let running = names(dir, &[RecoveryStage::Running]).unwrap_or_default();
     let oldest = running.first().and_then(|path| name_clock(path)).unwrap_or(i64::MAX);
-    for path in names(dir, &[Stage::Past]).unwrap_or_default() {
+    for path in names(dir, &[RecoveryStage::Past]).unwrap_or_default() {
         let is_needed = fs::metadata(&path).is_ok_and(|seen| last_of(&seen) >= oldest);
         if !is_needed {
             fs::remove_file(&path).ok();
         }
     }
-    let all = names(dir, &[Stage::Running, Stage::Sealed]).unwrap_or_default();
+    let all = names(dir, &[RecoveryStage::Running, RecoveryStage::Sealed]).unwrap_or_default();
     for path in all.iter().take(all.len().saturating_sub(MAX_BEATS)) {
         let is_dead =
             File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
@@ -632,9 +644,9 @@ fn prune(dir: &Path) {
 
 /// A command that runs in this process.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LiveCommand {
     pub(crate) session: SessionId,
     pub(crate) call: CallId,
     pub(crate) tree: Arc<Tree>,
-    pub(crate) journal_end: Mark,
+    pub(crate) journal_end: JournalMark,
 }

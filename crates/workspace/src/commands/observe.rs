@@ -5,21 +5,21 @@ use std::sync::Arc;
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
 use crate::commands::attribution::may_be_of;
-use crate::commands::doing::Doing;
-use crate::commands::heartbeat::{Beat, Begin, Live, Span};
-use crate::commands::tree_snapshot::{Since, TreeSnapshot};
+use crate::commands::doing::ChangeOrigin;
+use crate::commands::heartbeat::{CommandSpan, CommandStart, Heartbeat, LiveCommand};
+use crate::commands::tree_snapshot::{CommandBegin, TreeSnapshot};
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
 use crate::files::portable_names::{NameTrouble, name_troubles};
 use crate::files::stat::{TICK, file_clock, is_settled};
 use crate::hard_links::HardLinks;
-use crate::ignored::Ignored;
-use crate::journal::record::Cause;
+use crate::ignored::IgnoredSnapshot;
+use crate::journal::record::ChangeCause;
 use crate::mutex::lock;
-use crate::snapshot::capture::Keep;
-use crate::snapshot::compare::Others;
-use crate::snapshot::differences::Found;
-use crate::snapshot::entry::{Content, Entry};
+use crate::snapshot::capture::ContentMode;
+use crate::snapshot::compare::JournaledChanges;
+use crate::snapshot::differences::TreeDifferences;
+use crate::snapshot::entry::{EntryContent, TreeEntry};
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
@@ -29,7 +29,7 @@ const SAVE_FROM: usize = 64;
 
 /// The way a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CommandKind {
     /// The session waits for it.
     Foreground,
     /// It runs beside the session's turns.
@@ -38,7 +38,7 @@ enum Place {
 
 /// The files to record besides those that checkpoints cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Besides {
+enum ExtraRecords {
     /// Small ignored files.
     Ignored,
     Nothing,
@@ -67,22 +67,25 @@ impl Commands<'_> {
     /// As [`Workspace::checkpoint`]. It waits for another process only while that one changes the
     /// tree.
     pub fn begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
-        self.look_before(Besides::Ignored)
+        self.look_before(ExtraRecords::Ignored)
     }
 
-    fn look_before(&self, besides: Besides) -> Result<TreeSnapshot, WorkspaceError> {
+    fn look_before(&self, besides: ExtraRecords) -> Result<TreeSnapshot, WorkspaceError> {
         let _using = self.workspace.project.vault.blobs().using()?;
-        let (tree, journal_end) =
-            self.workspace.transactions.look(|| self.workspace.snapshots.snapshot(Keep::Contents, None))?;
+        let (tree, journal_end) = self
+            .workspace
+            .transactions
+            .look(|| self.workspace.snapshots.snapshot(ContentMode::Contents, None))?;
         // Of these the signature is all that tells a change, so that the next one has to get a
         // later time.
         let now = file_clock();
-        let is_fresh = |entry: &Entry| entry.content == Content::Unkept && !is_settled(&entry.seen, now);
+        let is_fresh =
+            |entry: &TreeEntry| entry.content == EntryContent::Unkept && !is_settled(&entry.seen, now);
         if tree.entries.iter().any(is_fresh) {
             std::thread::sleep(TICK);
         }
         self.workspace.snapshots.gives(&tree);
-        let (ignored, hard_links) = self.look_beside(&tree, besides == Besides::Ignored)?;
+        let (ignored, hard_links) = self.look_beside(&tree, besides == ExtraRecords::Ignored)?;
         self.workspace.snapshots.save_cache(SAVE_FROM)?;
         Ok(TreeSnapshot { tree, beat: None, journal_end, ignored, hard_links: Arc::new(hard_links) })
     }
@@ -94,7 +97,7 @@ impl Commands<'_> {
     /// # Errors
     /// As [`Commands::begin`], and failures of the state directory.
     pub fn begin_call(&self, session: &SessionId, call: &CallId) -> Result<TreeSnapshot, WorkspaceError> {
-        self.start(session, Some(call), Place::Foreground)
+        self.start(session, Some(call), CommandKind::Foreground)
     }
 
     /// The same for a command that runs in the background, perhaps for hours in which a person
@@ -108,7 +111,7 @@ impl Commands<'_> {
         session: &SessionId,
         call: &CallId,
     ) -> Result<TreeSnapshot, WorkspaceError> {
-        self.start(session, Some(call), Place::Background)
+        self.start(session, Some(call), CommandKind::Background)
     }
 
     /// The same for checks, up to [`Commands::end_checks`]: after a crash,
@@ -117,34 +120,34 @@ impl Commands<'_> {
     /// # Errors
     /// As [`Commands::begin_call`].
     pub fn begin_checks(&self, session: &SessionId) -> Result<TreeSnapshot, WorkspaceError> {
-        self.start(session, None, Place::Foreground)
+        self.start(session, None, CommandKind::Foreground)
     }
 
     fn start(
         &self,
         session: &SessionId,
         call: Option<&CallId>,
-        place: Place,
+        place: CommandKind,
     ) -> Result<TreeSnapshot, WorkspaceError> {
         let _using = self.workspace.project.vault.blobs().using()?;
         // Tests write to their own databases: what checks change there is nobody's to take back.
-        let besides = if call.is_some() { Besides::Ignored } else { Besides::Nothing };
+        let besides = if call.is_some() { ExtraRecords::Ignored } else { ExtraRecords::Nothing };
         let mut snapshot = self.look_before(besides)?;
         let mut begin = {
             let writer = &mut *lock(&self.workspace.transactions.writer);
             self.workspace.transactions.notice_removals(writer);
             let base = &mut writer.base;
             let means = (&self.workspace.project.vault, self.workspace.project.limits().beat);
-            Begin::new((session, call), &snapshot.tree, snapshot.journal_end, base, means)?
+            CommandStart::new((session, call), &snapshot.tree, snapshot.journal_end, base, means)?
         };
-        begin.background = place == Place::Background;
-        let live = call.map(|call| Live {
+        begin.background = place == CommandKind::Background;
+        let live = call.map(|call| LiveCommand {
             session: session.clone(),
             call: call.clone(),
             tree: Arc::clone(&snapshot.tree),
             journal_end: snapshot.journal_end,
         });
-        let beat = Arc::new(Beat::start(&self.workspace.project.options.state_dir, &begin, live)?);
+        let beat = Arc::new(Heartbeat::start(&self.workspace.project.options.state_dir, &begin, live)?);
         self.workspace.running.runs(&beat);
         snapshot.beat = Some(beat);
         Ok(snapshot)
@@ -175,8 +178,8 @@ impl Commands<'_> {
         let using = self.workspace.project.vault.blobs().using()?;
         let since = before.since();
         let background = before.beat.as_ref().is_some_and(|beat| beat.background);
-        let cause = if background { Cause::Background } else { Cause::Command };
-        let doing = Doing { session, call, cause };
+        let cause = if background { ChangeCause::Background } else { ChangeCause::Command };
+        let doing = ChangeOrigin { session, call, cause };
         let changes = self.journal_difference((&before.tree, &before.ignored), since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
         drop(using);
@@ -200,7 +203,7 @@ impl Commands<'_> {
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let using = self.workspace.project.vault.blobs().using()?;
         let since = before.since();
-        let doing = Doing { session, call: None, cause: Cause::Check };
+        let doing = ChangeOrigin { session, call: None, cause: ChangeCause::Check };
         let changes = self.journal_difference((&before.tree, &before.ignored), since, doing)?;
         before.beat.iter().for_each(|beat| beat.bury());
         drop(using);
@@ -248,7 +251,7 @@ impl Commands<'_> {
         &self,
         tree: &Arc<Tree>,
         keep: bool,
-    ) -> Result<(Ignored, HardLinks), WorkspaceError> {
+    ) -> Result<(IgnoredSnapshot, HardLinks), WorkspaceError> {
         if self.workspace.base().is_some() {
             return Ok(<_>::default());
         }
@@ -260,12 +263,12 @@ impl Commands<'_> {
     /// Journals what differs from `before` and nobody has journaled yet.
     fn journal_difference(
         &self,
-        (before, ignored): (&Tree, &Ignored),
-        since: Since,
-        doing: Doing<'_>,
+        (before, ignored): (&Tree, &IgnoredSnapshot),
+        since: CommandBegin,
+        doing: ChangeOrigin<'_>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let look = || self.workspace.snapshots.snapshot_after(before, true);
-        let compared = |after: &Tree| -> Result<Found, WorkspaceError> {
+        let compared = |after: &Tree| -> Result<TreeDifferences, WorkspaceError> {
             let mut found = self.workspace.snapshots.compared(before, after)?;
             // One that isn't ignored any more is among the others.
             found.files.extend(self.workspace.ignored.ignored_differences(ignored));
@@ -289,8 +292,8 @@ impl Commands<'_> {
                 self.workspace.project.vault.sync()?;
             }
             let lines = writer.journal.lines_since_mark(since.mark)?;
-            let others = Others::of(lines);
-            let found = Found {
+            let others = JournaledChanges::of(lines);
+            let found = TreeDifferences {
                 files: others.without(found.files),
                 made: others.without_dirs(found.made, true),
                 removed: others.without_dirs(found.removed, false),
@@ -311,11 +314,11 @@ impl Commands<'_> {
 
     /// Parts what a session's command did from what may as well be the doing of others, which ran
     /// then.
-    fn shared(&self, found: Found, others: &[Span]) -> (Found, Found) {
+    fn shared(&self, found: TreeDifferences, others: &[CommandSpan]) -> (TreeDifferences, TreeDifferences) {
         if others.is_empty() {
-            return (found, Found::default());
+            return (found, TreeDifferences::default());
         }
-        let (mut own, mut shared) = (Found::default(), Found::default());
+        let (mut own, mut shared) = (TreeDifferences::default(), TreeDifferences::default());
         let mut sessions = Vec::new();
         let mut side = |path: &RelPath, is_there: bool| {
             let mut beside = may_be_of(&self.workspace.project.door, path, is_there, others);

@@ -14,21 +14,21 @@ use journeyman_protocol::{CallId, FileChange, GuardViolation, RelPath, SessionId
 
 use crate::change::CheckpointId;
 use crate::commands::attribution::{emptied_at, may_be_of};
-use crate::commands::doing::Doing;
+use crate::commands::doing::ChangeOrigin;
 use crate::commands::heartbeat;
-use crate::commands::heartbeat::{Begin, DeadBeat, Stage, beats};
+use crate::commands::heartbeat::{CommandStart, RecoveryStage, StaleHeartbeat, beats};
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
 use crate::files::stat::file_clock;
-use crate::guarded::Aftermath;
-use crate::guarded::stored::Window;
+use crate::guarded::ForbiddenChanges;
+use crate::guarded::stored::CutOffWindow;
 use crate::ignored::since::{IgnoredChanges, ignored_changes};
-use crate::journal::history::{History, Selected};
-use crate::journal::record::{Cause, Line, Record};
-use crate::snapshot::capture::Keep;
-use crate::snapshot::compare::{Others, filtered};
-use crate::snapshot::differences::{Difference, Found, differences, kind_of};
-use crate::snapshot::entry::Content;
+use crate::journal::history::{History, SelectedChanges};
+use crate::journal::record::{ChangeCause, ChangeRecord, JournalLine};
+use crate::snapshot::capture::ContentMode;
+use crate::snapshot::compare::{JournaledChanges, filtered};
+use crate::snapshot::differences::{Difference, TreeDifferences, differences, kind_of};
+use crate::snapshot::entry::EntryContent;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::state_error;
 use crate::undo::plan_for;
@@ -53,7 +53,7 @@ const ROUNDS: usize = 4;
 
 /// The result of recovering a call that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sealed {
+pub struct RecoveredCall {
     /// The complete changes of the call in the journal. Where this isn't empty, the call happened.
     pub applied: Vec<FileChange>,
     /// The files restored to their state before the call; the kind says what was done, so that a
@@ -78,8 +78,8 @@ pub struct Sealed {
 
 /// Differences, and those of them that aren't the command's.
 #[derive(Default)]
-struct Told {
-    ours: Found,
+struct ReportedChanges {
+    ours: TreeDifferences,
     others: Vec<(FileChange, String)>,
 }
 
@@ -105,7 +105,7 @@ impl Recovery<'_> {
     /// # Errors
     /// [`WorkspaceError::State`] when the state directory can't be read.
     pub fn cut_off_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
-        self.dead_calls(session, &[Stage::Running])
+        self.dead_calls(session, &[RecoveryStage::Running])
     }
 
     /// As [`Recovery::cut_off_calls`], with those that were sealed and not
@@ -114,15 +114,19 @@ impl Recovery<'_> {
     /// # Errors
     /// As [`Recovery::cut_off_calls`].
     pub fn unrecorded_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
-        self.dead_calls(session, &[Stage::Running, Stage::Sealed])
+        self.dead_calls(session, &[RecoveryStage::Running, RecoveryStage::Sealed])
     }
 
-    fn dead_calls(&self, session: &SessionId, stages: &[Stage]) -> Result<Vec<CallId>, WorkspaceError> {
+    fn dead_calls(
+        &self,
+        session: &SessionId,
+        stages: &[RecoveryStage],
+    ) -> Result<Vec<CallId>, WorkspaceError> {
         let (mut calls, mut behind) = (Vec::new(), Vec::new());
         for found in
             beats(&self.workspace.project.options.state_dir, stages, |begin| begin.session == *session)?
         {
-            if let heartbeat::Found::Dead(beat) = found
+            if let heartbeat::HeartbeatState::Dead(beat) = found
                 && let Some(call) = &beat.begin.call
             {
                 let calls = if beat.begin.background { &mut behind } else { &mut calls };
@@ -141,8 +145,8 @@ impl Recovery<'_> {
     /// What the call has in the journal is applied. Otherwise what its command did goes back, as
     /// one change in the journal; what somebody else changed before or after stays, and so does
     /// what nobody can tell. Guarded paths are treated as at a command's
-    /// [end](crate::Guarded::end). Cut off itself or called again, it leaves the same tree, and
-    /// until [`Recovery::forget_sealed`] says the same.
+    /// [end](crate::GuardedState::end). Cut off itself or called again, it leaves the same tree,
+    /// and until [`Recovery::forget_sealed`] says the same.
     ///
     /// What a command in the [background](crate::Commands::begin_background) did stays: while it
     /// ran, a person may have changed the same tree for hours. It is journaled as at that command's
@@ -158,11 +162,11 @@ impl Recovery<'_> {
         session: &SessionId,
         call: &CallId,
         started: UnixMillis,
-    ) -> Result<Sealed, WorkspaceError> {
+    ) -> Result<RecoveredCall, WorkspaceError> {
         self.workspace.project.door.check_alive()?;
-        let is_ours = |begin: &Begin| begin.session == *session && begin.call.as_ref() == Some(call);
+        let is_ours = |begin: &CommandStart| begin.session == *session && begin.call.as_ref() == Some(call);
         let dead = self.dead_beats(is_ours)?;
-        let (mut reasons, mut guards) = (Reasons::default(), Vec::new());
+        let (mut reasons, mut guards) = (SkipReasons::default(), Vec::new());
         if let Some(oldest) = dead.first() {
             self.await_rest(oldest.until)?;
             guards = dead.iter().map(|beat| self.settle_guarded(beat)).collect::<Result<_, _>>()?;
@@ -179,9 +183,10 @@ impl Recovery<'_> {
         let lines = self.workspace.transactions.writing(|writer, _| writer.journal.lines())?;
         let kept = kept_by(&lines, session, call);
         let history = History::new(lines);
-        let files_of = |causes: &[Cause]| {
+        let files_of = |causes: &[ChangeCause]| {
             // A person may have taken back an edit since.
-            let counts = |record: &&Record| record.cause == Cause::Undo || history.is_in_effect(record);
+            let counts =
+                |record: &&ChangeRecord| record.cause == ChangeCause::Undo || history.is_in_effect(record);
             let records = history.of_call(session, call).filter(|record| causes.contains(&record.cause));
             let records = records.filter(counts);
             let mut changes: BTreeMap<&RelPath, (bool, bool)> = BTreeMap::new();
@@ -199,10 +204,15 @@ impl Recovery<'_> {
                 .map(|(path, there)| FileChange { path: path.clone(), kind: kind_of(there.0, there.1) })
                 .collect::<Vec<_>>()
         };
-        let applied = files_of(&[Cause::Edit, Cause::Command, Cause::Background, Cause::Landing]);
-        let restored = files_of(&[Cause::Undo]);
-        let ran =
-            history.of_call(session, call).any(|record| record.cause == Cause::CutOff) || !dead.is_empty();
+        let applied = files_of(&[
+            ChangeCause::Edit,
+            ChangeCause::Command,
+            ChangeCause::Background,
+            ChangeCause::Landing,
+        ]);
+        let restored = files_of(&[ChangeCause::Undo]);
+        let ran = history.of_call(session, call).any(|record| record.cause == ChangeCause::CutOff)
+            || !dead.is_empty();
         let lost = applied.is_empty() && !ran && was_restarted_since(started);
         let left = if ran || lost {
             self.left((checkpoint, session), reasons, if lost { REBOOTED } else { EARLIER })?
@@ -218,7 +228,7 @@ impl Recovery<'_> {
             // It was sealed before, or its sign of life is lost with the time of its end.
             None => IgnoredChanges { paths: Vec::new(), more: ran },
         };
-        Ok(Sealed { applied, restored, kept, left, ran, ignored, violations, problem })
+        Ok(RecoveredCall { applied, restored, kept, left, ran, ignored, violations, problem })
     }
 
     /// Brings checks of a session that were cut off to an end: what they did is journaled as
@@ -228,14 +238,16 @@ impl Recovery<'_> {
     ///
     /// # Errors
     /// As [`Commands::end_checks`](crate::Commands::end_checks).
-    pub fn recover_checks(&self, session: &SessionId) -> Result<Sealed, WorkspaceError> {
+    pub fn recover_checks(&self, session: &SessionId) -> Result<RecoveredCall, WorkspaceError> {
         self.workspace.project.door.check_alive()?;
-        let mut sealed = Sealed::default();
-        let is_ours = |begin: &Begin| begin.session == *session && begin.call.is_none();
-        for found in
-            beats(&self.workspace.project.options.state_dir, &[Stage::Running, Stage::Sealed], is_ours)?
-        {
-            let heartbeat::Found::Dead(beat) = found else { continue };
+        let mut sealed = RecoveredCall::default();
+        let is_ours = |begin: &CommandStart| begin.session == *session && begin.call.is_none();
+        for found in beats(
+            &self.workspace.project.options.state_dir,
+            &[RecoveryStage::Running, RecoveryStage::Sealed],
+            is_ours,
+        )? {
+            let heartbeat::HeartbeatState::Dead(beat) = found else { continue };
             if beat.is_sealed() {
                 sealed.violations.extend(beat.begin.violations.iter().cloned());
                 continue;
@@ -246,7 +258,7 @@ impl Recovery<'_> {
             if let Some(told) = self.tell(&beat, beat.until)? {
                 sealed.left.extend(told.others);
                 self.workspace.project.vault.sync()?;
-                let doing = Doing { session, call: None, cause: Cause::Check };
+                let doing = ChangeOrigin { session, call: None, cause: ChangeCause::Check };
                 let journaled = self
                     .workspace
                     .transactions
@@ -266,10 +278,10 @@ impl Recovery<'_> {
     /// # Errors
     /// As [`Recovery::cut_off_calls`].
     pub fn forget_sealed(&self, session: &SessionId) -> Result<(), WorkspaceError> {
-        for found in beats(&self.workspace.project.options.state_dir, &[Stage::Sealed], |begin| {
+        for found in beats(&self.workspace.project.options.state_dir, &[RecoveryStage::Sealed], |begin| {
             begin.session == *session
         })? {
-            if let heartbeat::Found::Dead(beat) = found {
+            if let heartbeat::HeartbeatState::Dead(beat) = found {
                 beat.bury();
             }
         }
@@ -278,25 +290,26 @@ impl Recovery<'_> {
 
     /// Moves away and puts back what a command that was cut off did to guarded paths, as far as
     /// they are on record.
-    fn settle_guarded(&self, beat: &DeadBeat) -> Result<Settled, WorkspaceError> {
+    fn settle_guarded(&self, beat: &StaleHeartbeat) -> Result<SettledPaths, WorkspaceError> {
         let (Some(guard), Some(rules)) = (&beat.begin.guarded, self.workspace.project.options.guarded) else {
-            return Ok(Settled::default());
+            return Ok(SettledPaths::default());
         };
         let _using = self.workspace.project.vault.blobs().using()?;
-        let window = Window { began: beat.began, until: beat.until };
-        let (Aftermath { violations, problem }, hidden) = guard.settle(self.workspace, rules, window)?;
+        let window = CutOffWindow { began: beat.began, until: beat.until };
+        let (ForbiddenChanges { violations, problem }, hidden) =
+            guard.settle(self.workspace, rules, window)?;
         let call = &beat.begin.call;
         let violations =
             violations.into_iter().map(|one| GuardViolation { call: call.clone(), ..one }).collect();
-        Ok(Settled { violations, problem, hidden })
+        Ok(SettledPaths { violations, problem, hidden })
     }
 
     /// Notes that commands are sealed, with what became of guarded paths. Gives that, and what was
     /// noted before.
     fn mark_sealed(
         &self,
-        dead: &[DeadBeat],
-        guards: Vec<Settled>,
+        dead: &[StaleHeartbeat],
+        guards: Vec<SettledPaths>,
     ) -> Result<(Vec<GuardViolation>, Option<String>), WorkspaceError> {
         let (mut violations, mut problem) = (Vec::new(), None);
         for (beat, mut settled) in dead.iter().zip(guards) {
@@ -314,14 +327,19 @@ impl Recovery<'_> {
         Ok((violations, problem))
     }
 
-    fn dead_beats(&self, wanted: impl Fn(&Begin) -> bool) -> Result<Vec<DeadBeat>, WorkspaceError> {
+    fn dead_beats(
+        &self,
+        wanted: impl Fn(&CommandStart) -> bool,
+    ) -> Result<Vec<StaleHeartbeat>, WorkspaceError> {
         let mut dead = Vec::new();
-        for found in
-            beats(&self.workspace.project.options.state_dir, &[Stage::Running, Stage::Sealed], wanted)?
-        {
+        for found in beats(
+            &self.workspace.project.options.state_dir,
+            &[RecoveryStage::Running, RecoveryStage::Sealed],
+            wanted,
+        )? {
             match found {
-                heartbeat::Found::Dead(beat) => dead.push(*beat),
-                heartbeat::Found::Alive(begin) => {
+                heartbeat::HeartbeatState::Dead(beat) => dead.push(*beat),
+                heartbeat::HeartbeatState::Alive(begin) => {
                     let call = begin.call.map_or_else(String::new, |call| format!(" of call {call}"));
                     let holder = format!("the command{call} that still runs");
                     return Err(WorkspaceError::Busy { holder, waited: std::time::Duration::ZERO });
@@ -337,10 +355,10 @@ impl Recovery<'_> {
         if file_clock() >= until {
             return Ok(());
         }
-        let mut last = self.workspace.snapshots.snapshot(Keep::Hashes, None)?;
+        let mut last = self.workspace.snapshots.snapshot(ContentMode::Hashes, None)?;
         loop {
             std::thread::sleep(self.workspace.project.limits().beat / 2);
-            let now = self.workspace.snapshots.snapshot(Keep::Hashes, None)?;
+            let now = self.workspace.snapshots.snapshot(ContentMode::Hashes, None)?;
             if now.is_same(&last) || file_clock() >= until {
                 return Ok(());
             }
@@ -352,11 +370,11 @@ impl Recovery<'_> {
     /// anything.
     fn journal_cut_off(
         &self,
-        oldest: &DeadBeat,
-        dead: &[DeadBeat],
+        oldest: &StaleHeartbeat,
+        dead: &[StaleHeartbeat],
         session: &SessionId,
         call: &CallId,
-        reasons: &mut Reasons,
+        reasons: &mut SkipReasons,
     ) -> Result<bool, WorkspaceError> {
         let _using = self.workspace.project.vault.blobs().using()?;
         let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
@@ -365,12 +383,12 @@ impl Recovery<'_> {
             .transactions
             .writing(|writer, _| writer.journal.lines_since_mark(oldest.begin.journal_end))?;
         let history = History::new(lines);
-        let is_end = |cause| matches!(cause, Cause::Command | Cause::Background);
+        let is_end = |cause| matches!(cause, ChangeCause::Command | ChangeCause::Background);
         if history.of_call(session, call).any(|record| is_end(record.cause)) {
             return Ok(false);
         }
         let Some(mut told) = self.tell(oldest, until)? else { return Ok(false) };
-        let earlier = history.of_call(session, call).filter(|record| record.cause == Cause::CutOff);
+        let earlier = history.of_call(session, call).filter(|record| record.cause == ChangeCause::CutOff);
         let earlier: Vec<_> = earlier.collect();
         let known_modes: HashSet<&RelPath> =
             earlier.iter().flat_map(|record| &record.modes).map(|dir| &dir.path).collect();
@@ -384,15 +402,15 @@ impl Recovery<'_> {
         let is_news = !(told.ours.files.is_empty() && told.ours.modes.is_empty());
         self.workspace.project.vault.sync()?;
         self.workspace.project.hands().step(Step::Seal, None)?;
-        let cause = if oldest.begin.background { Cause::Background } else { Cause::CutOff };
-        let doing = Doing { session, call: Some(call), cause };
+        let cause = if oldest.begin.background { ChangeCause::Background } else { ChangeCause::CutOff };
+        let doing = ChangeOrigin { session, call: Some(call), cause };
         self.workspace.transactions.writing(|writer, _| doing.journal(&mut writer.journal, told.ours))?;
         Ok(is_news)
     }
 
     /// Tells what a command did that ended at `until` at the latest; `None` when what was before it
     /// is lost.
-    fn tell(&self, beat: &DeadBeat, until: i64) -> Result<Option<Told>, WorkspaceError> {
+    fn tell(&self, beat: &StaleHeartbeat, until: i64) -> Result<Option<ReportedChanges>, WorkspaceError> {
         let before = match beat.begin.tree(&self.workspace.project.vault) {
             Ok(before) => before,
             Err(WorkspaceError::Lost { .. }) => return Ok(None),
@@ -400,7 +418,8 @@ impl Recovery<'_> {
         };
         let (after, mark) =
             self.workspace.transactions.look(|| self.workspace.snapshots.snapshot_after(&before, true))?;
-        let Found { files, made, removed, modes, .. } = self.workspace.snapshots.compared(&before, &after)?;
+        let TreeDifferences { files, made, removed, modes, .. } =
+            self.workspace.snapshots.compared(&before, &after)?;
         let session = &beat.begin.session;
         let at_work = self.workspace.transactions.others_at_work(session, beat.began)?;
         let mut lines = self
@@ -409,7 +428,7 @@ impl Recovery<'_> {
             .writing(|writer, _| writer.journal.lines_since_mark(beat.begin.journal_end))?;
         // What was journaled after the look isn't in it.
         lines.retain(|line| mark.covers(line));
-        let others = Others::of(lines);
+        let others = JournaledChanges::of(lines);
         let mut found = others.without(files);
         found.extend(large_ones(&before, &after, beat.began, &found));
         // Files may be stamped by a finer clock than is asked here; both are ticks apart, not
@@ -418,7 +437,7 @@ impl Recovery<'_> {
         let is_theirs = |path: &RelPath, is_there| {
             !may_be_of(&self.workspace.project.door, path, is_there, &at_work).is_empty()
         };
-        let mut told = Told::default();
+        let mut told = ReportedChanges::default();
         for difference in found {
             let other = match set_back {
                 true => Some(CLOCK),
@@ -479,10 +498,11 @@ impl Recovery<'_> {
         &self,
         session: &SessionId,
         call: &CallId,
-        reasons: &mut Reasons,
+        reasons: &mut SkipReasons,
     ) -> Result<(), WorkspaceError> {
-        let is_cut_off =
-            |history: &History, record: &Record| record.cause == Cause::CutOff && history.is_undoable(record);
+        let is_cut_off = |history: &History, record: &ChangeRecord| {
+            record.cause == ChangeCause::CutOff && history.is_undoable(record)
+        };
         let history = History::new(self.workspace.transactions.writing(|writer, _| writer.journal.lines())?);
         if !history.of_call(session, call).any(|record| is_cut_off(&history, record)) {
             return Ok(());
@@ -498,7 +518,8 @@ impl Recovery<'_> {
             }
             let records: Vec<_> = records.into_iter().rev().collect();
             let sessions = vec![session.clone()];
-            let selected = Selected { records, sessions, replay: false, dropped: false, damaged: false };
+            let selected =
+                SelectedChanges { records, sessions, replay: false, dropped: false, damaged: false };
             let mut plan = plan_for(self.workspace.project.inputs(), &history, &selected)?;
             plan.intent.call = Some(call.clone());
             let does = plan.does_anything();
@@ -515,10 +536,10 @@ impl Recovery<'_> {
     fn left(
         &self,
         (checkpoint, session): (&CheckpointId, &SessionId),
-        reasons: Reasons,
+        reasons: SkipReasons,
         otherwise: &str,
     ) -> Result<Vec<(FileChange, String)>, WorkspaceError> {
-        let Reasons { others, conflicts } = reasons;
+        let SkipReasons { others, conflicts } = reasons;
         let mut left: BTreeMap<RelPath, (FileChange, String)> =
             others.into_iter().map(|(change, reason)| (change.path.clone(), (change, reason))).collect();
         let conflicts: HashMap<RelPath, String> = conflicts.into_iter().collect();
@@ -530,11 +551,11 @@ impl Recovery<'_> {
             }
             Err(other) => return Err(other),
         };
-        let after: Arc<Tree> = self.workspace.snapshots.snapshot(Keep::Hashes, Some(&before))?;
+        let after: Arc<Tree> = self.workspace.snapshots.snapshot(ContentMode::Hashes, Some(&before))?;
         let found = filtered(self.workspace.project.inputs(), &before, differences(&before, &after))?;
         let lines =
             self.workspace.transactions.writing(|writer, _| writer.journal.lines_after(checkpoint.0))?;
-        let others = Others::of(lines);
+        let others = JournaledChanges::of(lines);
         let shared: HashSet<RelPath> = others.beside(session).into_iter().map(|it| it.path).collect();
         for difference in found.iter().filter(|it| shared.contains(&it.path)) {
             let of = || (difference.file_change(), BESIDE.to_owned());
@@ -550,15 +571,15 @@ impl Recovery<'_> {
 }
 
 /// The checkpoints that were made of what a call left before it was put back.
-fn kept_by(lines: &[Line], session: &SessionId, call: &CallId) -> Vec<CheckpointId> {
+fn kept_by(lines: &[JournalLine], session: &SessionId, call: &CallId) -> Vec<CheckpointId> {
     let (mut kept, mut newest) = (Vec::new(), None);
     for line in lines {
         match line {
-            Line::Checkpoint(record) if record.session == *session && record.label == KEPT => {
+            JournalLine::Checkpoint(record) if record.session == *session && record.label == KEPT => {
                 newest = Some(record.id);
             }
-            Line::Change(record)
-                if record.cause == Cause::Undo
+            JournalLine::Change(record)
+                if record.cause == ChangeCause::Undo
                     && record.session == *session
                     && record.call.as_ref() == Some(call) =>
             {
@@ -572,7 +593,7 @@ fn kept_by(lines: &[Line], session: &SessionId, call: &CallId) -> Vec<Checkpoint
 
 /// The reasons to leave files as they are.
 #[derive(Default)]
-struct Reasons {
+struct SkipReasons {
     /// What isn't the command's.
     others: Vec<(FileChange, String)>,
     /// Files that the command changed and that can't be restored.
@@ -581,14 +602,14 @@ struct Reasons {
 
 /// What became of guarded paths.
 #[derive(Default)]
-struct Settled {
+struct SettledPaths {
     violations: Vec<GuardViolation>,
     problem: Option<String>,
     /// True if a directory can't be listed that could be before.
     hidden: bool,
 }
 
-impl Settled {
+impl SettledPaths {
     fn add(&mut self, other: Self) {
         self.violations.extend(other.violations);
         self.problem = other.problem.or(self.problem.take());
@@ -598,8 +619,10 @@ impl Settled {
 /// Files too large to be hashed, of the same size as before, that were touched since the command
 /// began.
 fn large_ones(before: &Tree, after: &Tree, began: i64, found: &[Difference]) -> Vec<Difference> {
-    let touched =
-        after.entries.iter().filter(|entry| entry.content == Content::Unkept && entry.seen.ctime >= began);
+    let touched = after
+        .entries
+        .iter()
+        .filter(|entry| entry.content == EntryContent::Unkept && entry.seen.ctime >= began);
     let large = touched.filter_map(|entry| {
         let at = before.entries.binary_search_by(|old| old.path.cmp(&entry.path)).ok()?;
         let path = RelPath::parse(&entry.path).ok()?;

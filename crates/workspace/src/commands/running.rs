@@ -8,27 +8,27 @@ use std::sync::{Arc, Mutex, Weak};
 
 use journeyman_store::Durability;
 
-use crate::commands::doing::Doing;
-use crate::commands::heartbeat::Beat;
+use crate::commands::doing::ChangeOrigin;
+use crate::commands::heartbeat::Heartbeat;
 use crate::error::WorkspaceError;
 use crate::journal::history::History;
-use crate::journal::record::Cause;
+use crate::journal::record::ChangeCause;
 use crate::mutex::lock;
 use crate::project::Project;
-use crate::snapshot::differences::{Difference, Found};
-use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::differences::{Difference, TreeDifferences};
+use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::tree::Tree;
-use crate::transaction::operation::{After, Operation, Source};
-use crate::transaction::writer::Writer;
+use crate::transaction::operation::{FileAfter, NewContent, Operation};
+use crate::transaction::writer::WriterState;
 
 /// The commands that run in this process.
-pub(crate) struct Running {
+pub(crate) struct RunningCommands {
     project: Arc<Project>,
     /// Oldest first.
-    commands: Mutex<Vec<Weak<Beat>>>,
+    commands: Mutex<Vec<Weak<Heartbeat>>>,
 }
 
-impl Running {
+impl RunningCommands {
     pub(crate) fn new(project: Arc<Project>) -> Self {
         Self { project, commands: Mutex::default() }
     }
@@ -39,7 +39,7 @@ impl Running {
     }
 
     /// Notes that a command runs as long as its sign of life is held.
-    pub(crate) fn runs(&self, beat: &Arc<Beat>) {
+    pub(crate) fn runs(&self, beat: &Arc<Heartbeat>) {
         let mut running = lock(&self.commands);
         running.retain(|beat| beat.strong_count() > 0);
         running.push(Arc::downgrade(beat));
@@ -49,13 +49,13 @@ impl Running {
     /// is about to be written: a command may write over it before any snapshot has seen it.
     pub(crate) fn journal_meanwhile(
         &self,
-        writer: &mut Writer,
+        writer: &mut WriterState,
         operations: &[Operation],
     ) -> Result<(), WorkspaceError> {
-        let running: Vec<Arc<Beat>> = lock(&self.commands).iter().filter_map(Weak::upgrade).collect();
+        let running: Vec<Arc<Heartbeat>> = lock(&self.commands).iter().filter_map(Weak::upgrade).collect();
         if !running.is_empty() {
             for operation in operations {
-                if let Some(After { source: Source::Bytes(bytes), .. }) = &operation.after
+                if let Some(FileAfter { source: NewContent::Bytes(bytes), .. }) = &operation.after
                     && bytes.len() as u64 <= self.project.limits().kept_file_bytes
                 {
                     self.project.vault.put(bytes, Durability::Later)?;
@@ -74,8 +74,15 @@ impl Running {
                 (!is_same(before, after)).then_some(Difference { path, before, after })
             });
             let changed: Vec<Difference> = changed.collect();
-            let doing = Doing { session: &live.session, call: Some(&live.call), cause: Cause::Meanwhile };
-            doing.journal(&mut writer.journal, Found { files: changed, ..Found::default() })?;
+            let doing = ChangeOrigin {
+                session: &live.session,
+                call: Some(&live.call),
+                cause: ChangeCause::Meanwhile,
+            };
+            doing.journal(
+                &mut writer.journal,
+                TreeDifferences { files: changed, ..TreeDifferences::default() },
+            )?;
         }
         Ok(())
     }
@@ -83,7 +90,7 @@ impl Running {
 
 fn state_in(tree: &Tree, path: &[u8]) -> Option<FileState> {
     let at = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path)).ok()?;
-    tree.entries.get(at).map(crate::snapshot::entry::Entry::state)
+    tree.entries.get(at).map(crate::snapshot::entry::TreeEntry::state)
 }
 
 fn is_same(before: Option<FileState>, after: Option<FileState>) -> bool {
@@ -92,7 +99,7 @@ fn is_same(before: Option<FileState>, after: Option<FileState>) -> bool {
         // The journal doesn't know the mode of a new file.
         (Some(before), Some(after)) => {
             before.same_content(&after)
-                && (before.mode == after.mode || before.mode == 0 || after.kind == Kind::Link)
+                && (before.mode == after.mode || before.mode == 0 || after.kind == FileKind::Link)
         }
         _ => false,
     }

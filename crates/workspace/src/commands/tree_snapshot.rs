@@ -1,10 +1,10 @@
 //! The snapshot that is taken before a command and compared after it.
 
-use crate::commands::heartbeat::Beat;
+use crate::commands::heartbeat::Heartbeat;
 use crate::hard_links::HardLinks;
-use crate::ignored::Ignored;
-use crate::journal::Mark;
-use crate::snapshot::entry::Content;
+use crate::ignored::IgnoredSnapshot;
+use crate::journal::JournalMark;
+use crate::snapshot::entry::EntryContent;
 use crate::snapshot::tree::Tree;
 use journeyman_protocol::RelPath;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct TreeSnapshot {
     pub(crate) tree: Arc<Tree>,
-    pub(crate) beat: Option<Arc<Beat>>,
+    pub(crate) beat: Option<Arc<Heartbeat>>,
     /// The end of the journal, so that later changes of others aren't attributed to the command.
-    pub(crate) journal_end: Mark,
-    pub(crate) ignored: Ignored,
+    pub(crate) journal_end: JournalMark,
+    pub(crate) ignored: IgnoredSnapshot,
     pub(crate) hard_links: Arc<HardLinks>,
 }
 
 impl TreeSnapshot {
-    pub(crate) fn since(&self) -> Since {
-        Since { mark: self.journal_end, began: self.beat.as_ref().map_or(i64::MIN, |beat| beat.began) }
+    pub(crate) fn since(&self) -> CommandBegin {
+        CommandBegin { mark: self.journal_end, began: self.beat.as_ref().map_or(i64::MIN, |beat| beat.began) }
     }
 
     /// Returns the number of files it covers.
@@ -55,7 +55,7 @@ impl TreeSnapshot {
     /// that changes them can't be undone. Those among ignored files come last.
     #[must_use]
     pub fn not_undoable(&self) -> Vec<RelPath> {
-        let unkept = self.tree.entries.iter().filter(|entry| entry.content == Content::Unkept);
+        let unkept = self.tree.entries.iter().filter(|entry| entry.content == EntryContent::Unkept);
         let unkept = unkept.filter_map(|entry| RelPath::parse(&entry.path).ok());
         unkept.chain(self.ignored.not_undoable().cloned()).collect()
     }
@@ -63,8 +63,8 @@ impl TreeSnapshot {
 
 /// The moment before a command: later changes in the journal aren't the command's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Since {
-    pub(crate) mark: Mark,
+pub(crate) struct CommandBegin {
+    pub(crate) mark: JournalMark,
     /// The start of the command, in nanoseconds of the file system's clock.
     pub(crate) began: i64,
 }

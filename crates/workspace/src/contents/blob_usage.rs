@@ -40,7 +40,7 @@ pub(crate) fn cost(stored: u64) -> u64 {
 
 /// One blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct BlobEntry {
     pub(crate) hash: ContentHash,
     /// The disk space charged to this project; `None` if another project stored the blob first.
     pub(crate) cost: Option<u64>,
@@ -48,7 +48,7 @@ pub(crate) struct Entry {
 
 /// The totals of the entries read so far.
 #[derive(Debug, Default)]
-struct Book {
+struct UsageTotals {
     ino: u64,
     read: u64,
     total: u64,
@@ -59,12 +59,12 @@ struct Book {
 
 /// The book of one project.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct BlobUsage {
     path: PathBuf,
-    book: Mutex<Book>,
+    book: Mutex<UsageTotals>,
 }
 
-impl Ledger {
+impl BlobUsage {
     pub(crate) fn new(state_dir: &Path) -> Self {
         Self { path: state_dir.join("ledger"), book: Mutex::default() }
     }
@@ -118,14 +118,14 @@ impl Ledger {
     }
 
     /// All blobs, each once.
-    pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
+    pub(crate) fn entries(&self) -> io::Result<Vec<BlobEntry>> {
         let bytes = self.read_from(0)?;
         let mut seen = HashSet::new();
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<BlobEntry> = Vec::new();
         // Newest first: a blob that came back after it was lost counts by what it is now.
         for (hash, number) in parse(&bytes).rev() {
             if *hash.as_bytes() != FLOOR && seen.insert(hash) {
-                entries.push(Entry { hash, cost: (number & SHARED == 0).then_some(number) });
+                entries.push(BlobEntry { hash, cost: (number & SHARED == 0).then_some(number) });
             }
         }
         entries.reverse();
@@ -133,7 +133,7 @@ impl Ledger {
     }
 
     /// Replaces the book. Nobody else may write to it meanwhile.
-    pub(crate) fn replace(&self, entries: &[Entry], floor: u64) -> io::Result<()> {
+    pub(crate) fn replace(&self, entries: &[BlobEntry], floor: u64) -> io::Result<()> {
         let mut bytes = Vec::with_capacity((entries.len() + 1) * ENTRY_BYTES);
         push_entry(&mut bytes, &FLOOR, floor);
         for entry in entries {
@@ -142,20 +142,20 @@ impl Ledger {
         replace_durably(&self.path, &bytes)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Book> {
+    fn lock(&self) -> MutexGuard<'_, UsageTotals> {
         // What a panic left half read is read again: the place comes last.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads what the book has grown by, or all of it when it was replaced.
-    fn read_on(&self, book: &mut Book) -> io::Result<()> {
+    fn read_on(&self, book: &mut UsageTotals) -> io::Result<()> {
         let (ino, length) = match fs::metadata(&self.path) {
             Ok(found) => (found.ino(), found.len()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (0, 0),
             Err(error) => return Err(error),
         };
         if book.ino != ino || length < book.read {
-            *book = Book { ino, ..Book::default() };
+            *book = UsageTotals { ino, ..UsageTotals::default() };
         }
         if length < book.read.saturating_add(ENTRY_BYTES as u64) {
             return Ok(());
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn what_is_noted_by_anybody_is_known_and_counted() {
         let dir = tempfile::tempdir().unwrap();
-        let (ours, theirs) = (Ledger::new(dir.path()), Ledger::new(dir.path()));
+        let (ours, theirs) = (BlobUsage::new(dir.path()), BlobUsage::new(dir.path()));
         assert_eq!(ours.totals().unwrap(), (0, 0));
         ours.note(&hash(1), Stored::New(10)).unwrap();
         theirs.note(&hash(2), Stored::New(5000)).unwrap();
@@ -251,7 +251,7 @@ mod tests {
         theirs.note(&hash(3), Stored::Already).unwrap();
         theirs.note(&hash(3), Stored::Already).unwrap();
         let all = [(1, Some(4096)), (2, Some(8192)), (3, None)];
-        let all = all.map(|(n, cost)| Entry { hash: hash(n), cost });
+        let all = all.map(|(n, cost)| BlobEntry { hash: hash(n), cost });
         for ledger in [&ours, &theirs] {
             assert_eq!(ledger.totals().unwrap(), (12_288, 0));
             assert_eq!(ledger.entries().unwrap(), all);
@@ -266,13 +266,13 @@ mod tests {
     #[test]
     fn a_torn_entry_costs_one_entry() {
         let dir = tempfile::tempdir().unwrap();
-        Ledger::new(dir.path()).note(&hash(1), Stored::New(1)).unwrap();
+        BlobUsage::new(dir.path()).note(&hash(1), Stored::New(1)).unwrap();
         let path = dir.path().join("ledger");
         let mut bytes = fs::read(&path).unwrap();
         for torn in [1, 20, 39, 40] {
             bytes.extend(vec![7; torn]);
             fs::write(&path, &bytes).unwrap();
-            let ledger = Ledger::new(dir.path());
+            let ledger = BlobUsage::new(dir.path());
             ledger.totals().unwrap();
             ledger.note(&hash(2 + torn as u64), Stored::New(1)).unwrap();
             let found = ledger.entries().unwrap();
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_damaged_entry_is_never_taken_for_a_blob() {
         let dir = tempfile::tempdir().unwrap();
-        let ledger = Ledger::new(dir.path());
+        let ledger = BlobUsage::new(dir.path());
         (1..4).for_each(|n| ledger.note(&hash(n), Stored::New(10)).unwrap());
         let path = dir.path().join("ledger");
         let whole = fs::read(&path).unwrap();
@@ -294,7 +294,7 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             fs::write(&path, &bytes).unwrap();
-            let found = Ledger::new(dir.path()).entries().unwrap();
+            let found = BlobUsage::new(dir.path()).entries().unwrap();
             assert_eq!(found.iter().map(|entry| entry.hash).collect::<Vec<_>>(), [hash(1), hash(3)]);
             assert_eq!(damaged_entries(&path).unwrap(), 1);
         }
@@ -305,7 +305,7 @@ mod tests {
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..300)) {
             let dir = tempfile::tempdir().unwrap();
             fs::write(dir.path().join("ledger"), &bytes).unwrap();
-            let ledger = Ledger::new(dir.path());
+            let ledger = BlobUsage::new(dir.path());
             ledger.totals().unwrap();
             ledger.note(&hash(1), Stored::Already).unwrap();
             proptest::prop_assert!(ledger.entries().unwrap().iter().any(|entry| entry.hash == hash(1)));

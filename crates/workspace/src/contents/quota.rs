@@ -21,21 +21,21 @@ use journeyman_store::Sweeping;
 
 use crate::change::CheckpointId;
 use crate::commands::heartbeat::begins;
-use crate::contents::blob_usage::{Entry, cost, named_in};
-use crate::contents::store::Vault;
+use crate::contents::blob_usage::{BlobEntry, cost, named_in};
+use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
 use crate::journal::Journal;
-use crate::journal::record::{Line, Record};
+use crate::journal::record::{ChangeRecord, JournalLine};
 use crate::landing::stored::contents as stored_contents;
 use crate::mutex::lock;
 use crate::project::Project;
-use crate::snapshot::entry::Content;
+use crate::snapshot::entry::EntryContent;
 use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::stored::{load_tree_with, read_cache};
 use crate::snapshot::tree::Tree;
-use crate::state::lock::{Lock, state_error};
-use crate::transaction::writer::{Transactions, Writer};
+use crate::state::lock::{FileLock, state_error};
+use crate::transaction::writer::{Transactions, WriterState};
 
 /// So much of the quota is free after a sweep, so that the next change doesn't sweep again.
 const SLACK: u64 = 8;
@@ -94,7 +94,7 @@ impl Quota<'_> {
         let mut writer = lock(&self.transactions.writer);
         let project = match writer.lock.take() {
             Some(project) => project,
-            None => Lock::open(&self.project.options.state_dir)?,
+            None => FileLock::open(&self.project.options.state_dir)?,
         };
         let swept =
             project.try_take().and_then(|held| match (held, self.project.vault.blobs().sweeping()?) {
@@ -105,7 +105,7 @@ impl Quota<'_> {
         swept
     }
 
-    fn sweep(&self, writer: &mut Writer, right: &Sweeping) -> Result<(), WorkspaceError> {
+    fn sweep(&self, writer: &mut WriterState, right: &Sweeping) -> Result<(), WorkspaceError> {
         let hands = self.project.hands();
         if let Some(open) = writer.journal.prepare()? {
             hands.recover(&mut writer.journal, &open)?;
@@ -126,7 +126,7 @@ impl Quota<'_> {
         }
         let quota = self.project.limits().project_bytes;
         let target = quota - quota / SLACK;
-        let mut needs = Needs::new(&self.project.vault, &book);
+        let mut needs = MarkPhase::new(&self.project.vault, &book);
         let based = self.need_always(&mut needs)?;
         let lines = writer.journal.lines()?;
         let from = needs.walk(&lines, &based, target)?;
@@ -136,15 +136,15 @@ impl Quota<'_> {
             writer.base = None;
         }
         let total = needs.repack()?;
-        let Needs { marked, .. } = needs;
+        let MarkPhase { marked, .. } = needs;
         hands.step(Step::Sweep, None)?;
         let gone = book.keys().filter(|hash| !marked.contains_key(*hash) && !others.contains(*hash));
         self.project.vault.blobs().sweep(right, gone.copied())?;
         hands.step(Step::Swept, None)?;
         self.project.vault.keep_packs(|pack| marked.contains_key(pack))?;
         let kept =
-            marked.iter().map(|(hash, mark)| Entry { hash: *hash, cost: mark.ours.then_some(mark.cost) });
-        let mut kept: Vec<Entry> = kept.collect();
+            marked.iter().map(|(hash, mark)| BlobEntry { hash: *hash, cost: mark.ours.then_some(mark.cost) });
+        let mut kept: Vec<BlobEntry> = kept.collect();
         kept.sort_by_key(|entry| *entry.hash.as_bytes());
         // With more than that it would be swept again and again for nothing.
         let floor = if total > target { total.saturating_add(quota / SLACK) } else { 0 };
@@ -171,7 +171,7 @@ impl Quota<'_> {
 
     /// Marks what is needed whatever the journal says; gives the checkpoints that copies were made
     /// from.
-    fn need_always(&self, needs: &mut Needs<'_>) -> Result<HashSet<CheckpointId>, WorkspaceError> {
+    fn need_always(&self, needs: &mut MarkPhase<'_>) -> Result<HashSet<CheckpointId>, WorkspaceError> {
         let mut based = HashSet::new();
         needs.state_dir(&self.project.options.state_dir)?;
         for tree in self.snapshots.trees_in_use() {
@@ -214,17 +214,17 @@ fn base_of(copy: &Path) -> Option<CheckpointId> {
 
 /// A blob that is needed.
 #[derive(Debug, Clone, Copy)]
-struct Mark {
+struct MarkedBlob {
     cost: u64,
     /// True if this project was the first to put it.
     ours: bool,
 }
 
 /// The blobs that are needed, among those that this project has recorded.
-struct Needs<'a> {
-    vault: &'a Vault,
+struct MarkPhase<'a> {
+    vault: &'a BlobStore,
     book: &'a HashMap<ContentHash, (u64, bool)>,
-    marked: HashMap<ContentHash, Mark>,
+    marked: HashMap<ContentHash, MarkedBlob>,
     total: u64,
     contents: HashSet<ContentHash>,
     chunks: HashSet<ContentHash>,
@@ -232,8 +232,8 @@ struct Needs<'a> {
     fresh: Vec<ContentHash>,
 }
 
-impl<'a> Needs<'a> {
-    fn new(vault: &'a Vault, book: &'a HashMap<ContentHash, (u64, bool)>) -> Self {
+impl<'a> MarkPhase<'a> {
+    fn new(vault: &'a BlobStore, book: &'a HashMap<ContentHash, (u64, bool)>) -> Self {
         Self {
             vault,
             book,
@@ -247,7 +247,7 @@ impl<'a> Needs<'a> {
 
     fn blob(&mut self, hash: &ContentHash) {
         let Some((cost, ours)) = self.book.get(hash).copied() else { return };
-        if self.marked.insert(*hash, Mark { cost, ours }).is_none() {
+        if self.marked.insert(*hash, MarkedBlob { cost, ours }).is_none() {
             self.fresh.push(*hash);
             if ours {
                 self.total = self.total.saturating_add(cost);
@@ -290,7 +290,7 @@ impl<'a> Needs<'a> {
 
     fn tree_in_memory(&mut self, tree: &Tree) {
         for entry in &tree.entries {
-            if let Content::Hashed { hash, kept: true } = entry.content {
+            if let EntryContent::Hashed { hash, kept: true } = entry.content {
                 // What can't be looked up is found missing when the tree is next looked at.
                 self.content(&hash).ok();
             }
@@ -298,16 +298,20 @@ impl<'a> Needs<'a> {
     }
 
     /// Marks the contents before a change: an undo needs them.
-    fn record(&mut self, record: &Record) -> Result<(), WorkspaceError> {
+    fn record(&mut self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
         let before = record.files.iter().filter_map(|file| file.before.as_ref());
         before.filter_map(|state| state.hash.as_ref()).try_for_each(|hash| self.content(hash))
     }
 
-    fn line(&mut self, line: &Line) -> Result<(), WorkspaceError> {
+    fn line(&mut self, line: &JournalLine) -> Result<(), WorkspaceError> {
         match line {
-            Line::Change(record) => self.record(record),
-            Line::Checkpoint(record) => self.tree(&record.tree),
-            Line::Placed(_) | Line::Done(_) | Line::Void(_) | Line::Dropped(_) | Line::Damaged(_) => Ok(()),
+            JournalLine::Change(record) => self.record(record),
+            JournalLine::Checkpoint(record) => self.tree(&record.tree),
+            JournalLine::Placed(_)
+            | JournalLine::Done(_)
+            | JournalLine::Void(_)
+            | JournalLine::Dropped(_)
+            | JournalLine::Damaged(_) => Ok(()),
         }
     }
 
@@ -327,12 +331,12 @@ impl<'a> Needs<'a> {
     /// From which line on the journal fits.
     fn walk(
         &mut self,
-        lines: &[Line],
+        lines: &[JournalLine],
         based: &HashSet<CheckpointId>,
         target: u64,
     ) -> Result<usize, WorkspaceError> {
-        let newest = lines.iter().rev().find(|line| matches!(line, Line::Checkpoint(_)));
-        let is_based = |line: &&Line| matches!(line, Line::Checkpoint(record) if based.contains(&record.id));
+        let newest = lines.iter().rev().find(|line| matches!(line, JournalLine::Checkpoint(_)));
+        let is_based = |line: &&JournalLine| matches!(line, JournalLine::Checkpoint(record) if based.contains(&record.id));
         for line in newest.into_iter().chain(lines.iter().filter(is_based)) {
             self.line(line)?;
         }
@@ -344,11 +348,12 @@ impl<'a> Needs<'a> {
                 self.unmark_fresh();
                 break;
             }
-            changed |= matches!(line, Line::Change(_));
+            changed |= matches!(line, JournalLine::Change(_));
             from = place;
         }
         // What only closes or says what was dropped before is no reason to write the journal anew.
-        let is_nothing = |line: &Line| !matches!(line, Line::Change(_) | Line::Checkpoint(_));
+        let is_nothing =
+            |line: &JournalLine| !matches!(line, JournalLine::Change(_) | JournalLine::Checkpoint(_));
         Ok(if lines.iter().take(from).all(is_nothing) { 0 } else { from })
     }
 
@@ -372,7 +377,7 @@ impl<'a> Needs<'a> {
             }
             for pack in new {
                 let cost = self.vault.blobs().stored_bytes(&pack)?.map_or(0, cost);
-                if self.marked.insert(pack, Mark { cost, ours: true }).is_none() {
+                if self.marked.insert(pack, MarkedBlob { cost, ours: true }).is_none() {
                     self.total = self.total.saturating_add(cost);
                 }
             }

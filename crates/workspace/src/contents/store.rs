@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use journeyman_protocol::ContentHash;
 use journeyman_store::{Blobs, Durability, StoreError, Stored};
 
-use crate::contents::blob_usage::Ledger;
+use crate::contents::blob_usage::BlobUsage;
 use crate::error::WorkspaceError;
 use crate::state::lock::{make_private_dir, own_file, replace_durably, state_error};
 
@@ -44,15 +44,15 @@ const HEAD_BYTES: usize = 8 + 32 + 32 + 4;
 
 /// The position of a content in a pack.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct PackPosition {
     pub(crate) pack: ContentHash,
     pub(crate) offset: u32,
     pub(crate) length: u32,
 }
 
 #[derive(Debug, Default)]
-struct Index {
-    places: HashMap<ContentHash, Place>,
+struct PackIndex {
+    places: HashMap<ContentHash, PackPosition>,
     /// So much of the file was read and believed.
     believed: u64,
     /// So long it was then. Another process, or a copy of the tree, may have added to it since.
@@ -64,11 +64,11 @@ struct Index {
 
 /// The contents of one project.
 #[derive(Debug)]
-pub(crate) struct Vault {
+pub(crate) struct BlobStore {
     blobs: Arc<Blobs>,
     path: PathBuf,
-    ledger: Ledger,
-    index: Mutex<Index>,
+    ledger: BlobUsage,
+    index: Mutex<PackIndex>,
     unsynced: AtomicBool,
     /// True if the index was written to since it was synced.
     noted: AtomicBool,
@@ -78,7 +78,7 @@ pub(crate) struct Vault {
 
 /// The condition of a kept content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum BlobCondition {
     /// As it was put.
     Whole,
     /// Something of its name is here, and isn't it.
@@ -87,10 +87,10 @@ pub(crate) enum Kept {
     Missing,
 }
 
-impl Vault {
+impl BlobStore {
     pub(crate) fn new(blobs: Arc<Blobs>, state_dir: &Path) -> Self {
         let path = state_dir.join("packs");
-        let ledger = Ledger::new(state_dir);
+        let ledger = BlobUsage::new(state_dir);
         Self {
             blobs,
             path,
@@ -113,7 +113,7 @@ impl Vault {
     }
 
     /// The book of what this project put.
-    pub(crate) fn ledger(&self) -> &Ledger {
+    pub(crate) fn ledger(&self) -> &BlobUsage {
         &self.ledger
     }
 
@@ -127,7 +127,7 @@ impl Vault {
         Ok(hash)
     }
 
-    /// Keeps what isn't a file's content. What is kept already needs no [`Vault::sync`].
+    /// Keeps what isn't a file's content. What is kept already needs no [`BlobStore::sync`].
     pub(crate) fn put_new(&self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
         let mut is_new = false;
         let note = &mut |hash: &ContentHash, stored| {
@@ -159,7 +159,7 @@ impl Vault {
         Ok(true)
     }
 
-    /// Something was put that a [`Vault::sync`] has to wait for.
+    /// Something was put that a [`BlobStore::sync`] has to wait for.
     pub(crate) fn note_unsynced(&self) {
         self.unsynced.store(true, Ordering::Release);
     }
@@ -178,8 +178,8 @@ impl Vault {
         synced.inspect_err(|_| self.note_unsynced())
     }
 
-    /// Returns true if [`Vault::sync`], where it waits at all, waits for what was written in `dir`
-    /// too.
+    /// Returns true if [`BlobStore::sync`], where it waits at all, waits for what was written in
+    /// `dir` too.
     pub(crate) fn shares_disk(&self, dir: &Path) -> bool {
         let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
         device(self.blobs.dir()).is_some_and(|ours| device(dir) == Some(ours))
@@ -223,11 +223,11 @@ impl Vault {
     }
 
     /// Reads the content to tell how it is kept.
-    pub(crate) fn verify(&self, hash: &ContentHash) -> Result<Kept, WorkspaceError> {
+    pub(crate) fn verify(&self, hash: &ContentHash) -> Result<BlobCondition, WorkspaceError> {
         Ok(match self.get(hash)? {
-            Some(_) => Kept::Whole,
-            None if self.contains(hash)? => Kept::Damaged,
-            None => Kept::Missing,
+            Some(_) => BlobCondition::Whole,
+            None if self.contains(hash)? => BlobCondition::Damaged,
+            None => BlobCondition::Missing,
         })
     }
 
@@ -254,13 +254,13 @@ impl Vault {
     }
 
     /// For asking after many contents: each pack is looked for once.
-    pub(crate) fn holdings(&self) -> Holdings<'_> {
-        Holdings { vault: self, packs: HashMap::new() }
+    pub(crate) fn holdings(&self) -> BlobReader<'_> {
+        BlobReader { vault: self, packs: HashMap::new() }
     }
 
     /// Packs may have been removed: what is known of them is read again.
     pub(crate) fn forget(&self) {
-        *self.lock() = Index::default();
+        *self.lock() = PackIndex::default();
         self.lock_verified().clear();
     }
 
@@ -278,9 +278,11 @@ impl Vault {
     ) -> Result<Vec<(ContentHash, Vec<ContentHash>)>, WorkspaceError> {
         let mut moved = Vec::new();
         for (old, contents) in self.packs()?.into_iter().filter(|(pack, _)| is_kept(pack)) {
-            let size =
-                |contents: &[Packed]| contents.iter().map(|(_, _, length)| u64::from(*length)).sum::<u64>();
-            let needed: Vec<Packed> = contents.iter().copied().filter(|(hash, ..)| is_needed(hash)).collect();
+            let size = |contents: &[PackedBlob]| {
+                contents.iter().map(|(_, _, length)| u64::from(*length)).sum::<u64>()
+            };
+            let needed: Vec<PackedBlob> =
+                contents.iter().copied().filter(|(hash, ..)| is_needed(hash)).collect();
             if size(&needed) * REPACK_FROM > size(&contents) {
                 continue;
             }
@@ -317,7 +319,7 @@ impl Vault {
     }
 
     /// All packs, with what lies in them.
-    fn packs(&self) -> Result<BTreeMap<ContentHash, Vec<Packed>>, WorkspaceError> {
+    fn packs(&self) -> Result<BTreeMap<ContentHash, Vec<PackedBlob>>, WorkspaceError> {
         let mut bytes = Vec::new();
         let read = File::open(&self.path).and_then(|file| file.take(INDEX_BYTES * 2).read_to_end(&mut bytes));
         match read {
@@ -325,9 +327,9 @@ impl Vault {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(source) => return Err(state_error("read", &self.path, source)),
         }
-        let mut packs: BTreeMap<ContentHash, Vec<Packed>> = BTreeMap::new();
+        let mut packs: BTreeMap<ContentHash, Vec<PackedBlob>> = BTreeMap::new();
         read_sections(&bytes, |contents| {
-            for (hash, Place { pack, offset, length }) in contents {
+            for (hash, PackPosition { pack, offset, length }) in contents {
                 packs.entry(pack).or_default().push((hash, offset, length));
             }
         });
@@ -338,7 +340,7 @@ impl Vault {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Index> {
+    fn lock(&self) -> MutexGuard<'_, PackIndex> {
         // Both parts are replaced whole, so that they are valid after a panic.
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -357,7 +359,7 @@ impl Vault {
         Ok(Some(bytes))
     }
 
-    fn place(&self, hash: &ContentHash) -> Result<Option<Place>, WorkspaceError> {
+    fn place(&self, hash: &ContentHash) -> Result<Option<PackPosition>, WorkspaceError> {
         let mut index = self.lock();
         if let Some(place) = index.places.get(hash) {
             return Ok(Some(*place));
@@ -367,14 +369,14 @@ impl Vault {
     }
 
     /// Reads what the index has grown by.
-    fn read_on(&self, index: &mut Index) -> std::io::Result<()> {
+    fn read_on(&self, index: &mut PackIndex) -> std::io::Result<()> {
         let length = match std::fs::metadata(&self.path) {
             Ok(found) => found.len(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
             Err(error) => return Err(error),
         };
         if length < index.length {
-            *index = Index { unpacked: std::mem::take(&mut index.unpacked), ..Index::default() };
+            *index = PackIndex { unpacked: std::mem::take(&mut index.unpacked), ..PackIndex::default() };
         }
         if length == index.length {
             return Ok(());
@@ -390,7 +392,7 @@ impl Vault {
     }
 
     /// Says where the contents of a pack lie.
-    fn note(&self, pack: ContentHash, contents: &[Packed]) -> Result<(), WorkspaceError> {
+    fn note(&self, pack: ContentHash, contents: &[PackedBlob]) -> Result<(), WorkspaceError> {
         let section = section(&pack, contents);
         if let Some(dir) = self.path.parent() {
             make_private_dir(dir)?;
@@ -400,26 +402,26 @@ impl Vault {
         let written = file.and_then(|mut file| file.write_all(&section));
         self.noted.store(true, Ordering::Release);
         written.map_err(|source| state_error("write", &self.path, source))?;
-        let place = |offset, length| Place { pack, offset, length };
+        let place = |offset, length| PackPosition { pack, offset, length };
         index.places.extend(contents.iter().map(|(hash, offset, length)| (*hash, place(*offset, *length))));
         Ok(())
     }
 
     /// Begins a pack, unless there are too many already.
-    pub(crate) fn begin_pack(&self) -> Option<Pack<'_>> {
+    pub(crate) fn begin_pack(&self) -> Option<PackBuilder<'_>> {
         let size = std::fs::metadata(&self.path).map_or(0, |found| found.len());
-        (size < INDEX_BYTES).then(|| Pack { vault: self, bytes: Vec::new(), contents: Vec::new() })
+        (size < INDEX_BYTES).then(|| PackBuilder { vault: self, bytes: Vec::new(), contents: Vec::new() })
     }
 }
 
 /// Looks up many contents, each pack once.
-pub(crate) struct Holdings<'a> {
-    vault: &'a Vault,
+pub(crate) struct BlobReader<'a> {
+    vault: &'a BlobStore,
     packs: HashMap<ContentHash, bool>,
 }
 
-impl Holdings<'_> {
-    /// As [`Vault::contains`].
+impl BlobReader<'_> {
+    /// As [`BlobStore::contains`].
     pub(crate) fn has(&mut self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         let Some(place) = self.vault.place(hash)? else { return Ok(self.vault.blobs.contains(hash)?) };
         let known = match self.packs.get(&place.pack) {
@@ -435,9 +437,9 @@ impl Holdings<'_> {
 }
 
 /// A content's hash, offset and length in a pack.
-type Packed = (ContentHash, u32, u32);
+type PackedBlob = (ContentHash, u32, u32);
 
-impl Place {
+impl PackPosition {
     /// Returns true if the pack has this content here.
     pub(crate) fn holds(&self, pack: &[u8], hash: &ContentHash) -> bool {
         let bytes = usize::try_from(self.offset)
@@ -449,15 +451,15 @@ impl Place {
 }
 
 /// A section with these contents of one pack; nothing without any.
-pub(crate) fn section_of(contents: &[(ContentHash, Place)]) -> Vec<u8> {
-    let Some((_, Place { pack, .. })) = contents.first() else { return Vec::new() };
-    let packed: Vec<Packed> =
+pub(crate) fn section_of(contents: &[(ContentHash, PackPosition)]) -> Vec<u8> {
+    let Some((_, PackPosition { pack, .. })) = contents.first() else { return Vec::new() };
+    let packed: Vec<PackedBlob> =
         contents.iter().map(|(hash, place)| (*hash, place.offset, place.length)).collect();
     section(pack, &packed)
 }
 
 /// Returns the places that a damaged section seems to name. None of them is to be trusted.
-pub(crate) fn salvage_section(bytes: &[u8]) -> Vec<(ContentHash, Place)> {
+pub(crate) fn salvage_section(bytes: &[u8]) -> Vec<(ContentHash, PackPosition)> {
     let Some(pack) = bytes.get(HEAD_BYTES - 36..HEAD_BYTES - 4).and_then(|pack| pack.first_chunk::<32>())
     else {
         return Vec::new();
@@ -466,7 +468,7 @@ pub(crate) fn salvage_section(bytes: &[u8]) -> Vec<(ContentHash, Place)> {
 }
 
 /// Returns the index section of one pack.
-fn section(pack: &ContentHash, contents: &[Packed]) -> Vec<u8> {
+fn section(pack: &ContentHash, contents: &[PackedBlob]) -> Vec<u8> {
     let mut body = pack.as_bytes().to_vec();
     body.extend_from_slice(&u32::try_from(contents.len()).unwrap_or_default().to_le_bytes());
     for (hash, offset, length) in contents {
@@ -479,9 +481,9 @@ fn section(pack: &ContentHash, contents: &[Packed]) -> Vec<u8> {
 }
 
 /// One section's contents with their places, and the bytes after it.
-type Section<'a> = (Vec<(ContentHash, Place)>, &'a [u8]);
+type PackSection<'a> = (Vec<(ContentHash, PackPosition)>, &'a [u8]);
 
-fn read_section(bytes: &[u8]) -> Option<Section<'_>> {
+fn read_section(bytes: &[u8]) -> Option<PackSection<'_>> {
     let (head, _) = bytes.split_at_checked(HEAD_BYTES)?;
     let (magic, head) = head.split_first_chunk::<8>()?;
     let (sum, head) = head.split_first_chunk::<32>()?;
@@ -496,13 +498,13 @@ fn read_section(bytes: &[u8]) -> Option<Section<'_>> {
     Some((places(ContentHash::from(*pack), section.get(HEAD_BYTES..)?), rest))
 }
 
-fn places(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, Place)> {
+fn places(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, PackPosition)> {
     let (places, _) = bytes.as_chunks::<PLACE_BYTES>();
     let places = places.iter().filter_map(|place| {
         let (hash, place) = place.split_first_chunk::<32>()?;
         let (offset, length) = place.split_first_chunk::<4>()?;
         let (offset, length) = (u32::from_le_bytes(*offset), u32::from_le_bytes(*length.first_chunk()?));
-        Some((ContentHash::from(*hash), Place { pack, offset, length }))
+        Some((ContentHash::from(*hash), PackPosition { pack, offset, length }))
     });
     places.collect()
 }
@@ -511,7 +513,7 @@ fn places(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, Place)> {
 /// none: a damaged section costs itself alone, and a torn one at the end may yet be completed.
 pub(crate) fn read_sections(
     bytes: &[u8],
-    mut see: impl FnMut(Vec<(ContentHash, Place)>),
+    mut see: impl FnMut(Vec<(ContentHash, PackPosition)>),
 ) -> (usize, Vec<Range<usize>>) {
     let (mut at, mut end, mut damaged) = (0, 0, Vec::new());
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -534,13 +536,13 @@ pub(crate) fn read_sections(
 }
 
 /// Contents being put together.
-pub(crate) struct Pack<'a> {
-    vault: &'a Vault,
+pub(crate) struct PackBuilder<'a> {
+    vault: &'a BlobStore,
     bytes: Vec<u8>,
-    contents: Vec<Packed>,
+    contents: Vec<PackedBlob>,
 }
 
-impl Pack<'_> {
+impl PackBuilder<'_> {
     /// Keeps a content, once the pack is closed.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
         let place = u32::try_from(self.bytes.len()).ok().zip(u32::try_from(bytes.len()).ok());
@@ -577,13 +579,13 @@ mod tests {
     fn packed_contents_come_back_in_any_process() {
         let dir = tempfile::tempdir().unwrap();
         let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
-        let vault = Vault::new(blobs.clone(), dir.path());
+        let vault = BlobStore::new(blobs.clone(), dir.path());
         let contents: Vec<Vec<u8>> = (0..300_usize).map(|n| vec![n.to_le_bytes()[0]; n * 97]).collect();
         let mut pack = vault.begin_pack().unwrap();
         let hashes: Vec<ContentHash> = contents.iter().map(|bytes| pack.put(bytes).unwrap()).collect();
         pack.close().unwrap();
         vault.sync().unwrap();
-        for vault in [vault, Vault::new(blobs.clone(), dir.path())] {
+        for vault in [vault, BlobStore::new(blobs.clone(), dir.path())] {
             for (hash, bytes) in hashes.iter().zip(&contents) {
                 assert!(vault.contains(hash).unwrap());
                 assert_eq!(vault.get(hash).unwrap().as_ref(), Some(bytes));
@@ -593,7 +595,7 @@ mod tests {
         let index = std::fs::read(dir.path().join("packs")).unwrap();
         for cut in [0, 5, HEAD_BYTES, index.len() - 1] {
             std::fs::write(dir.path().join("packs"), &index[..cut]).unwrap();
-            let vault = Vault::new(blobs.clone(), dir.path());
+            let vault = BlobStore::new(blobs.clone(), dir.path());
             assert_eq!(vault.get(hashes.last().unwrap()).unwrap(), None, "cut at {cut}");
         }
     }
@@ -602,7 +604,7 @@ mod tests {
     fn a_damaged_section_of_the_index_costs_its_own_pack_alone() {
         let dir = tempfile::tempdir().unwrap();
         let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
-        let vault = Vault::new(blobs.clone(), dir.path());
+        let vault = BlobStore::new(blobs.clone(), dir.path());
         let mut ends = Vec::new();
         let put = |round: u8| {
             let mut pack = vault.begin_pack().unwrap();
@@ -623,7 +625,7 @@ mod tests {
             let mut damaged = index.clone();
             damaged[ends[0] + at % (ends[1] - ends[0])] ^= 0x10;
             std::fs::write(dir.path().join("packs"), &damaged).unwrap();
-            let again = Vault::new(blobs.clone(), dir.path());
+            let again = BlobStore::new(blobs.clone(), dir.path());
             let found: Vec<bool> = hashes.iter().map(|hash| again.get(hash).unwrap().is_some()).collect();
             assert_eq!(found, [true, false, true], "byte {at}");
             let (end, damaged) = read_sections(&damaged, |_| {});
@@ -636,7 +638,7 @@ mod tests {
     fn what_another_one_packed_later_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
-        let (ours, theirs) = (Vault::new(blobs.clone(), dir.path()), Vault::new(blobs, dir.path()));
+        let (ours, theirs) = (BlobStore::new(blobs.clone(), dir.path()), BlobStore::new(blobs, dir.path()));
         for round in 0..3_u8 {
             let bytes = [round; 40];
             assert_eq!(theirs.get(&ContentHash::of(&bytes)).unwrap(), None);

@@ -10,7 +10,7 @@ use crate::error::WorkspaceError;
 
 /// The programs and tiers for making a copy.
 #[derive(Clone, Copy)]
-pub struct Means<'a> {
+pub struct CopyTools<'a> {
     /// It mounts overlays.
     pub sandbox: &'a Sandbox,
     /// The user's git; without it there is no worktree tier.
@@ -37,7 +37,7 @@ pub struct CopyInfo {
 
 /// The result of bringing a copy up to date with the user's tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Refreshed {
+pub struct RefreshReport {
     /// Files that were changed in the user's tree meanwhile, and are so in the copy now.
     pub taken: Vec<RelPath>,
     /// Files that both changed, and that were merged.
@@ -49,15 +49,15 @@ pub struct Refreshed {
 
 /// The reason why a tier isn't available, for a person to read.
 #[derive(Debug)]
-pub(crate) struct Reason(pub(crate) String);
+pub(crate) struct UnavailableReason(pub(crate) String);
 
-impl From<WorkspaceError> for Reason {
+impl From<WorkspaceError> for UnavailableReason {
     fn from(error: WorkspaceError) -> Self {
         Self(error.to_string())
     }
 }
 
-impl From<&str> for Reason {
+impl From<&str> for UnavailableReason {
     fn from(words: &str) -> Self {
         Self(words.to_owned())
     }

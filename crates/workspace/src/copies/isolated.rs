@@ -1,27 +1,27 @@
 //! An open copy.
 
 use crate::copies::info::CopyInfo;
-use crate::copies::location::Place;
-use crate::copies::record::Record;
+use crate::copies::location::CopyLocation;
+use crate::copies::record::CopyRecord;
 use crate::copies::tier::Tier;
-use crate::state::lock::Holding;
+use crate::state::lock::OwnedLockGuard;
 use crate::workspace::Workspace;
 use journeyman_protocol::RelPath;
 use std::sync::Arc;
 
 /// A copy of the tree, open. While it lives, nobody else can open, land or discard it.
 #[derive(Debug)]
-pub struct Isolated {
+pub struct IsolatedCopy {
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) info: CopyInfo,
     pub(crate) unavailable_tiers: Vec<(Tier, String)>,
     pub(crate) left_out: Vec<(RelPath, String)>,
-    pub(crate) record: Record,
-    pub(crate) place: Place,
-    pub(crate) _held: Holding,
+    pub(crate) record: CopyRecord,
+    pub(crate) place: CopyLocation,
+    pub(crate) _held: OwnedLockGuard,
 }
 
-impl Isolated {
+impl IsolatedCopy {
     /// The copy as a workspace: its root is the user's, its files are its own.
     #[must_use]
     pub fn workspace(&self) -> &Arc<Workspace> {

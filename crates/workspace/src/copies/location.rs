@@ -4,20 +4,20 @@
 //! its own state. Its files are there too where that is on the file system of the project, and
 //! otherwise in a directory beside the project's root, `.journeyman-work-<hash>`.
 
-use crate::copies::record::Beside;
+use crate::copies::record::CopyBase;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{ContentHash, SessionId};
 
-use crate::copies::record::{Found, Record};
+use crate::copies::record::{CopyRecord, CopyRecordState};
 use crate::error::WorkspaceError;
 use crate::files::remove::remove_tree;
 use crate::journal::history::History;
 use crate::preview::pending::put_back;
 use crate::rules::{COPIES, COPIES_DIGITS};
-use crate::state::lock::{Holding, Lock, make_private_dir, state_error};
+use crate::state::lock::{FileLock, OwnedLockGuard, make_private_dir, state_error};
 use crate::workspace::Workspace;
 
 /// The directory of all copies in a project's state directory.
@@ -29,7 +29,7 @@ const ATTEMPTS: usize = 8;
 
 /// The places of one session's copy.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct CopyLocation {
     work: PathBuf,
     dir: PathBuf,
     sibling: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub(crate) struct Place {
     root: PathBuf,
 }
 
-impl Place {
+impl CopyLocation {
     pub(crate) fn of(workspace: &Workspace, session: &SessionId) -> Self {
         let work = workspace.project.options.state_dir.join(WORK);
         let dir = work.join(session.as_str());
@@ -62,10 +62,10 @@ impl Place {
     }
 
     /// Returns the directory of the files; `None` where there is none beside the root.
-    pub(crate) fn files(&self, beside: Beside) -> Option<&Path> {
+    pub(crate) fn files(&self, beside: CopyBase) -> Option<&Path> {
         match beside {
-            Beside::State => Some(&self.dir),
-            Beside::Root => self.sibling.as_deref(),
+            CopyBase::State => Some(&self.dir),
+            CopyBase::Root => self.sibling.as_deref(),
         }
     }
 
@@ -88,9 +88,9 @@ impl Place {
     }
 
     /// Takes the copy, or the place where one is to be, for as long as what comes back lives.
-    pub(crate) fn hold(&self) -> Result<Holding, WorkspaceError> {
+    pub(crate) fn hold(&self) -> Result<OwnedLockGuard, WorkspaceError> {
         for _ in 0..ATTEMPTS {
-            let lock = match Lock::open(&self.dir) {
+            let lock = match FileLock::open(&self.dir) {
                 // Swept as a half-made one before the lock file was in it.
                 Err(WorkspaceError::State { source, .. })
                     if source.kind() == std::io::ErrorKind::NotFound =>
@@ -109,8 +109,8 @@ impl Place {
         Err(state_error("lock", &self.dir, source))
     }
 
-    /// As [`Place::hold`] where there is something to take.
-    pub(crate) fn hold_existing(&self) -> Result<Option<Holding>, WorkspaceError> {
+    /// As [`CopyLocation::hold`] where there is something to take.
+    pub(crate) fn hold_existing(&self) -> Result<Option<OwnedLockGuard>, WorkspaceError> {
         if self.dir.symlink_metadata().is_err() {
             return Ok(None);
         }
@@ -119,11 +119,11 @@ impl Place {
 
     /// Returns the process that has the copy open, if one does.
     pub(crate) fn holder(&self) -> Option<String> {
-        Lock::open(&self.dir).ok()?.held_by()
+        FileLock::open(&self.dir).ok()?.held_by()
     }
 
-    pub(crate) fn record(&self) -> Result<Found, WorkspaceError> {
-        Record::read(&self.dir, &self.session)
+    pub(crate) fn record(&self) -> Result<CopyRecordState, WorkspaceError> {
+        CopyRecord::read(&self.dir, &self.session)
     }
 
     /// Takes away what a tier that failed, or a crash, left. The place is held.
@@ -150,7 +150,7 @@ impl Place {
     /// Takes it all away. The place is held; from the first step on there is no copy any more.
     pub(crate) fn remove(&self) -> Result<(), WorkspaceError> {
         put_back(&self.dir, &self.root)?;
-        Record::remove(&self.dir)?;
+        CopyRecord::remove(&self.dir)?;
         self.clear_sibling()?;
         // Under another name, so that a new copy of the session may be made while the old one goes.
         let gone = self.work.join(format!("{REMOVED}{}", self.session));
@@ -161,25 +161,25 @@ impl Place {
 }
 
 /// All copies' places of a project.
-pub(crate) fn all(workspace: &Workspace) -> Result<Vec<Place>, WorkspaceError> {
+pub(crate) fn all(workspace: &Workspace) -> Result<Vec<CopyLocation>, WorkspaceError> {
     let names = names_in(&workspace.project.options.state_dir.join(WORK))?;
     let sessions = names.iter().filter_map(|name| name.to_str()?.parse::<SessionId>().ok());
-    Ok(sessions.map(|session| Place::of(workspace, &session)).collect())
+    Ok(sessions.map(|session| CopyLocation::of(workspace, &session)).collect())
 }
 
 /// A copy as its directory alone tells of it, without the project.
-pub(crate) struct Copied {
+pub(crate) struct CopyDir {
     pub(crate) session: SessionId,
     pub(crate) dir: PathBuf,
     /// In which way its record is damaged, if it is.
     pub(crate) damage: Option<&'static str>,
-    record: Option<Box<Record>>,
+    record: Option<Box<CopyRecord>>,
 }
 
-impl Copied {
+impl CopyDir {
     /// Returns the process that has the copy open, if one does.
     pub(crate) fn holder(&self) -> Option<String> {
-        Lock::open(&self.dir).ok()?.held_by()
+        FileLock::open(&self.dir).ok()?.held_by()
     }
 
     /// Returns true if all that it has is landed.
@@ -189,18 +189,18 @@ impl Copied {
 }
 
 /// The copies in a project's state directory. Half made ones aren't among them.
-pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<Copied>, WorkspaceError> {
+pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<CopyDir>, WorkspaceError> {
     let work = state_dir.join(WORK);
     let mut copies = Vec::new();
     for name in names_in(&work)? {
         let Some(session) = name.to_str().and_then(|name| name.parse::<SessionId>().ok()) else { continue };
         let dir = work.join(&name);
-        let (damage, record) = match Record::read(&dir, &session)? {
-            Found::Nothing => continue,
-            Found::Damaged(reason) => (Some(reason), None),
-            Found::Record(record) => (None, Some(record)),
+        let (damage, record) = match CopyRecord::read(&dir, &session)? {
+            CopyRecordState::Nothing => continue,
+            CopyRecordState::Damaged(reason) => (Some(reason), None),
+            CopyRecordState::Record(record) => (None, Some(record)),
         };
-        copies.push(Copied { session, dir, damage, record });
+        copies.push(CopyDir { session, dir, damage, record });
     }
     Ok(copies)
 }
@@ -219,8 +219,8 @@ pub(crate) fn sweep(workspace: &Workspace) {
     let landings = if places.is_empty() { None } else { workspace.project.history().ok() };
     for place in places {
         let is_left_over = || match place.record() {
-            Ok(Found::Nothing) => true,
-            Ok(Found::Record(record)) => {
+            Ok(CopyRecordState::Nothing) => true,
+            Ok(CopyRecordState::Record(record)) => {
                 landings.as_ref().is_some_and(|history| is_settled(&record, history))
             }
             _ => false,
@@ -237,7 +237,7 @@ pub(crate) fn sweep(workspace: &Workspace) {
 
 /// Returns true if all that a copy has is landed, as the journal says: whoever landed it was cut
 /// off before the copy was removed.
-pub(crate) fn is_settled(record: &Record, history: &History) -> bool {
+pub(crate) fn is_settled(record: &CopyRecord, history: &History) -> bool {
     let landing = history.landing_of(&record.info.session);
     landing.is_some_and(|(id, in_effect)| in_effect && record.is_settled_by(id))
 }

@@ -9,15 +9,15 @@ use rustix::fs::{OFlags, ftruncate};
 
 use journeyman_protocol::RelPath;
 
-use crate::copies::info::Reason;
+use crate::copies::info::UnavailableReason;
 use crate::copies::tiers::file::set_modified;
 use crate::files::root_dir::Links;
-use crate::snapshot::entry::Content;
+use crate::snapshot::entry::EntryContent;
 use crate::transaction::staging::write_all;
 use crate::workspace::Workspace;
 
 /// Writes torn files again from the kept contents.
-pub(crate) fn heal(copy: &Workspace) -> Result<(), Reason> {
+pub(crate) fn heal(copy: &Workspace) -> Result<(), UnavailableReason> {
     let Some(tree) = copy.snapshots.saved_tree() else {
         return Err("the machine stopped before all of it was on the disk".into());
     };
@@ -30,10 +30,10 @@ pub(crate) fn heal(copy: &Workspace) -> Result<(), Reason> {
             continue;
         }
         let kept = match entry.content {
-            Content::Hashed { hash, .. } => copy.project.vault.get(&hash)?,
-            Content::Unkept => None,
+            EntryContent::Hashed { hash, .. } => copy.project.vault.get(&hash)?,
+            EntryContent::Unkept => None,
         };
-        let torn = || Reason(format!("the machine stopped before «{path}» was on the disk"));
+        let torn = || UnavailableReason(format!("the machine stopped before «{path}» was on the disk"));
         let bytes = kept.ok_or_else(torn)?;
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let written = copy.project.door.enter(path.as_bytes(), flags, Links::Refuse).and_then(|file| {
@@ -41,8 +41,9 @@ pub(crate) fn heal(copy: &Workspace) -> Result<(), Reason> {
             write_all(&file, &bytes)?;
             set_modified(&file, entry.seen.mtime)
         });
-        written
-            .map_err(|errno| Reason(crate::error::WorkspaceError::at("mend", &path, errno).to_string()))?;
+        written.map_err(|errno| {
+            UnavailableReason(crate::error::WorkspaceError::at("mend", &path, errno).to_string())
+        })?;
     }
     Ok(())
 }

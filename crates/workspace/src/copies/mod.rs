@@ -10,12 +10,12 @@ use std::sync::Arc;
 use journeyman_protocol::{RelPath, SessionId, UnixMillis};
 use journeyman_sandbox::Base;
 
-use crate::copies::info::{CopyInfo, Means};
-use crate::copies::isolated::Isolated;
-use crate::copies::location::Place;
-use crate::copies::record::{Found, Record};
+use crate::copies::info::{CopyInfo, CopyTools};
+use crate::copies::isolated::IsolatedCopy;
+use crate::copies::location::CopyLocation;
+use crate::copies::record::{CopyRecord, CopyRecordState};
 use crate::copies::tier::Tier;
-use crate::copies::tiers::making::Making;
+use crate::copies::tiers::making::CopyRequest;
 use crate::error::WorkspaceError;
 use crate::options::Options;
 use crate::workspace::{Workspace, open_base};
@@ -33,9 +33,9 @@ pub(crate) mod tiers;
 const BASE_LABEL: &str = "before the isolated run";
 
 /// A copy that was just made.
-struct Fresh {
+struct NewCopy {
     workspace: Arc<Workspace>,
-    record: Record,
+    record: CopyRecord,
     unavailable_tiers: Vec<(Tier, String)>,
     left_out: Vec<(RelPath, String)>,
 }
@@ -63,34 +63,34 @@ impl Copies<'_> {
     /// # Errors
     /// [`WorkspaceError::NoCopy`] with each tier's reason; [`WorkspaceError::CopyExists`];
     /// [`WorkspaceError::Busy`] when one is being made right now; as [`Workspace::checkpoint`].
-    pub fn create(&self, session: &SessionId, means: &Means<'_>) -> Result<Isolated, WorkspaceError> {
+    pub fn create(&self, session: &SessionId, means: &CopyTools<'_>) -> Result<IsolatedCopy, WorkspaceError> {
         location::sweep(self.workspace);
-        let place = Place::of(self.workspace, session);
+        let place = CopyLocation::of(self.workspace, session);
         let held = place.hold()?;
         match place.record()? {
-            Found::Nothing => place.clear()?,
-            Found::Damaged(_) | Found::Record(_) => {
+            CopyRecordState::Nothing => place.clear()?,
+            CopyRecordState::Damaged(_) | CopyRecordState::Record(_) => {
                 return Err(WorkspaceError::CopyExists { session: session.clone() });
             }
         }
         let made = self.make_copy(session, means, &place);
-        let Fresh { workspace, record, unavailable_tiers, left_out } = made.inspect_err(|_| {
+        let NewCopy { workspace, record, unavailable_tiers, left_out } = made.inspect_err(|_| {
             // The next call sweeps what can't be taken away now.
             let _next_time = place.remove();
         })?;
         let info = record.info.clone();
-        Ok(Isolated { workspace, info, unavailable_tiers, left_out, record, place, _held: held })
+        Ok(IsolatedCopy { workspace, info, unavailable_tiers, left_out, record, place, _held: held })
     }
 
     fn make_copy(
         &self,
         session: &SessionId,
-        means: &Means<'_>,
-        place: &Place,
-    ) -> Result<Fresh, WorkspaceError> {
+        means: &CopyTools<'_>,
+        place: &CopyLocation,
+    ) -> Result<NewCopy, WorkspaceError> {
         let base = self.workspace.checkpoint(session, BASE_LABEL)?;
         let tree = self.workspace.snapshots.newest_tree().unwrap_or_default();
-        let making = Making { workspace: self.workspace, tree: &tree, place, means };
+        let making = CopyRequest { workspace: self.workspace, tree: &tree, place, means };
         let mut unavailable_tiers = Vec::new();
         for tier in means.tiers {
             let made = match tiers::attempt(making, *tier) {
@@ -109,17 +109,17 @@ impl Copies<'_> {
                 .as_ref()
                 .map_or(UnixMillis(0), crate::options::Clock::now);
             let info = CopyInfo { session: session.clone(), tier: *tier, created, base, holder: None };
-            let record = Record::new(info, made.beside);
+            let record = CopyRecord::new(info, made.beside);
             let opened = self.open_as_copy(made.base.clone(), place)?;
             opened.snapshots.seed(Arc::clone(&made.seed))?;
             record.write(place.dir())?;
             let (workspace, left_out) = (Arc::new(opened), made.left_out);
-            return Ok(Fresh { workspace, record, unavailable_tiers, left_out });
+            return Ok(NewCopy { workspace, record, unavailable_tiers, left_out });
         }
         Err(WorkspaceError::NoCopy { reasons: unavailable_tiers })
     }
 
-    pub(crate) fn open_as_copy(&self, base: Base, place: &Place) -> Result<Workspace, WorkspaceError> {
+    pub(crate) fn open_as_copy(&self, base: Base, place: &CopyLocation) -> Result<Workspace, WorkspaceError> {
         // The copy's own directory of state goes with the copy.
         let removed_dir = Some(self.workspace.project.options.removed());
         let options =
@@ -133,17 +133,17 @@ impl Copies<'_> {
     /// [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::Busy`] when somebody has it open;
     /// [`WorkspaceError::NoCopy`] when it can't be mounted any more; [`WorkspaceError::State`] when
     /// its record is damaged.
-    pub fn open(&self, session: &SessionId, means: &Means<'_>) -> Result<Isolated, WorkspaceError> {
+    pub fn open(&self, session: &SessionId, means: &CopyTools<'_>) -> Result<IsolatedCopy, WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
-        let place = Place::of(self.workspace, session);
+        let place = CopyLocation::of(self.workspace, session);
         let held = place.hold_existing()?.ok_or_else(unknown)?;
         let mut record = match place.record()? {
-            Found::Record(record) => *record,
-            Found::Nothing => {
+            CopyRecordState::Record(record) => *record,
+            CopyRecordState::Nothing => {
                 place.remove()?;
                 return Err(unknown());
             }
-            Found::Damaged(reason) => {
+            CopyRecordState::Damaged(reason) => {
                 let source = std::io::Error::other(reason);
                 return Err(crate::state::lock::state_error("read the record in", place.dir(), source));
             }
@@ -159,7 +159,7 @@ impl Copies<'_> {
             record.opened_after = landing;
             record.write(place.dir())?;
         }
-        let refused = |reason: crate::copies::info::Reason| WorkspaceError::NoCopy {
+        let refused = |reason: crate::copies::info::UnavailableReason| WorkspaceError::NoCopy {
             reasons: vec![(record.info.tier, reason.0)],
         };
         let base = tiers::reopen(self.workspace, &record, &place, means).map_err(refused)?;
@@ -174,7 +174,7 @@ impl Copies<'_> {
         self.workspace.landings().forget_changes(session)?;
         let info = record.info.clone();
         let (unavailable_tiers, left_out) = (Vec::new(), Vec::new());
-        Ok(Isolated { workspace, info, unavailable_tiers, left_out, record, place, _held: held })
+        Ok(IsolatedCopy { workspace, info, unavailable_tiers, left_out, record, place, _held: held })
     }
 
     /// The copies of this tree, oldest first. What a crash left half made is taken away on the way.
@@ -185,7 +185,7 @@ impl Copies<'_> {
         location::sweep(self.workspace);
         let mut found = Vec::new();
         for place in location::all(self.workspace)? {
-            if let Found::Record(record) = place.record()? {
+            if let CopyRecordState::Record(record) = place.record()? {
                 found.push(CopyInfo { holder: place.holder(), ..record.info });
             }
         }
@@ -211,9 +211,9 @@ impl Copies<'_> {
     /// failures of the disk.
     pub fn discard(&self, session: &SessionId) -> Result<(), WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
-        let place = Place::of(self.workspace, session);
+        let place = CopyLocation::of(self.workspace, session);
         let _held = place.hold_existing()?.ok_or_else(unknown)?;
-        let was_there = !matches!(place.record()?, Found::Nothing);
+        let was_there = !matches!(place.record()?, CopyRecordState::Nothing);
         place.remove()?;
         if was_there { Ok(()) } else { Err(unknown()) }
     }

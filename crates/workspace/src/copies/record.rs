@@ -23,11 +23,11 @@ const NAME: &str = "record";
 
 /// One copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct CopyRecord {
     version: u32,
     pub(crate) info: CopyInfo,
     /// The place of its files.
-    pub(crate) beside: Beside,
+    pub(crate) beside: CopyBase,
     /// Which of its layers is the one that counts.
     pub(crate) layer: u32,
     /// Which run of the machine made it, where that can be told.
@@ -40,16 +40,16 @@ pub(crate) struct Record {
 
 /// The result of reading a record.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum CopyRecordState {
     /// No record: nothing, or something half made.
     Nothing,
     /// One that isn't as it was written.
     Damaged(&'static str),
-    Record(Box<Record>),
+    Record(Box<CopyRecord>),
 }
 
-impl Record {
-    pub(crate) fn new(info: CopyInfo, beside: Beside) -> Self {
+impl CopyRecord {
+    pub(crate) fn new(info: CopyInfo, beside: CopyBase) -> Self {
         Self { version: VERSION, info, beside, layer: 1, boot: boot(), opened_after: ChangeId::NONE }
     }
 
@@ -63,13 +63,13 @@ impl Record {
     }
 
     /// Reads the record of the session's copy in `dir`.
-    pub(crate) fn read(dir: &Path, session: &SessionId) -> Result<Found, WorkspaceError> {
+    pub(crate) fn read(dir: &Path, session: &SessionId) -> Result<CopyRecordState, WorkspaceError> {
         let path = dir.join(NAME);
         let mut text = Vec::new();
         let read = fs::File::open(&path).and_then(|file| file.take(RECORD_BYTES + 1).read_to_end(&mut text));
         match read {
             Ok(_) => Ok(parse(&text, session)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Found::Nothing),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(CopyRecordState::Nothing),
             Err(source) => Err(state_error("read", &path, source)),
         }
     }
@@ -101,21 +101,23 @@ impl Record {
     }
 }
 
-fn parse(text: &[u8], session: &SessionId) -> Found {
+fn parse(text: &[u8], session: &SessionId) -> CopyRecordState {
     if text.len() as u64 > RECORD_BYTES {
-        return Found::Damaged("it is longer than any record");
+        return CopyRecordState::Damaged("it is longer than any record");
     }
-    let Ok(text) = std::str::from_utf8(text) else { return Found::Damaged("it isn't text") };
-    let Some((sum, json)) = text.split_once('\n') else { return Found::Damaged("it is cut off") };
+    let Ok(text) = std::str::from_utf8(text) else { return CopyRecordState::Damaged("it isn't text") };
+    let Some((sum, json)) = text.split_once('\n') else { return CopyRecordState::Damaged("it is cut off") };
     let json = json.trim_end_matches('\n');
     if ContentHash::of(json.as_bytes()).to_string() != sum {
-        return Found::Damaged("its checksum is wrong");
+        return CopyRecordState::Damaged("its checksum is wrong");
     }
-    match serde_json::from_str::<Record>(json) {
-        Ok(record) if record.version != VERSION => Found::Damaged("another version of the program wrote it"),
-        Ok(record) if record.info.session != *session => Found::Damaged("it is another session's"),
-        Ok(record) => Found::Record(Box::new(record)),
-        Err(_) => Found::Damaged("its fields aren't those of a record"),
+    match serde_json::from_str::<CopyRecord>(json) {
+        Ok(record) if record.version != VERSION => {
+            CopyRecordState::Damaged("another version of the program wrote it")
+        }
+        Ok(record) if record.info.session != *session => CopyRecordState::Damaged("it is another session's"),
+        Ok(record) => CopyRecordState::Record(Box::new(record)),
+        Err(_) => CopyRecordState::Damaged("its fields aren't those of a record"),
     }
 }
 
@@ -128,7 +130,7 @@ fn boot() -> Option<String> {
 /// Beside what a copy's files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Beside {
+pub(crate) enum CopyBase {
     /// In the state directory.
     State,
     /// In a directory beside the project's root.
@@ -143,7 +145,7 @@ mod tests {
     use crate::change::CheckpointId;
     use crate::copies::tier::Tier;
 
-    fn record() -> Record {
+    fn record() -> CopyRecord {
         let session = SessionId::new(UnixMillis(5), 6);
         let info = CopyInfo {
             session,
@@ -152,7 +154,7 @@ mod tests {
             base: CheckpointId(8),
             holder: None,
         };
-        Record::new(info, Beside::State)
+        CopyRecord::new(info, CopyBase::State)
     }
 
     #[test]
@@ -160,25 +162,30 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (dir, record) = (dir.path(), record());
         let session = record.info.session.clone();
-        assert!(matches!(Record::read(dir, &session).unwrap(), Found::Nothing));
+        assert!(matches!(CopyRecord::read(dir, &session).unwrap(), CopyRecordState::Nothing));
         record.write(dir).unwrap();
-        let Found::Record(back) = Record::read(dir, &session).unwrap() else { panic!("not there") };
+        let CopyRecordState::Record(back) = CopyRecord::read(dir, &session).unwrap() else {
+            panic!("not there")
+        };
         assert_eq!(*back, record);
         let other = SessionId::new(UnixMillis(5), 7);
-        assert!(matches!(Record::read(dir, &other).unwrap(), Found::Damaged(_)));
+        assert!(matches!(CopyRecord::read(dir, &other).unwrap(), CopyRecordState::Damaged(_)));
         let text = fs::read(dir.join(NAME)).unwrap();
         for cut in [0, 1, 64, 65, text.len() / 2] {
             fs::write(dir.join(NAME), &text[..cut]).unwrap();
-            assert!(matches!(Record::read(dir, &session).unwrap(), Found::Damaged(_)), "cut at {cut}");
+            assert!(
+                matches!(CopyRecord::read(dir, &session).unwrap(), CopyRecordState::Damaged(_)),
+                "cut at {cut}"
+            );
         }
         for flip in 0..text.len() - 1 {
             let mut damaged = text.clone();
             damaged[flip] ^= 1;
             fs::write(dir.join(NAME), &damaged).unwrap();
-            let found = Record::read(dir, &session).unwrap();
-            assert!(matches!(found, Found::Damaged(_)), "bit flipped at {flip}");
+            let found = CopyRecord::read(dir, &session).unwrap();
+            assert!(matches!(found, CopyRecordState::Damaged(_)), "bit flipped at {flip}");
         }
-        Record::remove(dir).unwrap();
-        assert!(matches!(Record::read(dir, &session).unwrap(), Found::Nothing));
+        CopyRecord::remove(dir).unwrap();
+        assert!(matches!(CopyRecord::read(dir, &session).unwrap(), CopyRecordState::Nothing));
     }
 }

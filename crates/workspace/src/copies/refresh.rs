@@ -17,8 +17,8 @@ use journeyman_protocol::RelPath;
 use journeyman_sandbox::Base;
 
 use crate::change::CheckpointId;
-use crate::copies::info::{Means, Refreshed};
-use crate::copies::isolated::Isolated;
+use crate::copies::info::{CopyTools, RefreshReport};
+use crate::copies::isolated::IsolatedCopy;
 use crate::copies::tier::Tier;
 use crate::copies::tiers;
 use crate::copies::tiers::overlay;
@@ -36,13 +36,13 @@ use crate::workspace::{Workspace, open_base};
 /// The label of the checkpoint that a refreshed copy is compared with.
 const LABEL: &str = "taken over into the isolated run";
 
-impl Isolated {
+impl IsolatedCopy {
     /// Takes over what the user changed in their tree since the copy was made, or last refreshed.
     /// Files that only one side changed become that side's, others are merged line by line; what
     /// doesn't go together stays as the copy has it. With no such changes it costs a look at the
     /// user's tree.
     ///
-    /// The [workspace](Isolated::workspace) stays the same one; descriptors and paths got of it
+    /// The [workspace](IsolatedCopy::workspace) stays the same one; descriptors and paths got of it
     /// earlier, other than its root's, may still show the copy as it was. No undo in the copy takes
     /// this back.
     ///
@@ -50,9 +50,13 @@ impl Isolated {
     /// [`WorkspaceError::Busy`] while commands run in the copy; [`WorkspaceError::NoCopy`] when it
     /// can't be mounted again; as [`Workspace::checkpoint`] and [`Workspace::land`]. In each case
     /// the copy is as it was.
-    pub fn refresh(&mut self, user: &Workspace, means: &Means<'_>) -> Result<Refreshed, WorkspaceError> {
+    pub fn refresh(
+        &mut self,
+        user: &Workspace,
+        means: &CopyTools<'_>,
+    ) -> Result<RefreshReport, WorkspaceError> {
         if user.history().differences_since(&self.info.base)?.is_empty() {
-            return Ok(Refreshed::default());
+            return Ok(RefreshReport::default());
         }
         self.check_idle()?;
         let base = user.checkpoint(&self.info.session, LABEL)?;
@@ -110,7 +114,7 @@ impl Isolated {
     fn refresh_overlay(
         &mut self,
         user: &Workspace,
-        means: &Means<'_>,
+        means: &CopyTools<'_>,
         base: CheckpointId,
         changes: &CopyChanges,
     ) -> Result<Landing, WorkspaceError> {
@@ -205,10 +209,10 @@ fn changed(user: &Workspace, before: &Tree, after: &Tree) -> Result<Vec<Differen
     Ok(found)
 }
 
-fn told(changes: &CopyChanges, landing: Landing) -> Refreshed {
+fn told(changes: &CopyChanges, landing: Landing) -> RefreshReport {
     let conflicts: Vec<RelPath> = landing.conflicts.into_iter().map(|(path, _)| path).collect();
     let merged = landing.merged;
     let paths = changes.files.iter().map(|file| &file.path);
     let taken = paths.filter(|path| !merged.contains(path) && !conflicts.contains(path)).cloned().collect();
-    Refreshed { taken, merged, conflicts }
+    RefreshReport { taken, merged, conflicts }
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use journeyman_sandbox::Base;
 
-use crate::copies::info::{Means, Reason};
-use crate::copies::location::Place;
-use crate::copies::record::{Beside, Record};
+use crate::copies::info::{CopyTools, UnavailableReason};
+use crate::copies::location::CopyLocation;
+use crate::copies::record::{CopyBase, CopyRecord};
 use crate::copies::tier::Tier;
-use crate::copies::tiers::making::{Made, Making, TREE, directory_base};
+use crate::copies::tiers::making::{CopyRequest, MadeCopy, TREE, directory_base};
 use crate::error::WorkspaceError;
 use crate::landing::changes::{CopyChanges, Landing};
 use crate::snapshot::entry::FileState;
@@ -24,25 +24,25 @@ pub(crate) mod overlay;
 pub(crate) mod worktree;
 
 /// Makes a copy in this way. What a failure leaves in the place is the caller's to take away.
-pub(crate) fn attempt(making: Making<'_>, tier: Tier) -> Result<Made, Reason> {
+pub(crate) fn attempt(making: CopyRequest<'_>, tier: Tier) -> Result<MadeCopy, UnavailableReason> {
     if lies_in(&making.workspace.project.options.state_dir, making.workspace.root()) {
         return Err("the state directory lies in the project itself".into());
     }
     match tier {
         Tier::Overlay => overlay::make(making),
-        Tier::Reflink => making.directory(Beside::of(making)?, fill::How::Clone),
+        Tier::Reflink => making.directory(CopyBase::of(making)?, fill::FillMethod::Clone),
         Tier::Worktree => worktree::make(making),
-        Tier::Copy => making.directory(Beside::State, fill::How::Copy),
+        Tier::Copy => making.directory(CopyBase::State, fill::FillMethod::Copy),
     }
 }
 
 /// A copy that was made earlier, opened again.
 pub(crate) fn reopen(
     workspace: &Workspace,
-    record: &Record,
-    place: &Place,
-    means: &Means<'_>,
-) -> Result<Base, Reason> {
+    record: &CopyRecord,
+    place: &CopyLocation,
+    means: &CopyTools<'_>,
+) -> Result<Base, UnavailableReason> {
     let files = place.files(record.beside).ok_or("the directory beside the project is gone")?;
     if record.info.tier == Tier::Overlay {
         overlay::sweep(files, record.layer);
@@ -50,7 +50,7 @@ pub(crate) fn reopen(
     }
     let tree = files.join(TREE);
     if !fs::symlink_metadata(&tree).is_ok_and(|found| found.is_dir()) {
-        return Err(Reason(format!("its directory {} is gone", tree.display())));
+        return Err(UnavailableReason(format!("its directory {} is gone", tree.display())));
     }
     let caches = caches::beneath(workspace).unwrap_or_default();
     Ok(directory_base(&tree, caches))

@@ -6,7 +6,7 @@ use journeyman_text_diff::unified_hunks;
 use crate::files::content::FileContent;
 use crate::limits::DIFF_FILE_BYTES;
 use crate::snapshot::differences::kind_of;
-use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::entry::{FileKind, FileState};
 
 /// Lines around each change, as git shows them.
 const CONTEXT_LINES: usize = 3;
@@ -62,7 +62,7 @@ impl Diff {
 
 /// One side of a difference.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Side<'a> {
+pub(crate) struct DiffSide<'a> {
     /// Type and permissions as git has them: `100644`, `100755` or `120000`.
     pub(crate) mode: u32,
     /// The content; `None` when it is too large to show, or isn't kept.
@@ -88,12 +88,12 @@ pub(crate) struct FileDiff {
 /// binary ones, and those over [`DIFF_FILE_BYTES`], are only named.
 #[must_use]
 pub fn unified_diff(path: &RelPath, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
-    let side = |bytes| Side { mode: PLAIN_MODE, bytes: Some(bytes) };
+    let side = |bytes| DiffSide { mode: PLAIN_MODE, bytes: Some(bytes) };
     file_diff(path, old.map(side), new.map(side)).text
 }
 
 /// The difference between two sides.
-pub(crate) fn file_diff(path: &RelPath, old: Option<Side<'_>>, new: Option<Side<'_>>) -> FileDiff {
+pub(crate) fn file_diff(path: &RelPath, old: Option<DiffSide<'_>>, new: Option<DiffSide<'_>>) -> FileDiff {
     let kind = kind_of(old.is_some(), new.is_some());
     let mut diff = FileDiff { text: String::new(), kind, added: 0, removed: 0, opaque: false };
     let (mode_line, same_kind) = match (old, new) {
@@ -130,8 +130,8 @@ fn is_link(mode: u32) -> bool {
     mode & 0o170_000 == 0o120_000
 }
 
-fn body(path: &RelPath, old: Option<Side<'_>>, new: Option<Side<'_>>, diff: &mut FileDiff) -> String {
-    let name = |prefix, side: Option<Side<'_>>| match side {
+fn body(path: &RelPath, old: Option<DiffSide<'_>>, new: Option<DiffSide<'_>>, diff: &mut FileDiff) -> String {
+    let name = |prefix, side: Option<DiffSide<'_>>| match side {
         Some(_) => quoted(prefix, path),
         None => "/dev/null".to_owned(),
     };
@@ -152,7 +152,7 @@ fn body(path: &RelPath, old: Option<Side<'_>>, new: Option<Side<'_>>, diff: &mut
     format!("--- {from}{}\n+++ {to}{}\n{}", end(&from), end(&to), hunks.text)
 }
 
-fn shown_bytes(side: Option<Side<'_>>) -> Option<&[u8]> {
+fn shown_bytes(side: Option<DiffSide<'_>>) -> Option<&[u8]> {
     match side {
         None => Some(&[]),
         Some(side) => side.bytes.filter(|bytes| bytes.len() <= DIFF_FILE_BYTES),
@@ -196,9 +196,9 @@ pub(crate) fn quoted(prefix: &str, path: &RelPath) -> String {
 
 pub(crate) fn git_mode(state: &FileState) -> u32 {
     match state.kind {
-        Kind::Link => 0o120_000,
-        Kind::File if state.mode & 0o100 != 0 => 0o100_755,
-        Kind::File => 0o100_644,
+        FileKind::Link => 0o120_000,
+        FileKind::File if state.mode & 0o100 != 0 => 0o100_755,
+        FileKind::File => 0o100_644,
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, readlinkat, statat, unlinkat};
 use rustix::io::Errno;
 
-use crate::files::stat::Seen;
+use crate::files::stat::FileStat;
 use crate::limits::MAX_DEPTH;
 use crate::transaction::staging::write_all;
 
@@ -40,7 +40,7 @@ pub(crate) fn copy(
     if depth > MAX_DEPTH {
         return Err(Errno::NAMETOOLONG);
     }
-    let seen = Seen::of(&statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?);
+    let seen = FileStat::of(&statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?);
     if seen.is_link() {
         return rustix::fs::symlinkat(readlinkat(from, name, Vec::new())?, to, new);
     }
@@ -76,7 +76,7 @@ pub(crate) fn delete(at: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<()
     if depth > MAX_DEPTH {
         return Err(Errno::NAMETOOLONG);
     }
-    if !Seen::of(&statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?).is_dir() {
+    if !FileStat::of(&statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?).is_dir() {
         return unlinkat(at, name, AtFlags::empty());
     }
     let dir = open_dir(at, name)?;

@@ -4,24 +4,24 @@ use std::collections::HashMap;
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use crate::files::root_dir::{Last, Links, hash_pieces};
-use crate::files::stat::Seen;
+use crate::files::root_dir::{FinalLink, Links, hash_pieces};
+use crate::files::stat::FileStat;
 use crate::files::stat::{file_clock, is_settled};
 use crate::limits::MAX_PRINTS;
 use crate::mutex::lock;
 use crate::project::Project;
-use crate::snapshot::entry::Content;
+use crate::snapshot::entry::EntryContent;
 use crate::snapshot::snapshots::Snapshots;
 use std::sync::{Arc, Mutex};
 
 /// Files that were hashed outside of a snapshot.
-pub(crate) type Prints = HashMap<RelPath, (Seen, ContentHash)>;
+pub(crate) type CachedHashes = HashMap<RelPath, (FileStat, ContentHash)>;
 
 /// Remembers the hashes of single files.
 pub(crate) struct FileHashes {
     project: Arc<Project>,
     snapshots: Arc<Snapshots>,
-    prints: Mutex<Prints>,
+    prints: Mutex<CachedHashes>,
 }
 
 impl FileHashes {
@@ -34,7 +34,7 @@ impl FileHashes {
     }
 
     fn fingerprint(&self, path: &RelPath) -> Option<ContentHash> {
-        let path = self.project.door.canonical(path, Last::Follow).ok()?;
+        let path = self.project.door.canonical(path, FinalLink::Follow).ok()?;
         let seen = self.project.door.look(&path).ok()??;
         if !seen.is_file() {
             return None;
@@ -48,7 +48,7 @@ impl FileHashes {
         let now = file_clock();
         let (file, before) = self.project.door.read_file(&path, Links::Refuse).ok()?;
         let hash = hash_pieces(&file).ok()?;
-        let after = Seen::of(&rustix::fs::fstat(&file).ok()?);
+        let after = FileStat::of(&rustix::fs::fstat(&file).ok()?);
         if before == after && is_settled(&before, now) {
             let mut prints = lock(&self.prints);
             if prints.len() >= MAX_PRINTS {
@@ -60,13 +60,13 @@ impl FileHashes {
         Some(hash)
     }
 
-    fn in_newest(&self, path: &RelPath, seen: &Seen) -> Option<ContentHash> {
+    fn in_newest(&self, path: &RelPath, seen: &FileStat) -> Option<ContentHash> {
         let tree = self.snapshots.newest_tree()?;
         let at = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path.as_bytes())).ok()?;
         let entry = tree.entries.get(at).filter(|entry| entry.settled && entry.seen == *seen)?;
         match entry.content {
-            Content::Hashed { hash, .. } => Some(hash),
-            Content::Unkept => None,
+            EntryContent::Hashed { hash, .. } => Some(hash),
+            EntryContent::Unkept => None,
         }
     }
 }

@@ -7,10 +7,10 @@ use journeyman_protocol::RelPath;
 
 use crate::error::WorkspaceError;
 use crate::files::paths::last_component;
-use crate::files::root_dir::{Door, Last};
+use crate::files::root_dir::{FinalLink, RootDir};
 use crate::limits::{GLOB_BRACES, GLOB_BYTES, GLOB_STARS};
 use crate::rules::RuleCache;
-use crate::walk::plan::Plan;
+use crate::walk::plan::WalkPlan;
 use crate::walk::walk;
 
 /// Of a glob that is refused for its length, an error shows so many bytes.
@@ -49,19 +49,19 @@ pub struct Listing {
 /// Lists what is beneath the root, or beneath a directory; a directory that is ignored itself lists
 /// nothing of what rules ignore, and everything else.
 pub(crate) fn list(
-    door: &Door,
+    door: &RootDir,
     rules: &RuleCache,
     max_files: usize,
     siblings: &(dyn Fn() -> HashSet<Vec<u8>> + Sync),
     options: &ListOptions,
 ) -> Result<Listing, WorkspaceError> {
-    let glob = options.glob.as_deref().map(Pattern::new).transpose()?;
+    let glob = options.glob.as_deref().map(ListPattern::new).transpose()?;
     let under = match &options.under {
-        Some(path) => door.canonical(path, Last::Follow)?.as_bytes().to_vec(),
+        Some(path) => door.canonical(path, FinalLink::Follow)?.as_bytes().to_vec(),
         None => Vec::new(),
     };
     let include_ignored = options.include_ignored;
-    let plan = Plan { under, include_ignored, siblings, ..Plan::of_names(door, rules, max_files) };
+    let plan = WalkPlan { under, include_ignored, siblings, ..WalkPlan::of_names(door, rules, max_files) };
     let walked = walk(&plan).map_err(|errno| match &options.under {
         Some(path) => door.fail("list", path, errno),
         None => WorkspaceError::Root { path: door.path().to_owned(), source: errno.into() },
@@ -85,12 +85,12 @@ pub(crate) fn list(
     Ok(listing)
 }
 
-struct Pattern {
+struct ListPattern {
     matcher: GlobMatcher,
     name_only: bool,
 }
 
-impl Pattern {
+impl ListPattern {
     fn new(pattern: &str) -> Result<Self, WorkspaceError> {
         check(pattern)?;
         let bare = pattern.strip_prefix("./").unwrap_or(pattern);

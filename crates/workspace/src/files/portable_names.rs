@@ -9,7 +9,7 @@ use std::fmt;
 use journeyman_protocol::{FileChange, FileChangeKind, RelPath};
 use rustix::fs::{Dir, OFlags};
 
-use crate::files::root_dir::{Door, Links};
+use crate::files::root_dir::{Links, RootDir};
 use crate::limits;
 
 /// Names that Windows takes for devices, with any extension.
@@ -79,7 +79,7 @@ fn folded(name: &[u8]) -> Option<String> {
 /// Returns the problems that names of added files make on other systems; sorted, each
 /// name once, and at most [`limits::NAME_TROUBLES`] of them.
 #[must_use]
-pub(crate) fn name_troubles(door: &Door, changes: &[FileChange]) -> Vec<(RelPath, NameTrouble)> {
+pub(crate) fn name_troubles(door: &RootDir, changes: &[FileChange]) -> Vec<(RelPath, NameTrouble)> {
     let mut found: Vec<(RelPath, NameTrouble)> = Vec::new();
     let mut looked_at: HashMap<RelPath, Option<NameTrouble>> = HashMap::new();
     for change in changes.iter().filter(|change| change.kind == FileChangeKind::Added) {
@@ -103,7 +103,7 @@ pub(crate) fn name_troubles(door: &Door, changes: &[FileChange]) -> Vec<(RelPath
 }
 
 /// Another name beside it that differs in letter case alone.
-fn collision(door: &Door, path: &RelPath) -> Option<NameTrouble> {
+fn collision(door: &RootDir, path: &RelPath) -> Option<NameTrouble> {
     let name = path.file_name();
     let wanted = folded(name)?;
     let parent = path.parent();

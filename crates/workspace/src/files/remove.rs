@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
 use crate::files::directory::children;
-use crate::files::stat::{Seen, mode_of};
+use crate::files::stat::{FileStat, mode_of};
 use crate::state::lock::state_error;
 
 /// Directories open at once; what lies deeper is moved up first.
@@ -45,7 +45,7 @@ pub(crate) fn remove_in(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
         Err(Errno::ISDIR | Errno::PERM) => {}
         other => return other,
     }
-    let mut removal = Removal { top: dir, deep: VecDeque::new(), moved: 0, prefix: name.to_vec() };
+    let mut removal = TreeRemoval { top: dir, deep: VecDeque::new(), moved: 0, prefix: name.to_vec() };
     removal.directory(dir, name, 0)?;
     while let Some(deep) = removal.deep.pop_front() {
         removal.directory(dir, &deep, 0)?;
@@ -60,7 +60,7 @@ fn remove_file(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
     };
     match gone(unlinkat(dir, name, AtFlags::empty())) {
         Err(Errno::ACCESS) => {
-            let mode = Seen::of(&rustix::fs::fstat(dir)?).permissions();
+            let mode = FileStat::of(&rustix::fs::fstat(dir)?).permissions();
             fchmod(dir, mode_of(mode | OWNER))?;
             gone(unlinkat(dir, name, AtFlags::empty()))
         }
@@ -68,7 +68,7 @@ fn remove_file(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
     }
 }
 
-struct Removal<'a> {
+struct TreeRemoval<'a> {
     /// The directory to which directories that lie too deep are moved.
     top: BorrowedFd<'a>,
     deep: VecDeque<Vec<u8>>,
@@ -76,7 +76,7 @@ struct Removal<'a> {
     prefix: Vec<u8>,
 }
 
-impl Removal<'_> {
+impl TreeRemoval<'_> {
     fn directory(&mut self, at: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Errno> {
         for _ in 0..ROUNDS {
             match unlinkat(at, name, AtFlags::REMOVEDIR) {
@@ -123,7 +123,7 @@ impl Removal<'_> {
 fn open_all(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
     match open_dir(at, name) {
         Ok(dir) => {
-            let mode = Seen::of(&rustix::fs::fstat(&dir)?).permissions();
+            let mode = FileStat::of(&rustix::fs::fstat(&dir)?).permissions();
             if mode & OWNER != OWNER {
                 fchmod(&dir, mode_of(mode | OWNER))?;
             }

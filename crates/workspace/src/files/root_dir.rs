@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_root_fs::open_beneath;
 
-use crate::files::stat::{Seen, mode_of};
+use crate::files::stat::{FileStat, mode_of};
 pub(crate) use journeyman_root_fs::{Links, read_up_to};
 use journeyman_sandbox::Base;
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, readlinkat, statat};
@@ -28,7 +28,7 @@ const PIECE: usize = 128 * 1024;
 
 /// The treatment of a link that is the last component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Last {
+pub(crate) enum FinalLink {
     /// It stands for what it points to.
     Follow,
     /// It is meant itself.
@@ -37,13 +37,13 @@ pub(crate) enum Last {
 
 /// The root's descriptor.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct RootDir {
     root: OwnedFd,
     path: PathBuf,
     lists_by_time: OnceLock<Option<u64>>,
 }
 
-impl Door {
+impl RootDir {
     pub(crate) fn open(path: &Path) -> Result<Self, WorkspaceError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(rustix::fs::CWD, path, flags, Mode::empty())
@@ -136,21 +136,21 @@ impl Door {
 
     /// Returns the metadata of the canonical `path`, links not followed; `None` if nothing is
     /// there, also because a link stands where a directory was.
-    pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Seen>, Errno> {
+    pub(crate) fn look(&self, path: &RelPath) -> Result<Option<FileStat>, Errno> {
         let dir = match self.parent(path) {
             Ok(dir) => dir,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
             Err(errno) => return Err(errno),
         };
         match statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Seen::of(&stat))),
+            Ok(stat) => Ok(Some(FileStat::of(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(errno) => Err(errno),
         }
     }
 
     /// The outermost thing above the canonical `path` that isn't a directory, if there is one.
-    pub(crate) fn obstacle(&self, path: &RelPath) -> Result<Option<(RelPath, Seen)>, Errno> {
+    pub(crate) fn obstacle(&self, path: &RelPath) -> Result<Option<(RelPath, FileStat)>, Errno> {
         if self.parent(path).is_ok() {
             return Ok(None);
         }
@@ -171,18 +171,22 @@ impl Door {
     }
 
     /// Returns the metadata of the root itself.
-    pub(crate) fn look_at_root(&self) -> Result<Option<Seen>, Errno> {
-        fstat(&self.root).map(|stat| Some(Seen::of(&stat)))
+    pub(crate) fn look_at_root(&self) -> Result<Option<FileStat>, Errno> {
+        fstat(&self.root).map(|stat| Some(FileStat::of(&stat)))
     }
 
     /// Opens a regular file for reading without ever waiting for it, and says what it is.
-    pub(crate) fn read_file(&self, path: &RelPath, links: Links) -> Result<(OwnedFd, Seen), WorkspaceError> {
+    pub(crate) fn read_file(
+        &self,
+        path: &RelPath,
+        links: Links,
+    ) -> Result<(OwnedFd, FileStat), WorkspaceError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let flags = if links == Links::Refuse { flags | OFlags::NOFOLLOW } else { flags };
         let file =
             self.enter(path.as_bytes(), flags, links).map_err(|errno| self.fail("read", path, errno))?;
         let stat = fstat(&file).map_err(|errno| self.fail("read", path, errno))?;
-        let seen = Seen::of(&stat);
+        let seen = FileStat::of(&stat);
         match seen.not_a_file() {
             Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
             None => Ok((file, seen)),
@@ -203,18 +207,20 @@ impl Door {
 
     /// The path without links: what `path` stands for. Components that don't exist (yet) are taken
     /// as they are. A link out of the tree is refused.
-    pub(crate) fn canonical(&self, path: &RelPath, last: Last) -> Result<RelPath, WorkspaceError> {
+    pub(crate) fn canonical(&self, path: &RelPath, last: FinalLink) -> Result<RelPath, WorkspaceError> {
         if let Ok(dir) = self.parent(path) {
             match statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
                 Err(Errno::NOENT) => return Ok(path.clone()),
-                Ok(stat) if last == Last::Keep || !Seen::of(&stat).is_link() => return Ok(path.clone()),
+                Ok(stat) if last == FinalLink::Keep || !FileStat::of(&stat).is_link() => {
+                    return Ok(path.clone());
+                }
                 _ => {}
             }
         }
         self.resolve(path, last)
     }
 
-    fn resolve(&self, path: &RelPath, last: Last) -> Result<RelPath, WorkspaceError> {
+    fn resolve(&self, path: &RelPath, last: FinalLink) -> Result<RelPath, WorkspaceError> {
         let outside = || WorkspaceError::Outside { path: path.clone() };
         let failed = |errno| self.fail("resolve", path, errno);
         let mut pending: VecDeque<Vec<u8>> = path.components().map(<[u8]>::to_vec).collect();
@@ -235,13 +241,13 @@ impl Door {
                 }
             };
             let seen = match statat(here, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => Some(Seen::of(&stat)),
+                Ok(stat) => Some(FileStat::of(&stat)),
                 Err(Errno::NOENT) => None,
                 Err(errno) => return Err(failed(errno)),
             };
             let is_last = pending.is_empty();
             match seen {
-                Some(seen) if seen.is_link() && !(is_last && last == Last::Keep) => {
+                Some(seen) if seen.is_link() && !(is_last && last == FinalLink::Keep) => {
                     links += 1;
                     if links > MAX_LINKS {
                         return Err(WorkspaceError::NotFound { path: path.clone() });
@@ -346,19 +352,19 @@ mod tests {
         symlink("../../..", root.join("a/out")).unwrap();
         symlink("loop", root.join("loop")).unwrap();
         symlink("a/new", root.join("dangling")).unwrap();
-        let door = Door::open(root).unwrap();
+        let door = RootDir::open(root).unwrap();
         let table = [
-            ("a/b/file", Last::Follow, Ok("a/b/file")),
-            ("short/file", Last::Follow, Ok("a/b/file")),
-            ("short/up", Last::Follow, Ok("a/b/file")),
-            ("short/up", Last::Keep, Ok("a/b/up")),
-            ("short", Last::Keep, Ok("short")),
-            ("short/new/deep", Last::Follow, Ok("a/b/new/deep")),
-            ("dangling", Last::Follow, Ok("a/new")),
-            ("a/b/file/below", Last::Follow, Ok("a/b/file/below")),
-            ("absolute/passwd", Last::Follow, Err("outside")),
-            ("a/out/x", Last::Follow, Err("outside")),
-            ("loop/x", Last::Follow, Err("absent")),
+            ("a/b/file", FinalLink::Follow, Ok("a/b/file")),
+            ("short/file", FinalLink::Follow, Ok("a/b/file")),
+            ("short/up", FinalLink::Follow, Ok("a/b/file")),
+            ("short/up", FinalLink::Keep, Ok("a/b/up")),
+            ("short", FinalLink::Keep, Ok("short")),
+            ("short/new/deep", FinalLink::Follow, Ok("a/b/new/deep")),
+            ("dangling", FinalLink::Follow, Ok("a/new")),
+            ("a/b/file/below", FinalLink::Follow, Ok("a/b/file/below")),
+            ("absolute/passwd", FinalLink::Follow, Err("outside")),
+            ("a/out/x", FinalLink::Follow, Err("outside")),
+            ("loop/x", FinalLink::Follow, Err("absent")),
         ];
         for (given, last, expected) in table {
             let found =

@@ -6,7 +6,7 @@ use crate::error::NotAFile;
 
 /// The metadata of a file, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct FileStat {
     pub(crate) mode: u32,
     pub(crate) size: u64,
     pub(crate) mtime: i64,
@@ -17,7 +17,7 @@ pub(crate) struct Seen {
     pub(crate) names: u32,
 }
 
-impl Seen {
+impl FileStat {
     /// Takes what matters; times beyond the year 2262 wrap, which only makes a file look changed.
     // The fields' types differ between platforms.
     #[allow(
@@ -99,7 +99,7 @@ pub(crate) const COARSE_TICK_NS: i64 = 2_000_000_000;
 
 /// Returns true if the file's last change is long enough before `now` that a later one must show in
 /// its signature.
-pub(crate) fn is_settled(seen: &Seen, now: i64) -> bool {
+pub(crate) fn is_settled(seen: &FileStat, now: i64) -> bool {
     let newest = seen.mtime.max(seen.ctime);
     let coarse = seen.mtime % 1_000_000_000 == 0 && seen.ctime % 1_000_000_000 == 0;
     let tick = if coarse { COARSE_TICK_NS } else { TICK_NS };

@@ -7,51 +7,58 @@ use journeyman_protocol::{ContentHash, GuardViolation, GuardViolationKind, RelPa
 use rustix::fs::fstat;
 
 use crate::error::WorkspaceError;
-use crate::files::stat::Seen;
-use crate::guarded::keep::Kept;
-use crate::guarded::look::{Look, Products};
+use crate::files::stat::FileStat;
+use crate::guarded::keep::KeptPath;
+use crate::guarded::look::{BuildProducts, GuardedScan};
 use crate::guarded::settings::armed_at;
-use crate::guarded::stored::Window;
-use crate::guarded::{Aftermath, Edits, Guarded, Known, look_for_guarded, settings_of_bare};
-use crate::repositories::{Quarantine, Removal};
+use crate::guarded::stored::CutOffWindow;
+use crate::guarded::{
+    ForbiddenChanges, GuardedPath, GuardedState, SessionEdits, look_for_guarded, settings_of_bare,
+};
+use crate::repositories::{Quarantine, QuarantineDir};
 use crate::workspace::Workspace;
 
 /// Maximum number of violations told of one command. All are moved away or put back.
 const MAX_TOLD: usize = 200;
 
 /// The result of one look after a command.
-pub(crate) struct Ended {
-    pub(crate) aftermath: Aftermath,
+pub(crate) struct GuardedResult {
+    pub(crate) aftermath: ForbiddenChanges,
     /// Directories that could be listed before the command can't be any more.
     pub(crate) hidden: bool,
 }
 
 /// A look after a command.
-struct After<'a> {
-    guard: &'a Guarded,
+struct GuardedCheck<'a> {
+    guard: &'a GuardedState,
     workspace: &'a Workspace,
-    look: &'a Look,
-    products: Products<'a>,
-    edits: Edits<'a>,
-    removal: Removal,
+    look: &'a GuardedScan,
+    products: BuildProducts<'a>,
+    edits: SessionEdits<'a>,
+    removal: QuarantineDir,
     /// True if the sandbox kept protected paths.
     kept: bool,
     /// When the command may have run, if it was cut off.
-    window: Option<Window>,
+    window: Option<CutOffWindow>,
     found: Vec<GuardViolation>,
     more: usize,
 }
 
-impl Guarded {
-    pub(crate) fn after(&self, workspace: &Workspace, kept: bool, window: Option<Window>) -> Ended {
+impl GuardedState {
+    pub(crate) fn after(
+        &self,
+        workspace: &Workspace,
+        kept: bool,
+        window: Option<CutOffWindow>,
+    ) -> GuardedResult {
         let look = look_for_guarded(workspace, self.rules);
-        let mut after = After {
+        let mut after = GuardedCheck {
             guard: self,
             workspace,
             look: &look,
-            products: Products::of(&workspace.project, &workspace.snapshots),
-            edits: Edits::of(workspace),
-            removal: Removal::of_cut_off(window.is_some()),
+            products: BuildProducts::of(&workspace.project, &workspace.snapshots),
+            edits: SessionEdits::of(workspace),
+            removal: QuarantineDir::of_cut_off(window.is_some()),
             kept,
             window,
             found: Vec::new(),
@@ -74,11 +81,11 @@ impl Guarded {
             ));
         }
         let problem = (!problems.is_empty()).then(|| problems.join("; "));
-        Ended { aftermath: Aftermath { violations: after.found, problem }, hidden }
+        GuardedResult { aftermath: ForbiddenChanges { violations: after.found, problem }, hidden }
     }
 }
 
-impl After<'_> {
+impl GuardedCheck<'_> {
     /// Everything named `.git`.
     fn repositories(&mut self) {
         let guard = self.guard;
@@ -162,8 +169,8 @@ impl After<'_> {
                 }
                 continue;
             };
-            let now = Kept::of(&self.workspace.project.door, path, Some(before));
-            let differences = Kept::differences(Some(before), now.as_ref(), path);
+            let now = KeptPath::of(&self.workspace.project.door, path, Some(before));
+            let differences = KeptPath::differences(Some(before), now.as_ref(), path);
             let is_its_doing = differences.iter().any(|file| self.is_of_command(file));
             if is_its_doing && !self.were_edited(&differences, now.as_ref(), path) {
                 self.put_back(path, known, GuardViolationKind::Changed);
@@ -182,8 +189,8 @@ impl After<'_> {
             if guard.known.values().any(|known| known.seen.ino == seen.ino && self.is_moved(known, path)) {
                 continue;
             }
-            let now = Kept::of(&self.workspace.project.door, path, None);
-            let differences = Kept::differences(None, now.as_ref(), path);
+            let now = KeptPath::of(&self.workspace.project.door, path, None);
+            let differences = KeptPath::differences(None, now.as_ref(), path);
             if !self.were_edited(&differences, now.as_ref(), path) {
                 self.take_away(path, GuardViolationKind::Made);
             }
@@ -192,32 +199,32 @@ impl After<'_> {
 
     /// Returns true if nothing could change the path: it was mounted read-only, and the directory
     /// that it is in is still the same.
-    fn is_trusted(&self, path: &RelPath, known: &Known) -> bool {
+    fn is_trusted(&self, path: &RelPath, known: &GuardedPath) -> bool {
         let above = || {
             let parent = self.workspace.project.door.parent(path).ok()?;
-            Some(Seen::of(&fstat(&parent).ok()?).ino)
+            Some(FileStat::of(&fstat(&parent).ok()?).ino)
         };
         let there = || matches!(self.workspace.project.door.look(path), Ok(Some(_)));
         self.kept && known.mounted && !known.shared && above() == Some(known.above) && there()
     }
 
     /// Returns true if this very file or directory is somewhere else, unchanged.
-    fn moved_along(&self, known: &Known) -> bool {
+    fn moved_along(&self, known: &GuardedPath) -> bool {
         let is_it = |path: &RelPath| self.is_moved(known, path);
         self.look.guarded.iter().chain(&self.look.among_products).any(is_it)
             || (known.repository && self.look.repositories.iter().any(is_it))
     }
 
-    fn is_moved(&self, known: &Known, path: &RelPath) -> bool {
+    fn is_moved(&self, known: &GuardedPath, path: &RelPath) -> bool {
         matches!(self.workspace.project.door.look(path), Ok(Some(seen)) if seen.ino == known.seen.ino)
             && known.kept.as_ref().is_none_or(|before| {
-                let now = Kept::of(&self.workspace.project.door, path, Some(before));
-                Kept::differences(Some(before), now.as_ref(), path).is_empty()
+                let now = KeptPath::of(&self.workspace.project.door, path, Some(before));
+                KeptPath::differences(Some(before), now.as_ref(), path).is_empty()
             })
     }
 
     /// Returns true if edits left each of these files as it is now.
-    fn were_edited(&self, differences: &[RelPath], now: Option<&Kept>, path: &RelPath) -> bool {
+    fn were_edited(&self, differences: &[RelPath], now: Option<&KeptPath>, path: &RelPath) -> bool {
         let Some(now) = now else { return false };
         differences.iter().all(|file| match now.hash_at(path, file) {
             None => self.edits.made(file, None),
@@ -257,7 +264,7 @@ impl After<'_> {
         self.tell(path, kind, moved.map(Some), false);
     }
 
-    fn put_back(&mut self, path: &RelPath, known: &Known, kind: GuardViolationKind) {
+    fn put_back(&mut self, path: &RelPath, known: &GuardedPath, kind: GuardViolationKind) {
         let quarantine = Quarantine { project: &self.workspace.project };
         let moved = match quarantine.move_away(path, &mut self.removal) {
             Err(WorkspaceError::NotFound { .. }) => Ok(None),

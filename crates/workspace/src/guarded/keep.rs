@@ -11,8 +11,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::files::directory::{children, open_dir};
-use crate::files::root_dir::{Door, Links, read_up_to};
-use crate::files::stat::{Seen, mode_of};
+use crate::files::root_dir::{Links, RootDir, read_up_to};
+use crate::files::stat::{FileStat, mode_of};
 use crate::files::stat::{file_clock, is_settled};
 use crate::limits::MAX_DEPTH;
 use crate::transaction::staging::write_all;
@@ -25,44 +25,44 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file, link or directory as it was.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    pub(crate) seen: Seen,
+pub(crate) struct KeptPath {
+    pub(crate) seen: FileStat,
     /// True if the same signature means the same content.
     pub(crate) settled: bool,
-    pub(crate) content: Content,
+    pub(crate) content: KeptContent,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Content {
+pub(crate) enum KeptContent {
     File(Arc<[u8]>, ContentHash),
     Link(Vec<u8>),
-    Directory(Vec<(Vec<u8>, Kept)>),
+    Directory(Vec<(Vec<u8>, KeptPath)>),
     /// A pipe, socket or device: nothing to keep.
     Other,
 }
 
 /// The room left for contents.
-struct Room {
+struct ContentBudget {
     files: usize,
     bytes: u64,
     now: i64,
 }
 
-impl Kept {
+impl KeptPath {
     /// Keeps what is at the path. What `before` has with the same signature isn't read again.
     /// `None` where it is too large, gone or unreadable.
-    pub(crate) fn of(door: &Door, path: &RelPath, before: Option<&Self>) -> Option<Self> {
+    pub(crate) fn of(door: &RootDir, path: &RelPath, before: Option<&Self>) -> Option<Self> {
         let parent = door.parent(path).ok()?;
-        let mut room = Room { files: MAX_FILES, bytes: MAX_BYTES, now: file_clock() };
+        let mut room = ContentBudget { files: MAX_FILES, bytes: MAX_BYTES, now: file_clock() };
         keep(parent.as_fd(), path.file_name(), before, &mut room, 0).ok().flatten()
     }
 
     /// The size of the contents in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match &self.content {
-            Content::File(bytes, _) => bytes.len() as u64,
-            Content::Directory(children) => children.iter().map(|(_, kept)| kept.bytes()).sum(),
-            Content::Link(_) | Content::Other => 0,
+            KeptContent::File(bytes, _) => bytes.len() as u64,
+            KeptContent::Directory(children) => children.iter().map(|(_, kept)| kept.bytes()).sum(),
+            KeptContent::Link(_) | KeptContent::Other => 0,
         }
     }
 
@@ -79,18 +79,18 @@ impl Kept {
     pub(crate) fn hash_at(&self, path: &RelPath, wanted: &RelPath) -> Option<Option<ContentHash>> {
         let mut kept = self;
         for name in wanted.components().skip(path.components().count()) {
-            let Content::Directory(children) = &kept.content else { return None };
+            let KeptContent::Directory(children) = &kept.content else { return None };
             kept = children.iter().find(|(child, _)| child == name).map(|(_, kept)| kept)?;
         }
         Some(match &kept.content {
-            Content::File(_, hash) => Some(*hash),
+            KeptContent::File(_, hash) => Some(*hash),
             _ => None,
         })
     }
 
     /// Makes it anew at the path, where nothing may be. Directories above it that are gone are
     /// made.
-    pub(crate) fn put_back(&self, door: &Door, path: &RelPath) -> Result<(), Errno> {
+    pub(crate) fn put_back(&self, door: &RootDir, path: &RelPath) -> Result<(), Errno> {
         let mut dir = door.directory(None)?;
         let mut names = path.components().peekable();
         while let Some(name) = names.next() {
@@ -108,8 +108,8 @@ impl Kept {
 
     fn write(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
         match &self.content {
-            Content::Link(target) => symlinkat(target.as_slice(), at, name),
-            Content::Directory(children) => {
+            KeptContent::Link(target) => symlinkat(target.as_slice(), at, name),
+            KeptContent::Directory(children) => {
                 mkdirat(at, name, Mode::from_raw_mode(0o700))?;
                 let dir = open_dir(at, name)?;
                 for (child, kept) in children {
@@ -117,7 +117,7 @@ impl Kept {
                 }
                 fchmod(&dir, mode_of(self.seen.permissions()))
             }
-            Content::File(bytes, _) => {
+            KeptContent::File(bytes, _) => {
                 let flags =
                     OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = openat(at, name, flags, Mode::from_raw_mode(0o600))?;
@@ -129,7 +129,7 @@ impl Kept {
                 }
                 written
             }
-            Content::Other => Ok(()),
+            KeptContent::Other => Ok(()),
         }
     }
 }
@@ -137,15 +137,15 @@ impl Kept {
 fn keep(
     at: BorrowedFd<'_>,
     name: &[u8],
-    before: Option<&Kept>,
-    room: &mut Room,
+    before: Option<&KeptPath>,
+    room: &mut ContentBudget,
     depth: usize,
-) -> Result<Option<Kept>, Errno> {
+) -> Result<Option<KeptPath>, Errno> {
     if room.files == 0 || depth > MAX_DEPTH {
         return Ok(None);
     }
     room.files -= 1;
-    let seen = Seen::of(&statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?);
+    let seen = FileStat::of(&statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?);
     if seen.is_dir() {
         return keep_directory(open_dir(at, name)?, before, room, depth);
     }
@@ -153,15 +153,15 @@ fn keep(
     let known = before.filter(|kept| kept.settled && kept.seen == seen);
     let content = match known {
         Some(known) => known.content.clone(),
-        None if seen.is_link() => Content::Link(readlinkat(at, name, Vec::new())?.into_bytes()),
+        None if seen.is_link() => KeptContent::Link(readlinkat(at, name, Vec::new())?.into_bytes()),
         None if seen.is_file() => {
             let Some(bytes) = read(at, name, room.bytes)? else { return Ok(None) };
             let hash = ContentHash::of(&bytes);
-            Content::File(bytes.into(), hash)
+            KeptContent::File(bytes.into(), hash)
         }
-        None => Content::Other,
+        None => KeptContent::Other,
     };
-    let kept = Kept { seen, settled, content };
+    let kept = KeptPath { seen, settled, content };
     let Some(left) = room.bytes.checked_sub(kept.bytes()) else { return Ok(None) };
     room.bytes = left;
     Ok(Some(kept))
@@ -169,15 +169,15 @@ fn keep(
 
 fn keep_directory(
     dir: OwnedFd,
-    before: Option<&Kept>,
-    room: &mut Room,
+    before: Option<&KeptPath>,
+    room: &mut ContentBudget,
     depth: usize,
-) -> Result<Option<Kept>, Errno> {
-    let seen = Seen::of(&fstat(&dir)?);
+) -> Result<Option<KeptPath>, Errno> {
+    let seen = FileStat::of(&fstat(&dir)?);
     let mut names = children(&dir)?;
     names.sort_unstable();
-    let known: &[(Vec<u8>, Kept)] = match before.map(|kept| &kept.content) {
-        Some(Content::Directory(children)) => children,
+    let known: &[(Vec<u8>, KeptPath)] = match before.map(|kept| &kept.content) {
+        Some(KeptContent::Directory(children)) => children,
         _ => &[],
     };
     let mut all = Vec::with_capacity(names.len().min(room.files));
@@ -191,13 +191,13 @@ fn keep_directory(
             other => return other,
         }
     }
-    Ok(Some(Kept { seen, settled: false, content: Content::Directory(all) }))
+    Ok(Some(KeptPath { seen, settled: false, content: KeptContent::Directory(all) }))
 }
 
 fn read(at: BorrowedFd<'_>, name: &[u8], limit: u64) -> Result<Option<Vec<u8>>, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(at, name, flags, Mode::empty())?;
-    let seen = Seen::of(&fstat(&file)?);
+    let seen = FileStat::of(&fstat(&file)?);
     if !seen.is_file() {
         return Err(Errno::AGAIN);
     }
@@ -206,15 +206,15 @@ fn read(at: BorrowedFd<'_>, name: &[u8], limit: u64) -> Result<Option<Vec<u8>>, 
 
 /// Reads at most `limit` bytes of the regular file at the path; `None` for anything else and for
 /// more.
-pub(crate) fn read_small(door: &Door, path: &RelPath, limit: u64) -> Option<Vec<u8>> {
+pub(crate) fn read_small(door: &RootDir, path: &RelPath, limit: u64) -> Option<Vec<u8>> {
     let (file, seen) = door.read_file(path, Links::Refuse).ok()?;
     read_up_to(&file, seen.size, limit).ok().flatten()
 }
 
-fn differ(before: Option<&Kept>, now: Option<&Kept>, path: &RelPath, found: &mut Vec<RelPath>) {
-    fn children(kept: Option<&Kept>) -> Option<&[(Vec<u8>, Kept)]> {
+fn differ(before: Option<&KeptPath>, now: Option<&KeptPath>, path: &RelPath, found: &mut Vec<RelPath>) {
+    fn children(kept: Option<&KeptPath>) -> Option<&[(Vec<u8>, KeptPath)]> {
         match kept.map(|kept| &kept.content) {
-            Some(Content::Directory(children)) => Some(children),
+            Some(KeptContent::Directory(children)) => Some(children),
             _ => None,
         }
     }
@@ -232,7 +232,7 @@ fn differ(before: Option<&Kept>, now: Option<&Kept>, path: &RelPath, found: &mut
     let length = found.len();
     for name in names {
         let Ok(child) = path.join(name) else { continue };
-        let of = |list: Option<&'_ [(Vec<u8>, Kept)]>| {
+        let of = |list: Option<&'_ [(Vec<u8>, KeptPath)]>| {
             list.and_then(|list| list.iter().find(|(other, _)| other == name)).map(|(_, kept)| kept.clone())
         };
         differ(of(old).as_ref(), of(new).as_ref(), &child, found);
@@ -243,16 +243,16 @@ fn differ(before: Option<&Kept>, now: Option<&Kept>, path: &RelPath, found: &mut
     }
 }
 
-impl Kept {
+impl KeptPath {
     /// Returns true if kind, permissions and content are the same. Directories never are: their
     /// entries tell.
     fn is_same_node(&self, other: &Self) -> bool {
         match (&self.content, &other.content) {
-            (Content::File(_, a), Content::File(_, b)) => {
+            (KeptContent::File(_, a), KeptContent::File(_, b)) => {
                 self.seen.permissions() == other.seen.permissions() && a == b
             }
-            (Content::Link(a), Content::Link(b)) => a == b,
-            (Content::Other, Content::Other) => self.seen.mode == other.seen.mode,
+            (KeptContent::Link(a), KeptContent::Link(b)) => a == b,
+            (KeptContent::Other, KeptContent::Other) => self.seen.mode == other.seen.mode,
             _ => false,
         }
     }

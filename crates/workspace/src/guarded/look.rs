@@ -16,14 +16,14 @@ use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat};
 use rustix::io::Errno;
 
 use crate::files::paths::last_component;
-use crate::files::root_dir::{Door, Links};
-use crate::files::stat::{Seen, file_clock, is_settled};
+use crate::files::root_dir::{Links, RootDir};
+use crate::files::stat::{FileStat, file_clock, is_settled};
 use crate::limits::MAX_DEPTH;
 use crate::project::Project;
-use crate::rules::{Layer, RuleCache, Source, is_ignored};
+use crate::rules::{RuleCache, RuleLayer, RuleSource, is_ignored};
 use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::tree::Tree;
-use crate::walk::names::Names;
+use crate::walk::names::DirNames;
 use crate::walk::visit::{RULE_FILES, device_of};
 
 /// Maximum number of names that one look reads, so that a flood of files ends it in seconds.
@@ -73,16 +73,16 @@ const PRODUCTS: [&[u8]; 31] = [
 
 /// A directory's identity and times when its names were listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Signature {
+struct DirSignature {
     device: u64,
-    seen: Seen,
+    seen: FileStat,
 }
 
 /// The relevant names of one directory.
 #[derive(Debug, Default)]
-pub(crate) struct Noted {
+pub(crate) struct DirNotes {
     /// Absent where the same signature doesn't mean the same names.
-    signature: Option<Signature>,
+    signature: Option<DirSignature>,
     pub(crate) ino: u64,
     repositories: Vec<Vec<u8>>,
     guarded: Vec<Vec<u8>>,
@@ -93,7 +93,7 @@ pub(crate) struct Noted {
     names: usize,
 }
 
-impl Noted {
+impl DirNotes {
     /// A directory of which nothing else is known.
     pub(super) fn of_parts(parts: Vec<Vec<u8>>) -> Self {
         Self { parts, ..Self::default() }
@@ -105,12 +105,12 @@ impl Noted {
 }
 
 /// Directories by path; the root's is empty.
-pub(crate) type Notes = HashMap<Arc<[u8]>, Arc<Noted>>;
+pub(crate) type NotesByDir = HashMap<Arc<[u8]>, Arc<DirNotes>>;
 
 /// The result of one look.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
-    pub(crate) notes: Arc<Notes>,
+pub(crate) struct GuardedScan {
+    pub(crate) notes: Arc<NotesByDir>,
     /// Everything named `.git`, in any letter case.
     pub(crate) repositories: Vec<RelPath>,
     /// The outermost guarded names, but for git's own.
@@ -125,44 +125,44 @@ pub(crate) struct Look {
     pub(crate) complete: bool,
 }
 
-enum Listing {
-    Known(Arc<Noted>),
-    New(Arc<Noted>),
+enum DirListing {
+    Known(Arc<DirNotes>),
+    New(Arc<DirNotes>),
     Unreadable,
     Gone,
 }
 
 /// A look under way.
-pub(crate) struct Looking<'a> {
+pub(crate) struct GuardedScanner<'a> {
     pub(crate) project: &'a Project,
     pub(crate) snapshots: &'a Snapshots,
     pub(crate) guards: GuardRules,
-    pub(crate) before: &'a Notes,
+    pub(crate) before: &'a NotesByDir,
     /// Maximum number of directories that the look covers.
     pub(crate) max_directories: usize,
 }
 
-impl Looking<'_> {
-    pub(crate) fn run(&self) -> Look {
-        let products = Products::of(self.project, self.snapshots);
-        let mut look = Look { complete: true, ..Look::default() };
-        let mut notes = Notes::with_capacity(self.before.len());
+impl GuardedScanner<'_> {
+    pub(crate) fn run(&self) -> GuardedScan {
+        let products = BuildProducts::of(self.project, self.snapshots);
+        let mut look = GuardedScan { complete: true, ..GuardedScan::default() };
+        let mut notes = NotesByDir::with_capacity(self.before.len());
         let (mut names, mut depth) = (0_usize, 0);
         let mut level: Vec<Arc<[u8]>> = vec![Arc::default()];
         while !level.is_empty() {
             let mut below = Vec::new();
             for (path, listing) in level.iter().zip(self.list_all(&level)) {
                 let noted = match listing {
-                    Listing::Known(noted) => noted,
-                    Listing::New(noted) => {
+                    DirListing::Known(noted) => noted,
+                    DirListing::New(noted) => {
                         names = names.saturating_add(noted.names);
                         noted
                     }
-                    Listing::Unreadable => {
+                    DirListing::Unreadable => {
                         look.unreadable.push(path.clone());
                         continue;
                     }
-                    Listing::Gone => continue,
+                    DirListing::Gone => continue,
                 };
                 self.collect(path, &noted, &products, &mut look, &mut below);
                 notes.insert(path.clone(), noted);
@@ -183,9 +183,9 @@ impl Looking<'_> {
     fn collect(
         &self,
         path: &[u8],
-        noted: &Noted,
-        products: &Products<'_>,
-        look: &mut Look,
+        noted: &DirNotes,
+        products: &BuildProducts<'_>,
+        look: &mut GuardedScan,
         below: &mut Vec<Arc<[u8]>>,
     ) {
         let whole = |name: &[u8]| if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() };
@@ -218,61 +218,61 @@ impl Looking<'_> {
         }
     }
 
-    fn list_all(&self, level: &[Arc<[u8]>]) -> Vec<Listing> {
+    fn list_all(&self, level: &[Arc<[u8]>]) -> Vec<DirListing> {
         let begun = file_clock();
         if level.len() < PARALLEL_FROM {
-            let mut names = Names::default();
+            let mut names = DirNames::default();
             return level.iter().map(|path| self.list(path, begun, &mut names)).collect();
         }
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         let piece = level.len().div_ceil(threads).max(1);
         std::thread::scope(|scope| {
             let work = |paths: &[Arc<[u8]>]| {
-                let mut names = Names::default();
+                let mut names = DirNames::default();
                 paths.iter().map(|path| self.list(path, begun, &mut names)).collect::<Vec<_>>()
             };
             let started: Vec<_> =
                 level.chunks(piece).map(|paths| (paths.len(), scope.spawn(move || work(paths)))).collect();
             let ended = started.into_iter().map(|(count, thread)| {
                 // What a thread that died should have listed isn't known.
-                thread.join().unwrap_or_else(|_| (0..count).map(|_| Listing::Unreadable).collect())
+                thread.join().unwrap_or_else(|_| (0..count).map(|_| DirListing::Unreadable).collect())
             });
             ended.flatten().collect()
         })
     }
 
-    fn list(&self, path: &Arc<[u8]>, begun: i64, names: &mut Names) -> Listing {
+    fn list(&self, path: &Arc<[u8]>, begun: i64, names: &mut DirNames) -> DirListing {
         let at: &[u8] = if path.is_empty() { b"." } else { path };
         let before = self.before.get(path);
         if let Some(noted) = before
             && let Some(then) = noted.signature
             && let Ok(stat) = statat(self.project.door.root(), at, AtFlags::SYMLINK_NOFOLLOW)
-            && then == (Signature { device: device_of(&stat), seen: Seen::of(&stat) })
+            && then == (DirSignature { device: device_of(&stat), seen: FileStat::of(&stat) })
         {
-            return Listing::Known(Arc::clone(noted));
+            return DirListing::Known(Arc::clone(noted));
         }
         match self.list_anew(at, begun, names) {
-            Ok(noted) => Listing::New(Arc::new(noted)),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Listing::Gone,
-            Err(_) => Listing::Unreadable,
+            Ok(noted) => DirListing::New(Arc::new(noted)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => DirListing::Gone,
+            Err(_) => DirListing::Unreadable,
         }
     }
 
-    fn list_anew(&self, at: &[u8], begun: i64, names: &mut Names) -> Result<Noted, Errno> {
+    fn list_anew(&self, at: &[u8], begun: i64, names: &mut DirNames) -> Result<DirNotes, Errno> {
         let dir = self.project.door.enter(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
         // Before the names are read: a later change shows in a later signature.
         let stat = fstat(&dir)?;
-        let signature = Signature { device: device_of(&stat), seen: Seen::of(&stat) };
+        let signature = DirSignature { device: device_of(&stat), seen: FileStat::of(&stat) };
         let tells =
             self.project.door.lists_by_time() == Some(signature.device) && is_settled(&signature.seen, begun);
         let fd = dir.as_fd();
-        names.read(fd, |name| Ok(Seen::of(&statat(fd, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type()))?;
-        let mut noted = Noted {
+        names.read(fd, |name| Ok(FileStat::of(&statat(fd, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type()))?;
+        let mut noted = DirNotes {
             signature: tells.then_some(signature),
             ino: signature.seen.ino,
             repositories: names.repositories.clone(),
             names: names.all.len(),
-            ..Noted::default()
+            ..DirNotes::default()
         };
         for name in &names.all {
             let bytes = names.bytes(name);
@@ -291,8 +291,8 @@ impl Looking<'_> {
 }
 
 /// Tells which paths lie among dependencies or build products.
-pub(crate) struct Products<'a> {
-    door: &'a Door,
+pub(crate) struct BuildProducts<'a> {
+    door: &'a RootDir,
     rules: &'a RuleCache,
     /// The newest snapshot: a directory that it looked into isn't hidden by rules that a command
     /// wrote since.
@@ -300,7 +300,7 @@ pub(crate) struct Products<'a> {
     ignored: RefCell<HashMap<Vec<u8>, bool>>,
 }
 
-impl<'a> Products<'a> {
+impl<'a> BuildProducts<'a> {
     pub(crate) fn of(project: &'a Project, snapshots: &Snapshots) -> Self {
         let (door, rules) = (&project.door, &project.rules);
         Self { door, rules, tree: snapshots.newest_tree(), ignored: RefCell::default() }
@@ -337,7 +337,7 @@ impl<'a> Products<'a> {
             };
             let files: Vec<_> = RULE_FILES.into_iter().filter_map(|name| seen(open.as_fd(), name)).collect();
             if !files.is_empty() {
-                layers = Layer::new(above, files, layers);
+                layers = RuleLayer::new(above, files, layers);
             }
             let path = dir.get(..cut).unwrap_or_default();
             let is_known = self.tree.as_ref().is_some_and(|tree| {
@@ -352,13 +352,13 @@ impl<'a> Products<'a> {
     }
 }
 
-fn seen(dir: BorrowedFd<'_>, name: &'static [u8]) -> Option<(&'static [u8], Seen)> {
-    let seen = Seen::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
+fn seen(dir: BorrowedFd<'_>, name: &'static [u8]) -> Option<(&'static [u8], FileStat)> {
+    let seen = FileStat::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
     seen.is_file().then_some((name, seen))
 }
 
-impl Source for Products<'_> {
-    fn load(&self, dir: &[u8], files: &[(&'static [u8], Seen)]) -> Arc<Gitignore> {
+impl RuleSource for BuildProducts<'_> {
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Gitignore> {
         let path: &[u8] = if dir.is_empty() { b"." } else { dir };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let Ok(open) = self.door.enter(path, flags, Links::Refuse) else {

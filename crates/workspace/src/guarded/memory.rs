@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use journeyman_protocol::RelPath;
 
-use crate::guarded::keep::Kept;
-use crate::guarded::look::Notes;
+use crate::guarded::keep::KeptPath;
+use crate::guarded::look::NotesByDir;
 
 /// The state that is kept from one command to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
-    pub(crate) notes: Arc<Notes>,
-    pub(crate) kept: BTreeMap<RelPath, Arc<Kept>>,
+pub(crate) struct GuardedCache {
+    pub(crate) notes: Arc<NotesByDir>,
+    pub(crate) kept: BTreeMap<RelPath, Arc<KeptPath>>,
     /// The guarded paths when the first command began: protected before any that came later.
     pub(crate) first: Option<BTreeSet<RelPath>>,
 }

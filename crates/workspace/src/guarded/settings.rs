@@ -8,7 +8,7 @@
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::files::directory::children;
-use crate::files::root_dir::Door;
+use crate::files::root_dir::RootDir;
 use crate::guarded::keep::read_small;
 
 /// Maximum size of settings that are read, in bytes; larger ones count as running something.
@@ -67,7 +67,7 @@ const PLAIN: &[(&str, &[&str])] = &[
 /// What tells whether git runs something in the repository at `path`, a `.git` or a bare one, and
 /// whether it is something else by now: a hash of its settings and hooks. `None` where it runs
 /// nothing.
-pub(crate) fn armed_at(door: &Door, path: &RelPath) -> Option<ContentHash> {
+pub(crate) fn armed_at(door: &RootDir, path: &RelPath) -> Option<ContentHash> {
     let mut dir = path.clone();
     for _ in 0..MAX_POINTERS {
         match door.look(&dir) {
@@ -104,7 +104,7 @@ fn pointed(file: &RelPath, text: &[u8]) -> Option<RelPath> {
     RelPath::parse(parts.join(&b'/')).ok()
 }
 
-fn armed(door: &Door, dir: &RelPath) -> Option<ContentHash> {
+fn armed(door: &RootDir, dir: &RelPath) -> Option<ContentHash> {
     let mut text = Vec::new();
     let mut runs = false;
     let Ok(open) = door.directory(Some(dir)) else { return Some(ContentHash::of(dir.as_bytes())) };
@@ -127,7 +127,7 @@ fn armed(door: &Door, dir: &RelPath) -> Option<ContentHash> {
 }
 
 /// Returns true if there are hooks; adds to `text` what tells them from others.
-fn hooks(door: &Door, dir: &RelPath, name: &[u8], text: &mut Vec<u8>) -> bool {
+fn hooks(door: &RootDir, dir: &RelPath, name: &[u8], text: &mut Vec<u8>) -> bool {
     let Ok(dir) = dir.join(name) else { return true };
     let Ok(open) = door.directory(Some(&dir)) else { return true };
     let Ok(mut names) = children(&open) else { return true };

@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::attribution::emptied_at;
 use crate::commands::tree_snapshot::TreeSnapshot;
-use crate::contents::store::Vault;
+use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::files::directory::children;
-use crate::files::stat::Seen;
-use crate::guarded::keep::{Content, Kept};
-use crate::guarded::look::Noted;
-use crate::guarded::{Aftermath, Guarded, Known};
+use crate::files::stat::FileStat;
+use crate::guarded::keep::{KeptContent, KeptPath};
+use crate::guarded::look::DirNotes;
+use crate::guarded::{ForbiddenChanges, GuardedPath, GuardedState};
 use crate::limits::MAX_DEPTH;
 use crate::walk::visit::device_of;
 use crate::workspace::Workspace;
@@ -35,7 +35,7 @@ const MAX_NAMES: usize = 10_000;
 pub(crate) struct StoredGuard {
     device: u64,
     repositories: Repositories,
-    known: Vec<StoredKnown>,
+    known: Vec<StoredPath>,
     armed: Vec<(RelPath, ContentHash)>,
     /// Repositories without a `.git`: the directory, its inode, and what tells their settings from
     /// others.
@@ -45,7 +45,7 @@ pub(crate) struct StoredGuard {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct StoredKnown {
+struct StoredPath {
     path: RelPath,
     inode: u64,
     mode: u32,
@@ -69,18 +69,18 @@ enum StoredContent {
 /// The time in which a command that was cut off may have changed the tree, in nanoseconds of the
 /// file system's clock.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Window {
+pub(crate) struct CutOffWindow {
     pub(crate) began: i64,
     pub(crate) until: i64,
 }
 
-impl Guarded {
-    /// As [`Guarded::before`], for the command that `before` was made for. What is guarded is kept
-    /// with its heartbeat: where a crash comes before [`Guarded::end`], `Recovery::recover_call`
-    /// and `Recovery::recover_checks` move away and put back the same.
+impl GuardedState {
+    /// As [`GuardedState::before`], for the command that `before` was made for. What is guarded is
+    /// kept with its heartbeat: where a crash comes before [`GuardedState::end`],
+    /// `Recovery::recover_call` and `Recovery::recover_checks` move away and put back the same.
     ///
     /// # Errors
-    /// As [`Guarded::before`]; failures of the state directory.
+    /// As [`GuardedState::before`]; failures of the state directory.
     pub fn before_command(
         workspace: &Workspace,
         before: &TreeSnapshot,
@@ -99,7 +99,7 @@ impl Guarded {
         let mut known = Vec::with_capacity(self.known.len());
         for (path, one) in &self.known {
             let kept = one.kept.as_ref().map(|kept| store(kept, &workspace.project.vault)).transpose()?;
-            known.push(StoredKnown {
+            known.push(StoredPath {
                 path: path.clone(),
                 inode: one.seen.ino,
                 mode: one.seen.mode,
@@ -148,13 +148,13 @@ impl StoredGuard {
         &self,
         workspace: &Workspace,
         rules: GuardRules,
-        window: Window,
-    ) -> Result<(Aftermath, bool), WorkspaceError> {
+        window: CutOffWindow,
+    ) -> Result<(ForbiddenChanges, bool), WorkspaceError> {
         let ended = self.load(workspace, rules)?.after(workspace, false, Some(window));
         Ok((ended.aftermath, ended.hidden))
     }
 
-    fn load(&self, workspace: &Workspace, rules: GuardRules) -> Result<Guarded, WorkspaceError> {
+    fn load(&self, workspace: &Workspace, rules: GuardRules) -> Result<GuardedState, WorkspaceError> {
         let is_same_device = device(workspace) == self.device;
         let mut known = BTreeMap::new();
         for one in &self.known {
@@ -170,17 +170,17 @@ impl StoredGuard {
             let (seen, kept) = (bare_seen(one.mode, inode), kept.map(Arc::new));
             known.insert(
                 one.path.clone(),
-                Known { seen, above: 0, mounted: false, shared: false, loose, repository, kept },
+                GuardedPath { seen, above: 0, mounted: false, shared: false, loose, repository, kept },
             );
         }
         let notes = self.parts.iter().map(|(dir, names)| {
             let parts = names.iter().map(|name| name.as_bytes().to_vec()).collect();
             let dir = dir.as_ref().map_or(&b""[..], RelPath::as_bytes);
-            (Arc::from(dir), Arc::new(Noted::of_parts(parts)))
+            (Arc::from(dir), Arc::new(DirNotes::of_parts(parts)))
         });
         let notes: HashMap<_, _> = notes.collect();
         let repositories = self.repositories.clone();
-        Ok(Guarded {
+        Ok(GuardedState {
             rules,
             repositories: repositories.placed(&workspace.reach(), workspace.root(), is_same_device),
             known,
@@ -193,7 +193,7 @@ impl StoredGuard {
     }
 }
 
-impl Window {
+impl CutOffWindow {
     /// Returns true if the path was last changed within the window, or something in it was.
     pub(crate) fn has(self, workspace: &Workspace, path: &RelPath) -> bool {
         match workspace.project.door.look(path) {
@@ -227,21 +227,21 @@ fn device(workspace: &Workspace) -> u64 {
     fstat(workspace.project.door.root()).map_or(0, |stat| device_of(&stat))
 }
 
-fn bare_seen(mode: u32, ino: u64) -> Seen {
-    Seen { mode, size: 0, mtime: 0, ctime: 0, ino, owner: (0, 0), names: 1 }
+fn bare_seen(mode: u32, ino: u64) -> FileStat {
+    FileStat { mode, size: 0, mtime: 0, ctime: 0, ino, owner: (0, 0), names: 1 }
 }
 
-fn store(kept: &Kept, vault: &Vault) -> Result<StoredContent, WorkspaceError> {
+fn store(kept: &KeptPath, vault: &BlobStore) -> Result<StoredContent, WorkspaceError> {
     let mode = kept.seen.mode;
     Ok(match &kept.content {
-        Content::File(bytes, hash) => {
+        KeptContent::File(bytes, hash) => {
             if !vault.rely_on(hash)? {
                 vault.put(bytes, Durability::Later)?;
             }
             StoredContent::File { mode, hash: *hash }
         }
-        Content::Link(target) => StoredContent::Link(target.clone()),
-        Content::Directory(children) => {
+        KeptContent::Link(target) => StoredContent::Link(target.clone()),
+        KeptContent::Directory(children) => {
             let mut stored = Vec::with_capacity(children.len());
             for (name, child) in children {
                 if let Ok(name) = RelPath::parse(name) {
@@ -250,27 +250,27 @@ fn store(kept: &Kept, vault: &Vault) -> Result<StoredContent, WorkspaceError> {
             }
             StoredContent::Directory { mode, children: stored }
         }
-        Content::Other => StoredContent::Other { mode },
+        KeptContent::Other => StoredContent::Other { mode },
     })
 }
 
 /// `None` where a content is lost.
-fn load(stored: &StoredContent, vault: &Vault) -> Result<Option<Kept>, WorkspaceError> {
+fn load(stored: &StoredContent, vault: &BlobStore) -> Result<Option<KeptPath>, WorkspaceError> {
     let (mode, content) = match stored {
         StoredContent::File { mode, hash } => {
             let Some(bytes) = vault.get(hash)? else { return Ok(None) };
-            (*mode, Content::File(bytes.into(), *hash))
+            (*mode, KeptContent::File(bytes.into(), *hash))
         }
-        StoredContent::Link(target) => (FileType::Symlink.as_raw_mode(), Content::Link(target.clone())),
+        StoredContent::Link(target) => (FileType::Symlink.as_raw_mode(), KeptContent::Link(target.clone())),
         StoredContent::Directory { mode, children } => {
             let mut loaded = Vec::with_capacity(children.len());
             for (name, child) in children {
                 let Some(child) = load(child, vault)? else { return Ok(None) };
                 loaded.push((name.as_bytes().to_vec(), child));
             }
-            (*mode, Content::Directory(loaded))
+            (*mode, KeptContent::Directory(loaded))
         }
-        StoredContent::Other { mode } => (*mode, Content::Other),
+        StoredContent::Other { mode } => (*mode, KeptContent::Other),
     };
-    Ok(Some(Kept { seen: bare_seen(mode, 0), settled: false, content }))
+    Ok(Some(KeptPath { seen: bare_seen(mode, 0), settled: false, content }))
 }

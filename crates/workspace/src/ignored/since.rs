@@ -2,9 +2,9 @@
 
 use journeyman_protocol::{FileChange, RelPath};
 
-use crate::snapshot::capture::Keep;
+use crate::snapshot::capture::ContentMode;
 use crate::snapshot::snapshots::Snapshots;
-use crate::walk::plan::Plan;
+use crate::walk::plan::WalkPlan;
 use crate::walk::walk;
 
 /// The maximum number of files that one look takes in: the installed dependencies of a large
@@ -40,13 +40,13 @@ pub struct IgnoredChange {
 /// whichever way, from `since` to `until` in nanoseconds of the file system's clock.
 pub(crate) fn ignored_changes(snapshots: &Snapshots, since: i64, until: i64) -> IgnoredChanges {
     let unknown = IgnoredChanges { paths: Vec::new(), more: true };
-    let plan = Plan {
+    let plan = WalkPlan {
         include_ignored: true,
         stat: true,
-        ..Plan::of_names(&snapshots.project.door, &snapshots.project.rules, MAX_LOOKED_AT)
+        ..WalkPlan::of_names(&snapshots.project.door, &snapshots.project.rules, MAX_LOOKED_AT)
     };
     let Ok(walked) = walk(&plan) else { return unknown };
-    let Ok(tree) = snapshots.snapshot(Keep::Hashes, None) else { return unknown };
+    let Ok(tree) = snapshots.snapshot(ContentMode::Hashes, None) else { return unknown };
     let is_covered =
         |path: &[u8]| tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path)).is_ok();
     let changed = walked.files.iter().filter(|file| {

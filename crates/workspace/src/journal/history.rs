@@ -13,7 +13,7 @@ use journeyman_protocol::{CallId, RelPath, SessionId};
 
 use crate::change::{ChangeId, CheckpointId, UndoTarget};
 use crate::error::WorkspaceError;
-use crate::journal::record::{Cause, Dropped, Line, Record};
+use crate::journal::record::{ChangeCause, ChangeRecord, DroppedLines, JournalLine};
 use crate::journal::undone::{undone_at, undone_in};
 
 /// Which changes were taken back, as far as one file is concerned.
@@ -21,10 +21,10 @@ type Undone = Rc<HashSet<ChangeId>>;
 
 /// The changes that happened, as far as the journal remembers.
 pub(crate) struct History {
-    done: Vec<Record>,
+    done: Vec<ChangeRecord>,
     checkpoints: HashSet<CheckpointId>,
-    dropped: Option<Dropped>,
-    gaps: Vec<Gap>,
+    dropped: Option<DroppedLines>,
+    gaps: Vec<JournalGap>,
     /// For every file that no undo or redo left.
     undone: Undone,
     /// The files that one did leave; each is looked at when it is asked for.
@@ -32,7 +32,7 @@ pub(crate) struct History {
 }
 
 /// Damaged lines of the journal.
-struct Gap {
+struct JournalGap {
     /// The newest number before them.
     through: u64,
     /// The number of changes before them.
@@ -43,43 +43,44 @@ struct Gap {
 }
 
 /// Finds the damaged lines, and who may have written them.
-fn gaps(lines: &[Line], finished: &HashSet<ChangeId>) -> Vec<Gap> {
-    let writer = |line: &Line| match line {
-        Line::Change(record) => Some(record.session.clone()),
-        Line::Checkpoint(record) => Some(record.session.clone()),
+fn gaps(lines: &[JournalLine], finished: &HashSet<ChangeId>) -> Vec<JournalGap> {
+    let writer = |line: &JournalLine| match line {
+        JournalLine::Change(record) => Some(record.session.clone()),
+        JournalLine::Checkpoint(record) => Some(record.session.clone()),
         _ => None,
     };
-    let is_done = |line: &&Line| matches!(line, Line::Change(record) if finished.contains(&record.id));
-    let places = lines.iter().enumerate().filter(|(_, line)| matches!(line, Line::Damaged(_)));
+    let is_done =
+        |line: &&JournalLine| matches!(line, JournalLine::Change(record) if finished.contains(&record.id));
+    let places = lines.iter().enumerate().filter(|(_, line)| matches!(line, JournalLine::Damaged(_)));
     let gaps = places.map(|(at, line)| {
         let (before, after) = lines.split_at(at);
         // A run's first line is a checkpoint: what is lost before that isn't the run's.
         let next = after.iter().find(|line| writer(line).is_some());
-        let next = next.filter(|line| matches!(line, Line::Change(_))).and_then(writer);
+        let next = next.filter(|line| matches!(line, JournalLine::Change(_))).and_then(writer);
         let previous = before.iter().rev().find_map(writer);
         let earlier: HashSet<SessionId> = before.iter().filter_map(writer).collect();
         let both = after.iter().filter_map(writer).filter(|session| earlier.contains(session));
         let sessions = both.chain(next).chain(previous).collect();
-        Gap { through: line.id(), done: before.iter().filter(is_done).count(), sessions }
+        JournalGap { through: line.id(), done: before.iter().filter(is_done).count(), sessions }
     });
     gaps.collect()
 }
 
 /// The changes that happened: those that were closed, and those whose closing line is damaged. One
 /// of these that was taken back instead left its files as they were before, which an undo finds so.
-fn finished(lines: &[Line]) -> HashSet<ChangeId> {
+fn finished(lines: &[JournalLine]) -> HashSet<ChangeId> {
     let (mut finished, mut void, mut open) = (HashSet::new(), HashSet::new(), None);
     for line in lines {
         match line {
-            Line::Done(id) | Line::Placed(id) => {
+            JournalLine::Done(id) | JournalLine::Placed(id) => {
                 finished.insert(*id);
             }
-            Line::Void(id) => {
+            JournalLine::Void(id) => {
                 void.insert(*id);
             }
-            Line::Change(record) => open = Some(record.id),
-            Line::Damaged(_) => finished.extend(open),
-            Line::Checkpoint(_) | Line::Dropped(_) => open = None,
+            JournalLine::Change(record) => open = Some(record.id),
+            JournalLine::Damaged(_) => finished.extend(open),
+            JournalLine::Checkpoint(_) | JournalLine::Dropped(_) => open = None,
         }
     }
     finished.retain(|id| !void.contains(id));
@@ -87,8 +88,8 @@ fn finished(lines: &[Line]) -> HashSet<ChangeId> {
 }
 
 /// Changes to take back, newest first.
-pub(crate) struct Selected<'a> {
-    pub(crate) records: Vec<&'a Record>,
+pub(crate) struct SelectedChanges<'a> {
+    pub(crate) records: Vec<&'a ChangeRecord>,
     /// Whose they are, newest first.
     pub(crate) sessions: Vec<SessionId>,
     /// True if all that the journal has since some moment is walked back, undone or not.
@@ -100,17 +101,17 @@ pub(crate) struct Selected<'a> {
 }
 
 impl History {
-    pub(crate) fn new(lines: Vec<Line>) -> Self {
+    pub(crate) fn new(lines: Vec<JournalLine>) -> Self {
         let finished = finished(&lines);
         let gaps = gaps(&lines, &finished);
         let (mut done, mut checkpoints, mut dropped) = (Vec::new(), HashSet::new(), None);
         for line in lines {
             match line {
-                Line::Change(record) if finished.contains(&record.id) => done.push(record),
-                Line::Checkpoint(record) => {
+                JournalLine::Change(record) if finished.contains(&record.id) => done.push(record),
+                JournalLine::Checkpoint(record) => {
                     checkpoints.insert(record.id);
                 }
-                Line::Dropped(found) => dropped = Some(found),
+                JournalLine::Dropped(found) => dropped = Some(found),
                 _ => {}
             }
         }
@@ -134,7 +135,7 @@ impl History {
     }
 
     /// The changes, oldest first.
-    pub(crate) fn into_done(self) -> Vec<Record> {
+    pub(crate) fn into_done(self) -> Vec<ChangeRecord> {
         self.done
     }
 
@@ -157,7 +158,7 @@ impl History {
     }
 
     /// Returns true if something of the change is in effect.
-    pub(crate) fn is_in_effect(&self, record: &Record) -> bool {
+    pub(crate) fn is_in_effect(&self, record: &ChangeRecord) -> bool {
         if record.files.is_empty() {
             !self.is_undone(record.id, None)
         } else {
@@ -166,7 +167,7 @@ impl History {
     }
 
     /// Returns true if something of the change is there to be taken back by itself.
-    pub(crate) fn is_undoable(&self, record: &Record) -> bool {
+    pub(crate) fn is_undoable(&self, record: &ChangeRecord) -> bool {
         !record.cause.takes_back() && self.is_in_effect(record)
     }
 
@@ -182,7 +183,7 @@ impl History {
         &'a self,
         session: &'a SessionId,
         call: &'a CallId,
-    ) -> impl Iterator<Item = &'a Record> + 'a {
+    ) -> impl Iterator<Item = &'a ChangeRecord> + 'a {
         self.done
             .iter()
             .filter(move |record| record.session == *session && record.call.as_ref() == Some(call))
@@ -202,7 +203,7 @@ impl History {
     }
 
     /// The changes to take back.
-    pub(crate) fn select(&self, target: &UndoTarget) -> Result<Selected<'_>, WorkspaceError> {
+    pub(crate) fn select(&self, target: &UndoTarget) -> Result<SelectedChanges<'_>, WorkspaceError> {
         let asked = match target {
             UndoTarget::To(checkpoint) => return self.select_since(*checkpoint),
             UndoTarget::LastRun => None,
@@ -219,7 +220,8 @@ impl History {
             Some(session) => session.clone(),
             None => {
                 let (at, newest) = undoable().next().ok_or_else(nothing)?;
-                let is_alone = |gap: &Gap| gap.sessions.iter().all(|session| *session == newest.session);
+                let is_alone =
+                    |gap: &JournalGap| gap.sessions.iter().all(|session| *session == newest.session);
                 // What a newer run changed may have been recorded there.
                 if self.gaps.iter().any(|gap| gap.done > at && !is_alone(gap)) {
                     return Err(WorkspaceError::HistoryDamaged { session: None });
@@ -228,17 +230,17 @@ impl History {
             }
         };
         let undoable = || undoable().map(|(_, record)| record);
-        let is_of = |record: &&Record| record.session == session || record.beside.contains(&session);
-        let records: Vec<&Record> = undoable().filter(is_of).collect();
+        let is_of = |record: &&ChangeRecord| record.session == session || record.beside.contains(&session);
+        let records: Vec<&ChangeRecord> = undoable().filter(is_of).collect();
         if records.is_empty() {
             return Err(nothing());
         }
         let (dropped, damaged) = (self.has_dropped(Some(&session)), self.is_damaged(&session));
-        Ok(Selected { records, sessions: vec![session], replay: false, dropped, damaged })
+        Ok(SelectedChanges { records, sessions: vec![session], replay: false, dropped, damaged })
     }
 
     /// Everything that was journaled since a checkpoint.
-    fn select_since(&self, checkpoint: CheckpointId) -> Result<Selected<'_>, WorkspaceError> {
+    fn select_since(&self, checkpoint: CheckpointId) -> Result<SelectedChanges<'_>, WorkspaceError> {
         if !self.checkpoints.contains(&checkpoint) {
             return Err(WorkspaceError::UnknownCheckpoint { id: checkpoint });
         }
@@ -248,7 +250,7 @@ impl History {
         let since = || self.done.iter().rev().take_while(|record| record.id.0 > checkpoint.0);
         // An undo of what was before the checkpoint is a change like any other; one of what came
         // after it comes to nothing together with what it took back.
-        let counts = |record: &&Record| {
+        let counts = |record: &&ChangeRecord| {
             let beyond = !record.cause.takes_back() || record.undoes.iter().any(|id| id.0 < checkpoint.0);
             beyond && self.is_in_effect(record)
         };
@@ -265,21 +267,21 @@ impl History {
         if sessions.is_empty() {
             return Err(WorkspaceError::NothingSince { checkpoint });
         }
-        Ok(Selected { records: since().collect(), sessions, replay: true, dropped: false, damaged })
+        Ok(SelectedChanges { records: since().collect(), sessions, replay: true, dropped: false, damaged })
     }
 
     /// The undos that can be taken back, newest first: those since the newest change that wasn't
     /// one; then what was taken back of calls that were cut off. Nobody asked for that, so what
     /// came later doesn't close it.
-    pub(crate) fn redoable(&self) -> impl Iterator<Item = &Record> {
+    pub(crate) fn redoable(&self) -> impl Iterator<Item = &ChangeRecord> {
         let newest_first = || self.done.iter().rev();
         let asked = newest_first().take_while(|record| record.cause.takes_back() && record.call.is_none());
         let unasked = newest_first().filter(|record| record.call.is_some());
-        asked.chain(unasked).filter(|record| record.cause == Cause::Undo && self.is_in_effect(record))
+        asked.chain(unasked).filter(|record| record.cause == ChangeCause::Undo && self.is_in_effect(record))
     }
 
     /// Whose changes an undo took back, newest first.
-    pub(crate) fn sessions_of(&self, undo: &Record) -> Vec<SessionId> {
+    pub(crate) fn sessions_of(&self, undo: &ChangeRecord) -> Vec<SessionId> {
         let taken: HashSet<ChangeId> = undo.undoes.iter().copied().collect();
         let mut sessions = Vec::new();
         for record in self.done.iter().rev().filter(|record| taken.contains(&record.id)) {
@@ -303,18 +305,18 @@ mod tests {
     use crate::journal::record::{CheckpointRecord, FileRecord};
     use crate::journal::{Journal, Sync};
     use crate::options::Options;
-    use crate::snapshot::entry::{FileState, Kind};
+    use crate::snapshot::entry::{FileKind, FileState};
     use crate::workspace::Workspace;
 
     fn session(number: u64) -> SessionId {
         SessionId::new(UnixMillis(1), number)
     }
 
-    fn record(id: u64, cause: Cause, files: &[&str], undoes: &[u64], left: &[&str]) -> Record {
+    fn record(id: u64, cause: ChangeCause, files: &[&str], undoes: &[u64], left: &[&str]) -> ChangeRecord {
         let parsed =
             |paths: &[&str]| paths.iter().map(|path| RelPath::parse(path).unwrap()).collect::<Vec<_>>();
         let file = |path| FileRecord { path, before: None, after: None, sibling: None };
-        Record {
+        ChangeRecord {
             id: ChangeId(id),
             session: session(1),
             call: None,
@@ -332,10 +334,10 @@ mod tests {
         }
     }
 
-    fn history(records: Vec<Record>) -> History {
+    fn history(records: Vec<ChangeRecord>) -> History {
         let lines = records.into_iter().flat_map(|record| {
             let id = record.id;
-            [Line::Change(record), Line::Done(id)]
+            [JournalLine::Change(record), JournalLine::Done(id)]
         });
         History::new(lines.collect())
     }
@@ -345,12 +347,12 @@ mod tests {
 
     #[test]
     fn what_is_in_effect_after_undo_and_redo_of_undo() {
-        let edit = |id| record(id, Cause::Edit, &["a", "b"], &[], &[]);
-        let undo = |id, undoes: &[u64], left: &[&str]| record(id, Cause::Undo, &["a"], undoes, left);
-        let redo = |id, undoes: &[u64], left: &[&str]| record(id, Cause::Redo, &["a"], undoes, left);
+        let edit = |id| record(id, ChangeCause::Edit, &["a", "b"], &[], &[]);
+        let undo = |id, undoes: &[u64], left: &[&str]| record(id, ChangeCause::Undo, &["a"], undoes, left);
+        let redo = |id, undoes: &[u64], left: &[&str]| record(id, ChangeCause::Redo, &["a"], undoes, left);
         // The journal, then for each id whether it is undone at a, at b, and where nothing was
         // left.
-        let table: Vec<(Vec<Record>, Vec<Undone>)> = vec![
+        let table: Vec<(Vec<ChangeRecord>, Vec<Undone>)> = vec![
             (vec![edit(1)], vec![(1, [false; 3])]),
             (vec![edit(1), undo(2, &[1], &[])], vec![(1, [true; 3]), (2, [false; 3])]),
             (vec![edit(1), undo(2, &[1], &["b"])], vec![(1, [true, false, true])]),
@@ -399,24 +401,24 @@ mod tests {
                 .collect();
             let state_of = |n: u64| {
                 let hash = kept.get(usize::try_from(n % 2_000).unwrap()).copied();
-                Some(FileState { kind: Kind::File, mode: 0o644, size: 8, hash })
+                Some(FileState { kind: FileKind::File, mode: 0o644, size: 8, hash })
             };
             let mut journal = Journal::new(&state, u64::MAX);
             journal.prepare().unwrap();
             let tree = kept[0];
             let label = "before the run".to_owned();
             let first = CheckpointRecord { id: CheckpointId(1), session: session(0), label, at: None, tree };
-            let mut lines = vec![Line::Checkpoint(first)];
+            let mut lines = vec![JournalLine::Checkpoint(first)];
             for n in 0..count {
                 // A hundred files a thousand times over, by a session each hundred changes.
-                let mut record = record(n + 2, Cause::Edit, &[], &[], &[]);
+                let mut record = record(n + 2, ChangeCause::Edit, &[], &[], &[]);
                 record.session = session(n / 100);
                 let path = RelPath::parse(format!("src/some/directory/file-{:03}.rs", n % 100)).unwrap();
                 let round = n / 100;
                 let before = if round == 0 { None } else { state_of(round - 1) };
                 record.files = vec![FileRecord { path, before, after: state_of(round), sibling: None }];
                 let id = record.id;
-                lines.extend([Line::Change(record), Line::Done(id)]);
+                lines.extend([JournalLine::Change(record), JournalLine::Done(id)]);
             }
             journal.append(&lines, Sync::Later).unwrap();
             let bytes = std::fs::metadata(state.join("journal/log")).unwrap().len();

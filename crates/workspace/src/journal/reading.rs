@@ -4,22 +4,22 @@ use std::fs;
 use std::path::Path;
 
 use crate::journal::line_format::{parse, push_line};
-use crate::journal::record::Line;
+use crate::journal::record::JournalLine;
 
 /// The lines in a journal's bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Read {
-    pub(crate) lines: Vec<Line>,
+pub(crate) struct ReadLines {
+    pub(crate) lines: Vec<JournalLine>,
     /// The end of the last whole line, from the beginning of the file.
     pub(crate) whole: u64,
-    pub(crate) tail: Tail,
+    pub(crate) tail: JournalTail,
     /// In how many places before that there are lines which aren't as they were written.
     pub(crate) damaged: usize,
 }
 
 /// The bytes after the last whole line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Tail {
+pub(crate) enum JournalTail {
     #[default]
     Nothing,
     /// A line that a crash tore while it was written: it has no end, or blocks of the disk are
@@ -30,17 +30,17 @@ pub(crate) enum Tail {
 }
 
 /// Takes the bytes from a place of a journal apart.
-pub(crate) fn read_lines(text: &[u8], from: u64) -> Read {
-    let mut read = Read { whole: from, ..Read::default() };
+pub(crate) fn read_lines(text: &[u8], from: u64) -> ReadLines {
+    let mut read = ReadLines { whole: from, ..ReadLines::default() };
     let (mut place, mut last) = (from, 0);
     let mut tail: &[u8] = &[];
     for raw in text.split_inclusive(|&byte| byte == b'\n') {
         let start = place;
         place += raw.len() as u64;
-        let Some(line) = raw.strip_suffix(b"\n").and_then(parse::<Line>) else { continue };
+        let Some(line) = raw.strip_suffix(b"\n").and_then(parse::<JournalLine>) else { continue };
         if start > read.whole {
             read.damaged += 1;
-            read.lines.push(Line::Damaged(last));
+            read.lines.push(JournalLine::Damaged(last));
         }
         last = line.id().max(last);
         read.lines.push(line);
@@ -51,15 +51,15 @@ pub(crate) fn read_lines(text: &[u8], from: u64) -> Read {
         tail = text;
     }
     read.tail = match tail {
-        [] => Tail::Nothing,
-        [.., b'\n'] if !tail.contains(&0) && tail.len() > 1 => Tail::Damaged,
-        _ => Tail::Torn,
+        [] => JournalTail::Nothing,
+        [.., b'\n'] if !tail.contains(&0) && tail.len() > 1 => JournalTail::Damaged,
+        _ => JournalTail::Torn,
     };
     read
 }
 
 /// The bytes of lines as a journal has them.
-pub(crate) fn written(lines: &[Line]) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn written(lines: &[JournalLine]) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = Vec::new();
     for line in lines {
         push_line(&mut text, &serde_json::to_vec(line)?);

@@ -11,7 +11,7 @@ use crate::transaction::sibling::sibling;
 /// The cause of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Cause {
+pub(crate) enum ChangeCause {
     /// A change set.
     Edit,
     /// A command, found by comparing the tree.
@@ -34,7 +34,7 @@ pub(crate) enum Cause {
     Landing,
 }
 
-impl Cause {
+impl ChangeCause {
     /// Returns true if what differed may as well be a person's work.
     pub(crate) fn is_doubtful(self) -> bool {
         matches!(self, Self::Check | Self::Background)
@@ -88,12 +88,12 @@ impl ModeRecord {
 
 /// A change, as the journal holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct ChangeRecord {
     pub(crate) id: ChangeId,
     pub(crate) session: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) call: Option<CallId>,
-    pub(crate) cause: Cause,
+    pub(crate) cause: ChangeCause,
     /// When, where a clock was there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<UnixMillis>,
@@ -125,7 +125,7 @@ pub(crate) struct Record {
     pub(crate) settles_copy: bool,
 }
 
-impl Record {
+impl ChangeRecord {
     /// The outermost of the directories that make room, each with the name that it has until the
     /// change is complete.
     pub(crate) fn set_aside(&self) -> impl Iterator<Item = (&DirRecord, RelPath)> {
@@ -169,7 +169,7 @@ pub(crate) struct CheckpointRecord {
 
 /// A summary of lines that were dropped from the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Dropped {
+pub(crate) struct DroppedLines {
     /// Every change up to this number is gone.
     pub(crate) through: u64,
     /// Whose changes, that were in effect, were among them: the newest, at most
@@ -181,9 +181,9 @@ pub(crate) struct Dropped {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Line {
+pub(crate) enum JournalLine {
     /// A change is about to begin, or (of a command) has happened.
-    Change(Record),
+    Change(ChangeRecord),
     /// All its files are in place.
     Placed(ChangeId),
     /// It is complete, and nothing of it lies around.
@@ -193,12 +193,12 @@ pub(crate) enum Line {
     /// A checkpoint.
     Checkpoint(CheckpointRecord),
     /// Earlier lines were dropped, but for checkpoints that are still needed.
-    Dropped(Dropped),
+    Dropped(DroppedLines),
     /// Lines that were here are damaged; they had numbers up to this one, as far as can be told.
     Damaged(u64),
 }
 
-impl Line {
+impl JournalLine {
     pub(crate) fn id(&self) -> u64 {
         match self {
             Self::Dropped(dropped) => dropped.through,

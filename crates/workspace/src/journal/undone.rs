@@ -1,7 +1,7 @@
 //! Finding the changes that later ones took back.
 
 use crate::change::ChangeId;
-use crate::journal::record::Record;
+use crate::journal::record::ChangeRecord;
 use journeyman_protocol::RelPath;
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 /// was left. A record can only take back what came before it, so that one walk is enough whatever a
 /// journal says.
 pub(crate) fn undone_at<'a>(
-    done: impl DoubleEndedIterator<Item = &'a Record>,
+    done: impl DoubleEndedIterator<Item = &'a ChangeRecord>,
     path: Option<&RelPath>,
 ) -> HashSet<ChangeId> {
     let mut undone = HashSet::new();
@@ -22,6 +22,6 @@ pub(crate) fn undone_at<'a>(
 }
 
 /// The changes that were taken back, oldest first in and as far as nothing was left.
-pub(crate) fn undone_in<'a>(done: impl DoubleEndedIterator<Item = &'a Record>) -> HashSet<ChangeId> {
+pub(crate) fn undone_in<'a>(done: impl DoubleEndedIterator<Item = &'a ChangeRecord>) -> HashSet<ChangeId> {
     undone_at(done, None)
 }

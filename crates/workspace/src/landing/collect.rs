@@ -5,24 +5,24 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use journeyman_protocol::{ContentHash, RelPath, SessionId};
 use journeyman_store::Durability;
 
-use crate::contents::store::Kept;
+use crate::contents::store::BlobCondition;
 use crate::copies::info::CopyInfo;
-use crate::copies::isolated::Isolated;
+use crate::copies::isolated::IsolatedCopy;
 use crate::error::{WorkspaceError, io_error};
 use crate::files::root_dir::{Links, read_up_to};
-use crate::files::stat::Seen;
+use crate::files::stat::FileStat;
 use crate::journal::history::History;
-use crate::journal::record::Cause;
+use crate::journal::record::ChangeCause;
 use crate::landing::changes::{CopyChange, CopyChanges};
-use crate::landing::contested::Contested;
-use crate::landing::large_files::Large;
-use crate::landing::refusals::Filter;
+use crate::landing::contested::ContestedFiles;
+use crate::landing::large_files::LargeFiles;
+use crate::landing::refusals::LandingFilter;
 use crate::landing::verdict::is_same;
 use crate::landing::{Landings, contested, stored};
 use crate::rules::is_git;
 use crate::snapshot::compare::{dir_records, filtered};
 use crate::snapshot::differences::{Difference, differences, directories_only_in};
-use crate::snapshot::entry::{Entry, FileState, Kind};
+use crate::snapshot::entry::{FileKind, FileState, TreeEntry};
 use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
@@ -37,7 +37,7 @@ impl Landings<'_> {
     /// # Errors
     /// As [`ProjectHistory::changes_since`](crate::ProjectHistory::changes_since);
     /// [`WorkspaceError::Raced`] when the copy is being changed; [`WorkspaceError::State`].
-    pub fn changes(&self, copy: &Isolated) -> Result<CopyChanges, WorkspaceError> {
+    pub fn changes(&self, copy: &IsolatedCopy) -> Result<CopyChanges, WorkspaceError> {
         self.changes_of(copy.workspace(), copy.info())
     }
 
@@ -51,7 +51,7 @@ impl Landings<'_> {
         let _using = self.workspace.project.vault.blobs().using()?;
         let base = self.workspace.transactions.checkpoint_tree(&info.base)?;
         let now = copy.snapshots.snapshot_after(&base, false)?;
-        let compared = Compared { user: self.workspace, copy, base: &base, now: &now };
+        let compared = ComparedCopy { user: self.workspace, copy, base: &base, now: &now };
         let mut found = filtered(copy.project.inputs(), &base, differences(&base, &now))?;
         // Between two directories signatures tell nothing.
         found.retain(|difference| !is_uncertain(difference));
@@ -60,7 +60,7 @@ impl Landings<'_> {
         compared.contest(&mut found, contested::read(&self.workspace.project.copy_dir(&info.session))?)?;
         found.retain(|difference| !difference.path.components().any(is_git));
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let mut large = Large::of(&self.workspace.project.copy_dir(&info.session));
+        let mut large = LargeFiles::of(&self.workspace.project.copy_dir(&info.session));
         for difference in &mut found {
             compared.keep(difference, &mut large)?;
         }
@@ -69,7 +69,7 @@ impl Landings<'_> {
         self.workspace.project.vault.sync()?;
         let (made, removed) = (directories_only_in(&now, &base), directories_only_in(&base, &now));
         let made = dir_records(&copy.project.door, &made, true);
-        let objections = match Filter::of(self.workspace) {
+        let objections = match LandingFilter::of(self.workspace) {
             Some(filter) => {
                 let dirs: Vec<RelPath> = made.iter().map(|dir| dir.path.clone()).collect();
                 filter.objections(copy, &found, &dirs)?
@@ -105,20 +105,20 @@ impl Landings<'_> {
 }
 
 /// A copy beside the tree it was made from.
-struct Compared<'a> {
+struct ComparedCopy<'a> {
     user: &'a Workspace,
     copy: &'a Workspace,
     base: &'a Tree,
     now: &'a Tree,
 }
 
-impl Compared<'_> {
+impl ComparedCopy<'_> {
     /// Adds what only contents can tell: files of the same size that were too large to be kept with
     /// a hash. The base has no signatures, so that the user's tree speaks for it. A file that
     /// differs there was changed on one of both sides, and landing it has to ask.
     fn add_unkept(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
         let known = paths_of(found);
-        let before: HashMap<&[u8], &Entry> =
+        let before: HashMap<&[u8], &TreeEntry> =
             self.base.entries.iter().map(|entry| (entry.path.as_slice(), entry)).collect();
         for entry in &self.now.entries {
             let Some(known_before) = before.get(entry.path.as_slice()) else { continue };
@@ -130,7 +130,7 @@ impl Compared<'_> {
             let here = self.user.project.door.look(&path).ok().flatten();
             // An overlay shows a file that nobody changed as it is, down to its inode and the time
             // it changed last.
-            let signature = |seen: &Seen| (seen.ino, seen.size, seen.mtime, seen.ctime);
+            let signature = |seen: &FileStat| (seen.ino, seen.size, seen.mtime, seen.ctime);
             let untouched = [here.as_ref(), Some(&known_before.seen)];
             if untouched.into_iter().flatten().any(|seen| signature(seen) == signature(&entry.seen)) {
                 continue;
@@ -150,7 +150,7 @@ impl Compared<'_> {
     fn add_edited(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
         let mut first: BTreeMap<RelPath, Option<FileState>> = BTreeMap::new();
         let history = History::new(self.copy.project.journal().lines()?);
-        for record in history.into_done().into_iter().filter(|record| record.cause == Cause::Edit) {
+        for record in history.into_done().into_iter().filter(|record| record.cause == ChangeCause::Edit) {
             for file in record.files {
                 first.entry(file.path).or_insert(file.before);
             }
@@ -181,7 +181,7 @@ impl Compared<'_> {
     }
 
     /// Compares files that both sides changed before a refresh with what they were then.
-    fn contest(&self, found: &mut Vec<Difference>, contested: Contested) -> Result<(), WorkspaceError> {
+    fn contest(&self, found: &mut Vec<Difference>, contested: ContestedFiles) -> Result<(), WorkspaceError> {
         if contested.is_empty() {
             return Ok(());
         }
@@ -197,11 +197,11 @@ impl Compared<'_> {
 
     /// Puts the content among the tree's own; what is too large for that is hashed, and kept beside
     /// the copy.
-    fn keep(&self, difference: &mut Difference, large: &mut Large) -> Result<(), WorkspaceError> {
+    fn keep(&self, difference: &mut Difference, large: &mut LargeFiles) -> Result<(), WorkspaceError> {
         let path = &difference.path;
         let Some(after) = &mut difference.after else { return Ok(()) };
         if let Some(hash) = after.hash
-            && self.user.project.vault.verify(&hash)? == Kept::Whole
+            && self.user.project.vault.verify(&hash)? == BlobCondition::Whole
         {
             return Ok(());
         }
@@ -235,7 +235,7 @@ impl Compared<'_> {
 
     fn read(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {
         let door = &self.copy.project.door;
-        if state.kind == Kind::Link {
+        if state.kind == FileKind::Link {
             return door.read_link(path).map_err(|errno| door.fail("read", path, errno));
         }
         let (file, seen) = door.read_file(path, Links::Refuse)?;
@@ -282,13 +282,13 @@ pub(crate) fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
 /// each at most once, those that keep their last component first. An empty file has nothing to be
 /// known by.
 pub(crate) fn renames(found: &[Difference]) -> Vec<(RelPath, RelPath)> {
-    type Nature = (Kind, u32, ContentHash);
-    let nature = |state: &FileState| -> Option<Nature> {
+    type FileSignature = (FileKind, u32, ContentHash);
+    let nature = |state: &FileState| -> Option<FileSignature> {
         let hash = state.hash.filter(|_| state.size > 0)?;
-        let mode = if state.kind == Kind::Link { 0 } else { state.mode };
+        let mode = if state.kind == FileKind::Link { 0 } else { state.mode };
         Some((state.kind, mode, hash))
     };
-    let key = |kind: Kind, mode: u32, hash: ContentHash| (kind == Kind::Link, mode, *hash.as_bytes());
+    let key = |kind: FileKind, mode: u32, hash: ContentHash| (kind == FileKind::Link, mode, *hash.as_bytes());
     let mut gone: HashMap<_, VecDeque<&RelPath>> = HashMap::new();
     let mut made = Vec::new();
     for difference in found {

@@ -17,10 +17,10 @@ use crate::landing::changes::{CopyChange, CopyChanges, Landing};
 use crate::snapshot::entry::FileState;
 
 /// The state of each file before both sides changed it.
-pub(crate) type Contested = BTreeMap<RelPath, Option<FileState>>;
+pub(crate) type ContestedFiles = BTreeMap<RelPath, Option<FileState>>;
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct ContestedLine {
     path: RelPath,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<FileState>,
@@ -49,14 +49,17 @@ pub(crate) fn note(dir: &Path, changes: &CopyChanges, landing: &Landing) -> Resu
     if noted == known {
         return Ok(());
     }
-    let lines: Vec<Line> = noted.into_iter().map(|(path, before)| Line { path, before }).collect();
+    let lines: Vec<ContestedLine> =
+        noted.into_iter().map(|(path, before)| ContestedLine { path, before }).collect();
     line_file::write_to(dir, line_file::CONTESTED, &lines)
 }
 
 /// Those that were noted.
-pub(crate) fn read(dir: &Path) -> Result<Contested, WorkspaceError> {
+pub(crate) fn read(dir: &Path) -> Result<ContestedFiles, WorkspaceError> {
     let damaged = || WorkspaceError::Lost { what: "the list of contested files".to_owned() };
-    let Some(text) = line_file::read_from(dir, line_file::CONTESTED)? else { return Ok(Contested::new()) };
-    let lines: Vec<Line> = line_file::parsed(&text).ok_or_else(damaged)?;
+    let Some(text) = line_file::read_from(dir, line_file::CONTESTED)? else {
+        return Ok(ContestedFiles::new());
+    };
+    let lines: Vec<ContestedLine> = line_file::parsed(&text).ok_or_else(damaged)?;
     Ok(lines.into_iter().map(|line| (line.path, line.before)).collect())
 }

@@ -6,7 +6,7 @@ use journeyman_protocol::{FileChangeKind, RelPath};
 use journeyman_text_diff::count_changed_lines;
 
 use crate::error::WorkspaceError;
-use crate::files::diff::{Diff, FileDiff, Side, file_diff, git_mode, quoted};
+use crate::files::diff::{Diff, DiffSide, FileDiff, file_diff, git_mode, quoted};
 use crate::landing::Landings;
 use crate::landing::changes::{CopyChange, CopyChanges};
 use crate::limits::DIFF_FILE_BYTES;
@@ -68,8 +68,11 @@ impl Landings<'_> {
     }
 
     /// Both contents of a change.
-    fn sides(&self, change: &CopyChange) -> Result<(Option<Content>, Option<Content>), WorkspaceError> {
-        let content = |state: &Option<FileState>| -> Result<Option<Content>, WorkspaceError> {
+    fn sides(
+        &self,
+        change: &CopyChange,
+    ) -> Result<(Option<DiffContent>, Option<DiffContent>), WorkspaceError> {
+        let content = |state: &Option<FileState>| -> Result<Option<DiffContent>, WorkspaceError> {
             let Some(state) = state else { return Ok(None) };
             let largest = self.workspace.project.limits().kept_file_bytes.min(DIFF_FILE_BYTES as u64);
             let bytes = match state.hash {
@@ -79,14 +82,14 @@ impl Landings<'_> {
                 }
                 _ => None,
             };
-            Ok(Some(Content { mode: git_mode(state), bytes }))
+            Ok(Some(DiffContent { mode: git_mode(state), bytes }))
         };
         Ok((content(&change.before)?, content(&change.after)?))
     }
 }
 
 /// One side of a change.
-struct Content {
+struct DiffContent {
     mode: u32,
     /// `None` when it is too large to be shown.
     bytes: Option<Vec<u8>>,
@@ -121,12 +124,12 @@ fn rename(from: &RelPath, to: &RelPath) -> FileDiff {
     FileDiff { text, kind: FileChangeKind::Added, added: 0, removed: 0, opaque: false }
 }
 
-fn side(content: &Option<Content>) -> Option<Side<'_>> {
-    content.as_ref().map(|content| Side { mode: content.mode, bytes: content.bytes.as_deref() })
+fn side(content: &Option<DiffContent>) -> Option<DiffSide<'_>> {
+    content.as_ref().map(|content| DiffSide { mode: content.mode, bytes: content.bytes.as_deref() })
 }
 
 /// The bytes to count lines of; `None` where there are none to count.
-fn countable(content: Option<&Content>) -> Option<&[u8]> {
+fn countable(content: Option<&DiffContent>) -> Option<&[u8]> {
     match content {
         None => Some(&[]),
         Some(content) => content.bytes.as_deref().filter(|bytes| !bytes.contains(&0)),

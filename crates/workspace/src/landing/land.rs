@@ -6,17 +6,17 @@ use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
 use crate::change::{Applied, ChangeId};
 use crate::error::WorkspaceError;
-use crate::journal::record::Cause;
+use crate::journal::record::ChangeCause;
 use crate::landing::Landings;
 use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, Landing, OnConflict};
 use crate::landing::collect::renames;
-use crate::landing::plan::{Besides, Planner};
+use crate::landing::plan::{ExtraOperations, LandingPlanner};
 use crate::landing::verdict::is_same;
 use crate::rules::is_git;
-use crate::snapshot::capture::Keep;
+use crate::snapshot::capture::ContentMode;
 use crate::snapshot::compare::filtered;
 use crate::snapshot::differences::{Difference, differences, kind_of};
-use crate::transaction::operation::Intent;
+use crate::transaction::operation::ChangeIntent;
 use crate::workspace::Workspace;
 
 impl Workspace {
@@ -36,7 +36,7 @@ impl Workspace {
     /// belongs to git, [`WorkspaceError::Own`]; [`WorkspaceError::TooManyChanges`] when the journal
     /// couldn't hold it; as [`Workspace::apply`]. In each case the tree is as it was.
     pub fn land(&self, changes: &CopyChanges, options: &LandOptions) -> Result<Landing, WorkspaceError> {
-        self.landings().land_as(changes, options, (&changes.session, None), Besides::default())
+        self.landings().land_as(changes, options, (&changes.session, None), ExtraOperations::default())
     }
 }
 
@@ -47,7 +47,7 @@ impl Landings<'_> {
         changes: &CopyChanges,
         options: &LandOptions,
         (session, call): (&SessionId, Option<&CallId>),
-        besides: Besides,
+        besides: ExtraOperations,
     ) -> Result<Landing, WorkspaceError> {
         self.workspace.project.door.check_alive()?;
         if let Some(file) = changes.files.iter().find(|file| file.path.components().any(is_git)) {
@@ -58,7 +58,7 @@ impl Landings<'_> {
         }
         let moved = self.moved_here(changes)?;
         let landing = self.workspace.transactions.writing(|writer, hands| {
-            let mut plan = Planner::new(self.workspace, changes, &moved, options, &besides).plan()?;
+            let mut plan = LandingPlanner::new(self.workspace, changes, &moved, options, &besides).plan()?;
             if options.on_conflict != OnConflict::Refuse || plan.conflicts.is_empty() {
                 plan.operations.extend(besides.operations);
                 plan.operations.sort_by(|one, other| one.path.cmp(&other.path));
@@ -84,10 +84,10 @@ impl Landings<'_> {
                 return Ok(landing);
             }
             self.workspace.running.journal_meanwhile(writer, &plan.operations)?;
-            let intent = Intent {
+            let intent = ChangeIntent {
                 session: session.clone(),
                 call: call.cloned(),
-                cause: Cause::Landing,
+                cause: ChangeCause::Landing,
                 undoes: Vec::new(),
                 left: Vec::new(),
                 modes: Vec::new(),
@@ -121,7 +121,7 @@ impl Landings<'_> {
             }
             Err(other) => return Err(other),
         };
-        let now = self.workspace.snapshots.snapshot(Keep::Hashes, Some(&before))?;
+        let now = self.workspace.snapshots.snapshot(ContentMode::Hashes, Some(&before))?;
         let found = filtered(self.workspace.project.inputs(), &before, differences(&before, &now))?;
         let mut moved: HashMap<RelPath, RelPath> =
             renames(&found).into_iter().filter(|(from, _)| gone.contains(from)).collect();

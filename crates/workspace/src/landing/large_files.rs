@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Door, Links};
+use crate::files::root_dir::{Links, RootDir};
 use crate::limits::LARGE_BYTES;
-use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::entry::{FileKind, FileState};
 use crate::state::lock::{make_private_dir, state_error};
 use crate::transaction::staging::copy_pieces;
 
@@ -22,14 +22,14 @@ use crate::transaction::staging::copy_pieces;
 const NAME: &str = "large";
 
 /// The large files kept beside one copy.
-pub(crate) struct Large {
+pub(crate) struct LargeFiles {
     dir: PathBuf,
     /// Those that are of the changes being told now.
     wanted: HashSet<String>,
     bytes: u64,
 }
 
-impl Large {
+impl LargeFiles {
     pub(crate) fn of(copy_dir: &Path) -> Self {
         Self { dir: copy_dir.join(NAME), wanted: HashSet::new(), bytes: 0 }
     }
@@ -45,11 +45,11 @@ impl Large {
     /// is said there.
     pub(crate) fn keep(
         &mut self,
-        door: &Door,
+        door: &RootDir,
         path: &RelPath,
         state: &FileState,
     ) -> Result<(), WorkspaceError> {
-        let Some(hash) = state.hash.filter(|_| state.kind == Kind::File) else { return Ok(()) };
+        let Some(hash) = state.hash.filter(|_| state.kind == FileKind::File) else { return Ok(()) };
         let bytes = self.bytes.saturating_add(state.size);
         if bytes > LARGE_BYTES {
             return Ok(());

@@ -12,18 +12,20 @@ use journeyman_text_diff::merge::Labels;
 use rustix::fs::Dir;
 use rustix::io::Errno;
 
-use crate::contents::store::Vault;
+use crate::contents::store::BlobStore;
 use crate::error::io_error;
 use crate::error::{NotAFile, WorkspaceError};
-use crate::files::root_dir::{Door, Links, read_up_to};
-use crate::files::stat::Seen;
+use crate::files::root_dir::{Links, RootDir, read_up_to};
+use crate::files::stat::FileStat;
 use crate::journal::record::DirRecord;
 use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, OnConflict};
-use crate::landing::large_files::Large;
-use crate::landing::verdict::{Conflict, Contents, Here, Judge, Sides, Verdict, is_beyond_undo};
+use crate::landing::large_files::LargeFiles;
+use crate::landing::verdict::{
+    ContentSource, CurrentFile, FileMerger, LandingConflict, LandingVerdict, MergeSides, is_beyond_undo,
+};
 use crate::limits::MAX_DEPTH;
 use crate::rules::is_git;
-use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe;
 use crate::transaction::operation::Operation;
 use crate::workspace::Workspace;
@@ -36,7 +38,7 @@ const JOURNALED_NAMES: u64 = 3;
 
 /// The plan of a landing, and the report of it.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct LandingPlan {
     pub(crate) operations: Vec<Operation>,
     pub(crate) make: Vec<DirRecord>,
     pub(crate) remove: Vec<DirRecord>,
@@ -48,7 +50,7 @@ pub(crate) struct Plan {
 
 /// The outcome of one change of the copy.
 #[derive(Debug)]
-struct Outcome {
+struct ChangeOutcome {
     path: RelPath,
     operations: Vec<Operation>,
     merged: bool,
@@ -59,41 +61,41 @@ struct Outcome {
 }
 
 /// The files that are to be gone and to be there.
-struct Aims<'o> {
+struct TargetNames<'o> {
     removed: HashSet<&'o RelPath>,
     placed: BTreeSet<&'o [u8]>,
     /// Directories that go as well.
     dirs: HashSet<&'o RelPath>,
 }
 
-pub(crate) struct Planner<'a> {
-    door: &'a Door,
-    contents: Stores<'a>,
+pub(crate) struct LandingPlanner<'a> {
+    door: &'a RootDir,
+    contents: ContentStores<'a>,
     changes: &'a CopyChanges,
     moved: &'a HashMap<RelPath, RelPath>,
     options: &'a LandOptions,
     /// Other operations of the same transaction.
-    besides: &'a Besides,
+    besides: &'a ExtraOperations,
     label: String,
     kept_file_bytes: u64,
     journal_bytes: u64,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> LandingPlanner<'a> {
     pub(crate) fn new(
         workspace: &'a Workspace,
         changes: &'a CopyChanges,
         moved: &'a HashMap<RelPath, RelPath>,
         options: &'a LandOptions,
-        besides: &'a Besides,
+        besides: &'a ExtraOperations,
     ) -> Self {
         let limits = workspace.project.limits();
         Self {
             door: &workspace.project.door,
-            contents: Stores {
+            contents: ContentStores {
                 door: &workspace.project.door,
                 vault: &workspace.project.vault,
-                large: Large::of(&workspace.project.copy_dir(&changes.session)),
+                large: LargeFiles::of(&workspace.project.copy_dir(&changes.session)),
             },
             changes,
             moved,
@@ -105,12 +107,12 @@ impl<'a> Planner<'a> {
         }
     }
 
-    pub(crate) fn plan(&self) -> Result<Plan, WorkspaceError> {
+    pub(crate) fn plan(&self) -> Result<LandingPlan, WorkspaceError> {
         let mut outcomes = self.outcomes()?;
         while self.block(&mut outcomes)? {}
-        let mut plan = Plan::default();
+        let mut plan = LandingPlan::default();
         for outcome in outcomes {
-            let Outcome { path, operations, merged, already, conflict, left } = outcome;
+            let ChangeOutcome { path, operations, merged, already, conflict, left } = outcome;
             if left {
                 plan.left.extend(conflict.clone().map(|reason| (path.clone(), reason)));
             }
@@ -153,7 +155,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Judges each change by itself.
-    fn outcomes(&self) -> Result<Vec<Outcome>, WorkspaceError> {
+    fn outcomes(&self) -> Result<Vec<ChangeOutcome>, WorkspaceError> {
         let gone: HashMap<&RelPath, &CopyChange> = self
             .changes
             .files
@@ -191,45 +193,45 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns the outcome for a change that is never landed.
-    fn refused(&self, path: &RelPath, why: &str) -> Outcome {
+    fn refused(&self, path: &RelPath, why: &str) -> ChangeOutcome {
         let (path, conflict) = (path.clone(), Some(why.to_owned()));
         let left = matches!(self.options.on_conflict, OnConflict::Markers | OnConflict::Theirs);
-        Outcome { path, operations: Vec::new(), merged: false, already: false, conflict, left }
+        ChangeOutcome { path, operations: Vec::new(), merged: false, already: false, conflict, left }
     }
 
-    fn judge(&self) -> Judge<'_, Stores<'a>> {
+    fn judge(&self) -> FileMerger<'_, ContentStores<'a>> {
         let labels = Labels { ours: "here", base: None, theirs: &self.label };
-        Judge { contents: &self.contents, labels, kept_file_bytes: self.kept_file_bytes }
+        FileMerger { contents: &self.contents, labels, kept_file_bytes: self.kept_file_bytes }
     }
 
     /// A file that kept its name in the copy, and where the user has it.
-    fn file(&self, file: &CopyChange) -> Result<(RelPath, Verdict), WorkspaceError> {
+    fn file(&self, file: &CopyChange) -> Result<(RelPath, LandingVerdict), WorkspaceError> {
         let path = self.moved.get(&file.path).unwrap_or(&file.path);
         let here = here(self.door, path)?;
-        let sides = Sides { base: file.before.as_ref(), here: &here, copy: file.after.as_ref() };
+        let sides = MergeSides { base: file.before.as_ref(), here: &here, copy: file.after.as_ref() };
         if *path != file.path && file.after.is_none() {
             let reason = format!("it was given the name «{path}» here, and deleted in the copy");
             return Ok((
                 file.path.clone(),
-                Verdict::Conflict(Conflict { reason, theirs: None, marked: None }),
+                LandingVerdict::Conflict(LandingConflict { reason, theirs: None, marked: None }),
             ));
         }
         Ok((path.clone(), self.judge().file(path, sides)?))
     }
 
-    fn renamed(&self, source: &CopyChange, file: &CopyChange) -> Result<Verdict, WorkspaceError> {
+    fn renamed(&self, source: &CopyChange, file: &CopyChange) -> Result<LandingVerdict, WorkspaceError> {
         let (from, to) = (&source.path, &file.path);
         if let Some(elsewhere) = self.moved.get(from).filter(|elsewhere| *elsewhere != to) {
             let reason = format!("«{from}» was given this name in the copy, and the name «{elsewhere}» here");
-            return Ok(Verdict::Conflict(Conflict { reason, theirs: None, marked: None }));
+            return Ok(LandingVerdict::Conflict(LandingConflict { reason, theirs: None, marked: None }));
         }
         let (at_from, at_to) = (here(self.door, from)?, here(self.door, to)?);
-        let sides = Sides { base: source.before.as_ref(), here: &at_to, copy: file.after.as_ref() };
+        let sides = MergeSides { base: source.before.as_ref(), here: &at_to, copy: file.after.as_ref() };
         self.judge().renamed((from, &at_from), to, sides)
     }
 
-    fn outcome(&self, path: RelPath, verdict: Verdict) -> Outcome {
-        let nothing = Outcome {
+    fn outcome(&self, path: RelPath, verdict: LandingVerdict) -> ChangeOutcome {
+        let nothing = ChangeOutcome {
             path,
             operations: Vec::new(),
             merged: false,
@@ -238,17 +240,17 @@ impl<'a> Planner<'a> {
             left: false,
         };
         match verdict {
-            Verdict::Land { merged: true, .. } if self.options.as_checked => {
-                Outcome { conflict: Some("both changed it".to_owned()), ..nothing }
+            LandingVerdict::Land { merged: true, .. } if self.options.as_checked => {
+                ChangeOutcome { conflict: Some("both changed it".to_owned()), ..nothing }
             }
-            Verdict::Already => Outcome { already: true, ..nothing },
-            Verdict::Land { operations, merged } => Outcome { operations, merged, ..nothing },
-            Verdict::Conflict(Conflict { reason, theirs: Some(operations), .. })
+            LandingVerdict::Already => ChangeOutcome { already: true, ..nothing },
+            LandingVerdict::Land { operations, merged } => ChangeOutcome { operations, merged, ..nothing },
+            LandingVerdict::Conflict(LandingConflict { reason, theirs: Some(operations), .. })
                 if self.options.beyond_undo && is_beyond_undo(&reason) =>
             {
-                Outcome { operations, ..nothing }
+                ChangeOutcome { operations, ..nothing }
             }
-            Verdict::Conflict(Conflict { reason, theirs, marked }) => {
+            LandingVerdict::Conflict(LandingConflict { reason, theirs, marked }) => {
                 let (operations, left) = match self.options.on_conflict {
                     OnConflict::Refuse | OnConflict::Mine => (None, false),
                     OnConflict::Markers => (marked, true),
@@ -256,16 +258,16 @@ impl<'a> Planner<'a> {
                 };
                 let left = left && operations.is_none();
                 let operations = operations.unwrap_or_default();
-                Outcome { operations, conflict: Some(reason), left, ..nothing }
+                ChangeOutcome { operations, conflict: Some(reason), left, ..nothing }
             }
         }
     }
 
     /// Takes what is blocked out of the plan; whether there was any, so that others may be blocked
     /// now.
-    fn block(&self, outcomes: &mut [Outcome]) -> Result<bool, WorkspaceError> {
+    fn block(&self, outcomes: &mut [ChangeOutcome]) -> Result<bool, WorkspaceError> {
         let mut blocked: BTreeMap<usize, String> = BTreeMap::new();
-        let aims = Aims::of(outcomes, &self.changes.removed).with(self.besides);
+        let aims = TargetNames::of(outcomes, &self.changes.removed).with(self.besides);
         let mut taken: HashMap<&RelPath, usize> = HashMap::new();
         for (index, outcome) in outcomes.iter().enumerate() {
             for operation in &outcome.operations {
@@ -291,7 +293,11 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns the reason why a file can't be there, if there is one.
-    fn obstruction(&self, operation: &Operation, aims: &Aims<'_>) -> Result<Option<String>, WorkspaceError> {
+    fn obstruction(
+        &self,
+        operation: &Operation,
+        aims: &TargetNames<'_>,
+    ) -> Result<Option<String>, WorkspaceError> {
         let path = &operation.path;
         if let Some(above) = above(path).find(|above| aims.placed.contains(above.as_bytes())) {
             return Ok(Some(format!("«{above}» is to be a file")));
@@ -319,7 +325,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns true if nothing is left in a directory once all is done.
-    fn empties(&self, dir: &RelPath, aims: &Aims<'_>, depth: usize) -> Result<bool, WorkspaceError> {
+    fn empties(&self, dir: &RelPath, aims: &TargetNames<'_>, depth: usize) -> Result<bool, WorkspaceError> {
         let failed = |errno| self.door.fail("look at", dir, errno);
         if depth > MAX_DEPTH {
             return Ok(false);
@@ -347,7 +353,7 @@ impl<'a> Planner<'a> {
         &self,
         operations: &[Operation],
     ) -> Result<(Vec<DirRecord>, Vec<DirRecord>), WorkspaceError> {
-        let aims = Aims::of_all(operations.iter(), &[]).with(self.besides);
+        let aims = TargetNames::of_all(operations.iter(), &[]).with(self.besides);
         let files: BTreeSet<&[u8]> = self
             .changes
             .files
@@ -356,7 +362,7 @@ impl<'a> Planner<'a> {
             .map(|file| file.path.as_bytes())
             .collect();
         let is_ours = |dir: &&DirRecord| !dir.path.components().any(is_git);
-        let look = |path: &RelPath| -> Result<Option<Seen>, WorkspaceError> {
+        let look = |path: &RelPath| -> Result<Option<FileStat>, WorkspaceError> {
             match self.door.look(path) {
                 Err(Errno::ACCESS) => Ok(None),
                 other => other.map_err(|errno| self.door.fail("look at", path, errno)),
@@ -391,15 +397,15 @@ impl<'a> Planner<'a> {
     }
 }
 
-impl<'o> Aims<'o> {
-    fn with(mut self, besides: &'o Besides) -> Self {
+impl<'o> TargetNames<'o> {
+    fn with(mut self, besides: &'o ExtraOperations) -> Self {
         let gone = besides.operations.iter().filter(|operation| operation.after.is_none());
         self.removed.extend(gone.map(|operation| &operation.path));
         self.dirs.extend(besides.remove.iter().map(|dir| &dir.path));
         self
     }
 
-    fn of(outcomes: &'o [Outcome], dirs: &'o [DirRecord]) -> Self {
+    fn of(outcomes: &'o [ChangeOutcome], dirs: &'o [DirRecord]) -> Self {
         Self::of_all(outcomes.iter().flat_map(|outcome| &outcome.operations), dirs)
     }
 
@@ -429,7 +435,7 @@ fn has_beneath(paths: &BTreeSet<&[u8]>, dir: &RelPath) -> bool {
     paths.range(prefix.as_slice()..).next().is_some_and(|path| path.starts_with(&prefix))
 }
 
-fn names(door: &Door, dir: &RelPath) -> Result<Vec<Vec<u8>>, Errno> {
+fn names(door: &RootDir, dir: &RelPath) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(door.directory(Some(dir))?)? {
         let entry = entry?;
@@ -442,25 +448,25 @@ fn names(door: &Door, dir: &RelPath) -> Result<Vec<Vec<u8>>, Errno> {
 }
 
 /// Returns the state of the user's tree there.
-fn here(door: &Door, path: &RelPath) -> Result<Here, WorkspaceError> {
+fn here(door: &RootDir, path: &RelPath) -> Result<CurrentFile, WorkspaceError> {
     match observe(door, path) {
-        Ok(None) | Err(WorkspaceError::NotFound { .. }) => Ok(Here::Nothing),
-        Ok(Some((state, seen))) => Ok(Here::File(state, seen)),
-        Err(WorkspaceError::NotAFile { kind: NotAFile::Directory, .. }) => Ok(Here::Directory),
-        Err(WorkspaceError::NotAFile { kind, .. }) => Ok(Here::Other(kind.to_string())),
-        Err(WorkspaceError::Denied { .. }) => Ok(Here::Other("a file that can't be read".to_owned())),
+        Ok(None) | Err(WorkspaceError::NotFound { .. }) => Ok(CurrentFile::Nothing),
+        Ok(Some((state, seen))) => Ok(CurrentFile::File(state, seen)),
+        Err(WorkspaceError::NotAFile { kind: NotAFile::Directory, .. }) => Ok(CurrentFile::Directory),
+        Err(WorkspaceError::NotAFile { kind, .. }) => Ok(CurrentFile::Other(kind.to_string())),
+        Err(WorkspaceError::Denied { .. }) => Ok(CurrentFile::Other("a file that can't be read".to_owned())),
         Err(other) => Err(other),
     }
 }
 
 /// The contents of the user's tree, and those that are kept.
-struct Stores<'a> {
-    door: &'a Door,
-    vault: &'a Vault,
-    large: Large,
+struct ContentStores<'a> {
+    door: &'a RootDir,
+    vault: &'a BlobStore,
+    large: LargeFiles,
 }
 
-impl Contents for Stores<'_> {
+impl ContentSource for ContentStores<'_> {
     fn kept(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
         self.vault.get(hash)
     }
@@ -476,8 +482,10 @@ impl Contents for Stores<'_> {
     fn here(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {
         let raced = || WorkspaceError::Raced { path: path.clone() };
         let bytes = match state.kind {
-            Kind::Link => self.door.read_link(path).map_err(|errno| self.door.fail("read", path, errno))?,
-            Kind::File => {
+            FileKind::Link => {
+                self.door.read_link(path).map_err(|errno| self.door.fail("read", path, errno))?
+            }
+            FileKind::File => {
                 let (file, seen) = self.door.read_file(path, Links::Refuse)?;
                 let read = read_up_to(&file, seen.size, state.size);
                 read.map_err(|source| io_error("read", path, source))?.ok_or_else(raced)?
@@ -489,7 +497,7 @@ impl Contents for Stores<'_> {
 
 /// Other operations of a landing's transaction.
 #[derive(Debug, Default)]
-pub(crate) struct Besides {
+pub(crate) struct ExtraOperations {
     /// Of other files than the copy's changes.
     pub(crate) operations: Vec<Operation>,
     /// Directories to make, besides those that files need.

@@ -10,11 +10,11 @@ use std::path::{Component, Path};
 use journeyman_protocol::{GuardRules, RelPath};
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::Door;
-use crate::guarded::look::Products;
-use crate::journal::record::Cause;
+use crate::files::root_dir::RootDir;
+use crate::guarded::look::BuildProducts;
+use crate::journal::record::ChangeCause;
 use crate::snapshot::differences::Difference;
-use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::entry::{FileKind, FileState};
 use crate::workspace::Workspace;
 
 const GUARDED: &str =
@@ -31,16 +31,16 @@ const SYSTEM: [&str; 6] = ["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store
 const MOST_OBJECTIONS: usize = 1_000;
 
 /// Says what may not be landed in a project.
-pub(crate) struct Filter<'a> {
+pub(crate) struct LandingFilter<'a> {
     user: &'a Workspace,
     guards: GuardRules,
-    products: Products<'a>,
+    products: BuildProducts<'a>,
 }
 
-impl<'a> Filter<'a> {
+impl<'a> LandingFilter<'a> {
     /// The filter of a tree; `None` where it was opened without one.
     pub(crate) fn of(user: &'a Workspace) -> Option<Self> {
-        let products = Products::of(&user.project, &user.snapshots);
+        let products = BuildProducts::of(&user.project, &user.snapshots);
         Some(Self { user, guards: user.project.options.guarded?, products })
     }
 
@@ -95,9 +95,9 @@ impl<'a> Filter<'a> {
             let is_changed =
                 difference.before.is_none_or(|before| before.hash != after.hash || before.hash.is_none());
             let target = match after.kind {
-                Kind::Link if is_changed => copy.project.door.read_link(path).ok(),
-                Kind::Link => continue,
-                Kind::File => None,
+                FileKind::Link if is_changed => copy.project.door.read_link(path).ok(),
+                FileKind::Link => continue,
+                FileKind::File => None,
             };
             let before = difference.before.map(|before| before.mode);
             let wrong = self.file(path, difference.before.is_none(), (before, after.mode), target.as_deref());
@@ -121,14 +121,19 @@ pub(crate) fn is_repository(names: &[Vec<u8>]) -> bool {
 }
 
 /// The same of a directory of a tree.
-fn is_bare(door: &Door, dir: Option<&RelPath>) -> bool {
+fn is_bare(door: &RootDir, dir: Option<&RelPath>) -> bool {
     let names = door.directory(dir).and_then(|dir| crate::files::directory::children(&dir));
     names.is_ok_and(|names| is_repository(&names))
 }
 
 /// The changed files of repositories without a `.git`: all of one that is new, and of one that was
 /// there what git runs or obeys.
-fn in_bare_repositories(user: &Door, copy: &Door, changed: &[&RelPath], made: &[RelPath]) -> Vec<RelPath> {
+fn in_bare_repositories(
+    user: &RootDir,
+    copy: &RootDir,
+    changed: &[&RelPath],
+    made: &[RelPath],
+) -> Vec<RelPath> {
     let parts = ["head", "objects", "refs", "config", "hooks", "info"];
     let mut candidates: BTreeSet<Option<RelPath>> = BTreeSet::new();
     for path in changed.iter().copied().chain(made) {
@@ -168,7 +173,7 @@ fn in_bare_repositories(user: &Door, copy: &Door, changed: &[&RelPath], made: &[
 pub(crate) fn edited_files(copy: &Workspace) -> Result<BTreeMap<RelPath, Option<FileState>>, WorkspaceError> {
     let history = crate::journal::history::History::new(copy.project.journal().lines()?);
     let mut edited = BTreeMap::new();
-    for record in history.into_done().into_iter().filter(|record| record.cause == Cause::Edit) {
+    for record in history.into_done().into_iter().filter(|record| record.cause == ChangeCause::Edit) {
         for file in record.files {
             edited.insert(file.path, file.after);
         }

@@ -9,9 +9,9 @@ use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_text_diff::merge::{Labels, MAX_MERGE_BYTES, Merge, merge_texts};
 
 use crate::error::WorkspaceError;
-use crate::files::stat::Seen;
-use crate::snapshot::entry::{FileState, Kind};
-use crate::transaction::operation::{After, Operation, Source};
+use crate::files::stat::FileStat;
+use crate::snapshot::entry::{FileKind, FileState};
+use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::transaction::staging::executable_mode;
 
 /// The advice for a file that can't be landed.
@@ -27,16 +27,16 @@ pub(crate) fn is_beyond_undo(reason: &str) -> bool {
 
 /// The state of a name in the user's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Here {
+pub(crate) enum CurrentFile {
     Nothing,
     /// A file or a link.
-    File(FileState, Seen),
+    File(FileState, FileStat),
     Directory,
     /// Something without content, or that can't be read, and what it is.
     Other(String),
 }
 
-impl Here {
+impl CurrentFile {
     pub(crate) fn state(&self) -> Option<&FileState> {
         match self {
             Self::File(state, _) => Some(state),
@@ -44,7 +44,7 @@ impl Here {
         }
     }
 
-    fn before(&self) -> Option<(FileState, Seen)> {
+    fn before(&self) -> Option<(FileState, FileStat)> {
         match self {
             Self::File(state, seen) => Some((*state, *seen)),
             _ => None,
@@ -53,7 +53,7 @@ impl Here {
 }
 
 /// The source of contents.
-pub(crate) trait Contents {
+pub(crate) trait ContentSource {
     /// A content that was kept; `None` when it isn't (any more).
     fn kept(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError>;
 
@@ -69,18 +69,18 @@ pub(crate) trait Contents {
 
 /// The decision.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum LandingVerdict {
     /// The user's tree is as the copy is.
     Already,
     /// This; `merged` where lines of both sides were put together.
     Land { operations: Vec<Operation>, merged: bool },
     /// Both sides' changes don't go together.
-    Conflict(Conflict),
+    Conflict(LandingConflict),
 }
 
 /// The reason, and the operations that are possible all the same.
 #[derive(Debug)]
-pub(crate) struct Conflict {
+pub(crate) struct LandingConflict {
     pub(crate) reason: String,
     /// The operations that make the user's tree as the copy is; `None` where that can't be done.
     pub(crate) theirs: Option<Vec<Operation>>,
@@ -91,9 +91,9 @@ pub(crate) struct Conflict {
 /// One file's three states. `base` and `copy` may be of another name than the user's tree has it
 /// under.
 #[derive(Clone, Copy)]
-pub(crate) struct Sides<'a> {
+pub(crate) struct MergeSides<'a> {
     pub(crate) base: Option<&'a FileState>,
-    pub(crate) here: &'a Here,
+    pub(crate) here: &'a CurrentFile,
     pub(crate) copy: Option<&'a FileState>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn is_same(one: Option<&FileState>, other: Option<&FileState>) -> boo
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) => {
-            is_same_content(one, other) && (one.kind == Kind::Link || one.mode == other.mode)
+            is_same_content(one, other) && (one.kind == FileKind::Link || one.mode == other.mode)
         }
         _ => false,
     }
@@ -114,36 +114,40 @@ fn is_same_content(one: &FileState, other: &FileState) -> bool {
 }
 
 /// The source of a merged file's content.
-enum Content {
+enum MergedContent {
     Copy,
     Here,
     Bytes(Vec<u8>),
 }
 
 /// Two sides put together.
-enum Combined {
-    To { content: Content, mode: u32 },
+enum MergedSides {
+    To { content: MergedContent, mode: u32 },
     Apart { reason: String, marked: Option<Vec<u8>>, mode: u32 },
 }
 
 /// Decides on files.
-pub(crate) struct Judge<'a, C> {
+pub(crate) struct FileMerger<'a, C> {
     pub(crate) contents: &'a C,
     pub(crate) labels: Labels<'a>,
     /// Files larger than this aren't kept.
     pub(crate) kept_file_bytes: u64,
 }
 
-impl<C: Contents> Judge<'_, C> {
+impl<C: ContentSource> FileMerger<'_, C> {
     /// A file under one name.
-    pub(crate) fn file(&self, path: &RelPath, sides: Sides<'_>) -> Result<Verdict, WorkspaceError> {
-        let Sides { base, here, copy } = sides;
-        if let Here::Other(what) = here {
+    pub(crate) fn file(
+        &self,
+        path: &RelPath,
+        sides: MergeSides<'_>,
+    ) -> Result<LandingVerdict, WorkspaceError> {
+        let MergeSides { base, here, copy } = sides;
+        if let CurrentFile::Other(what) = here {
             return Ok(conflict(format!("it is {what} here"), None, None));
         }
         let now = here.state();
         if is_same(now, copy) {
-            return Ok(Verdict::Already);
+            return Ok(LandingVerdict::Already);
         }
         let Some(copy) = copy else { return Ok(self.deletion(path, sides)) };
         let Some(after) = self.after(path, now, copy)? else {
@@ -154,37 +158,37 @@ impl<C: Contents> Judge<'_, C> {
             if now.is_some_and(|now| self.is_too_large(now) && !is_same_content(now, copy)) {
                 return Ok(conflict(too_large(REPLACING), Some(take), None));
             }
-            return Ok(Verdict::Land { operations: take, merged: false });
+            return Ok(LandingVerdict::Land { operations: take, merged: false });
         }
         let Some(now) = now else {
             let reason = match here {
-                Here::Directory => "it is a directory here, and was changed in the copy",
+                CurrentFile::Directory => "it is a directory here, and was changed in the copy",
                 _ => "it was deleted here, and changed in the copy",
             };
             return Ok(conflict(reason, Some(take), None));
         };
         match self.combine(base, (path, now), copy)? {
-            Combined::To { content, mode } => {
-                let merged = matches!(content, Content::Bytes(_));
+            MergedSides::To { content, mode } => {
+                let merged = matches!(content, MergedContent::Bytes(_));
                 let state = FileState { mode, ..*now };
                 let after = match content {
-                    Content::Here if mode == now.mode => return Ok(Verdict::Already),
-                    Content::Here => After {
+                    MergedContent::Here if mode == now.mode => return Ok(LandingVerdict::Already),
+                    MergedContent::Here => FileAfter {
                         state,
-                        source: Source::Unchanged,
+                        source: NewContent::Unchanged,
                         mode: Some(mode),
                         executable: false,
                         like: None,
                     },
-                    Content::Bytes(bytes) => written(bytes, mode),
-                    Content::Copy => match self.after(path, Some(now), copy)? {
+                    MergedContent::Bytes(bytes) => written(bytes, mode),
+                    MergedContent::Copy => match self.after(path, Some(now), copy)? {
                         Some(after) => with_mode(after, mode),
                         None => return Ok(conflict(too_large(BY_HAND), None, None)),
                     },
                 };
-                Ok(Verdict::Land { operations: vec![operation(path, here, Some(after))], merged })
+                Ok(LandingVerdict::Land { operations: vec![operation(path, here, Some(after))], merged })
             }
-            Combined::Apart { reason, marked, mode } => {
+            MergedSides::Apart { reason, marked, mode } => {
                 let marked = marked.map(|bytes| vec![operation(path, here, Some(written(bytes, mode)))]);
                 Ok(conflict(reason, Some(take), marked))
             }
@@ -192,8 +196,8 @@ impl<C: Contents> Judge<'_, C> {
     }
 
     /// A file that the copy hasn't any more.
-    fn deletion(&self, path: &RelPath, sides: Sides<'_>) -> Verdict {
-        let Some(now) = sides.here.state() else { return Verdict::Already };
+    fn deletion(&self, path: &RelPath, sides: MergeSides<'_>) -> LandingVerdict {
+        let Some(now) = sides.here.state() else { return LandingVerdict::Already };
         let gone = vec![operation(path, sides.here, None)];
         if !is_same(Some(now), sides.base) {
             return conflict("it was changed here, and deleted in the copy", Some(gone), None);
@@ -201,48 +205,48 @@ impl<C: Contents> Judge<'_, C> {
         if self.is_too_large(now) {
             return conflict(too_large(DELETING), Some(gone), None);
         }
-        Verdict::Land { operations: gone, merged: false }
+        LandingVerdict::Land { operations: gone, merged: false }
     }
 
     /// A file that the copy gave another name. `base` is what it was under the old one.
     pub(crate) fn renamed(
         &self,
-        (from, at_from): (&RelPath, &Here),
+        (from, at_from): (&RelPath, &CurrentFile),
         to: &RelPath,
-        sides: Sides<'_>,
-    ) -> Result<Verdict, WorkspaceError> {
-        let Sides { base, here: at_to, copy } = sides;
+        sides: MergeSides<'_>,
+    ) -> Result<LandingVerdict, WorkspaceError> {
+        let MergeSides { base, here: at_to, copy } = sides;
         let Some(copy) = copy else { return self.file(to, sides) };
         let gone = || at_from.state().map(|_| operation(from, at_from, None));
         if is_same(at_to.state(), Some(copy)) {
-            return self.file(from, Sides { base, here: at_from, copy: None });
+            return self.file(from, MergeSides { base, here: at_from, copy: None });
         }
         let Some(take) = self.after(to, None, copy)? else {
             return Ok(conflict(too_large(BY_HAND), None, None));
         };
-        let moved = |mut after: After| {
+        let moved = |mut after: FileAfter| {
             // What the old name's file had of owner and attributes comes along.
-            if let Here::File(FileState { kind: Kind::File, .. }, seen) = at_from {
+            if let CurrentFile::File(FileState { kind: FileKind::File, .. }, seen) = at_from {
                 after.like = Some((from.clone(), *seen));
             }
             gone().into_iter().chain([operation(to, at_to, Some(after))]).collect::<Vec<_>>()
         };
-        if let (Here::Nothing, Here::File(..)) = (at_from, at_to) {
+        if let (CurrentFile::Nothing, CurrentFile::File(..)) = (at_from, at_to) {
             // The user gave it the same name.
             return self.file(to, sides);
         }
-        if let Here::File(..) | Here::Other(_) = at_to {
-            let theirs = matches!(at_to, Here::File(..)).then(|| moved(take));
+        if let CurrentFile::File(..) | CurrentFile::Other(_) = at_to {
+            let theirs = matches!(at_to, CurrentFile::File(..)).then(|| moved(take));
             let reason = format!("«{from}» was given this name in the copy, and something else has it here");
             return Ok(conflict(reason, theirs, None));
         }
         let now = match at_from {
-            Here::File(now, _) => now,
-            Here::Nothing => {
+            CurrentFile::File(now, _) => now,
+            CurrentFile::Nothing => {
                 let reason = format!("«{from}» was given this name in the copy, and is gone here");
                 return Ok(conflict(reason, Some(moved(take)), None));
             }
-            Here::Directory | Here::Other(_) => {
+            CurrentFile::Directory | CurrentFile::Other(_) => {
                 let reason = format!("«{from}» was given this name in the copy, and is no file here");
                 return Ok(conflict(reason, None, None));
             }
@@ -251,23 +255,23 @@ impl<C: Contents> Judge<'_, C> {
             if self.is_too_large(now) {
                 return Ok(conflict(too_large(DELETING), Some(moved(take)), None));
             }
-            return Ok(Verdict::Land { operations: moved(take), merged: false });
+            return Ok(LandingVerdict::Land { operations: moved(take), merged: false });
         }
         match self.combine(base, (from, now), copy)? {
-            Combined::To { content, mode } => {
-                let merged = matches!(content, Content::Bytes(_));
+            MergedSides::To { content, mode } => {
+                let merged = matches!(content, MergedContent::Bytes(_));
                 let after = match content {
-                    Content::Here if now.size > self.kept_file_bytes => {
+                    MergedContent::Here if now.size > self.kept_file_bytes => {
                         let reason = too_large("it isn't given another name");
                         return Ok(conflict(reason, None, None));
                     }
-                    Content::Here => self.carried(from, now, mode)?,
-                    Content::Bytes(bytes) => written(bytes, mode),
-                    Content::Copy => with_mode(take, mode),
+                    MergedContent::Here => self.carried(from, now, mode)?,
+                    MergedContent::Bytes(bytes) => written(bytes, mode),
+                    MergedContent::Copy => with_mode(take, mode),
                 };
-                Ok(Verdict::Land { operations: moved(after), merged })
+                Ok(LandingVerdict::Land { operations: moved(after), merged })
             }
-            Combined::Apart { reason, marked, mode } => {
+            MergedSides::Apart { reason, marked, mode } => {
                 let marked = marked.map(|bytes| moved(written(bytes, mode)));
                 let reason = format!("{reason}; the copy has it from «{from}»");
                 Ok(conflict(reason, Some(moved(take)), marked))
@@ -276,10 +280,10 @@ impl<C: Contents> Judge<'_, C> {
     }
 
     /// The user's own content, under another name.
-    fn carried(&self, from: &RelPath, now: &FileState, mode: u32) -> Result<After, WorkspaceError> {
+    fn carried(&self, from: &RelPath, now: &FileState, mode: u32) -> Result<FileAfter, WorkspaceError> {
         let bytes = self.contents.here(from, now)?;
-        let source = Source::Bytes(bytes);
-        Ok(After {
+        let source = NewContent::Bytes(bytes);
+        Ok(FileAfter {
             state: FileState { mode, ..*now },
             source,
             mode: Some(mode),
@@ -294,32 +298,32 @@ impl<C: Contents> Judge<'_, C> {
         base: Option<&FileState>,
         (path, now): (&RelPath, &FileState),
         copy: &FileState,
-    ) -> Result<Combined, WorkspaceError> {
+    ) -> Result<MergedSides, WorkspaceError> {
         let mode = merged_mode(base, now, copy);
-        let apart = |reason: &str| Combined::Apart { reason: reason.to_owned(), marked: None, mode };
+        let apart = |reason: &str| MergedSides::Apart { reason: reason.to_owned(), marked: None, mode };
         if now.kind != copy.kind {
             let reason = match now.kind {
-                Kind::Link => "it is a link here, and a file in the copy",
-                Kind::File => "it was changed here, and is a link in the copy",
+                FileKind::Link => "it is a link here, and a file in the copy",
+                FileKind::File => "it was changed here, and is a link in the copy",
             };
             return Ok(apart(reason));
         }
         if is_same_content(now, copy) {
-            return Ok(Combined::To { content: Content::Here, mode });
+            return Ok(MergedSides::To { content: MergedContent::Here, mode });
         }
-        if now.kind == Kind::Link {
+        if now.kind == FileKind::Link {
             return Ok(apart("the link points elsewhere here than in the copy"));
         }
-        let base = base.filter(|base| base.kind == Kind::File);
+        let base = base.filter(|base| base.kind == FileKind::File);
         if let Some(base) = base {
             if is_same_content(now, base) {
                 return Ok(match self.is_too_large(now) {
                     true => apart(&too_large(REPLACING)),
-                    false => Combined::To { content: Content::Copy, mode },
+                    false => MergedSides::To { content: MergedContent::Copy, mode },
                 });
             }
             if is_same_content(copy, base) {
-                return Ok(Combined::To { content: Content::Here, mode });
+                return Ok(MergedSides::To { content: MergedContent::Here, mode });
             }
         }
         let largest = [base, Some(now), Some(copy)].into_iter().flatten().map(|state| state.size).max();
@@ -339,15 +343,15 @@ impl<C: Contents> Judge<'_, C> {
         let ours = self.contents.here(path, now)?;
         Ok(match merge_texts(&base, &ours, &theirs) {
             // The user has the copy's changes already.
-            Merge::Clean(bytes) if bytes == ours => Combined::To { content: Content::Here, mode },
-            Merge::Clean(bytes) => Combined::To { content: Content::Bytes(bytes), mode },
+            Merge::Clean(bytes) if bytes == ours => MergedSides::To { content: MergedContent::Here, mode },
+            Merge::Clean(bytes) => MergedSides::To { content: MergedContent::Bytes(bytes), mode },
             Merge::Refused(why) => apart(&format!("it was changed here and in the copy, and {why}")),
             Merge::Conflicts(conflicts) => {
                 let reason = match conflicts.count() {
                     1 => "the same lines were changed here and in the copy".to_owned(),
                     count => format!("the same lines were changed here and in the copy, in {count} places"),
                 };
-                Combined::Apart { reason, marked: Some(conflicts.marked(&self.labels)), mode }
+                MergedSides::Apart { reason, marked: Some(conflicts.marked(&self.labels)), mode }
             }
         })
     }
@@ -367,26 +371,26 @@ impl<C: Contents> Judge<'_, C> {
         path: &RelPath,
         now: Option<&FileState>,
         copy: &FileState,
-    ) -> Result<Option<After>, WorkspaceError> {
+    ) -> Result<Option<FileAfter>, WorkspaceError> {
         let is_there = now.is_some_and(|now| is_same_content(now, copy));
         let source = match copy.hash {
-            Some(_) if is_there => Source::Unchanged,
-            Some(hash) if self.contents.has(&hash)? => Source::Blob(hash),
+            Some(_) if is_there => NewContent::Unchanged,
+            Some(hash) if self.contents.has(&hash)? => NewContent::Blob(hash),
             hash if copy.size > self.kept_file_bytes => {
                 match hash.and_then(|hash| self.contents.large(&hash, copy.size)) {
-                    Some(file) => Source::File(file),
+                    Some(file) => NewContent::File(file),
                     None => return Ok(None),
                 }
             }
             _ => return Err(WorkspaceError::Lost { what: path.to_string() }),
         };
         let mode = Some(copy.mode);
-        Ok(Some(After { state: *copy, source, mode, executable: false, like: None }))
+        Ok(Some(FileAfter { state: *copy, source, mode, executable: false, like: None }))
     }
 }
 
-fn with_mode(after: After, mode: u32) -> After {
-    After { state: FileState { mode, ..after.state }, mode: Some(mode), ..after }
+fn with_mode(after: FileAfter, mode: u32) -> FileAfter {
+    FileAfter { state: FileState { mode, ..after.state }, mode: Some(mode), ..after }
 }
 
 fn too_large(but: &str) -> String {
@@ -397,33 +401,33 @@ fn conflict(
     reason: impl Into<String>,
     theirs: Option<Vec<Operation>>,
     marked: Option<Vec<Operation>>,
-) -> Verdict {
-    Verdict::Conflict(Conflict { reason: reason.into(), theirs, marked })
+) -> LandingVerdict {
+    LandingVerdict::Conflict(LandingConflict { reason: reason.into(), theirs, marked })
 }
 
 /// A permission bit that one side changed is as that side has it. Of a file that both sides added,
 /// the user's permissions stay, but for being executable in the copy.
 fn merged_mode(base: Option<&FileState>, now: &FileState, copy: &FileState) -> u32 {
-    match base.filter(|base| base.kind == Kind::File) {
+    match base.filter(|base| base.kind == FileKind::File) {
         Some(base) => (now.mode & copy.mode) | ((now.mode ^ copy.mode) & !base.mode),
         None if copy.mode & 0o100 != 0 => executable_mode(now.mode, true),
         None => now.mode,
     }
 }
 
-fn written(bytes: Vec<u8>, mode: u32) -> After {
+fn written(bytes: Vec<u8>, mode: u32) -> FileAfter {
     let (size, hash) = (bytes.len() as u64, Some(ContentHash::of(&bytes)));
-    let state = FileState { kind: Kind::File, mode, size, hash };
-    After { state, source: Source::Bytes(bytes), mode: Some(mode), executable: false, like: None }
+    let state = FileState { kind: FileKind::File, mode, size, hash };
+    FileAfter { state, source: NewContent::Bytes(bytes), mode: Some(mode), executable: false, like: None }
 }
 
-fn operation(path: &RelPath, here: &Here, after: Option<After>) -> Operation {
+fn operation(path: &RelPath, here: &CurrentFile, after: Option<FileAfter>) -> Operation {
     let before = here.before();
     let mut operation = Operation { path: path.clone(), before, after };
     if let (Some((before, _)), Some(after)) = (&operation.before, &mut operation.after)
         && is_same_content(before, &after.state)
     {
-        after.source = Source::Unchanged;
+        after.source = NewContent::Unchanged;
     }
     operation
 }

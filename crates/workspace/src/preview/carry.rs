@@ -17,13 +17,13 @@ use rustix::io::Errno;
 use crate::error::WorkspaceError;
 use crate::files::directory::children;
 use crate::files::remove::remove_in;
-use crate::files::root_dir::{Door, Links};
-use crate::files::stat::Seen;
+use crate::files::root_dir::{Links, RootDir};
+use crate::files::stat::FileStat;
 use crate::journal::record::DirRecord;
-use crate::preview::fingerprint::Print;
+use crate::preview::fingerprint::TreeFingerprint;
 use crate::preview::pending;
-use crate::preview::pending::Pending;
-use crate::preview::uncovered::{Rest, RestChange, Tally, What};
+use crate::preview::pending::PendingMoves;
+use crate::preview::uncovered::{DirTotals, UncoveredChange, UncoveredChanges, UncoveredKind};
 use crate::state::lock::{make_private_dir, state_error};
 use crate::workspace::Workspace;
 
@@ -42,37 +42,43 @@ const MEANWHILE: &str = "it was changed here meanwhile, and left as it is";
 
 /// A landing's second half, made ready before its first one: from then on nothing fails as a whole.
 #[derive(Debug)]
-pub(crate) struct Carry<'a> {
-    changes: Vec<&'a RestChange>,
+pub(crate) struct UncoveredMoves<'a> {
+    changes: Vec<&'a UncoveredChange>,
     /// The layer's own directory, with the list of what goes.
     dir: &'a Path,
     /// The directory to which removed things are moved, and their names there.
-    gone: Option<(Door, Pending)>,
+    gone: Option<(RootDir, PendingMoves)>,
 }
 
 /// Makes ready to move what isn't journaled of a layer with these `files`.
-pub(crate) fn prepare<'a>(dir: &'a Path, files: &Path, rest: &'a Rest) -> Result<Carry<'a>, WorkspaceError> {
-    let changes: Vec<&RestChange> = rest.changes.iter().filter(|change| !change.journaled).collect();
+pub(crate) fn prepare<'a>(
+    dir: &'a Path,
+    files: &Path,
+    rest: &'a UncoveredChanges,
+) -> Result<UncoveredMoves<'a>, WorkspaceError> {
+    let changes: Vec<&UncoveredChange> = rest.changes.iter().filter(|change| !change.journaled).collect();
     if changes.is_empty() {
-        return Ok(Carry { changes, dir, gone: None });
+        return Ok(UncoveredMoves { changes, dir, gone: None });
     }
     let at = files.join(GONE);
     make_private_dir(&at)?;
-    let door = Door::open(&at)?;
+    let door = RootDir::open(&at)?;
     let going = changes.iter().filter(|change| goes(change)).map(|change| change.path.clone()).collect();
-    let pending = Pending::write(dir, &at, going)?;
-    Ok(Carry { changes, dir, gone: Some((door, pending)) })
+    let pending = PendingMoves::write(dir, &at, going)?;
+    Ok(UncoveredMoves { changes, dir, gone: Some((door, pending)) })
 }
 
 /// Returns true if something only goes; another change may say what comes.
-fn goes(change: &RestChange) -> bool {
-    matches!(change.what, What::Removed(_) | What::RemovedTree(_))
+fn goes(change: &UncoveredChange) -> bool {
+    matches!(change.what, UncoveredKind::Removed(_) | UncoveredKind::RemovedTree(_))
 }
 
-impl Carry<'_> {
+impl UncoveredMoves<'_> {
     /// Returns the paths to remove that changed since they were examined.
     pub(crate) fn changed(&self, user: &Workspace) -> Vec<(RelPath, String)> {
-        let had = |change: &&&RestChange| goes(change) || matches!(change.what, What::Replaced { .. });
+        let had = |change: &&&UncoveredChange| {
+            goes(change) || matches!(change.what, UncoveredKind::Replaced { .. })
+        };
         let changed = self
             .changes
             .iter()
@@ -82,12 +88,12 @@ impl Carry<'_> {
     }
 
     /// Moves it; gives what had to be left, each with the reason.
-    pub(crate) fn run(self, user: &Workspace, upper: &Door) -> Vec<(RelPath, String)> {
+    pub(crate) fn run(self, user: &Workspace, upper: &RootDir) -> Vec<(RelPath, String)> {
         let Some((gone, pending)) = &self.gone else { return Vec::new() };
-        let mut carrier = Carrier { user, upper, gone, pending, left: Vec::new() };
-        let (going, coming): (Vec<&RestChange>, Vec<&RestChange>) =
+        let mut carrier = UncoveredMover { user, upper, gone, pending, left: Vec::new() };
+        let (going, coming): (Vec<&UncoveredChange>, Vec<&UncoveredChange>) =
             self.changes.iter().partition(|change| goes(change));
-        let mut coming: BTreeMap<&RelPath, &RestChange> =
+        let mut coming: BTreeMap<&RelPath, &UncoveredChange> =
             coming.into_iter().map(|change| (&change.path, change)).collect();
         // First what goes: other things may take its place. What has one that takes it is exchanged
         // for that, in one step.
@@ -120,40 +126,40 @@ impl Carry<'_> {
     }
 }
 
-impl Tally {
+impl DirTotals {
     /// Returns true if the directory that was counted is at `path`, as it was.
-    fn is_at(&self, door: &Door, path: &RelPath) -> bool {
-        self.print.is_some() && Print::of(door, path) == self.print
+    fn is_at(&self, door: &RootDir, path: &RelPath) -> bool {
+        self.print.is_some() && TreeFingerprint::of(door, path) == self.print
     }
 }
 
-impl RestChange {
+impl UncoveredChange {
     /// Returns true if what goes is at `path` beneath `door`, as it was looked at.
-    fn is_same(&self, door: &Door, path: &RelPath) -> bool {
+    fn is_same(&self, door: &RootDir, path: &RelPath) -> bool {
         match &self.what {
-            What::Removed(old) | What::Replaced { old, .. } => {
+            UncoveredKind::Removed(old) | UncoveredKind::Replaced { old, .. } => {
                 door.look(path).ok().flatten().is_some_and(|now| old.same_content(&now))
             }
-            What::RemovedTree(tally) => tally.is_at(door, path),
-            What::Added(_) | What::AddedTree(_) => false,
+            UncoveredKind::RemovedTree(tally) => tally.is_at(door, path),
+            UncoveredKind::Added(_) | UncoveredKind::AddedTree(_) => false,
         }
     }
 }
 
-struct Carrier<'a> {
+struct UncoveredMover<'a> {
     user: &'a Workspace,
-    upper: &'a Door,
-    gone: &'a Door,
-    pending: &'a Pending,
+    upper: &'a RootDir,
+    gone: &'a RootDir,
+    pending: &'a PendingMoves,
     left: Vec<(RelPath, String)>,
 }
 
-impl Carrier<'_> {
+impl UncoveredMover<'_> {
     fn leave(&mut self, path: &RelPath, why: impl Into<String>) {
         self.left.push((path.clone(), why.into()));
     }
 
-    fn take_away(&mut self, change: &RestChange) {
+    fn take_away(&mut self, change: &UncoveredChange) {
         let path = &change.path;
         if matches!(self.user.project.door.look(path), Ok(None)) {
             return;
@@ -167,7 +173,7 @@ impl Carrier<'_> {
 
     /// Moves away what is as it was; whether it was. Compared once more where nobody reaches it any
     /// more: a directory takes long to compare.
-    fn remove(&mut self, change: &RestChange) -> Result<bool, Errno> {
+    fn remove(&mut self, change: &UncoveredChange) -> Result<bool, Errno> {
         let path = &change.path;
         if !change.is_same(&self.user.project.door, path) {
             return Ok(false);
@@ -192,7 +198,7 @@ impl Carrier<'_> {
     }
 
     /// Puts what comes in the place of what goes, which is in the layer then.
-    fn exchange(&mut self, change: &RestChange) -> Result<(), Errno> {
+    fn exchange(&mut self, change: &UncoveredChange) -> Result<(), Errno> {
         let path = &change.path;
         if !change.is_same(&self.user.project.door, path) {
             self.leave(path, MEANWHILE);
@@ -209,9 +215,9 @@ impl Carrier<'_> {
         Ok(())
     }
 
-    fn place(&mut self, change: &RestChange) {
+    fn place(&mut self, change: &UncoveredChange) {
         let path = &change.path;
-        if matches!(change.what, What::Replaced { .. }) {
+        if matches!(change.what, UncoveredKind::Replaced { .. }) {
             match self.exchange(change) {
                 Err(Errno::INVAL | Errno::NOSYS) => {}
                 Err(errno) => return self.leave(path, std::io::Error::from(errno).to_string()),
@@ -220,7 +226,7 @@ impl Carrier<'_> {
         }
         let there = self.user.project.door.look(path).ok().flatten();
         let is_free = match &change.what {
-            What::Replaced { .. } => change.is_same(&self.user.project.door, path),
+            UncoveredKind::Replaced { .. } => change.is_same(&self.user.project.door, path),
             _ => there.is_none(),
         };
         if !is_free {
@@ -231,12 +237,12 @@ impl Carrier<'_> {
         }
     }
 
-    fn put(&mut self, change: &RestChange) -> Result<(), Errno> {
+    fn put(&mut self, change: &UncoveredChange) -> Result<(), Errno> {
         let path = &change.path;
         let parent = self.parent(path)?;
         strip(self.upper, path)?;
         let from = self.upper.parent(path)?;
-        let how = if matches!(change.what, What::Replaced { .. }) {
+        let how = if matches!(change.what, UncoveredKind::Replaced { .. }) {
             RenameFlags::empty()
         } else {
             RenameFlags::NOREPLACE
@@ -261,9 +267,9 @@ impl Carrier<'_> {
 }
 
 /// Takes the kernel's marks off, and pipes, sockets and devices out.
-fn strip(upper: &Door, path: &RelPath) -> Result<(), Errno> {
+fn strip(upper: &RootDir, path: &RelPath) -> Result<(), Errno> {
     let Some(seen) = upper.look(path)? else { return Err(Errno::NOENT) };
-    let mut open: Vec<(RelPath, Seen)> = vec![(path.clone(), seen)];
+    let mut open: Vec<(RelPath, FileStat)> = vec![(path.clone(), seen)];
     while let Some((at, seen)) = open.pop() {
         if seen.is_file() {
             if let Ok((file, _)) = upper.read_file(&at, Links::Refuse) {
@@ -296,7 +302,7 @@ fn unmark(file: &OwnedFd) {
 }
 
 /// Removes directories that are to be gone, now that what was in them is.
-pub(crate) fn remove_emptied(door: &Door, dirs: &[DirRecord]) {
+pub(crate) fn remove_emptied(door: &RootDir, dirs: &[DirRecord]) {
     for dir in dirs.iter().rev() {
         if let Ok(parent) = door.parent(&dir.path) {
             // One that somebody else uses stays.

@@ -5,8 +5,8 @@ use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{AtFlags, statat};
 
 use crate::files::directory::children;
-use crate::files::root_dir::Door;
-use crate::files::stat::Seen;
+use crate::files::root_dir::RootDir;
+use crate::files::stat::FileStat;
 use crate::limits::MAX_DEPTH;
 
 /// Entries that are compared: some ten times what the largest builds have, and a minute's work.
@@ -14,7 +14,7 @@ const MOST_ENTRIES: u64 = 10_000_000;
 
 /// A tree's fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Print {
+pub(crate) struct TreeFingerprint {
     entries: u64,
     bytes: u64,
     /// The sum of the hashes of all entries: the order in which a directory is listed doesn't
@@ -22,14 +22,14 @@ pub(crate) struct Print {
     sum: [u64; 4],
 }
 
-impl Print {
+impl TreeFingerprint {
     /// Takes that of the directory at `dir`; `None` where something in it can't be looked at, for
     /// then nobody could tell whether it changed. The directory's own time of change is left out: a
     /// move changes it.
-    pub(crate) fn of(door: &Door, dir: &RelPath) -> Option<Self> {
+    pub(crate) fn of(door: &RootDir, dir: &RelPath) -> Option<Self> {
         let top = door.look(dir).ok()??;
         let mut print = Self { entries: 0, bytes: 0, sum: [0; 4] };
-        print.add(b"", &Seen { ctime: 0, ..top });
+        print.add(b"", &FileStat { ctime: 0, ..top });
         let above = dir.as_bytes().len();
         let mut open = vec![(dir.clone(), 0)];
         while let Some((at, depth)) = open.pop() {
@@ -38,7 +38,7 @@ impl Print {
             }
             let listed = door.directory(Some(&at)).ok()?;
             for name in children(&listed).ok()? {
-                let seen = Seen::of(&statat(&listed, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW).ok()?);
+                let seen = FileStat::of(&statat(&listed, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW).ok()?);
                 let path = at.join(&name).ok()?;
                 print.add(path.as_bytes().get(above..)?, &seen);
                 if print.entries > MOST_ENTRIES {
@@ -52,7 +52,7 @@ impl Print {
         Some(print)
     }
 
-    fn add(&mut self, path: &[u8], seen: &Seen) {
+    fn add(&mut self, path: &[u8], seen: &FileStat) {
         self.entries += 1;
         if !seen.is_dir() {
             self.bytes = self.bytes.saturating_add(seen.size);

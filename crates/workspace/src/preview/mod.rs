@@ -13,23 +13,23 @@ use journeyman_protocol::{CallId, ContentHash, FileChange, RelPath, SessionId, U
 use journeyman_sandbox::Sandbox;
 
 use crate::change::CheckpointId;
-use crate::copies::info::{CopyInfo, Means};
-use crate::copies::location::Place;
-use crate::copies::record::Beside;
+use crate::copies::info::{CopyInfo, CopyTools};
+use crate::copies::location::CopyLocation;
+use crate::copies::record::CopyBase;
 use crate::copies::tier::Tier;
-use crate::copies::tiers::making::{Made, Making};
+use crate::copies::tiers::making::{CopyRequest, MadeCopy};
 use crate::copies::tiers::overlay;
 use crate::copies::{Copies, location};
 use crate::error::WorkspaceError;
-use crate::files::root_dir::Door;
+use crate::files::root_dir::RootDir;
 use crate::landing::changes::{CopyChanges, LandOptions};
 use crate::landing::verdict::is_beyond_undo;
-use crate::preview::uncovered::{Loss, Rest};
+use crate::preview::uncovered::{DestructiveChange, UncoveredChanges};
 use crate::rules::is_git;
-use crate::snapshot::capture::Keep;
+use crate::snapshot::capture::ContentMode;
 use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
-use crate::state::lock::Holding;
+use crate::state::lock::OwnedLockGuard;
 use crate::workspace::Workspace;
 
 pub(crate) mod carry;
@@ -43,28 +43,28 @@ const BASE_LABEL: &str = "before a command that is tried out";
 
 /// A command's own layer over the user's tree. Dropped, it is gone with all that was done in it.
 #[derive(Debug)]
-pub struct Trial {
+pub struct OverlayRun {
     workspace: Arc<Workspace>,
     info: CopyInfo,
-    beside: Beside,
+    beside: CopyBase,
     /// The tree that it lies over, with signatures.
     tree: Arc<Tree>,
-    place: Place,
-    _held: Holding,
+    place: CopyLocation,
+    _held: OwnedLockGuard,
 }
 
 /// The changes of a command in its layer.
 #[derive(Debug)]
-pub struct Tried {
+pub struct OverlayChanges {
     changes: CopyChanges,
     /// Covered files whose change can't be undone, each with the reason.
     beyond: Vec<(RelPath, String)>,
-    rest: Rest,
+    rest: UncoveredChanges,
 }
 
 /// Something that no checkpoint covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Uncovered {
+pub struct UncoveredPath {
     /// True if it is a directory.
     pub directory: bool,
     /// True if it is a file that can be executed.
@@ -75,7 +75,7 @@ pub struct Uncovered {
 
 /// The result of landing a command's layer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TrialLanding {
+pub struct OverlayLanding {
     /// The changes that an undo takes back.
     pub changes: Vec<FileChange>,
     /// Why nothing was landed, file by file; or, of what isn't journaled, which file was left
@@ -107,10 +107,10 @@ impl Previews<'_> {
     /// [`WorkspaceError::NoCopy`] with the reason why no overlay can be mounted over this tree;
     /// [`WorkspaceError::Busy`] when the session's other process has one; as
     /// [`Workspace::checkpoint`].
-    pub fn start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<Trial, WorkspaceError> {
+    pub fn start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<OverlayRun, WorkspaceError> {
         location::sweep(self.workspace);
         let id = trial_of(session);
-        let place = Place::of(self.workspace, &id);
+        let place = CopyLocation::of(self.workspace, &id);
         let held = place.hold()?;
         place.clear()?;
         let base = self.workspace.checkpoint(session, BASE_LABEL)?;
@@ -127,7 +127,7 @@ impl Previews<'_> {
         let created =
             self.workspace.project.options.clock.as_ref().map_or(UnixMillis(0), crate::options::Clock::now);
         let info = CopyInfo { session: id, tier: Tier::Overlay, created, base, holder: None };
-        Ok(Trial { workspace: Arc::new(workspace), info, beside, tree, place, _held: held })
+        Ok(OverlayRun { workspace: Arc::new(workspace), info, beside, tree, place, _held: held })
     }
 
     /// Returns true if [`Previews::start`] finds an overlay that can be mounted over this tree.
@@ -136,7 +136,7 @@ impl Previews<'_> {
     /// As [`Previews::start`].
     pub fn can_start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<(), WorkspaceError> {
         location::sweep(self.workspace);
-        let place = Place::of(self.workspace, &trial_of(session));
+        let place = CopyLocation::of(self.workspace, &trial_of(session));
         let _held = place.hold()?;
         place.clear()?;
         let made = self.lay(&Arc::default(), &place, sandbox).map(drop);
@@ -144,9 +144,14 @@ impl Previews<'_> {
         made
     }
 
-    fn lay(&self, tree: &Arc<Tree>, place: &Place, sandbox: &Sandbox) -> Result<Made, WorkspaceError> {
-        let means = Means { sandbox, git: None, tiers: &[Tier::Overlay] };
-        let making = Making { workspace: self.workspace, tree, place, means: &means };
+    fn lay(
+        &self,
+        tree: &Arc<Tree>,
+        place: &CopyLocation,
+        sandbox: &Sandbox,
+    ) -> Result<MadeCopy, WorkspaceError> {
+        let means = CopyTools { sandbox, git: None, tiers: &[Tier::Overlay] };
+        let making = CopyRequest { workspace: self.workspace, tree, place, means: &means };
         let made = crate::copies::tiers::attempt(making, Tier::Overlay);
         made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
     }
@@ -154,14 +159,14 @@ impl Previews<'_> {
     /// What there is at `path` that no checkpoint covers, as far as the newest look at the tree
     /// tells; `None` for what one covers, for git's own, and where there is nothing.
     #[must_use]
-    pub fn uncovered(&self, path: &RelPath) -> Option<Uncovered> {
+    pub fn uncovered(&self, path: &RelPath) -> Option<UncoveredPath> {
         let seen = self.workspace.project.door.look(path).ok().flatten()?;
         // Nobody looked yet: what is read now is kept for the checkpoint that is about to be made.
         let tree = self
             .workspace
             .snapshots
             .newest_tree()
-            .or_else(|| self.workspace.snapshots.snapshot(Keep::Contents, None).ok())?;
+            .or_else(|| self.workspace.snapshots.snapshot(ContentMode::Contents, None).ok())?;
         if path.components().any(is_git) || self.workspace.project.rules.holds(path) {
             return None;
         }
@@ -171,7 +176,7 @@ impl Previews<'_> {
             false => tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(bytes)).is_ok(),
         };
         let executable = seen.is_file() && seen.permissions() & 0o111 != 0;
-        (!is_known).then(|| Uncovered {
+        (!is_known).then(|| UncoveredPath {
             directory: seen.is_dir(),
             executable,
             remade: scan::is_remade(self.workspace, path),
@@ -186,7 +191,7 @@ impl Previews<'_> {
     }
 }
 
-impl Trial {
+impl OverlayRun {
     /// The tree with the layer over it, as a workspace for the command.
     #[must_use]
     pub fn workspace(&self) -> &Arc<Workspace> {
@@ -198,14 +203,14 @@ impl Trial {
     /// # Errors
     /// As [`Landings::changes`](crate::Landings::changes); [`WorkspaceError::TooManyFiles`] when
     /// the layer holds more than anybody would land.
-    pub fn examine(&self, user: &Workspace) -> Result<Tried, WorkspaceError> {
+    pub fn examine(&self, user: &Workspace) -> Result<OverlayChanges, WorkspaceError> {
         let mut changes = user.landings().changes_of(&self.workspace, &self.info)?;
         self.hash_unkept(user, &mut changes)?;
         let now = self.workspace.snapshots.newest_tree().unwrap_or_default();
         let looked = user.land(&changes, &LandOptions { dry_run: true, ..options() })?;
         let rest = scan::scan(user, &self.upper()?, (&self.tree, &now), &changes)?;
         let beyond = looked.conflicts.into_iter().filter(|(_, why)| is_beyond_undo(why)).collect();
-        Ok(Tried { changes, beyond, rest })
+        Ok(OverlayChanges { changes, beyond, rest })
     }
 
     /// Files that were too large for the checkpoint to hash are hashed where the command changed
@@ -225,9 +230,9 @@ impl Trial {
         Ok(())
     }
 
-    fn upper(&self) -> Result<Door, WorkspaceError> {
+    fn upper(&self) -> Result<RootDir, WorkspaceError> {
         let files = self.files()?;
-        Door::open(&overlay::upper(&files, 1))
+        RootDir::open(&overlay::upper(&files, 1))
     }
 
     fn files(&self) -> Result<std::path::PathBuf, WorkspaceError> {
@@ -242,20 +247,20 @@ impl Trial {
     ///
     /// # Errors
     /// As [`Workspace::land`]; nothing is landed then. What fails after the transaction is told in
-    /// [`TrialLanding::left`].
+    /// [`OverlayLanding::left`].
     pub fn land(
         self,
         user: &Workspace,
-        tried: &Tried,
+        tried: &OverlayChanges,
         session: &SessionId,
         call: &CallId,
-    ) -> Result<TrialLanding, WorkspaceError> {
+    ) -> Result<OverlayLanding, WorkspaceError> {
         let upper = self.upper()?;
         let files = self.files()?;
         // Nobody changes a layer under its mount. Its workspace goes with `self`, its descriptor
         // now.
         self.workspace.project.close_base()?;
-        let mut landing = TrialLanding { left: tried.objections(), ..TrialLanding::default() };
+        let mut landing = OverlayLanding { left: tried.objections(), ..OverlayLanding::default() };
         if !landing.left.is_empty() {
             return Ok(landing);
         }
@@ -289,7 +294,7 @@ impl Trial {
     pub fn discard(self) {}
 }
 
-impl Drop for Trial {
+impl Drop for OverlayRun {
     fn drop(&mut self) {
         // A mount that somebody still looks into keeps files alive, not names.
         let _next_time = self.workspace.project.close_base();
@@ -297,7 +302,7 @@ impl Drop for Trial {
     }
 }
 
-impl Tried {
+impl OverlayChanges {
     /// The changed files that a checkpoint covers.
     #[must_use]
     pub fn changes(&self) -> Vec<FileChange> {
@@ -314,12 +319,12 @@ impl Tried {
     /// for what tools replaced in directories that they make themselves, and covered files that are
     /// too large to be kept.
     #[must_use]
-    pub fn losses(&self) -> Vec<Loss> {
+    pub fn losses(&self) -> Vec<DestructiveChange> {
         let mut losses = self.rest.losses();
         losses.extend(self.beyond.iter().map(|(path, _)| {
             let file = self.changes.files.iter().find(|file| file.path == *path);
             let before = file.and_then(|file| file.before.as_ref());
-            Loss {
+            DestructiveChange {
                 path: path.clone(),
                 files: 1,
                 bytes: before.map_or(0, |before| before.size),
@@ -371,7 +376,7 @@ fn trial_of(session: &SessionId) -> SessionId {
 }
 
 /// The checkpoint of a layer, for those who look for what it is compared with.
-impl Trial {
+impl OverlayRun {
     /// The checkpoint that it lies over.
     #[must_use]
     pub fn base(&self) -> CheckpointId {

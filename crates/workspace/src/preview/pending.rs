@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::WorkspaceError;
 use crate::files::remove::open_directory;
-use crate::files::root_dir::Door;
+use crate::files::root_dir::RootDir;
 use crate::state::lock::state_error;
 
 /// The list's name in the layer's directory.
@@ -24,12 +24,12 @@ const LIST: &str = "landing";
 
 /// The paths that a landing moves away, each under its number in the list.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Pending {
+pub(crate) struct PendingMoves {
     gone: PathBuf,
     paths: Vec<RelPath>,
 }
 
-impl Pending {
+impl PendingMoves {
     /// Writes it down in `dir`, for good.
     pub(crate) fn write(dir: &Path, gone: &Path, paths: Vec<RelPath>) -> Result<Self, WorkspaceError> {
         let pending = Self { gone: gone.to_owned(), paths };
@@ -70,7 +70,7 @@ pub(crate) fn put_back(dir: &Path, root: &Path) -> Result<(), WorkspaceError> {
         Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         other => other.map_err(|source| state_error("read", &at, source))?,
     };
-    let Ok(pending) = serde_json::from_slice::<Pending>(&text) else {
+    let Ok(pending) = serde_json::from_slice::<PendingMoves>(&text) else {
         // A crash while it was written: nothing had been moved yet.
         return over(dir);
     };
@@ -80,7 +80,7 @@ pub(crate) fn put_back(dir: &Path, root: &Path) -> Result<(), WorkspaceError> {
         }
         other => other?,
     };
-    let door = Door::open(root)?;
+    let door = RootDir::open(root)?;
     for (number, path) in pending.paths.iter().enumerate() {
         let name = number.to_string();
         let back = door.parent(path).and_then(|parent| {

@@ -15,14 +15,16 @@ use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
 use crate::files::directory::children;
-use crate::files::root_dir::{Door, Links};
-use crate::files::stat::Seen;
+use crate::files::root_dir::{Links, RootDir};
+use crate::files::stat::FileStat;
 use crate::journal::record::DirRecord;
 use crate::landing::changes::CopyChanges;
-use crate::landing::refusals::{Filter, is_repository};
+use crate::landing::refusals::{LandingFilter, is_repository};
 use crate::limits::MAX_DEPTH;
-use crate::preview::fingerprint::Print;
-use crate::preview::uncovered::{JOURNALED_FILES, Rest, RestChange, Tally, What};
+use crate::preview::fingerprint::TreeFingerprint;
+use crate::preview::uncovered::{
+    DirTotals, JOURNALED_FILES, UncoveredChange, UncoveredChanges, UncoveredKind,
+};
 use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
 use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
@@ -46,22 +48,22 @@ const TOO_DEEP: &str = "it is nested deeper than anybody looks";
 /// Reads the layer of a command over `user`'s tree. What `changes` has is left out.
 pub(crate) fn scan(
     user: &Workspace,
-    upper: &Door,
+    upper: &RootDir,
     (base, now): (&Tree, &Tree),
     changes: &CopyChanges,
-) -> Result<Rest, WorkspaceError> {
+) -> Result<UncoveredChanges, WorkspaceError> {
     let dirs = base.dirs.iter().chain(&now.dirs).map(|dir| dir.path.as_slice());
-    let mut scan = Scan {
+    let mut scan = LayerScan {
         user,
         upper,
-        filter: Filter::of(user),
+        filter: LandingFilter::of(user),
         covered: changes.files.iter().map(|file| &file.path).collect(),
         dirs: dirs.collect(),
         max: user.project.limits().max_files,
         looked_at: 0,
-        rest: Rest::default(),
+        rest: UncoveredChanges::default(),
     };
-    scan.directory(None, Lower::Shows, 0)?;
+    scan.directory(None, LowerDir::Shows, 0)?;
     let mut rest = scan.rest;
     rest.objections.sort();
     rest.objections.truncate(MOST_OBJECTIONS);
@@ -70,27 +72,27 @@ pub(crate) fn scan(
     Ok(rest)
 }
 
-struct Scan<'a> {
+struct LayerScan<'a> {
     user: &'a Workspace,
-    upper: &'a Door,
-    filter: Option<Filter<'a>>,
+    upper: &'a RootDir,
+    filter: Option<LandingFilter<'a>>,
     /// Files whose change is told of elsewhere.
     covered: HashSet<&'a RelPath>,
     /// Directories that checkpoints look into, before or after.
     dirs: HashSet<&'a [u8]>,
     max: usize,
     looked_at: usize,
-    rest: Rest,
+    rest: UncoveredChanges,
 }
 
 /// True if the tree's directory shows through the layer's.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lower {
+enum LowerDir {
     Shows,
     Hidden,
 }
 
-impl Scan<'_> {
+impl LayerScan<'_> {
     fn failed(&self, path: Option<&RelPath>, errno: Errno) -> WorkspaceError {
         match path {
             Some(path) => WorkspaceError::at("look at the change of", path, errno),
@@ -112,13 +114,18 @@ impl Scan<'_> {
         }
     }
 
-    fn push(&mut self, path: &RelPath, what: What) {
+    fn push(&mut self, path: &RelPath, what: UncoveredKind) {
         let remade = is_remade(self.user, path);
-        self.rest.changes.push(RestChange { path: path.clone(), what, journaled: false, remade });
+        self.rest.changes.push(UncoveredChange { path: path.clone(), what, journaled: false, remade });
     }
 
     /// A directory of the layer, of which the tree has one too.
-    fn directory(&mut self, dir: Option<&RelPath>, lower: Lower, depth: usize) -> Result<(), WorkspaceError> {
+    fn directory(
+        &mut self,
+        dir: Option<&RelPath>,
+        lower: LowerDir,
+        depth: usize,
+    ) -> Result<(), WorkspaceError> {
         if let Some(dir) = dir.filter(|_| depth > MAX_DEPTH) {
             self.object(dir, TOO_DEEP);
             return Ok(());
@@ -134,7 +141,7 @@ impl Scan<'_> {
             let Ok(path) = path else { continue };
             self.entry(&open, name, &path, lower, depth)?;
         }
-        if lower == Lower::Hidden {
+        if lower == LowerDir::Hidden {
             let names: HashSet<Vec<u8>> = names.into_iter().collect();
             self.hidden(dir, &names, depth)?;
         }
@@ -146,12 +153,12 @@ impl Scan<'_> {
         open: &OwnedFd,
         name: &[u8],
         path: &RelPath,
-        lower: Lower,
+        lower: LowerDir,
         depth: usize,
     ) -> Result<(), WorkspaceError> {
         let stat =
             statat(open, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| self.failed(Some(path), errno))?;
-        let seen = Seen::of(&stat);
+        let seen = FileStat::of(&stat);
         let here = self.user.project.door.look(path).map_err(|errno| self.failed(Some(path), errno))?;
         let is_gone = seen.file_type() == FileType::CharacterDevice && stat.st_rdev == 0;
         if is_git(name) {
@@ -163,7 +170,7 @@ impl Scan<'_> {
         }
         if is_gone {
             return match here {
-                Some(here) if lower == Lower::Shows => self.gone(path, &here, depth),
+                Some(here) if lower == LowerDir::Shows => self.gone(path, &here, depth),
                 _ => Ok(()),
             };
         }
@@ -184,8 +191,8 @@ impl Scan<'_> {
     fn made_or_merged(
         &mut self,
         path: &RelPath,
-        seen: &Seen,
-        here: Option<&Seen>,
+        seen: &FileStat,
+        here: Option<&FileStat>,
         depth: usize,
     ) -> Result<(), WorkspaceError> {
         let open = self.upper.directory(Some(path)).map_err(|errno| self.failed(Some(path), errno))?;
@@ -206,25 +213,25 @@ impl Scan<'_> {
         if let Some(here) = here.filter(|here| !here.is_dir()) {
             self.gone(path, here, depth)?;
         }
-        let was_dir = here.is_some_and(Seen::is_dir);
+        let was_dir = here.is_some_and(FileStat::is_dir);
         if self.dirs.contains(path.as_bytes()) {
-            let lower = if was_dir && opaque { Lower::Hidden } else { Lower::Shows };
+            let lower = if was_dir && opaque { LowerDir::Hidden } else { LowerDir::Shows };
             return self.directory(Some(path), lower, depth + 1);
         }
         // Out of every checkpoint's sight, with all that is in it.
         if was_dir && !opaque {
-            return self.directory(Some(path), Lower::Shows, depth + 1);
+            return self.directory(Some(path), LowerDir::Shows, depth + 1);
         }
         if was_dir {
             let tally = self.going(path)?;
-            self.push(path, What::RemovedTree(tally));
+            self.push(path, UncoveredKind::RemovedTree(tally));
         }
         if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
             self.object(path, why);
         }
-        let mut tally = self.tally(path, Side::Layer)?;
+        let mut tally = self.tally(path, TreeSide::Layer)?;
         tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(seen.permissions()) });
-        self.push(path, What::AddedTree(tally));
+        self.push(path, UncoveredKind::AddedTree(tally));
         Ok(())
     }
 
@@ -255,7 +262,7 @@ impl Scan<'_> {
     }
 
     /// Something that the tree has and the command took away.
-    fn gone(&mut self, path: &RelPath, here: &Seen, depth: usize) -> Result<(), WorkspaceError> {
+    fn gone(&mut self, path: &RelPath, here: &FileStat, depth: usize) -> Result<(), WorkspaceError> {
         self.count()?;
         if is_git(path.file_name()) {
             self.object(path, GIT_GONE);
@@ -266,7 +273,7 @@ impl Scan<'_> {
                 if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
                     self.object(path, why);
                 }
-                self.push(path, What::Removed(*here));
+                self.push(path, UncoveredKind::Removed(*here));
             }
             return Ok(());
         }
@@ -278,12 +285,17 @@ impl Scan<'_> {
         }
         let mut tally = self.going(path)?;
         tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(here.permissions()) });
-        self.push(path, What::RemovedTree(tally));
+        self.push(path, UncoveredKind::RemovedTree(tally));
         Ok(())
     }
 
     /// A file or link of the layer.
-    fn file(&mut self, path: &RelPath, seen: &Seen, here: Option<&Seen>) -> Result<(), WorkspaceError> {
+    fn file(
+        &mut self,
+        path: &RelPath,
+        seen: &FileStat,
+        here: Option<&FileStat>,
+    ) -> Result<(), WorkspaceError> {
         if seen.is_file() {
             let (file, _) = self.upper.read_file(path, Links::Refuse)?;
             if FOREIGN.iter().any(|name| mark(&file, name).is_some()) {
@@ -296,9 +308,9 @@ impl Scan<'_> {
         }
         let here = here.filter(|here| !here.is_dir());
         let what = match here {
-            None => What::Added(*seen),
+            None => UncoveredKind::Added(*seen),
             Some(here) if self.is_same(path, here, seen)? => return Ok(()),
-            Some(here) => What::Replaced { old: *here, new: *seen },
+            Some(here) => UncoveredKind::Replaced { old: *here, new: *seen },
         };
         self.check(path, seen, here)?;
         self.push(path, what);
@@ -306,13 +318,18 @@ impl Scan<'_> {
     }
 
     /// Looks whether a file may be landed at all.
-    fn check(&mut self, path: &RelPath, seen: &Seen, here: Option<&Seen>) -> Result<(), WorkspaceError> {
+    fn check(
+        &mut self,
+        path: &RelPath,
+        seen: &FileStat,
+        here: Option<&FileStat>,
+    ) -> Result<(), WorkspaceError> {
         let Some(filter) = &self.filter else { return Ok(()) };
         let target = match seen.is_link() {
             true => Some(self.upper.read_link(path).map_err(|errno| self.failed(Some(path), errno))?),
             false => None,
         };
-        let modes = (here.map(Seen::permissions), seen.permissions());
+        let modes = (here.map(FileStat::permissions), seen.permissions());
         let why = filter.path(path).or_else(|| filter.file(path, here.is_none(), modes, target.as_deref()));
         if let Some(why) = why {
             self.object(path, why);
@@ -322,12 +339,12 @@ impl Scan<'_> {
 
     /// Returns true if a file that was copied into the layer is still what the tree has: a new time
     /// alone is no change.
-    fn is_same(&self, path: &RelPath, here: &Seen, seen: &Seen) -> Result<bool, WorkspaceError> {
+    fn is_same(&self, path: &RelPath, here: &FileStat, seen: &FileStat) -> Result<bool, WorkspaceError> {
         let alike = (here.file_type(), here.size) == (seen.file_type(), seen.size);
         if !alike || (seen.is_file() && here.permissions() != seen.permissions()) {
             return Ok(false);
         }
-        let hash = |door: &Door| match observe(door, path) {
+        let hash = |door: &RootDir| match observe(door, path) {
             Ok(found) => Ok(found.and_then(|(state, _)| state.hash)),
             // Neither a file nor a link, or one that nobody may read.
             Err(
@@ -341,12 +358,12 @@ impl Scan<'_> {
         Ok(ours.is_some() && ours == hash(self.upper)?)
     }
 
-    /// As [`Scan::tally`], of a directory of the tree that goes. One that can't be compared later
-    /// isn't removed.
-    fn going(&mut self, dir: &RelPath) -> Result<Tally, WorkspaceError> {
+    /// As [`LayerScan::tally`], of a directory of the tree that goes. One that can't be compared
+    /// later isn't removed.
+    fn going(&mut self, dir: &RelPath) -> Result<DirTotals, WorkspaceError> {
         // Before it is counted: what comes while that is done is a change.
-        let print = Print::of(&self.user.project.door, dir);
-        let mut tally = self.tally(dir, Side::User)?;
+        let print = TreeFingerprint::of(&self.user.project.door, dir);
+        let mut tally = self.tally(dir, TreeSide::User)?;
         tally.print = print;
         if tally.print.is_none() {
             self.object(dir, UNTOLD);
@@ -355,27 +372,27 @@ impl Scan<'_> {
     }
 
     /// Counts what is in a directory that no checkpoint looks into.
-    fn tally(&mut self, dir: &RelPath, side: Side) -> Result<Tally, WorkspaceError> {
-        let mut tally = Tally::default();
+    fn tally(&mut self, dir: &RelPath, side: TreeSide) -> Result<DirTotals, WorkspaceError> {
+        let mut tally = DirTotals::default();
         let mut open = vec![(dir.clone(), 0)];
         let (user, upper) = (self.user, self.upper);
         let door = match side {
-            Side::User => &user.project.door,
-            Side::Layer => upper,
+            TreeSide::User => &user.project.door,
+            TreeSide::Layer => upper,
         };
         let most = user.project.limits().kept_file_bytes;
         while let Some((at, depth)) = open.pop() {
             let names = door.directory(Some(&at)).and_then(|dir| children(&dir));
             let names = match names {
                 Ok(names) => names,
-                Err(errno) if side == Side::Layer => return Err(self.failed(Some(&at), errno)),
+                Err(errno) if side == TreeSide::Layer => return Err(self.failed(Some(&at), errno)),
                 // What is in it can't be told.
                 Err(_) => {
                     (tally.more, tally.odd) = (true, true);
                     continue;
                 }
             };
-            if side == Side::Layer && is_repository(&names) {
+            if side == TreeSide::Layer && is_repository(&names) {
                 self.object(&at, REPOSITORY);
             }
             if depth > MAX_DEPTH {
@@ -389,7 +406,7 @@ impl Scan<'_> {
                 }
                 let Ok(path) = at.join(&name) else { continue };
                 let Ok(Some(seen)) = door.look(&path) else { continue };
-                if side == Side::Layer {
+                if side == TreeSide::Layer {
                     if self.whiteout(&path, &seen) {
                         continue;
                     }
@@ -420,7 +437,7 @@ impl Scan<'_> {
     }
 
     /// Returns true if an entry of the layer only says that something is gone.
-    fn whiteout(&self, path: &RelPath, seen: &Seen) -> bool {
+    fn whiteout(&self, path: &RelPath, seen: &FileStat) -> bool {
         let parent = || self.upper.parent(path).ok();
         seen.file_type() == FileType::CharacterDevice
             && parent()
@@ -439,7 +456,7 @@ pub(crate) fn is_remade(user: &Workspace, path: &RelPath) -> bool {
 
 /// Whose directory is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum TreeSide {
     User,
     Layer,
 }

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, HashSet};
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::error::{WorkspaceError, io_error};
-use crate::files::root_dir::{Door, Links, read_up_to};
-use crate::files::stat::Seen;
+use crate::files::root_dir::{Links, RootDir, read_up_to};
+use crate::files::stat::FileStat;
 use crate::journal::record::DirRecord;
-use crate::landing::plan::Besides;
-use crate::preview::fingerprint::Print;
-use crate::snapshot::entry::{FileState, Kind};
+use crate::landing::plan::ExtraOperations;
+use crate::preview::fingerprint::TreeFingerprint;
+use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe;
-use crate::transaction::operation::{After, Operation, Source};
+use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::workspace::Workspace;
 
 /// So many files that no checkpoint covers are landed by a transaction, the smallest first, with
@@ -25,9 +25,9 @@ const JOURNALED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// One thing that was done.
 #[derive(Debug)]
-pub(crate) struct RestChange {
+pub(crate) struct UncoveredChange {
     pub(crate) path: RelPath,
-    pub(crate) what: What,
+    pub(crate) what: UncoveredKind,
     /// True if it goes through the journal.
     pub(crate) journaled: bool,
     /// True if it lies in a directory whose tool makes it again.
@@ -36,45 +36,45 @@ pub(crate) struct RestChange {
 
 /// What it is.
 #[derive(Debug)]
-pub(crate) enum What {
-    Removed(Seen),
+pub(crate) enum UncoveredKind {
+    Removed(FileStat),
     Replaced {
-        old: Seen,
-        new: Seen,
+        old: FileStat,
+        new: FileStat,
     },
-    Added(Seen),
+    Added(FileStat),
     /// A whole directory of the tree is hidden.
-    RemovedTree(Tally),
+    RemovedTree(DirTotals),
     /// A whole directory is in the layer alone.
-    AddedTree(Tally),
+    AddedTree(DirTotals),
 }
 
 /// The contents of a directory.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct DirTotals {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     /// True if there are more than were counted.
     pub(crate) more: bool,
     /// The files, where they are few enough to be journaled.
-    pub(crate) list: Vec<(RelPath, Seen)>,
+    pub(crate) list: Vec<(RelPath, FileStat)>,
     /// The directories, the outermost first, where the files are listed.
     pub(crate) dirs: Vec<DirRecord>,
     /// True if something in it is too large to be kept, or neither a file nor a link.
     pub(crate) odd: bool,
     /// The fingerprint of a directory in the tree.
-    pub(crate) print: Option<Print>,
+    pub(crate) print: Option<TreeFingerprint>,
 }
 
 /// All of it.
 #[derive(Debug, Default)]
-pub(crate) struct Rest {
-    pub(crate) changes: Vec<RestChange>,
+pub(crate) struct UncoveredChanges {
+    pub(crate) changes: Vec<UncoveredChange>,
     pub(crate) objections: Vec<(RelPath, String)>,
     pub(crate) left_out: Vec<RelPath>,
 }
 
-impl What {
+impl UncoveredKind {
     fn old(&self) -> (u64, u64) {
         match self {
             Self::Removed(seen) | Self::Replaced { old: seen, .. } => (1, seen.size),
@@ -93,7 +93,7 @@ impl What {
 
     /// Returns true if the journal can hold it, whatever else it holds.
     fn fits(&self, most: u64) -> bool {
-        let plain = |seen: &Seen| (seen.is_file() || seen.is_link()) && seen.size <= most;
+        let plain = |seen: &FileStat| (seen.is_file() || seen.is_link()) && seen.size <= most;
         match self {
             Self::Removed(seen) | Self::Added(seen) => plain(seen),
             Self::Replaced { old, new } => plain(old) && plain(new),
@@ -104,7 +104,7 @@ impl What {
     }
 }
 
-impl Rest {
+impl UncoveredChanges {
     /// Chooses what is journaled: the smallest first, as far as there is room. Of a directory that
     /// another one took the place of, both or neither.
     pub(crate) fn choose(&mut self, kept_file_bytes: u64) {
@@ -133,22 +133,25 @@ impl Rest {
         }
     }
 
-    pub(crate) fn losses(&self) -> Vec<Loss> {
-        let placed = |change: &RestChange| matches!(change.what, What::Added(_) | What::AddedTree(_));
+    pub(crate) fn losses(&self) -> Vec<DestructiveChange> {
+        let placed = |change: &UncoveredChange| {
+            matches!(change.what, UncoveredKind::Added(_) | UncoveredKind::AddedTree(_))
+        };
         let placed: HashSet<&RelPath> =
             self.changes.iter().filter(|change| placed(change)).map(|change| &change.path).collect();
         let mut losses = Vec::new();
         for change in &self.changes {
             let (files, bytes) = change.what.old();
-            let replaced = matches!(change.what, What::Replaced { .. }) || placed.contains(&change.path);
-            let directory = matches!(change.what, What::RemovedTree(_));
+            let replaced =
+                matches!(change.what, UncoveredKind::Replaced { .. }) || placed.contains(&change.path);
+            let directory = matches!(change.what, UncoveredKind::RemovedTree(_));
             // What a build writes over, the next one writes again.
             if files == 0 || (change.remade && replaced && !directory) {
                 continue;
             }
-            let more = matches!(&change.what, What::RemovedTree(tally) if tally.more);
+            let more = matches!(&change.what, UncoveredKind::RemovedTree(tally) if tally.more);
             let undoable = change.journaled;
-            losses.push(Loss {
+            losses.push(DestructiveChange {
                 path: change.path.clone(),
                 files,
                 bytes,
@@ -167,25 +170,25 @@ impl Rest {
     pub(crate) fn operations(
         &self,
         user: &Workspace,
-        upper: &Door,
-    ) -> Result<Result<Besides, Vec<(RelPath, String)>>, WorkspaceError> {
-        let mut wanted: BTreeMap<RelPath, (Option<Seen>, Option<Seen>)> = BTreeMap::new();
-        let mut besides = Besides::default();
+        upper: &RootDir,
+    ) -> Result<Result<ExtraOperations, Vec<(RelPath, String)>>, WorkspaceError> {
+        let mut wanted: BTreeMap<RelPath, (Option<FileStat>, Option<FileStat>)> = BTreeMap::new();
+        let mut besides = ExtraOperations::default();
         for change in self.changes.iter().filter(|change| change.journaled) {
-            let mut want = |path: &RelPath, old: Option<Seen>, new: Option<Seen>| {
+            let mut want = |path: &RelPath, old: Option<FileStat>, new: Option<FileStat>| {
                 let entry = wanted.entry(path.clone()).or_default();
                 entry.0 = entry.0.or(old);
                 entry.1 = entry.1.or(new);
             };
             match &change.what {
-                What::Removed(old) => want(&change.path, Some(*old), None),
-                What::Replaced { old, new } => want(&change.path, Some(*old), Some(*new)),
-                What::Added(new) => want(&change.path, None, Some(*new)),
-                What::RemovedTree(tally) => {
+                UncoveredKind::Removed(old) => want(&change.path, Some(*old), None),
+                UncoveredKind::Replaced { old, new } => want(&change.path, Some(*old), Some(*new)),
+                UncoveredKind::Added(new) => want(&change.path, None, Some(*new)),
+                UncoveredKind::RemovedTree(tally) => {
                     tally.list.iter().for_each(|(path, old)| want(path, Some(*old), None));
                     besides.remove.extend(tally.dirs.iter().cloned());
                 }
-                What::AddedTree(tally) => {
+                UncoveredKind::AddedTree(tally) => {
                     tally.list.iter().for_each(|(path, new)| want(path, None, Some(*new)));
                     besides.make.extend(tally.dirs.iter().cloned());
                 }
@@ -222,22 +225,22 @@ impl Rest {
 }
 
 /// A file of the layer, as a transaction takes it.
-fn after(upper: &Door, path: &RelPath, new: &Seen) -> Result<After, WorkspaceError> {
+fn after(upper: &RootDir, path: &RelPath, new: &FileStat) -> Result<FileAfter, WorkspaceError> {
     let (kind, bytes, mode) = if new.is_link() {
-        (Kind::Link, upper.read_link(path).map_err(|errno| upper.fail("read", path, errno))?, 0o777)
+        (FileKind::Link, upper.read_link(path).map_err(|errno| upper.fail("read", path, errno))?, 0o777)
     } else {
         let (file, seen) = upper.read_file(path, Links::Refuse)?;
         let read = read_up_to(&file, seen.size, new.size).map_err(|source| io_error("read", path, source))?;
         let bytes = read.ok_or_else(|| WorkspaceError::Raced { path: path.clone() })?;
-        (Kind::File, bytes, seen.permissions())
+        (FileKind::File, bytes, seen.permissions())
     };
     let state = FileState { kind, mode, size: bytes.len() as u64, hash: Some(ContentHash::of(&bytes)) };
-    Ok(After { state, source: Source::Bytes(bytes), mode: Some(mode), executable: false, like: None })
+    Ok(FileAfter { state, source: NewContent::Bytes(bytes), mode: Some(mode), executable: false, like: None })
 }
 
 /// Something that a command would take away for good, or replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loss {
+pub struct DestructiveChange {
     /// The file or the directory.
     pub path: RelPath,
     /// The number of files.

@@ -7,13 +7,13 @@ use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_store::Durability;
 use rustix::io::Errno;
 
-use crate::contents::store::{PACK_FROM, Pack, Vault};
+use crate::contents::store::{BlobStore, PACK_FROM, PackBuilder};
 use crate::error::{NotAFile, WorkspaceError};
-use crate::files::root_dir::{Door, Links, read_up_to};
-use crate::files::stat::{Seen, file_clock, is_settled};
+use crate::files::root_dir::{Links, RootDir, read_up_to};
+use crate::files::stat::{FileStat, file_clock, is_settled};
 use crate::limits::Limits;
-use crate::snapshot::entry::{Content, Entry};
-use crate::snapshot::tree::{Room, Tree};
+use crate::snapshot::entry::{EntryContent, TreeEntry};
+use crate::snapshot::tree::{Tree, TreeBudget};
 use crate::walk::plan::{Walked, WalkedFile};
 
 /// So many files have to be read before a second thread is worth its start.
@@ -21,7 +21,7 @@ pub(crate) const HELP_FROM: usize = 48;
 
 /// True if contents are kept or only looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub(crate) enum ContentMode {
     /// Into the blobs, so that they can be restored.
     Contents,
     /// Hashes only.
@@ -30,10 +30,10 @@ pub(crate) enum Keep {
 
 /// A snapshot being made.
 pub(crate) struct Capture<'a> {
-    pub(crate) door: &'a Door,
-    pub(crate) vault: &'a Vault,
+    pub(crate) door: &'a RootDir,
+    pub(crate) vault: &'a BlobStore,
     pub(crate) limits: &'a Limits,
-    pub(crate) keep: Keep,
+    pub(crate) keep: ContentMode,
 }
 
 /// The result of [`Capture::take`].
@@ -57,7 +57,7 @@ impl Capture<'_> {
         let mut reused = 0_usize;
         let mut entries = Vec::with_capacity(walked.files.len());
         let mut to_read = Vec::new();
-        let mut room = Room::of(self.limits);
+        let mut room = TreeBudget::of(self.limits);
         for WalkedFile { path, seen, known } in walked.files {
             let Some(seen) = seen else { continue };
             let known = known.and_then(|at| last.entries.get(at as usize));
@@ -65,26 +65,28 @@ impl Capture<'_> {
             let reusable =
                 known.filter(|entry| entry.seen == seen && entry.settled).map(|entry| entry.content);
             match reusable {
-                Some(Content::Hashed { hash, kept }) if fits && (kept || self.keep == Keep::Hashes) => {
+                Some(EntryContent::Hashed { hash, kept })
+                    if fits && (kept || self.keep == ContentMode::Hashes) =>
+                {
                     reused += 1;
-                    entries.push(Entry {
+                    entries.push(TreeEntry {
                         path,
                         seen,
-                        content: Content::Hashed { hash, kept },
+                        content: EntryContent::Hashed { hash, kept },
                         settled: true,
                     });
                 }
-                Some(Content::Unkept) if !fits => {
+                Some(EntryContent::Unkept) if !fits => {
                     reused += 1;
-                    entries.push(Entry { path, seen, content: Content::Unkept, settled: true });
+                    entries.push(TreeEntry { path, seen, content: EntryContent::Unkept, settled: true });
                 }
                 _ => {
                     if fits {
                         to_read.push(entries.len());
                     }
                     // What was known of it spares storing the same content again.
-                    let content = known.filter(|_| fits).map_or(Content::Unkept, |entry| entry.content);
-                    entries.push(Entry { path, seen, content, settled: true });
+                    let content = known.filter(|_| fits).map_or(EntryContent::Unkept, |entry| entry.content);
+                    entries.push(TreeEntry { path, seen, content, settled: true });
                 }
             }
         }
@@ -115,13 +117,13 @@ impl Capture<'_> {
     /// Reads the files at these places; gives the places of those that are gone by now, in order.
     pub(crate) fn read_all(
         &self,
-        entries: &mut [Entry],
+        entries: &mut [TreeEntry],
         places: &[usize],
         now: i64,
     ) -> Result<Vec<usize>, WorkspaceError> {
         let next = AtomicUsize::new(0);
-        let shared: &[Entry] = entries;
-        let packs = self.keep == Keep::Contents && places.len() >= PACK_FROM;
+        let shared: &[TreeEntry] = entries;
+        let packs = self.keep == ContentMode::Contents && places.len() >= PACK_FROM;
         let work = || {
             let mut pack = if packs { self.vault.begin_pack() } else { None };
             let mut done = Vec::new();
@@ -163,10 +165,10 @@ impl Capture<'_> {
     /// Reads one file or link; `None` when it is gone, or no longer a file.
     pub(crate) fn read(
         &self,
-        entry: &Entry,
+        entry: &TreeEntry,
         now: i64,
-        pack: &mut Option<Pack<'_>>,
-    ) -> Result<Option<Entry>, WorkspaceError> {
+        pack: &mut Option<PackBuilder<'_>>,
+    ) -> Result<Option<TreeEntry>, WorkspaceError> {
         let Ok(path) = RelPath::parse(&entry.path) else { return Ok(None) };
         if entry.seen.is_link() {
             return match self.door.read_link(&path) {
@@ -181,17 +183,17 @@ impl Capture<'_> {
             Err(WorkspaceError::NotAFile { kind, .. }) if kind != NotAFile::Other => return Ok(None),
             // What can't be read can't be kept; its signature still tells a change.
             Err(WorkspaceError::Denied { .. }) => {
-                return Ok(Some(Entry { content: Content::Unkept, ..entry.clone() }));
+                return Ok(Some(TreeEntry { content: EntryContent::Unkept, ..entry.clone() }));
             }
             Err(other) => return Err(other),
         };
         let failed = |source| WorkspaceError::Io { action: "read", path: path.clone(), source };
         let Some(bytes) = read_up_to(&file, before.size, self.limits.kept_file_bytes).map_err(failed)? else {
-            let content = Content::Unkept;
-            return Ok(Some(Entry { seen: before, content, settled: true, path: entry.path.clone() }));
+            let content = EntryContent::Unkept;
+            return Ok(Some(TreeEntry { seen: before, content, settled: true, path: entry.path.clone() }));
         };
         let after =
-            rustix::fs::fstat(&file).map(|stat| Seen::of(&stat)).map_err(|errno| failed(errno.into()))?;
+            rustix::fs::fstat(&file).map(|stat| FileStat::of(&stat)).map_err(|errno| failed(errno.into()))?;
         // A rule file that changed since the walk isn't the one whose rules held in it.
         let stood_still = entry.seen == before && before == after && bytes.len() as u64 == before.size;
         let settled = is_settled(&before, now) && stood_still;
@@ -200,19 +202,19 @@ impl Capture<'_> {
 
     pub(crate) fn entry(
         &self,
-        entry: &Entry,
+        entry: &TreeEntry,
         bytes: &[u8],
-        seen: Seen,
+        seen: FileStat,
         settled: bool,
-        pack: &mut Option<Pack<'_>>,
-    ) -> Result<Option<Entry>, WorkspaceError> {
+        pack: &mut Option<PackBuilder<'_>>,
+    ) -> Result<Option<TreeEntry>, WorkspaceError> {
         let known = match entry.content {
-            Content::Hashed { hash, kept: true } => Some(hash),
+            EntryContent::Hashed { hash, kept: true } => Some(hash),
             _ => None,
         };
         let hash = match self.keep {
-            Keep::Hashes => ContentHash::of(bytes),
-            Keep::Contents => match known.filter(|known| *known == ContentHash::of(bytes)) {
+            ContentMode::Hashes => ContentHash::of(bytes),
+            ContentMode::Contents => match known.filter(|known| *known == ContentHash::of(bytes)) {
                 Some(known) => known,
                 None => match pack {
                     Some(pack) => pack.put(bytes)?,
@@ -220,7 +222,7 @@ impl Capture<'_> {
                 },
             },
         };
-        let content = Content::Hashed { hash, kept: self.keep == Keep::Contents };
-        Ok(Some(Entry { path: entry.path.clone(), seen, content, settled }))
+        let content = EntryContent::Hashed { hash, kept: self.keep == ContentMode::Contents };
+        Ok(Some(TreeEntry { path: entry.path.clone(), seen, content, settled }))
     }
 }

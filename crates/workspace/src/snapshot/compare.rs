@@ -4,25 +4,25 @@ use std::collections::HashMap;
 
 use journeyman_protocol::{FileChange, RelPath, SessionId};
 
-use crate::contents::store::Vault;
+use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::files::paths::last_component;
-use crate::files::root_dir::{Door, Links, read_up_to};
+use crate::files::root_dir::{Links, RootDir, read_up_to};
 use crate::journal::history::History;
-use crate::journal::record::{DirRecord, FileRecord, Line, ModeRecord, Record};
+use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine, ModeRecord};
 use crate::limits::IGNORE_FILE_BYTES;
 use crate::rules::{FixedRules, RULE_FILES, RuleCache, is_rule_file};
 use crate::snapshot::differences::{Difference, kind_of};
 use crate::snapshot::entry::WalkedDir;
-use crate::snapshot::entry::{Content, FileState, Kind};
+use crate::snapshot::entry::{EntryContent, FileKind, FileState};
 use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
 
 /// The input of a comparison.
 #[derive(Clone, Copy)]
-pub(crate) struct Inputs<'a> {
-    pub(crate) door: &'a Door,
-    pub(crate) vault: &'a Vault,
+pub(crate) struct CompareInputs<'a> {
+    pub(crate) door: &'a RootDir,
+    pub(crate) vault: &'a BlobStore,
     pub(crate) rules: &'a RuleCache,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Inputs<'a> {
 /// sight now and still there wasn't deleted, and one that was out of sight before wasn't added.
 /// Taking such an «addition» back would delete a file that nobody made.
 pub(crate) fn filtered(
-    inputs: Inputs<'_>,
+    inputs: CompareInputs<'_>,
     before: &Tree,
     found: Vec<Difference>,
 ) -> Result<Vec<Difference>, WorkspaceError> {
@@ -67,7 +67,7 @@ pub(crate) fn filtered(
 
 /// The same for two trees of which neither is there any more: their own ignore rules have to do.
 pub(crate) fn filtered_between(
-    inputs: Inputs<'_>,
+    inputs: CompareInputs<'_>,
     before: &Tree,
     after: &Tree,
     mut found: Vec<Difference>,
@@ -84,14 +84,14 @@ pub(crate) fn filtered_between(
 }
 
 /// Returns the state of a file that can't be read.
-fn unread(door: &Door, path: &RelPath) -> Option<FileState> {
-    let seen = door.look(path).ok().flatten().filter(crate::files::stat::Seen::is_file)?;
-    Some(FileState { kind: Kind::File, mode: seen.permissions(), size: seen.size, hash: None })
+fn unread(door: &RootDir, path: &RelPath) -> Option<FileState> {
+    let seen = door.look(path).ok().flatten().filter(crate::files::stat::FileStat::is_file)?;
+    Some(FileState { kind: FileKind::File, mode: seen.permissions(), size: seen.size, hash: None })
 }
 
 /// Returns true if ignore rules cover the file as they are now. Rules that can't be read cover
 /// nothing.
-pub(crate) fn is_ignored_now(inputs: Inputs<'_>, path: &RelPath) -> bool {
+pub(crate) fn is_ignored_now(inputs: CompareInputs<'_>, path: &RelPath) -> bool {
     let above = std::iter::successors(path.parent(), RelPath::parent);
     let rule_files = above.map(Some).chain([None]).flat_map(|dir| {
         RULE_FILES.into_iter().filter_map(move |name| match &dir {
@@ -107,10 +107,10 @@ pub(crate) fn is_ignored_now(inputs: Inputs<'_>, path: &RelPath) -> bool {
     FixedRules::new(&texts, inputs.rules.outermost(inputs.door.path())).covers(path.as_bytes())
 }
 
-fn old_rules(inputs: Inputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceError> {
+fn old_rules(inputs: CompareInputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceError> {
     let mut files = Vec::new();
     for entry in before.entries.iter().filter(|entry| is_rule_file(last_component(&entry.path))) {
-        if let Content::Hashed { hash, .. } = entry.content {
+        if let EntryContent::Hashed { hash, .. } = entry.content {
             let text = inputs.vault.get(&hash)?.unwrap_or_default();
             files.push((entry.path.clone(), text));
         }
@@ -119,12 +119,12 @@ fn old_rules(inputs: Inputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceE
 }
 
 /// The changes journaled since a command began, by anybody.
-pub(crate) struct Others {
-    records: Vec<Record>,
+pub(crate) struct JournaledChanges {
+    records: Vec<ChangeRecord>,
 }
 
-impl Others {
-    pub(crate) fn of(lines: Vec<Line>) -> Self {
+impl JournaledChanges {
+    pub(crate) fn of(lines: Vec<JournalLine>) -> Self {
         Self { records: History::new(lines).into_done() }
     }
 
@@ -139,7 +139,7 @@ impl Others {
             if let Some(left) = theirs.get(&difference.path) {
                 difference.before = left.map(|left| match (left.mode, difference.after) {
                     // The journal doesn't know the mode of a new file; what it has now is as good.
-                    (0, Some(now)) if left.kind == Kind::File => FileState { mode: now.mode, ..left },
+                    (0, Some(now)) if left.kind == FileKind::File => FileState { mode: now.mode, ..left },
                     _ => left,
                 });
                 let same = match (&difference.before, &difference.after) {
@@ -205,7 +205,7 @@ pub(crate) fn mode_records(before: &Tree, after: &Tree) -> Vec<ModeRecord> {
 
 /// Directories that are there (or aren't) as a snapshot says; one that is merely ignored now is
 /// neither.
-pub(crate) fn dir_records(door: &Door, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
+pub(crate) fn dir_records(door: &RootDir, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
     let paths = dirs.iter().filter_map(|dir| Some((RelPath::parse(&dir.path).ok()?, dir.permissions)));
     let records = paths.filter(|(path, _)| {
         match door.look(path) {

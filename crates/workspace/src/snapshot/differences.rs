@@ -5,7 +5,7 @@ use std::cmp::Ordering as Order;
 use journeyman_protocol::{FileChange, FileChangeKind, RelPath, SessionId};
 
 use crate::journal::record::{DirRecord, ModeRecord};
-use crate::snapshot::entry::{Entry, FileState, WalkedDir};
+use crate::snapshot::entry::{FileState, TreeEntry, WalkedDir};
 use crate::snapshot::tree::Tree;
 
 /// One difference between two trees.
@@ -41,12 +41,12 @@ pub(crate) fn differences(before: &Tree, after: &Tree) -> Vec<Difference> {
         })
     };
     let mut found = Vec::new();
-    let mut add = |path: &[u8], before: Option<&Entry>, after: Option<&Entry>| {
+    let mut add = |path: &[u8], before: Option<&TreeEntry>, after: Option<&TreeEntry>| {
         if unknown(path) {
             return;
         }
         if let Ok(path) = RelPath::parse(path) {
-            let (before, after) = (before.map(Entry::state), after.map(Entry::state));
+            let (before, after) = (before.map(TreeEntry::state), after.map(TreeEntry::state));
             found.push(Difference { path, before, after });
         }
     };
@@ -93,7 +93,7 @@ pub(crate) fn directories_only_in(there: &Tree, not_there: &Tree) -> Vec<WalkedD
 
 /// The differences between two looks at the tree.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct TreeDifferences {
     pub(crate) files: Vec<Difference>,
     pub(crate) made: Vec<DirRecord>,
     pub(crate) removed: Vec<DirRecord>,
@@ -102,7 +102,7 @@ pub(crate) struct Found {
     pub(crate) beside: Vec<SessionId>,
 }
 
-impl Found {
+impl TreeDifferences {
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty() && self.made.is_empty() && self.removed.is_empty() && self.modes.is_empty()
     }

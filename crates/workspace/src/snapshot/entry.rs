@@ -3,11 +3,11 @@
 use journeyman_protocol::ContentHash;
 use serde::{Deserialize, Serialize};
 
-use crate::files::stat::Seen;
+use crate::files::stat::FileStat;
 
 /// The content of a file in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum EntryContent {
     /// Its hash, and whether the blobs have it.
     Hashed { hash: ContentHash, kept: bool },
     /// Too large to keep: only the signature tells whether it changed.
@@ -16,10 +16,10 @@ pub(crate) enum Content {
 
 /// One file or link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TreeEntry {
     pub(crate) path: Vec<u8>,
-    pub(crate) seen: Seen,
-    pub(crate) content: Content,
+    pub(crate) seen: FileStat,
+    pub(crate) content: EntryContent,
     /// True if the same signature means the same content from now on.
     pub(crate) settled: bool,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Entry {
 /// A file's kind, as the journal names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     File,
     Link,
 }
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
 /// A file's state, as the journal and checkpoints hold it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileState {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     /// Permission bits.
     pub(crate) mode: u32,
     pub(crate) size: u64,
@@ -55,13 +55,13 @@ impl FileState {
     }
 }
 
-impl Entry {
+impl TreeEntry {
     pub(crate) fn state(&self) -> FileState {
         let hash = match self.content {
-            Content::Hashed { hash, .. } => Some(hash),
-            Content::Unkept => None,
+            EntryContent::Hashed { hash, .. } => Some(hash),
+            EntryContent::Unkept => None,
         };
-        let kind = if self.seen.is_link() { Kind::Link } else { Kind::File };
+        let kind = if self.seen.is_link() { FileKind::Link } else { FileKind::File };
         FileState { kind, mode: self.seen.permissions(), size: self.seen.size, hash }
     }
 
@@ -75,7 +75,7 @@ impl Entry {
             }
             _ => false,
         };
-        content || !ours.same_content(&theirs) || (ours.mode != theirs.mode && ours.kind == Kind::File)
+        content || !ours.same_content(&theirs) || (ours.mode != theirs.mode && ours.kind == FileKind::File)
     }
 }
 

@@ -4,37 +4,37 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::files::paths::last_component;
-use crate::snapshot::entry::{Entry, WalkedDir};
+use crate::snapshot::entry::{TreeEntry, WalkedDir};
 use crate::transaction::sibling::is_sibling;
 use crate::walk::names::order;
 
 /// Something in a directory, by its place in the tree's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ref {
+pub(crate) enum EntryRef {
     File(u32),
     Dir(u32),
 }
 
 /// A directory's number: 0 for the root, and one more than the place in the tree's list for the
 /// others.
-pub(crate) type Number = u32;
+pub(crate) type DirNumber = u32;
 
 /// Which files and directories lie right in which directory, in the order of full paths.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct TreeIndex {
     /// The start of each directory's part of `refs`; one more at the end.
     pub(crate) starts: Vec<u32>,
-    pub(crate) refs: Vec<Ref>,
+    pub(crate) refs: Vec<EntryRef>,
     /// True if something is named as a short-lived sibling of a transaction is.
     pub(crate) has_sibling_names: bool,
 }
 
-impl Index {
-    pub(crate) fn of(entries: &[Entry], dirs: &[WalkedDir]) -> Self {
-        let mut numbers: HashMap<&[u8], Number> =
+impl TreeIndex {
+    pub(crate) fn of(entries: &[TreeEntry], dirs: &[WalkedDir]) -> Self {
+        let mut numbers: HashMap<&[u8], DirNumber> =
             dirs.iter().map(|dir| dir.path.as_slice()).zip(1..).collect();
         numbers.insert(b"", 0);
-        let mut last: (&[u8], Option<Number>) = (b"", Some(0));
+        let mut last: (&[u8], Option<DirNumber>) = (b"", Some(0));
         let mut parent_of = |path| {
             let parent = parent(path);
             if last.0 != parent {
@@ -43,7 +43,7 @@ impl Index {
             last.1
         };
         let (mut files, mut below) = (entries.iter().zip(0..).peekable(), dirs.iter().zip(1..).peekable());
-        let mut all: Vec<(Number, Ref)> = Vec::with_capacity(entries.len() + dirs.len());
+        let mut all: Vec<(DirNumber, EntryRef)> = Vec::with_capacity(entries.len() + dirs.len());
         let mut has_sibling_names = false;
         loop {
             let file_first = match (files.peek(), below.peek()) {
@@ -55,10 +55,10 @@ impl Index {
             };
             let (path, it) = if file_first {
                 let Some((entry, at)) = files.next() else { break };
-                (&entry.path, Ref::File(at))
+                (&entry.path, EntryRef::File(at))
             } else {
                 let Some((dir, number)) = below.next() else { break };
-                (&dir.path, Ref::Dir(number))
+                (&dir.path, EntryRef::Dir(number))
             };
             has_sibling_names |= is_sibling(last_component(path));
             // A tree from a file may say anything; what has no place in it is new to the walk.
@@ -77,7 +77,7 @@ impl Index {
         Self { starts, refs: all.into_iter().map(|(_, it)| it).collect(), has_sibling_names }
     }
 
-    pub(crate) fn in_dir(&self, number: Number) -> &[Ref] {
+    pub(crate) fn in_dir(&self, number: DirNumber) -> &[EntryRef] {
         let at = |number: usize| self.starts.get(number).map_or(0, |at| *at as usize);
         let number = number as usize;
         self.refs.get(at(number)..at(number + 1)).unwrap_or_default()

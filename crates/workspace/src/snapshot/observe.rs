@@ -3,9 +3,9 @@
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Door, Links, hash_pieces};
-use crate::files::stat::Seen;
-use crate::snapshot::entry::{FileState, Kind};
+use crate::files::root_dir::{Links, RootDir, hash_pieces};
+use crate::files::stat::FileStat;
+use crate::snapshot::entry::{FileKind, FileState};
 
 /// So often a file is looked at that changes between looking and opening.
 pub(crate) const LOOKS: usize = 8;
@@ -16,14 +16,20 @@ pub(crate) const LOOKS: usize = 8;
 /// # Errors
 /// [`WorkspaceError::NotAFile`] for a directory and everything else without content;
 /// [`WorkspaceError::Raced`] when it is another thing at each look.
-pub(crate) fn observe(door: &Door, path: &RelPath) -> Result<Option<(FileState, Seen)>, WorkspaceError> {
+pub(crate) fn observe(
+    door: &RootDir,
+    path: &RelPath,
+) -> Result<Option<(FileState, FileStat)>, WorkspaceError> {
     for _ in 0..LOOKS {
         let look = door.look(path).map_err(|errno| door.fail("look at", path, errno))?;
         let Some(seen) = look else { return Ok(None) };
         if seen.is_link() {
             let Ok(target) = door.read_link(path) else { continue };
             let (size, hash) = (target.len() as u64, Some(ContentHash::of(&target)));
-            return Ok(Some((FileState { kind: Kind::Link, mode: seen.permissions(), size, hash }, seen)));
+            return Ok(Some((
+                FileState { kind: FileKind::Link, mode: seen.permissions(), size, hash },
+                seen,
+            )));
         }
         let (file, seen) = match door.read_file(path, Links::Refuse) {
             // Gone, or a link by now: the next look tells.
@@ -35,7 +41,7 @@ pub(crate) fn observe(door: &Door, path: &RelPath) -> Result<Option<(FileState, 
             path: path.clone(),
             source,
         })?;
-        let (kind, mode) = (Kind::File, seen.permissions());
+        let (kind, mode) = (FileKind::File, seen.permissions());
         return Ok(Some((FileState { kind, mode, size: seen.size, hash: Some(hash) }, seen)));
     }
     Err(WorkspaceError::Raced { path: path.clone() })

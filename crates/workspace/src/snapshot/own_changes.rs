@@ -8,14 +8,14 @@ use journeyman_sandbox::Base;
 use rustix::fs::{AtFlags, Mode, OFlags, fgetxattr, openat, statat};
 use rustix::io::Errno;
 
-use crate::snapshot::differences::Found;
+use crate::snapshot::differences::TreeDifferences;
 
 /// Marks a directory of the upper layer that hides all that lies beneath it.
 const OPAQUE: &str = "user.overlay.opaque";
 
 /// Keeps of the differences in a copy those that its upper layer makes. Another one is the user's
 /// save beneath the mount: nobody in the copy made it, and the next refresh takes it over.
-pub(crate) fn retain_own(base: Option<&Base>, found: &mut Found) {
+pub(crate) fn retain_own(base: Option<&Base>, found: &mut TreeDifferences) {
     let Some(Base::Mounted(mounted)) = base else { return };
     let Some(upper) = mounted.upper() else { return };
     let is_own = |path: &RelPath| changes(upper, path);

@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex, Weak};
 
 use journeyman_protocol::RelPath;
 
-use crate::contents::store::Vault;
+use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::limits::{MAX_DEPTH, MAX_FILES};
 use crate::mutex::lock;
 use crate::project::Project;
-use crate::snapshot::capture::{Capture, Keep};
+use crate::snapshot::capture::{Capture, ContentMode};
 use crate::snapshot::compare::{dir_records, filtered, mode_records};
-use crate::snapshot::differences::{Found, differences, directories_only_in};
-use crate::snapshot::entry::{Content, WalkedDir};
+use crate::snapshot::differences::{TreeDifferences, differences, directories_only_in};
+use crate::snapshot::entry::{EntryContent, WalkedDir};
 use crate::snapshot::own_changes::retain_own;
 use crate::snapshot::stored::{cache_bytes, read_cache};
 use crate::snapshot::tree::Tree;
 use crate::state::lock::make_private_dir;
-use crate::walk::plan::{Listed, Plan, Walked};
+use crate::walk::plan::{ListedDir, WalkPlan, Walked};
 use crate::walk::walk;
 
 /// The stat cache is saved when one file in so many was read: writing it down costs as much as
@@ -33,10 +33,10 @@ const OWNER: u32 = 0o700;
 
 /// The newest snapshot.
 #[derive(Default)]
-struct Newest {
+struct NewestSnapshot {
     tree: Option<Arc<Tree>>,
     /// A tree, and the signatures of its directories as the walk gave them.
-    listed: Option<(Arc<Tree>, Vec<Option<Listed>>)>,
+    listed: Option<(Arc<Tree>, Vec<Option<ListedDir>>)>,
     /// The newest that lies among the blobs.
     stored: Option<Arc<Tree>>,
     /// Files read since the stat cache was saved.
@@ -52,7 +52,7 @@ struct Newest {
 /// The snapshots of one project: the newest in memory, and the stat cache on the disk.
 pub(crate) struct Snapshots {
     pub(crate) project: Arc<Project>,
-    newest: Mutex<Newest>,
+    newest: Mutex<NewestSnapshot>,
 }
 
 impl Snapshots {
@@ -62,10 +62,14 @@ impl Snapshots {
 
     /// Looks at the tree; what is in the directories of `before` is looked at whatever tags they
     /// carry now.
-    pub(crate) fn snapshot(&self, keep: Keep, before: Option<&Tree>) -> Result<Arc<Tree>, WorkspaceError> {
+    pub(crate) fn snapshot(
+        &self,
+        keep: ContentMode,
+        before: Option<&Tree>,
+    ) -> Result<Arc<Tree>, WorkspaceError> {
         let _using = match keep {
-            Keep::Contents => Some(self.project.vault.blobs().using()?),
-            Keep::Hashes => None,
+            ContentMode::Contents => Some(self.project.vault.blobs().using()?),
+            ContentMode::Hashes => None,
         };
         let mut newest = lock(&self.newest);
         let removals = self.project.vault.blobs().removals();
@@ -88,7 +92,7 @@ impl Snapshots {
         let listed = listed.map_or(&[][..], |(_, listed)| listed);
         let max_files = self.project.limits().max_files;
         let under = Vec::new();
-        let plan = Plan {
+        let plan = WalkPlan {
             door: &self.project.door,
             rules: &self.project.rules,
             under,
@@ -219,7 +223,7 @@ impl Snapshots {
     /// too.
     pub(crate) fn snapshot_after(&self, before: &Tree, made: bool) -> Result<Arc<Tree>, WorkspaceError> {
         for _ in 0..MAX_DEPTH {
-            let after = self.snapshot(Keep::Contents, Some(before))?;
+            let after = self.snapshot(ContentMode::Contents, Some(before))?;
             let was_hidden = |path: &[u8]| {
                 before.unreadable.iter().any(|dir| path == dir.as_slice() || is_below(path, dir))
             };
@@ -237,7 +241,7 @@ impl Snapshots {
                 None => Ok(after),
             };
         }
-        self.snapshot(Keep::Contents, Some(before))
+        self.snapshot(ContentMode::Contents, Some(before))
     }
 
     /// Gives a directory, those above it and those once beneath it their earlier permissions where
@@ -267,12 +271,12 @@ impl Snapshots {
     }
 
     /// Returns what differs between two looks, the second of which was just taken.
-    pub(crate) fn compared(&self, before: &Tree, after: &Tree) -> Result<Found, WorkspaceError> {
+    pub(crate) fn compared(&self, before: &Tree, after: &Tree) -> Result<TreeDifferences, WorkspaceError> {
         if before.is_same(after) {
-            return Ok(Found::default());
+            return Ok(TreeDifferences::default());
         }
         let (made, removed) = (directories_only_in(after, before), directories_only_in(before, after));
-        let mut found = Found {
+        let mut found = TreeDifferences {
             files: filtered(self.project.inputs(), before, differences(before, after))?,
             made: dir_records(&self.project.door, &made, true),
             removed: dir_records(&self.project.door, &removed, false),
@@ -284,7 +288,7 @@ impl Snapshots {
     }
 
     /// Returns the signatures of the directories of `tree`, if it is the newest snapshot.
-    pub(crate) fn listed(&self, tree: &Arc<Tree>) -> Vec<Option<Listed>> {
+    pub(crate) fn listed(&self, tree: &Arc<Tree>) -> Vec<Option<ListedDir>> {
         let newest = lock(&self.newest);
         let listed = newest.listed.as_ref().filter(|(of, _)| Arc::ptr_eq(of, tree));
         listed.map(|(_, listed)| listed.clone()).unwrap_or_default()
@@ -297,11 +301,11 @@ impl Snapshots {
 }
 
 /// The tree with every content that isn't kept any more said to be so.
-pub(crate) fn looked_over(vault: &Vault, tree: Arc<Tree>) -> Result<Arc<Tree>, WorkspaceError> {
+pub(crate) fn looked_over(vault: &BlobStore, tree: Arc<Tree>) -> Result<Arc<Tree>, WorkspaceError> {
     let mut holdings = vault.holdings();
     let mut lost = HashSet::new();
     for entry in &tree.entries {
-        if let Content::Hashed { hash, kept: true } = &entry.content
+        if let EntryContent::Hashed { hash, kept: true } = &entry.content
             && !holdings.has(hash)?
         {
             lost.insert(*hash);
@@ -311,7 +315,7 @@ pub(crate) fn looked_over(vault: &Vault, tree: Arc<Tree>) -> Result<Arc<Tree>, W
         return Ok(tree);
     }
     let entries = tree.entries.iter().cloned().map(|mut entry| {
-        if let Content::Hashed { hash, kept } = &mut entry.content {
+        if let EntryContent::Hashed { hash, kept } = &mut entry.content {
             *kept &= !lost.contains(hash);
         }
         entry

@@ -11,11 +11,11 @@ use std::sync::{Arc, OnceLock};
 use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_store::{Blobs, StoreError};
 
-use crate::contents::store::Vault;
+use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
-use crate::files::stat::Seen;
-use crate::snapshot::entry::{Content, Entry, FileState, Kind, WalkedDir};
-use crate::snapshot::tree::{Stored, Tree};
+use crate::files::stat::FileStat;
+use crate::snapshot::entry::{EntryContent, FileKind, FileState, TreeEntry, WalkedDir};
+use crate::snapshot::tree::{StoredBlobs, Tree};
 
 /// First bytes of the cache file. The number is that of the format.
 const CACHE_MAGIC: &[u8; 8] = b"jmstat\x00\x03";
@@ -36,9 +36,9 @@ const LINK: u8 = 8;
 
 /// Takes numbers and byte strings off the front of a record; `None` at the first one that isn't all
 /// there.
-struct Reader<'a>(&'a [u8]);
+struct RecordReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> RecordReader<'a> {
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (front, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
@@ -89,22 +89,22 @@ fn push_hash(out: &mut Vec<u8>, hash: Option<&ContentHash>) {
     out.extend_from_slice(hash.map_or([0; HASH_BYTES].as_slice(), |hash| hash.as_bytes()));
 }
 
-fn read_hash(reader: &mut Reader<'_>) -> Option<Option<ContentHash>> {
+fn read_hash(reader: &mut RecordReader<'_>) -> Option<Option<ContentHash>> {
     let [there] = reader.array()?;
     let hash = ContentHash::from(reader.array::<HASH_BYTES>()?);
     Some((there != 0).then_some(hash))
 }
 
-fn read_stored(reader: &mut Reader<'_>) -> Option<Option<Stored>> {
+fn read_stored(reader: &mut RecordReader<'_>) -> Option<Option<StoredBlobs>> {
     let hash = read_hash(reader)?;
     let mut chunks = Vec::new();
     for _ in 0..reader.u64()? {
         chunks.push((reader.u32()?, ContentHash::from(reader.array::<HASH_BYTES>()?)));
     }
-    Some(hash.map(|hash| Stored { hash, chunks }))
+    Some(hash.map(|hash| StoredBlobs { hash, chunks }))
 }
 
-fn read_dirs(reader: &mut Reader<'_>) -> Option<Vec<WalkedDir>> {
+fn read_dirs(reader: &mut RecordReader<'_>) -> Option<Vec<WalkedDir>> {
     let count = reader.u64()?;
     let mut dirs = Vec::new();
     for _ in 0..count {
@@ -147,8 +147,8 @@ pub(crate) fn cache_bytes(tree: &Tree, durable: bool) -> Vec<u8> {
         out.extend_from_slice(&seen.names.to_le_bytes());
         let settled = if entry.settled { SETTLED } else { 0 };
         match entry.content {
-            Content::Unkept => out.push(settled),
-            Content::Hashed { hash, kept } => {
+            EntryContent::Unkept => out.push(settled),
+            EntryContent::Hashed { hash, kept } => {
                 out.push(settled | HASHED | if kept { KEPT } else { 0 });
                 out.extend_from_slice(hash.as_bytes());
             }
@@ -163,7 +163,7 @@ pub(crate) fn cache_bytes(tree: &Tree, durable: bool) -> Vec<u8> {
 }
 
 /// Reads the cache; anything that isn't as it was written makes it worth nothing.
-pub(crate) fn read_cache(path: &Path, vault: &Vault) -> Option<Tree> {
+pub(crate) fn read_cache(path: &Path, vault: &BlobStore) -> Option<Tree> {
     if std::fs::symlink_metadata(path).ok()?.len() > CACHE_BYTES {
         return None;
     }
@@ -172,7 +172,7 @@ pub(crate) fn read_cache(path: &Path, vault: &Vault) -> Option<Tree> {
         .entries
         .iter()
         .filter_map(|entry| match entry.content {
-            Content::Hashed { hash, kept: true } => Some(hash),
+            EntryContent::Hashed { hash, kept: true } => Some(hash),
             _ => None,
         })
         .collect();
@@ -182,7 +182,7 @@ pub(crate) fn read_cache(path: &Path, vault: &Vault) -> Option<Tree> {
 }
 
 fn parse_cache(bytes: &[u8]) -> Option<Tree> {
-    let mut reader = Reader(bytes);
+    let mut reader = RecordReader(bytes);
     if reader.array()? != *CACHE_MAGIC {
         return None;
     }
@@ -207,15 +207,15 @@ fn parse_cache(bytes: &[u8]) -> Option<Tree> {
         let names = reader.u32()?;
         let [flags] = reader.array()?;
         let content = if flags & HASHED == 0 {
-            Content::Unkept
+            EntryContent::Unkept
         } else {
-            Content::Hashed {
+            EntryContent::Hashed {
                 hash: ContentHash::from(reader.array::<HASH_BYTES>()?),
                 kept: flags & KEPT != 0,
             }
         };
-        let seen = Seen { mode, size, mtime, ctime, ino, owner, names };
-        entries.push(Entry { path, seen, content, settled: flags & SETTLED != 0 });
+        let seen = FileStat { mode, size, mtime, ctime, ino, owner, names };
+        entries.push(TreeEntry { path, seen, content, settled: flags & SETTLED != 0 });
     }
     let tree = Tree { entries, dirs, repositories, rules, stored, ..Tree::default() };
     reader.0.is_empty().then_some(tree)
@@ -241,10 +241,10 @@ fn path_hash(path: &[u8]) -> u64 {
 pub(crate) fn store_tree(
     tree: &Tree,
     near: Option<&Tree>,
-    vault: &Vault,
+    vault: &BlobStore,
 ) -> Result<ContentHash, WorkspaceError> {
     let near = if tree.stored.get().is_some() { Some(tree) } else { near };
-    let old = near.and_then(|near| Some(Old { entries: &near.entries, stored: near.stored.get()? }));
+    let old = near.and_then(|near| Some(PreviousTree { entries: &near.entries, stored: near.stored.get()? }));
     let mut list = Vec::from(TREE_MAGIC);
     push_dirs(&mut list, &tree.dirs);
     let (mut chunks, mut rest, mut end) = (Vec::new(), tree.entries.as_slice(), 0);
@@ -269,17 +269,17 @@ pub(crate) fn store_tree(
         chunks.push((u32::try_from(end).unwrap_or(u32::MAX), hash));
     }
     let hash = vault.put_new(&list)?;
-    tree.stored.get_or_init(|| Stored { hash, chunks });
+    tree.stored.get_or_init(|| StoredBlobs { hash, chunks });
     Ok(hash)
 }
 
 /// Writes the first of these files down, up to the next end of a chunk; gives how many.
-fn push_chunk(chunk: &mut Vec<u8>, entries: &[Entry]) -> usize {
+fn push_chunk(chunk: &mut Vec<u8>, entries: &[TreeEntry]) -> usize {
     let mut length = 0;
     for entry in entries {
         let state = entry.state();
         push_path(chunk, &entry.path);
-        let link = if state.kind == Kind::Link { LINK } else { 0 };
+        let link = if state.kind == FileKind::Link { LINK } else { 0 };
         chunk.push(link | if state.hash.is_some() { HASHED } else { 0 });
         chunk.extend_from_slice(&state.mode.to_le_bytes());
         chunk.extend_from_slice(&state.size.to_le_bytes());
@@ -295,14 +295,14 @@ fn push_chunk(chunk: &mut Vec<u8>, entries: &[Entry]) -> usize {
 }
 
 /// A tree that was stored before.
-struct Old<'a> {
-    entries: &'a [Entry],
-    stored: &'a Stored,
+struct PreviousTree<'a> {
+    entries: &'a [TreeEntry],
+    stored: &'a StoredBlobs,
 }
 
-impl Old<'_> {
+impl PreviousTree<'_> {
     /// Its chunk that begins with the first of these files, if all its files are so here too.
-    fn chunk(&self, entries: &[Entry]) -> Option<(usize, ContentHash)> {
+    fn chunk(&self, entries: &[TreeEntry]) -> Option<(usize, ContentHash)> {
         let first = &entries.first()?.path;
         let start = self.entries.binary_search_by(|entry| entry.path.cmp(first)).ok()?;
         let at = self.stored.chunks.partition_point(|(end, _)| *end as usize <= start);
@@ -315,7 +315,7 @@ impl Old<'_> {
         let ours = entries.get(..theirs.len())?;
         // The last one may end before the next end of a chunk, as long as it is the last here too.
         let is_last = at + 1 == self.stored.chunks.len();
-        let same = |(a, b): (&Entry, &Entry)| a.path == b.path && a.state() == b.state();
+        let same = |(a, b): (&TreeEntry, &TreeEntry)| a.path == b.path && a.state() == b.state();
         let reusable = (!is_last || entries.len() == theirs.len()) && ours.iter().zip(theirs).all(same);
         reusable.then_some((theirs.len(), *hash))
     }
@@ -332,7 +332,7 @@ pub(crate) fn load_tree(hash: &ContentHash, blobs: &Blobs) -> Result<StoredTree,
 }
 
 /// Files with their states.
-pub(crate) type Files = Vec<(Vec<u8>, FileState)>;
+pub(crate) type StoredFiles = Vec<(Vec<u8>, FileState)>;
 
 /// Reads the list of a tree's chunks and gives each to `see`, which may read it; gives the
 /// directories.
@@ -341,7 +341,7 @@ pub(crate) fn load_tree_with(
     blobs: &Blobs,
     mut see: impl FnMut(
         ContentHash,
-        &mut dyn FnMut() -> Result<Files, WorkspaceError>,
+        &mut dyn FnMut() -> Result<StoredFiles, WorkspaceError>,
     ) -> Result<(), WorkspaceError>,
 ) -> Result<Vec<WalkedDir>, WorkspaceError> {
     let lost = || WorkspaceError::Lost { what: "a checkpoint's tree".to_owned() };
@@ -351,7 +351,7 @@ pub(crate) fn load_tree_with(
         Err(other) => Err(other.into()),
     };
     let list = whole(hash)?;
-    let mut reader = Reader(&list);
+    let mut reader = RecordReader(&list);
     if reader.array() != Some(*TREE_MAGIC) {
         return Err(lost());
     }
@@ -369,12 +369,12 @@ pub(crate) fn load_tree_with(
     Ok(dirs)
 }
 
-fn read_chunk(chunk: &[u8], files: &mut Files) -> Option<()> {
-    let mut reader = Reader(chunk);
+fn read_chunk(chunk: &[u8], files: &mut StoredFiles) -> Option<()> {
+    let mut reader = RecordReader(chunk);
     while !reader.0.is_empty() {
         let path = reader.path()?.to_vec();
         let [flags] = reader.array()?;
-        let kind = if flags & LINK != 0 { Kind::Link } else { Kind::File };
+        let kind = if flags & LINK != 0 { FileKind::Link } else { FileKind::File };
         let (mode, size) = (reader.u32()?, reader.u64()?);
         let hash = match flags & HASHED {
             0 => None,
@@ -390,8 +390,8 @@ impl StoredTree {
     pub(crate) fn into_tree(self) -> Arc<Tree> {
         let entries = self.files.into_iter().filter(|(path, _)| RelPath::parse(path).is_ok());
         let entries = entries.map(|(path, state)| {
-            let kind = if state.kind == Kind::Link { 0o120_000 } else { 0o100_000 };
-            let seen = Seen {
+            let kind = if state.kind == FileKind::Link { 0o120_000 } else { 0o100_000 };
+            let seen = FileStat {
                 mode: kind | state.mode,
                 size: state.size,
                 mtime: 0,
@@ -400,8 +400,9 @@ impl StoredTree {
                 owner: (0, 0),
                 names: 1,
             };
-            let content = state.hash.map_or(Content::Unkept, |hash| Content::Hashed { hash, kept: true });
-            Entry { path, seen, content, settled: true }
+            let content =
+                state.hash.map_or(EntryContent::Unkept, |hash| EntryContent::Hashed { hash, kept: true });
+            TreeEntry { path, seen, content, settled: true }
         });
         Arc::new(Tree { entries: entries.collect(), dirs: self.dirs, ..Tree::default() })
     }
@@ -412,9 +413,9 @@ mod tests {
     use super::*;
 
     fn tree(count: usize) -> Tree {
-        let entries = (0..count).map(|n| Entry {
+        let entries = (0..count).map(|n| TreeEntry {
             path: format!("dir/file{n:05}").into_bytes(),
-            seen: Seen {
+            seen: FileStat {
                 mode: 0o100_644,
                 size: n as u64,
                 mtime: 5,
@@ -424,9 +425,9 @@ mod tests {
                 names: 1,
             },
             content: if n % 7 == 3 {
-                Content::Unkept
+                EntryContent::Unkept
             } else {
-                Content::Hashed { hash: ContentHash::of(&n.to_le_bytes()), kept: n % 2 == 0 }
+                EntryContent::Hashed { hash: ContentHash::of(&n.to_le_bytes()), kept: n % 2 == 0 }
             },
             settled: n % 3 == 0,
         });
@@ -437,7 +438,7 @@ mod tests {
     #[test]
     fn the_cache_comes_back_whole_or_not_at_all() {
         let stored =
-            Stored { hash: ContentHash::of(b"list"), chunks: vec![(300, ContentHash::of(b"chunk"))] };
+            StoredBlobs { hash: ContentHash::of(b"list"), chunks: vec![(300, ContentHash::of(b"chunk"))] };
         let (rules, repositories) = (Some(ContentHash::of(b"rules")), vec![b".git".to_vec()]);
         let original = Tree { stored: OnceLock::from(stored), rules, repositories, ..tree(300) };
         let bytes = cache_bytes(&original, true);
@@ -463,7 +464,7 @@ mod tests {
         let first = store_tree(&original, None, &vault).unwrap();
         let before = files(dir.path());
         let near = std::mem::replace(&mut original, tree(5_000));
-        original.entries[2_500].content = Content::Hashed { hash: ContentHash::of(b"new"), kept: true };
+        original.entries[2_500].content = EntryContent::Hashed { hash: ContentHash::of(b"new"), kept: true };
         let second = store_tree(&original, Some(&near), &vault).unwrap();
         let after = files(dir.path());
         assert_ne!(first, second);
@@ -473,8 +474,8 @@ mod tests {
         assert_eq!((back.files, back.dirs), (expected, original.dirs));
     }
 
-    fn vault(dir: &Path) -> Vault {
-        Vault::new(Arc::new(Blobs::open(&dir.join("blobs"), 1 << 30).unwrap()), dir)
+    fn vault(dir: &Path) -> BlobStore {
+        BlobStore::new(Arc::new(Blobs::open(&dir.join("blobs"), 1 << 30).unwrap()), dir)
     }
 
     fn files(dir: &Path) -> usize {
@@ -495,7 +496,7 @@ mod tests {
             let (near, mut other) = (tree(1_500 - short / 3), tree(1_500 - short));
             for at in &changed {
                 if let Some(entry) = other.entries.get_mut(*at) {
-                    entry.content = Content::Hashed { hash: ContentHash::of(b"changed"), kept: true };
+                    entry.content = EntryContent::Hashed { hash: ContentHash::of(b"changed"), kept: true };
                 }
             }
             let mut at = 0;

@@ -11,13 +11,13 @@ use std::sync::OnceLock;
 use journeyman_protocol::ContentHash;
 
 use crate::limits::Limits;
-use crate::snapshot::entry::{Content, Entry, WalkedDir};
-use crate::snapshot::index::Index;
+use crate::snapshot::entry::{EntryContent, TreeEntry, WalkedDir};
+use crate::snapshot::index::TreeIndex;
 
 /// The tree at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<TreeEntry>,
     pub(crate) dirs: Vec<WalkedDir>,
     pub(crate) unreadable: Vec<Vec<u8>>,
     /// Everything named `.git`, in any case. It is no part of what a checkpoint or an undo is
@@ -26,29 +26,29 @@ pub(crate) struct Tree {
     /// What tells the rules by which files were chosen, but for those in the tree itself; `None`
     /// where that isn't known.
     pub(crate) rules: Option<ContentHash>,
-    pub(crate) index: OnceLock<Index>,
+    pub(crate) index: OnceLock<TreeIndex>,
     pub(crate) steady: OnceLock<bool>,
     /// The blobs of the tree, if it was stored.
-    pub(crate) stored: OnceLock<Stored>,
+    pub(crate) stored: OnceLock<StoredBlobs>,
 }
 
 impl Tree {
     /// Returns the contents of each directory.
-    pub(crate) fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(&self.entries, &self.dirs))
+    pub(crate) fn index(&self) -> &TreeIndex {
+        self.index.get_or_init(|| TreeIndex::of(&self.entries, &self.dirs))
     }
 
     /// Returns true if the same signatures mean this very tree, with every content kept that may
     /// be.
     pub(crate) fn is_steady(&self, limits: &Limits) -> bool {
         *self.steady.get_or_init(|| {
-            let mut room = Room::of(limits);
+            let mut room = TreeBudget::of(limits);
             self.entries.iter().all(|entry| {
                 let fits = room.fits(entry.seen.size);
                 entry.settled
                     && match entry.content {
-                        Content::Hashed { kept, .. } => fits && kept,
-                        Content::Unkept => !fits,
+                        EntryContent::Hashed { kept, .. } => fits && kept,
+                        EntryContent::Unkept => !fits,
                     }
             })
         })
@@ -65,12 +65,12 @@ impl Tree {
 }
 
 /// The room left for contents of a tree.
-pub(crate) struct Room<'a> {
+pub(crate) struct TreeBudget<'a> {
     limits: &'a Limits,
     taken: u64,
 }
 
-impl<'a> Room<'a> {
+impl<'a> TreeBudget<'a> {
     pub(crate) fn of(limits: &'a Limits) -> Self {
         Self { limits, taken: 0 }
     }
@@ -89,7 +89,7 @@ impl<'a> Room<'a> {
 
 /// The blobs of a stored tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct StoredBlobs {
     /// The list's hash.
     pub(crate) hash: ContentHash,
     /// The end of each chunk, in numbers of files, and its hash.

@@ -18,18 +18,18 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// The lock file holds «pid» and a number; whatever is longer wasn't written by us.
 const HOLDER_BYTES: u64 = 64;
 
-/// The lock file; locked while a [`Held`] of it lives.
+/// The lock file; locked while a [`LockGuard`] of it lives.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct FileLock {
     path: PathBuf,
     file: File,
 }
 
 /// The lock, held. Dropping it lets go.
 #[derive(Debug)]
-pub(crate) struct Held<'a>(&'a Lock);
+pub(crate) struct LockGuard<'a>(&'a FileLock);
 
-impl Drop for Held<'_> {
+impl Drop for LockGuard<'_> {
     fn drop(&mut self) {
         // Unlocking a descriptor of our own can't fail; if it did, closing it unlocks too.
         let _unlocked = flock(&self.0.file, FlockOperation::Unlock);
@@ -38,22 +38,22 @@ impl Drop for Held<'_> {
 
 /// The lock, held without a borrow. Dropping it lets go.
 #[derive(Debug)]
-pub(crate) struct Holding(Lock);
+pub(crate) struct OwnedLockGuard(FileLock);
 
-impl Drop for Holding {
+impl Drop for OwnedLockGuard {
     fn drop(&mut self) {
-        drop(Held(&self.0));
+        drop(LockGuard(&self.0));
     }
 }
 
-impl Holding {
+impl OwnedLockGuard {
     /// Returns true if the file that is locked still has its name.
     pub(crate) fn is_in_place(&self) -> bool {
         self.0.is_in_place()
     }
 }
 
-impl Lock {
+impl FileLock {
     /// Opens the lock file, making it and the state directory where they are missing.
     pub(crate) fn open(state_dir: &Path) -> Result<Self, WorkspaceError> {
         make_private_dir(state_dir)?;
@@ -64,7 +64,7 @@ impl Lock {
     }
 
     /// Takes the lock, waiting at most so long.
-    pub(crate) fn take(&self, wait: Duration) -> Result<Held<'_>, WorkspaceError> {
+    pub(crate) fn take(&self, wait: Duration) -> Result<LockGuard<'_>, WorkspaceError> {
         let begin = Instant::now();
         loop {
             if let Some(held) = self.try_take()? {
@@ -78,10 +78,10 @@ impl Lock {
     }
 
     /// Takes the lock if nobody has it.
-    pub(crate) fn try_take(&self) -> Result<Option<Held<'_>>, WorkspaceError> {
+    pub(crate) fn try_take(&self) -> Result<Option<LockGuard<'_>>, WorkspaceError> {
         match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
-                let held = Held(self);
+                let held = LockGuard(self);
                 self.sign().map_err(|source| state_error("write", &self.path, source))?;
                 Ok(Some(held))
             }
@@ -92,18 +92,18 @@ impl Lock {
 
     /// Takes the lock for as long as what comes back lives. Somebody who only looks whether it is
     /// free has it for an instant: that is waited for.
-    pub(crate) fn hold(self) -> Result<Holding, WorkspaceError> {
+    pub(crate) fn hold(self) -> Result<OwnedLockGuard, WorkspaceError> {
         // What `take` gives would end with this call; the file stays locked until its own
         // unlocking.
         std::mem::forget(self.take(GLANCE)?);
-        Ok(Holding(self))
+        Ok(OwnedLockGuard(self))
     }
 
     /// Returns the holder of the lock, if there is one. Nothing is written.
     pub(crate) fn held_by(&self) -> Option<String> {
         match flock(&self.file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => {
-                drop(Held(self));
+                drop(LockGuard(self));
                 None
             }
             Err(_) => Some(self.holder()),
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_second_holder_is_told_who_has_it() {
         let dir = tempfile::tempdir().unwrap();
-        let (ours, theirs) = (Lock::open(dir.path()).unwrap(), Lock::open(dir.path()).unwrap());
+        let (ours, theirs) = (FileLock::open(dir.path()).unwrap(), FileLock::open(dir.path()).unwrap());
         let held = ours.take(Duration::ZERO).unwrap();
         let refusal = theirs.take(Duration::ZERO).unwrap_err();
         let pid = format!("pid {}", std::process::id());

@@ -6,12 +6,12 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, Mode, fchmod, mkdirat, unlinkat};
 use rustix::io::Errno;
 
-use crate::error::{Found, WorkspaceError};
-use crate::files::root_dir::{Door, Links};
-use crate::files::stat::{Seen, mode_of};
-use crate::journal::record::{DirRecord, FileRecord, Record, moved};
-use crate::snapshot::entry::{FileState, Kind};
-use crate::transaction::operation::{Hands, Move, Operation};
+use crate::error::{ActualState, WorkspaceError};
+use crate::files::root_dir::{Links, RootDir};
+use crate::files::stat::{FileStat, mode_of};
+use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, moved};
+use crate::snapshot::entry::{FileKind, FileState};
+use crate::transaction::operation::{Operation, OperationKind, TransactionContext};
 use crate::transaction::rename::{exchange, move_new};
 use crate::walk::names::names_in;
 
@@ -20,7 +20,7 @@ const EXCHANGES: usize = 1000;
 
 /// The effect of a directory's new permissions on its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Permissions {
+pub(crate) enum OwnerAccess {
     Given,
     Taken,
 }
@@ -30,7 +30,7 @@ pub(crate) fn gives(from: u32, to: u32) -> bool {
     to & !from & 0o700 != 0
 }
 
-impl Permissions {
+impl OwnerAccess {
     /// Returns those of these directories, in the order in which each can be reached.
     pub(crate) fn of<'a>(
         self,
@@ -46,7 +46,7 @@ impl Permissions {
     }
 }
 
-impl Hands<'_> {
+impl TransactionContext<'_> {
     pub(crate) fn remove(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
         let (Some(sibling), Some((_, seen))) = (&file.sibling, &operation.before) else { return Ok(()) };
         let failed = |errno| self.door.fail("delete", &file.path, errno);
@@ -55,7 +55,7 @@ impl Hands<'_> {
         let (name, aside) = (file.path.file_name(), sibling.file_name());
         match move_new(dir.as_fd(), name, room.as_fd(), aside) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Err(conflict(file, Found::Nothing)),
+            Err(Errno::NOENT) => return Err(conflict(file, ActualState::Nothing)),
             Err(errno) => return Err(failed(errno)),
         }
         let moved = self.door.look(sibling).map_err(failed)?;
@@ -63,10 +63,10 @@ impl Hands<'_> {
             return Ok(());
         }
         move_new(room.as_fd(), aside, dir.as_fd(), name).map_err(failed)?;
-        Err(conflict(file, Found::Other))
+        Err(conflict(file, ActualState::Other))
     }
 
-    pub(crate) fn make_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
+    pub(crate) fn make_directories(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
         for (top, aside) in record.set_aside() {
             self.set_aside(record, top, &aside)?;
         }
@@ -96,7 +96,12 @@ impl Hands<'_> {
 
     /// Moves a directory that is in the way to a name beside it, so that going back needs no room
     /// on the disk. It may hold nothing but directories of the record.
-    fn set_aside(&self, record: &Record, top: &DirRecord, aside: &RelPath) -> Result<(), WorkspaceError> {
+    fn set_aside(
+        &self,
+        record: &ChangeRecord,
+        top: &DirRecord,
+        aside: &RelPath,
+    ) -> Result<(), WorkspaceError> {
         let failed = |errno| self.door.fail("make room for", &top.path, errno);
         let parent = self.door.parent(&top.path).map_err(failed)?;
         let (name, other) = (top.path.file_name(), aside.file_name());
@@ -115,7 +120,7 @@ impl Hands<'_> {
     }
 
     /// Returns true if a directory that was set aside holds anything but the record's directories.
-    fn holds_others(&self, record: &Record, top: &DirRecord, aside: &RelPath) -> Result<bool, Errno> {
+    fn holds_others(&self, record: &ChangeRecord, top: &DirRecord, aside: &RelPath) -> Result<bool, Errno> {
         for dir in record.cleared_with(top) {
             let Some(place) = moved(&dir.path, &top.path, aside) else { continue };
             let open = match self.door.directory(Some(&place)) {
@@ -133,7 +138,7 @@ impl Hands<'_> {
     }
 
     /// Removes it and what is in it of the record, where it can't be moved.
-    fn clear(&self, record: &Record, top: &DirRecord) -> Result<(), WorkspaceError> {
+    fn clear(&self, record: &ChangeRecord, top: &DirRecord) -> Result<(), WorkspaceError> {
         for dir in record.cleared_with(top).into_iter().rev() {
             let failed = |errno| self.door.fail("make room for", &dir.path, errno);
             let parent = self.door.parent(&dir.path).map_err(failed)?;
@@ -148,8 +153,8 @@ impl Hands<'_> {
 
     /// Sets the permissions of the record's directories that give their owner more, so that files
     /// in them can be changed. The others are set when that is over.
-    pub(crate) fn give_permissions(&self, record: &Record) -> Result<(), WorkspaceError> {
-        for (path, from, to) in Permissions::Given.of(record.permissions()) {
+    pub(crate) fn give_permissions(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
+        for (path, from, to) in OwnerAccess::Given.of(record.permissions()) {
             if !self.set_dir_mode(path, from, to)? {
                 return Err(WorkspaceError::Raced { path: path.clone() });
             }
@@ -175,7 +180,7 @@ impl Hands<'_> {
     pub(crate) fn place(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
         let failed = |errno| self.door.fail("write", &file.path, errno);
         match (file.kind_of_move(), &file.sibling, &operation.before) {
-            (Move::Create, Some(sibling), _) => {
+            (OperationKind::Create, Some(sibling), _) => {
                 let room = self.door.parent(sibling).map_err(failed)?;
                 let dir = self.door.parent(&file.path).map_err(failed)?;
                 match move_new(room.as_fd(), sibling.file_name(), dir.as_fd(), file.path.file_name()) {
@@ -183,8 +188,8 @@ impl Hands<'_> {
                     other => other.map_err(failed),
                 }
             }
-            (Move::Replace, Some(sibling), Some((_, seen))) => self.replace(file, sibling, seen),
-            (Move::Chmod, _, Some((_, seen))) => {
+            (OperationKind::Replace, Some(sibling), Some((_, seen))) => self.replace(file, sibling, seen),
+            (OperationKind::Chmod, _, Some((_, seen))) => {
                 let (target, now) = self.door.read_file(&file.path, Links::Refuse)?;
                 if !now.same_content(seen) {
                     return Err(conflict(file, self.found(&file.path)));
@@ -199,7 +204,7 @@ impl Hands<'_> {
         }
     }
 
-    fn replace(&self, file: &FileRecord, sibling: &RelPath, seen: &Seen) -> Result<(), WorkspaceError> {
+    fn replace(&self, file: &FileRecord, sibling: &RelPath, seen: &FileStat) -> Result<(), WorkspaceError> {
         let failed = |errno| self.door.fail("write", &file.path, errno);
         let room = self.door.parent(sibling).map_err(failed)?;
         let dir = self.door.parent(&file.path).map_err(failed)?;
@@ -235,7 +240,7 @@ impl Hands<'_> {
         let dir = self.door.parent(&file.path).map_err(failed)?;
         let aside = || self.door.look(sibling).map_err(failed);
         let staged = file.after;
-        let mut stale: Option<Seen> = None;
+        let mut stale: Option<FileStat> = None;
         for _ in 0..EXCHANGES {
             let goes_back = aside()?;
             match exchange(room.as_fd(), sibling.file_name(), dir.as_fd(), file.path.file_name()) {
@@ -266,19 +271,19 @@ impl Hands<'_> {
         Err(WorkspaceError::Raced { path: file.path.clone() })
     }
 
-    fn found(&self, path: &RelPath) -> Found {
+    fn found(&self, path: &RelPath) -> ActualState {
         found(self.door, path)
     }
 }
 
 /// Returns the state of the file, for a conflict.
-pub(crate) fn found(door: &Door, path: &RelPath) -> Found {
+pub(crate) fn found(door: &RootDir, path: &RelPath) -> ActualState {
     match crate::snapshot::observe::observe(door, path) {
-        Ok(None) => Found::Nothing,
-        Ok(Some((FileState { kind: Kind::File, hash: Some(hash), size, .. }, _))) => {
-            Found::Content { hash, size }
+        Ok(None) => ActualState::Nothing,
+        Ok(Some((FileState { kind: FileKind::File, hash: Some(hash), size, .. }, _))) => {
+            ActualState::Content { hash, size }
         }
-        Ok(Some(_)) | Err(_) => Found::Other,
+        Ok(Some(_)) | Err(_) => ActualState::Other,
     }
 }
 
@@ -287,7 +292,7 @@ fn in_the_way(dir: &DirRecord) -> WorkspaceError {
     WorkspaceError::Contradiction { path: dir.path.clone(), reason }
 }
 
-fn conflict(file: &FileRecord, found: Found) -> WorkspaceError {
+fn conflict(file: &FileRecord, found: ActualState) -> WorkspaceError {
     let expected = file.before.and_then(|before| before.hash);
     WorkspaceError::Conflict { path: file.path.clone(), expected, found }
 }

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use journeyman_protocol::{CallId, ContentHash, RelPath, SessionId};
 
 use crate::change::ChangeId;
-use crate::contents::store::Vault;
+use crate::contents::store::BlobStore;
 use crate::failpoint::Failpoint;
-use crate::files::root_dir::Door;
-use crate::files::stat::Seen;
-use crate::journal::record::{Cause, DirRecord, FileRecord, ModeRecord};
+use crate::files::root_dir::RootDir;
+use crate::files::stat::FileStat;
+use crate::journal::record::{ChangeCause, DirRecord, FileRecord, ModeRecord};
 use crate::limits::Limits;
 use crate::snapshot::entry::FileState;
 
 /// The source of new content.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum NewContent {
     Bytes(Vec<u8>),
     Blob(ContentHash),
     /// A file outside the tree that is too large for the blobs; it is copied.
@@ -26,15 +26,15 @@ pub(crate) enum Source {
 
 /// The state of a file after an operation.
 #[derive(Debug)]
-pub(crate) struct After {
+pub(crate) struct FileAfter {
     pub(crate) state: FileState,
-    pub(crate) source: Source,
+    pub(crate) source: NewContent,
     /// The permission bits; `None` leaves a new file's to the system.
     pub(crate) mode: Option<u32>,
     /// Without `mode`: whether a new file is executable.
     pub(crate) executable: bool,
     /// The file whose owner and attributes a new one gets: the one that it was renamed from.
-    pub(crate) like: Option<(RelPath, Seen)>,
+    pub(crate) like: Option<(RelPath, FileStat)>,
 }
 
 /// One file of a transaction.
@@ -42,22 +42,22 @@ pub(crate) struct After {
 pub(crate) struct Operation {
     /// Canonical.
     pub(crate) path: RelPath,
-    pub(crate) before: Option<(FileState, Seen)>,
-    pub(crate) after: Option<After>,
+    pub(crate) before: Option<(FileState, FileStat)>,
+    pub(crate) after: Option<FileAfter>,
 }
 
 impl Operation {
     /// Returns false if the file changes where it is: it gets other permissions, and has no other
     /// name whose permissions would change too.
     pub(crate) fn needs_sibling(&self) -> bool {
-        let is_unchanged = matches!(&self.after, Some(After { source: Source::Unchanged, .. }));
+        let is_unchanged = matches!(&self.after, Some(FileAfter { source: NewContent::Unchanged, .. }));
         !is_unchanged || self.before.as_ref().is_some_and(|(_, seen)| seen.names > 1)
     }
 }
 
 /// The kind of an operation on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Move {
+pub(crate) enum OperationKind {
     Create,
     Replace,
     Remove,
@@ -65,12 +65,12 @@ pub(crate) enum Move {
 }
 
 impl FileRecord {
-    pub(crate) fn kind_of_move(&self) -> Move {
+    pub(crate) fn kind_of_move(&self) -> OperationKind {
         match (&self.before, &self.after) {
-            (None, _) => Move::Create,
-            (Some(_), None) => Move::Remove,
-            (Some(_), Some(_)) if self.is_mode_change() && self.sibling.is_none() => Move::Chmod,
-            (Some(_), Some(_)) => Move::Replace,
+            (None, _) => OperationKind::Create,
+            (Some(_), None) => OperationKind::Remove,
+            (Some(_), Some(_)) if self.is_mode_change() && self.sibling.is_none() => OperationKind::Chmod,
+            (Some(_), Some(_)) => OperationKind::Replace,
         }
     }
 
@@ -83,10 +83,10 @@ impl FileRecord {
 
 /// The origin of a change, and its parts besides files.
 #[derive(Debug)]
-pub(crate) struct Intent {
+pub(crate) struct ChangeIntent {
     pub(crate) session: SessionId,
     pub(crate) call: Option<CallId>,
-    pub(crate) cause: Cause,
+    pub(crate) cause: ChangeCause,
     pub(crate) undoes: Vec<ChangeId>,
     pub(crate) left: Vec<RelPath>,
     /// Directories to make, besides those that files need.
@@ -100,9 +100,9 @@ pub(crate) struct Intent {
 }
 
 /// The means to carry out a transaction.
-pub(crate) struct Hands<'a> {
-    pub(crate) door: &'a Door,
-    pub(crate) vault: &'a Vault,
+pub(crate) struct TransactionContext<'a> {
+    pub(crate) door: &'a RootDir,
+    pub(crate) vault: &'a BlobStore,
     pub(crate) limits: &'a Limits,
     pub(crate) failpoint: Option<&'a Failpoint>,
 }

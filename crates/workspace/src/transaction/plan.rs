@@ -7,60 +7,60 @@ use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::change::{Change, Expected};
 use crate::error::io_error;
-use crate::error::{Found, NotAFile, WorkspaceError};
+use crate::error::{ActualState, NotAFile, WorkspaceError};
 use crate::files::paths::is_beneath;
-use crate::files::root_dir::{Door, Last, Links, read_up_to};
-use crate::files::stat::Seen;
+use crate::files::root_dir::{FinalLink, Links, RootDir, read_up_to};
+use crate::files::stat::FileStat;
 use crate::limits::{Limits, MAX_CHANGES};
 use crate::rules::is_git;
-use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe;
 use crate::transaction::moves::found;
-use crate::transaction::operation::{After, Operation, Source};
+use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::transaction::staging::executable_mode;
 
 /// The state of a file after the changes so far.
 #[derive(Debug)]
-enum Now {
+enum DraftState {
     /// As it is on the disk.
     AsBefore,
     Absent,
-    File(After),
+    File(FileAfter),
 }
 
 #[derive(Debug)]
-struct Draft {
-    before: Option<(FileState, Seen)>,
-    now: Now,
+struct FileDraft {
+    before: Option<(FileState, FileStat)>,
+    now: DraftState,
 }
 
-impl Draft {
+impl FileDraft {
     fn state(&self) -> Option<&FileState> {
         match &self.now {
-            Now::AsBefore => self.before.as_ref().map(|(state, _)| state),
-            Now::Absent => None,
-            Now::File(after) => Some(&after.state),
+            DraftState::AsBefore => self.before.as_ref().map(|(state, _)| state),
+            DraftState::Absent => None,
+            DraftState::File(after) => Some(&after.state),
         }
     }
 }
 
 /// The files that a change set touches.
-struct Drafts<'a> {
-    door: &'a Door,
+struct FileDrafts<'a> {
+    door: &'a RootDir,
     limits: &'a Limits,
-    files: BTreeMap<RelPath, Draft>,
+    files: BTreeMap<RelPath, FileDraft>,
 }
 
 /// Plans a change set. Nothing is written; a precondition that doesn't hold is a conflict.
 pub(crate) fn plan(
-    door: &Door,
+    door: &RootDir,
     limits: &Limits,
     changes: Vec<Change>,
 ) -> Result<Vec<Operation>, WorkspaceError> {
     if changes.len() > MAX_CHANGES {
         return Err(WorkspaceError::TooManyChanges { given: changes.len(), limit: MAX_CHANGES });
     }
-    let mut drafts = Drafts { door, limits, files: BTreeMap::new() };
+    let mut drafts = FileDrafts { door, limits, files: BTreeMap::new() };
     for change in changes {
         drafts.add(change)?;
     }
@@ -68,7 +68,7 @@ pub(crate) fn plan(
     Ok(drafts.finish())
 }
 
-impl Drafts<'_> {
+impl FileDrafts<'_> {
     fn add(&mut self, change: Change) -> Result<(), WorkspaceError> {
         match change {
             Change::Write { path, content, expected } => self.write(&path, content, expected),
@@ -79,7 +79,11 @@ impl Drafts<'_> {
     }
 
     /// The file that `path` stands for, looked at once.
-    fn draft(&mut self, path: &RelPath, last: Last) -> Result<(RelPath, &mut Draft), WorkspaceError> {
+    fn draft(
+        &mut self,
+        path: &RelPath,
+        last: FinalLink,
+    ) -> Result<(RelPath, &mut FileDraft), WorkspaceError> {
         let canonical = self.door.canonical(path, last)?;
         if path.components().chain(canonical.components()).any(is_git) {
             return Err(WorkspaceError::Protected { path: path.clone() });
@@ -92,51 +96,52 @@ impl Drafts<'_> {
                     Err(WorkspaceError::NotFound { .. }) => None,
                     other => other?,
                 };
-                slot.insert(Draft { before, now: Now::AsBefore })
+                slot.insert(FileDraft { before, now: DraftState::AsBefore })
             }
         };
         Ok((canonical, draft))
     }
 
     fn write(&mut self, path: &RelPath, bytes: Vec<u8>, expected: Expected) -> Result<(), WorkspaceError> {
-        let (canonical, draft) = self.draft(path, Last::Follow)?;
+        let (canonical, draft) = self.draft(path, FinalLink::Follow)?;
         check(path, draft.state(), expected)?;
         let state = draft.state().copied();
         let hash = ContentHash::of(&bytes);
-        let unchanged = state.is_some_and(|state| state.kind == Kind::File && state.hash == Some(hash));
+        let unchanged = state.is_some_and(|state| state.kind == FileKind::File && state.hash == Some(hash));
         if unchanged {
             return Ok(());
         }
         let kept = draft.before.as_ref().map(|(before, _)| before.mode);
         let (mode, executable, like) = match &mut draft.now {
-            Now::File(after) => (after.mode, after.executable, after.like.take()),
-            Now::AsBefore => (kept, false, None),
-            Now::Absent => (kept, false, None),
+            DraftState::File(after) => (after.mode, after.executable, after.like.take()),
+            DraftState::AsBefore => (kept, false, None),
+            DraftState::Absent => (kept, false, None),
         };
         let state = FileState {
-            kind: Kind::File,
+            kind: FileKind::File,
             mode: mode.unwrap_or_default(),
             size: bytes.len() as u64,
             hash: Some(hash),
         };
-        draft.now = Now::File(After { state, source: Source::Bytes(bytes), mode, executable, like });
+        draft.now =
+            DraftState::File(FileAfter { state, source: NewContent::Bytes(bytes), mode, executable, like });
         let _path: RelPath = canonical;
         Ok(())
     }
 
     fn delete(&mut self, path: &RelPath, expected: Expected) -> Result<(), WorkspaceError> {
-        let (canonical, draft) = self.draft(path, Last::Keep)?;
+        let (canonical, draft) = self.draft(path, FinalLink::Keep)?;
         let Some(state) = draft.state().copied() else {
             return Err(match expected {
-                Expected::Hash(hash) => conflict(path, Some(hash), Found::Nothing),
+                Expected::Hash(hash) => conflict(path, Some(hash), ActualState::Nothing),
                 Expected::Anything | Expected::Absent => WorkspaceError::NotFound { path: path.clone() },
             });
         };
-        draft.now = Now::Absent;
+        draft.now = DraftState::Absent;
         match (expected, state.kind) {
             // What was read through the link is what it points to.
-            (Expected::Hash(hash), Kind::Link) => {
-                let target = self.door.canonical(path, Last::Follow)?;
+            (Expected::Hash(hash), FileKind::Link) => {
+                let target = self.door.canonical(path, FinalLink::Follow)?;
                 let there = observe(self.door, &target)?;
                 if there.and_then(|(there, _)| there.hash) == Some(hash) || state.hash == Some(hash) {
                     return Ok(());
@@ -150,59 +155,61 @@ impl Drafts<'_> {
     fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<(), WorkspaceError> {
         let limit = self.limits.kept_file_bytes;
         let door = self.door;
-        let (source, draft) = self.draft(from, Last::Keep)?;
+        let (source, draft) = self.draft(from, FinalLink::Keep)?;
         let Some(state) = draft.state().copied() else {
             return Err(WorkspaceError::NotFound { path: from.clone() });
         };
         let like = draft.before.as_ref().map(|(_, seen)| (source.clone(), *seen));
-        let (bytes, mode, executable, like) = match std::mem::replace(&mut draft.now, Now::Absent) {
-            Now::File(After { source: Source::Bytes(bytes), mode, executable, like, .. }) => {
-                (bytes, mode, executable, like)
+        let (bytes, mode, executable, like) = match std::mem::replace(&mut draft.now, DraftState::Absent) {
+            DraftState::File(FileAfter {
+                source: NewContent::Bytes(bytes), mode, executable, like, ..
+            }) => (bytes, mode, executable, like),
+            DraftState::File(FileAfter { mode, .. }) => {
+                (contents(door, &source, &state, limit)?, mode, false, like)
             }
-            Now::File(After { mode, .. }) => (contents(door, &source, &state, limit)?, mode, false, like),
-            Now::AsBefore | Now::Absent => {
+            DraftState::AsBefore | DraftState::Absent => {
                 (contents(door, &source, &state, limit)?, Some(state.mode), false, like)
             }
         };
-        let (target, draft) = self.draft(to, Last::Keep)?;
+        let (target, draft) = self.draft(to, FinalLink::Keep)?;
         if let Some(there) = draft.state() {
             let there = match (there.kind, there.hash) {
-                (Kind::File, Some(hash)) => Found::Content { hash, size: there.size },
-                _ => Found::Other,
+                (FileKind::File, Some(hash)) => ActualState::Content { hash, size: there.size },
+                _ => ActualState::Other,
             };
             return Err(conflict(&target, None, there));
         }
         // A new file that takes the place of a deleted one gets its mode, as a written one does.
-        let taken = draft.before.as_ref().filter(|(before, _)| before.kind == Kind::File);
+        let taken = draft.before.as_ref().filter(|(before, _)| before.kind == FileKind::File);
         let taken = taken.map(|(before, _)| match executable {
             true => executable_mode(before.mode, true),
             false => before.mode,
         });
         let mode = mode.or(taken);
         let state = FileState { mode: mode.unwrap_or_default(), ..state };
-        let source = Source::Bytes(bytes);
-        draft.now = Now::File(After { state, source, mode, executable, like });
+        let source = NewContent::Bytes(bytes);
+        draft.now = DraftState::File(FileAfter { state, source, mode, executable, like });
         Ok(())
     }
 
     fn set_executable(&mut self, path: &RelPath, executable: bool) -> Result<(), WorkspaceError> {
-        let (_, draft) = self.draft(path, Last::Follow)?;
+        let (_, draft) = self.draft(path, FinalLink::Follow)?;
         let Some(mut state) = draft.state().copied() else {
             return Err(WorkspaceError::NotFound { path: path.clone() });
         };
-        if state.kind == Kind::Link {
+        if state.kind == FileKind::Link {
             return Err(WorkspaceError::NotAFile { path: path.clone(), kind: NotAFile::Other });
         }
         match &mut draft.now {
-            Now::File(after) => {
+            DraftState::File(after) => {
                 after.executable = executable;
                 after.mode = after.mode.map(|mode| executable_mode(mode, executable));
                 after.state.mode = after.mode.unwrap_or_default();
             }
-            Now::AsBefore | Now::Absent => {
+            DraftState::AsBefore | DraftState::Absent => {
                 state.mode = executable_mode(state.mode, executable);
-                let (mode, source) = (Some(state.mode), Source::Unchanged);
-                draft.now = Now::File(After { state, source, mode, executable, like: None });
+                let (mode, source) = (Some(state.mode), NewContent::Unchanged);
+                draft.now = DraftState::File(FileAfter { state, source, mode, executable, like: None });
             }
         }
         Ok(())
@@ -227,21 +234,21 @@ impl Drafts<'_> {
 
     fn finish(self) -> Vec<Operation> {
         let mut operations = Vec::new();
-        for (path, Draft { before, now }) in self.files {
+        for (path, FileDraft { before, now }) in self.files {
             let after = match now {
-                Now::AsBefore => continue,
-                Now::Absent if before.is_none() => continue,
-                Now::Absent => None,
-                Now::File(after) => Some(after),
+                DraftState::AsBefore => continue,
+                DraftState::Absent if before.is_none() => continue,
+                DraftState::Absent => None,
+                DraftState::File(after) => Some(after),
             };
             let mut operation = Operation { path, before, after };
             if let (Some((before, _)), Some(after)) = (&operation.before, &mut operation.after)
                 && before.same_content(&after.state)
             {
-                if before.mode == after.state.mode || before.kind == Kind::Link {
+                if before.mode == after.state.mode || before.kind == FileKind::Link {
                     continue;
                 }
-                after.source = Source::Unchanged;
+                after.source = NewContent::Unchanged;
             }
             operations.push(operation);
         }
@@ -249,8 +256,13 @@ impl Drafts<'_> {
     }
 }
 
-fn contents(door: &Door, path: &RelPath, state: &FileState, limit: u64) -> Result<Vec<u8>, WorkspaceError> {
-    if state.kind == Kind::Link {
+fn contents(
+    door: &RootDir,
+    path: &RelPath,
+    state: &FileState,
+    limit: u64,
+) -> Result<Vec<u8>, WorkspaceError> {
+    if state.kind == FileKind::Link {
         return door.read_link(path).map_err(|errno| door.fail("read", path, errno));
     }
     let (file, seen) = door.read_file(path, Links::Refuse)?;
@@ -258,21 +270,21 @@ fn contents(door: &Door, path: &RelPath, state: &FileState, limit: u64) -> Resul
     bytes.ok_or_else(|| WorkspaceError::TooLarge { path: path.clone(), size: seen.size, limit })
 }
 
-fn conflict(path: &RelPath, expected: Option<ContentHash>, found: Found) -> WorkspaceError {
+fn conflict(path: &RelPath, expected: Option<ContentHash>, found: ActualState) -> WorkspaceError {
     WorkspaceError::Conflict { path: path.clone(), expected, found }
 }
 
 fn check(path: &RelPath, state: Option<&FileState>, expected: Expected) -> Result<(), WorkspaceError> {
     let there = match state {
-        None => Found::Nothing,
-        Some(FileState { kind: Kind::File, hash: Some(hash), size, .. }) => {
-            Found::Content { hash: *hash, size: *size }
+        None => ActualState::Nothing,
+        Some(FileState { kind: FileKind::File, hash: Some(hash), size, .. }) => {
+            ActualState::Content { hash: *hash, size: *size }
         }
-        Some(_) => Found::Other,
+        Some(_) => ActualState::Other,
     };
     match (expected, &there) {
-        (Expected::Anything, _) | (Expected::Absent, Found::Nothing) => Ok(()),
-        (Expected::Hash(wanted), Found::Content { hash, .. }) if wanted == *hash => Ok(()),
+        (Expected::Anything, _) | (Expected::Absent, ActualState::Nothing) => Ok(()),
+        (Expected::Hash(wanted), ActualState::Content { hash, .. }) if wanted == *hash => Ok(()),
         (Expected::Absent, _) => Err(conflict(path, None, there)),
         (Expected::Hash(wanted), _) => Err(conflict(path, Some(wanted), there)),
     }

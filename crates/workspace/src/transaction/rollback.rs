@@ -9,21 +9,25 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fsync, mkdirat, openat, renameat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
-use crate::contents::store::Kept;
+use crate::contents::store::BlobCondition;
 use crate::error::{WorkspaceError, may_pass};
 use crate::files::root_dir::Links;
 use crate::files::stat::mode_of;
-use crate::journal::record::{DirRecord, FileRecord, Line, ModeRecord, Record, moved};
-use crate::journal::{Journal, Sync, Unfinished};
-use crate::snapshot::entry::{FileState, Kind};
+use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine, ModeRecord, moved};
+use crate::journal::{Journal, Sync, UnfinishedChange};
+use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe;
-use crate::transaction::moves::{Permissions, gives};
-use crate::transaction::operation::{Hands, Move};
+use crate::transaction::moves::{OwnerAccess, gives};
+use crate::transaction::operation::{OperationKind, TransactionContext};
 use crate::transaction::rename::move_new;
 
-impl Hands<'_> {
+impl TransactionContext<'_> {
     /// Closes what a crash left open. The lock is held.
-    pub(crate) fn recover(&self, journal: &mut Journal, open: &Unfinished) -> Result<(), WorkspaceError> {
+    pub(crate) fn recover(
+        &self,
+        journal: &mut Journal,
+        open: &UnfinishedChange,
+    ) -> Result<(), WorkspaceError> {
         let record = &open.record;
         // A directory that holds nothing of the change is made after the removals, and may be all
         // that is missing.
@@ -40,23 +44,23 @@ impl Hands<'_> {
         };
         if open.placed || is_complete() {
             if !open.placed {
-                journal.append(&[Line::Placed(record.id)], Sync::Now)?;
+                journal.append(&[JournalLine::Placed(record.id)], Sync::Now)?;
             }
             // What can't be cleaned up stays open for the next one who looks, and keeps nobody from
             // working.
             return match self.clean(record) {
-                Ok(()) => journal.append(&[Line::Done(record.id)], Sync::Later),
+                Ok(()) => journal.append(&[JournalLine::Done(record.id)], Sync::Later),
                 Err(_) => Ok(()),
             };
         }
         self.revert(record)?;
-        journal.append(&[Line::Void(record.id)], Sync::Now)
+        journal.append(&[JournalLine::Void(record.id)], Sync::Now)
     }
 
     /// Removes what was moved aside, and directories that are to go once they are empty. What can't
     /// be removed now and perhaps later is an error, so that it is tried again; what somebody has a
     /// hand in stays.
-    pub(crate) fn clean(&self, record: &Record) -> Result<(), WorkspaceError> {
+    pub(crate) fn clean(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
         let mut first = None;
         let mut note = |path: &RelPath, result: Result<(), Errno>| {
             if let Err(errno) = result
@@ -82,7 +86,7 @@ impl Hands<'_> {
                 // Not empty: somebody put something there, and it stays.
                 note(&dir.path, self.remove_dir(&dir.path));
             }
-            for (path, from, to) in Permissions::Taken.of(record.permissions()) {
+            for (path, from, to) in OwnerAccess::Taken.of(record.permissions()) {
                 note(path, self.permit(path, from, to).map(drop));
             }
         }
@@ -91,7 +95,7 @@ impl Hands<'_> {
 
     /// Puts everything back as it was before the record's change. Goes on after a failure, and
     /// reports the first.
-    pub(crate) fn revert(&self, record: &Record) -> Result<(), WorkspaceError> {
+    pub(crate) fn revert(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
         let mut first = None;
         let mut note = |result: Result<(), WorkspaceError>| {
             if let Err(error) = result {
@@ -99,11 +103,11 @@ impl Hands<'_> {
             }
         };
         let modes = || record.permissions().map(|(path, before, after)| (path, after, before));
-        for (path, from, to) in Permissions::Given.of(modes()) {
+        for (path, from, to) in OwnerAccess::Given.of(modes()) {
             note(self.set_dir_mode(path, from, to).map(drop));
         }
         let (removals, others): (Vec<&FileRecord>, Vec<&FileRecord>) =
-            record.files.iter().partition(|file| file.kind_of_move() == Move::Remove);
+            record.files.iter().partition(|file| file.kind_of_move() == OperationKind::Remove);
         for file in others.into_iter().rev() {
             note(self.revert_file(file));
         }
@@ -123,7 +127,7 @@ impl Hands<'_> {
         for file in removals.into_iter().rev() {
             note(self.revert_file(file));
         }
-        for (path, from, to) in Permissions::Taken.of(modes()) {
+        for (path, from, to) in OwnerAccess::Taken.of(modes()) {
             note(self.set_dir_mode(path, from, to).map(drop));
         }
         first.map_or(Ok(()), Err)
@@ -145,7 +149,7 @@ impl Hands<'_> {
         let now = self.state(&file.path)?;
         let is_after = is_at(file, now, file.after);
         let failed = |errno| self.door.fail("restore", &file.path, errno);
-        if file.kind_of_move() == Move::Chmod {
+        if file.kind_of_move() == OperationKind::Chmod {
             return match (&file.before, is_after) {
                 (Some(before), true) => self.set_mode(&file.path, before.mode),
                 _ => Ok(()),
@@ -155,14 +159,16 @@ impl Hands<'_> {
         let aside = self.door.look(sibling).map_err(failed)?;
         match (file.kind_of_move(), aside) {
             // Staged and not placed.
-            (Move::Create, Some(_)) => self.unlink(sibling).map_err(failed),
-            (Move::Create, None) if is_after && now.is_some() => self.unlink(&file.path).map_err(failed),
-            (Move::Remove, Some(_)) => match self.put_back(sibling, &file.path) {
+            (OperationKind::Create, Some(_)) => self.unlink(sibling).map_err(failed),
+            (OperationKind::Create, None) if is_after && now.is_some() => {
+                self.unlink(&file.path).map_err(failed)
+            }
+            (OperationKind::Remove, Some(_)) => match self.put_back(sibling, &file.path) {
                 // Somebody made something of that name since.
                 Err(Errno::EXIST) => self.give_up(file, sibling),
                 other => other.map_err(failed),
             },
-            (Move::Replace, Some(_)) => {
+            (OperationKind::Replace, Some(_)) => {
                 let aside = self.state(sibling)?;
                 let is = |then: Option<FileState>| aside.is_some() && is_at(file, aside, then);
                 // What is neither, with the new content in place, is what somebody wrote in the
@@ -180,11 +186,11 @@ impl Hands<'_> {
                     _ => self.unlink(sibling).map_err(failed),
                 }
             }
-            (Move::Replace, None) if is_after && file.is_mode_change() => match &file.before {
+            (OperationKind::Replace, None) if is_after && file.is_mode_change() => match &file.before {
                 Some(before) => self.set_mode(&file.path, before.mode),
                 None => Ok(()),
             },
-            (Move::Replace, None) if is_after => self.rewrite(file, sibling),
+            (OperationKind::Replace, None) if is_after => self.rewrite(file, sibling),
             _ => Ok(()),
         }
     }
@@ -193,7 +199,7 @@ impl Hands<'_> {
     /// else it stays too, under the sibling's name.
     fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         match file.before.and_then(|before| before.hash) {
-            Some(hash) if self.vault.verify(&hash)? == Kept::Whole => {
+            Some(hash) if self.vault.verify(&hash)? == BlobCondition::Whole => {
                 self.unlink(sibling).map_err(|errno| self.door.fail("restore", &file.path, errno))
             }
             _ => Ok(()),
@@ -218,7 +224,7 @@ impl Hands<'_> {
         let bytes = self.vault.get(&hash)?.ok_or_else(lost)?;
         let failed = |errno| self.door.fail("restore", &file.path, errno);
         let dir = self.door.parent(sibling).map_err(failed)?;
-        if before.kind == Kind::Link {
+        if before.kind == FileKind::Link {
             symlinkat(bytes.as_slice(), &dir, sibling.file_name()).map_err(failed)?;
         } else {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -8,11 +8,11 @@ use rustix::fs::{CWD, Mode, OFlags, fchmod, fchown, fsync, openat, symlinkat};
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Door, Links};
-use crate::files::stat::{Seen, mode_of};
-use crate::journal::record::{FileRecord, Record};
-use crate::snapshot::entry::Kind;
-use crate::transaction::operation::{After, Hands, Operation, Source};
+use crate::files::root_dir::{Links, RootDir};
+use crate::files::stat::{FileStat, mode_of};
+use crate::journal::record::{ChangeRecord, FileRecord};
+use crate::snapshot::entry::FileKind;
+use crate::transaction::operation::{FileAfter, NewContent, Operation, TransactionContext};
 
 /// From so many files on, one flush of the whole file system is cheaper than one of each.
 pub(crate) const FLUSH_ALL_FROM: usize = 32;
@@ -23,12 +23,12 @@ const PIECE: usize = 128 * 1024;
 /// The flags to open a file to copy from.
 const SOURCE: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-impl Hands<'_> {
+impl TransactionContext<'_> {
     /// Writes new content beside its file; gives the descriptor to flush.
     pub(crate) fn stage(
         &self,
         operation: &Operation,
-        after: &After,
+        after: &FileAfter,
         sibling: &RelPath,
     ) -> Result<Option<OwnedFd>, WorkspaceError> {
         let path = &operation.path;
@@ -37,23 +37,23 @@ impl Hands<'_> {
         let name = sibling.file_name();
         let loaded;
         let bytes = match &after.source {
-            Source::Bytes(bytes) => bytes,
-            Source::Blob(hash) => {
+            NewContent::Bytes(bytes) => bytes,
+            NewContent::Blob(hash) => {
                 loaded =
                     self.vault.get(hash)?.ok_or_else(|| WorkspaceError::Lost { what: path.to_string() })?;
                 &loaded
             }
-            Source::File(_) | Source::Unchanged => {
+            NewContent::File(_) | NewContent::Unchanged => {
                 loaded = Vec::new();
                 &loaded
             }
         };
-        if after.state.kind == Kind::Link {
+        if after.state.kind == FileKind::Link {
             symlinkat(bytes.as_slice(), &dir, name).map_err(failed)?;
             return Ok(None);
         }
         let old = match (&operation.before, &after.like) {
-            (Some((before, seen)), _) if before.kind == Kind::File => Some((path, seen)),
+            (Some((before, seen)), _) if before.kind == FileKind::File => Some((path, seen)),
             (_, Some((path, seen))) => Some((path, seen)),
             _ => None,
         };
@@ -63,20 +63,20 @@ impl Hands<'_> {
         let file = openat(&dir, name, flags, Mode::from_raw_mode(mode)).map_err(failed)?;
         write_all(&file, bytes).map_err(failed)?;
         match &after.source {
-            Source::File(from) => {
+            NewContent::File(from) => {
                 let from = openat(CWD, from, SOURCE, Mode::empty())
                     .map_err(|errno| crate::state::lock::state_error("read", from, errno.into()))?;
                 if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
                     return Err(WorkspaceError::Lost { what: path.to_string() });
                 }
             }
-            Source::Unchanged => {
+            NewContent::Unchanged => {
                 let (from, _) = self.door.read_file(path, Links::Refuse)?;
                 if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
                     return Err(WorkspaceError::Raced { path: path.clone() });
                 }
             }
-            Source::Bytes(_) | Source::Blob(_) => {}
+            NewContent::Bytes(_) | NewContent::Blob(_) => {}
         }
         if let Some((path, seen)) = old {
             self.copy_nature(path, seen, &file);
@@ -84,15 +84,16 @@ impl Hands<'_> {
         if let Some(mode) = after.mode {
             fchmod(&file, mode_of(mode)).map_err(failed)?;
         } else if after.executable {
-            let made = rustix::fs::fstat(&file).map(|stat| Seen::of(&stat)).map_err(failed)?.permissions();
+            let made =
+                rustix::fs::fstat(&file).map(|stat| FileStat::of(&stat)).map_err(failed)?.permissions();
             fchmod(&file, mode_of(executable_mode(made, true))).map_err(failed)?;
         }
         Ok(Some(file))
     }
 
     /// Gives the successor its predecessor's owner and attributes, as far as we may.
-    fn copy_nature(&self, path: &RelPath, old: &Seen, new: &OwnedFd) {
-        let ours = rustix::fs::fstat(new).map(|stat| Seen::of(&stat).owner);
+    fn copy_nature(&self, path: &RelPath, old: &FileStat, new: &OwnedFd) {
+        let ours = rustix::fs::fstat(new).map(|stat| FileStat::of(&stat).owner);
         if ours.is_ok_and(|ours| ours != old.owner) {
             let (user, group) = old.owner;
             let owner = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
@@ -124,7 +125,7 @@ impl Hands<'_> {
         }
     }
 
-    pub(crate) fn flush_directories(&self, record: &Record) -> Result<(), WorkspaceError> {
+    pub(crate) fn flush_directories(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
         let failed = |errno| self.not_flushed(&record.files, errno);
         if record.files.len() >= FLUSH_ALL_FROM {
             return flush_file_system(self.door).map_err(failed);
@@ -205,12 +206,12 @@ fn copy_attributes(_old: &OwnedFd, _new: &OwnedFd) -> Result<(), Errno> {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn flush_file_system(door: &Door) -> Result<(), Errno> {
+fn flush_file_system(door: &RootDir) -> Result<(), Errno> {
     rustix::fs::syncfs(door.root())
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn flush_file_system(_door: &Door) -> Result<(), Errno> {
+fn flush_file_system(_door: &RootDir) -> Result<(), Errno> {
     rustix::fs::sync();
     Ok(())
 }

@@ -5,22 +5,22 @@ use std::sync::{Arc, Mutex};
 use journeyman_protocol::{ContentHash, SessionId};
 
 use crate::change::CheckpointId;
-use crate::commands::heartbeat::{Span, spans};
+use crate::commands::heartbeat::{CommandSpan, spans};
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
-use crate::journal::record::{CheckpointRecord, Line};
-use crate::journal::{End, Journal, Mark};
+use crate::journal::record::{CheckpointRecord, JournalLine};
+use crate::journal::{Journal, JournalEnd, JournalMark};
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::stored::load_tree;
 use crate::snapshot::tree::Tree;
-use crate::state::lock::Lock;
-use crate::transaction::operation::Hands;
+use crate::state::lock::FileLock;
+use crate::transaction::operation::TransactionContext;
 
 /// The state of the writer.
-pub(crate) struct Writer {
+pub(crate) struct WriterState {
     pub(crate) journal: Journal,
-    pub(crate) lock: Option<Lock>,
+    pub(crate) lock: Option<FileLock>,
     /// The store's count of removals when `base` was known to be there.
     pub(crate) removals: u64,
     pub(crate) last_checkpoint: Option<LastCheckpoint>,
@@ -31,34 +31,34 @@ pub(crate) struct Writer {
 pub(crate) struct LastCheckpoint {
     pub(crate) record: CheckpointRecord,
     pub(crate) tree: Arc<Tree>,
-    pub(crate) end: End,
+    pub(crate) end: JournalEnd,
 }
 
 /// The writer of one project. Changes run one after the other under the project's lock.
 pub(crate) struct Transactions {
     pub(crate) project: Arc<Project>,
-    pub(crate) writer: Mutex<Writer>,
+    pub(crate) writer: Mutex<WriterState>,
 }
 
 impl Transactions {
     pub(crate) fn new(project: Arc<Project>) -> Self {
         let (state_dir, limits) = (&project.options.state_dir, &project.options.limits);
         let journal = Journal::new(state_dir, limits.journal_bytes).with_clock(project.options.clock.clone());
-        let writer = Writer { journal, lock: None, removals: 0, last_checkpoint: None, base: None };
+        let writer = WriterState { journal, lock: None, removals: 0, last_checkpoint: None, base: None };
         Self { project, writer: Mutex::new(writer) }
     }
 
     /// Runs `work` with the project's lock, after closing what a crash left open.
     pub(crate) fn writing<T>(
         &self,
-        work: impl FnOnce(&mut Writer, &Hands<'_>) -> Result<T, WorkspaceError>,
+        work: impl FnOnce(&mut WriterState, &TransactionContext<'_>) -> Result<T, WorkspaceError>,
     ) -> Result<T, WorkspaceError> {
         let _using = self.project.vault.blobs().using()?;
         let mut writer = lock(&self.writer);
         self.notice_removals(&mut writer);
         let lock = match writer.lock.take() {
             Some(lock) => lock,
-            None => Lock::open(&self.project.options.state_dir)?,
+            None => FileLock::open(&self.project.options.state_dir)?,
         };
         let result = lock.take(self.project.limits().lock_wait).and_then(|_held| {
             let hands = self.project.hands();
@@ -73,7 +73,7 @@ impl Transactions {
 
     /// Where blobs were removed since, what was known to be among them may not be any more. The
     /// right to [use](journeyman_store::Blobs::using) them is held.
-    pub(crate) fn notice_removals(&self, writer: &mut Writer) {
+    pub(crate) fn notice_removals(&self, writer: &mut WriterState) {
         let removals = self.project.vault.blobs().removals();
         if writer.removals != removals {
             self.project.vault.forget();
@@ -87,7 +87,7 @@ impl Transactions {
         if writer.journal.is_at_rest() {
             return Ok(());
         }
-        let lock = Lock::open(&self.project.options.state_dir)?;
+        let lock = FileLock::open(&self.project.options.state_dir)?;
         if let Some(_held) = lock.try_take()?
             && let Some(open) = writer.journal.prepare()?
         {
@@ -105,7 +105,7 @@ impl Transactions {
         let lines = writer.journal.lines()?;
         drop(writer);
         let tree = lines.into_iter().rev().find_map(|line| match line {
-            Line::Checkpoint(record) if record.id == *id => Some(record.tree),
+            JournalLine::Checkpoint(record) if record.id == *id => Some(record.tree),
             _ => None,
         });
         let hash = tree.ok_or(WorkspaceError::UnknownCheckpoint { id: *id })?;
@@ -122,7 +122,7 @@ impl Transactions {
     pub(crate) fn look(
         &self,
         take: impl Fn() -> Result<Arc<Tree>, WorkspaceError>,
-    ) -> Result<(Arc<Tree>, Mark), WorkspaceError> {
+    ) -> Result<(Arc<Tree>, JournalMark), WorkspaceError> {
         if let Some(before) = self.mark_at_rest()? {
             let tree = take()?;
             self.project.hands().step(Step::Look, None)?;
@@ -133,7 +133,7 @@ impl Transactions {
         self.writing(|writer, _| Ok((take()?, writer.journal.mark()?)))
     }
 
-    pub(crate) fn mark_at_rest(&self) -> Result<Option<Mark>, WorkspaceError> {
+    pub(crate) fn mark_at_rest(&self) -> Result<Option<JournalMark>, WorkspaceError> {
         lock(&self.writer).journal.mark_at_rest()
     }
 
@@ -143,7 +143,7 @@ impl Transactions {
         &self,
         session: &SessionId,
         began: i64,
-    ) -> Result<Vec<Span>, WorkspaceError> {
+    ) -> Result<Vec<CommandSpan>, WorkspaceError> {
         let mut spans = spans(&self.project.options.state_dir, began)?;
         spans.retain(|span| span.session != *session);
         Ok(spans)

@@ -1,20 +1,20 @@
 //! What was found in each directory, put together in the order of full paths.
 
 use crate::snapshot::entry::WalkedDir;
-use crate::snapshot::index::{Number, Ref};
-use crate::walk::known::Known;
-use crate::walk::plan::{Listed, Plan, Walked, WalkedFile};
-use crate::walk::visited::{Content, Item, Visited};
+use crate::snapshot::index::{DirNumber, EntryRef};
+use crate::walk::known::LastTree;
+use crate::walk::plan::{ListedDir, WalkPlan, Walked, WalkedFile};
+use crate::walk::visited::{VisitedContent, VisitedDir, VisitedItem};
 
 /// The rest of one directory that is still to be emitted.
-enum Open<'a> {
-    Read { prefix: Vec<u8>, items: std::vec::IntoIter<Item> },
-    Same { refs: std::slice::Iter<'a, Ref> },
+enum OpenDir<'a> {
+    Read { prefix: Vec<u8>, items: std::vec::IntoIter<VisitedItem> },
+    Same { refs: std::slice::Iter<'a, EntryRef> },
 }
 
 struct Flattening<'a> {
-    known: Option<Known<'a>>,
-    slots: Vec<Option<Visited>>,
+    known: Option<LastTree<'a>>,
+    slots: Vec<Option<VisitedDir>>,
     /// The slot of each directory of the last tree.
     slot_of: Vec<usize>,
     walked: Walked,
@@ -22,18 +22,18 @@ struct Flattening<'a> {
 
 /// `count` is the number of tasks that were given out.
 pub(crate) fn flatten(
-    found: Vec<Visited>,
+    found: Vec<VisitedDir>,
     count: usize,
-    plan: &Plan<'_>,
-    known: Option<Known<'_>>,
+    plan: &WalkPlan<'_>,
+    known: Option<LastTree<'_>>,
 ) -> Walked {
     let files = found.iter().map(|visited| match &visited.content {
-        Content::Items { items, .. } => items.len(),
-        Content::Same { number } => known.map_or(0, |known| known.in_dir(*number).len()),
-        Content::Nothing | Content::Unreadable | Content::Failed(_) => 0,
+        VisitedContent::Items { items, .. } => items.len(),
+        VisitedContent::Same { number } => known.map_or(0, |known| known.in_dir(*number).len()),
+        VisitedContent::Nothing | VisitedContent::Unreadable | VisitedContent::Failed(_) => 0,
     });
     let walked = Walked { files: Vec::with_capacity(files.sum()), ..Walked::default() };
-    let mut slots: Vec<Option<Visited>> = Vec::new();
+    let mut slots: Vec<Option<VisitedDir>> = Vec::new();
     slots.resize_with(count, || None);
     let dirs = known.map_or(0, |known| known.tree.dirs.len() + 1);
     let mut flattening = Flattening { known, slots, slot_of: vec![usize::MAX; dirs], walked };
@@ -50,30 +50,30 @@ pub(crate) fn flatten(
 }
 
 impl<'a> Flattening<'a> {
-    fn emit(&mut self, plan: &Plan<'_>) {
+    fn emit(&mut self, plan: &WalkPlan<'_>) {
         // The next one to be emitted last; deep trees don't recurse.
-        let mut open: Vec<(usize, Open<'a>)> = Vec::new();
+        let mut open: Vec<(usize, OpenDir<'a>)> = Vec::new();
         open.extend(self.begin(0, plan));
         while let Some((at, top)) = open.last_mut() {
             let slot = match top {
-                Open::Read { prefix, items } => match items.next() {
-                    Some(Item::New { name, seen }) => {
+                OpenDir::Read { prefix, items } => match items.next() {
+                    Some(VisitedItem::New { name, seen }) => {
                         let path = [prefix.as_slice(), &name].concat();
                         self.walked.files.push(WalkedFile { path, seen, known: None });
                         continue;
                     }
-                    Some(Item::Known { at, seen }) => {
+                    Some(VisitedItem::Known { at, seen }) => {
                         let entry = self.known.and_then(|known| known.entry(at));
                         let file =
                             entry.map(|entry| WalkedFile { path: entry.path.clone(), seen, known: Some(at) });
                         self.walked.files.extend(file);
                         continue;
                     }
-                    Some(Item::Dir { index }) => Some(index),
+                    Some(VisitedItem::Dir { index }) => Some(index),
                     None => None,
                 },
-                Open::Same { refs } => match refs.next() {
-                    Some(Ref::File(at)) => {
+                OpenDir::Same { refs } => match refs.next() {
+                    Some(EntryRef::File(at)) => {
                         let entry = self.known.and_then(|known| known.entry(*at));
                         let file = entry.map(|entry| WalkedFile {
                             path: entry.path.clone(),
@@ -83,7 +83,7 @@ impl<'a> Flattening<'a> {
                         self.walked.files.extend(file);
                         continue;
                     }
-                    Some(Ref::Dir(number)) => {
+                    Some(EntryRef::Dir(number)) => {
                         self.slot_of.get(*number as usize).copied().or(Some(usize::MAX))
                     }
                     None => None,
@@ -102,38 +102,38 @@ impl<'a> Flattening<'a> {
 
     /// Opens a directory; gives its place among the signatures too. `None` where nothing of it is
     /// known.
-    fn begin(&mut self, slot: usize, plan: &Plan<'_>) -> Option<(usize, Open<'a>)> {
+    fn begin(&mut self, slot: usize, plan: &WalkPlan<'_>) -> Option<(usize, OpenDir<'a>)> {
         let at = self.walked.listed.len();
-        let Visited { path, content, listed, .. } = self.slots.get_mut(slot)?.take()?;
+        let VisitedDir { path, content, listed, .. } = self.slots.get_mut(slot)?.take()?;
         match content {
-            Content::Items { items, permissions } => {
+            VisitedContent::Items { items, permissions } => {
                 self.directory(&path, permissions, listed, plan);
                 let mut prefix = path;
                 if !prefix.is_empty() {
                     prefix.push(b'/');
                 }
-                Some((at, Open::Read { prefix, items: items.into_iter() }))
+                Some((at, OpenDir::Read { prefix, items: items.into_iter() }))
             }
-            Content::Same { number } => {
+            VisitedContent::Same { number } => {
                 let known = self.known?;
                 let permissions = known.dir(number).map_or(0, |dir| dir.permissions);
                 self.directory(&path, permissions, listed, plan);
-                Some((at, Open::Same { refs: known.in_dir(number).iter() }))
+                Some((at, OpenDir::Same { refs: known.in_dir(number).iter() }))
             }
-            Content::Unreadable => {
+            VisitedContent::Unreadable => {
                 self.walked.unreadable.push(path);
                 None
             }
-            Content::Failed(errno) => {
+            VisitedContent::Failed(errno) => {
                 self.walked.unreadable.push(path.clone());
                 self.walked.failed = Some((path, errno));
                 None
             }
-            Content::Nothing => None,
+            VisitedContent::Nothing => None,
         }
     }
 
-    fn directory(&mut self, path: &[u8], permissions: u32, listed: Option<Listed>, plan: &Plan<'_>) {
+    fn directory(&mut self, path: &[u8], permissions: u32, listed: Option<ListedDir>, plan: &WalkPlan<'_>) {
         self.walked.listed.push(listed);
         if path != plan.under {
             self.walked.dirs.push(WalkedDir { path: path.to_vec(), permissions });
@@ -142,7 +142,7 @@ impl<'a> Flattening<'a> {
 }
 
 /// The directories' signatures, by number.
-pub(crate) fn listed(found: &[Visited]) -> Vec<Option<Listed>> {
+pub(crate) fn listed(found: &[VisitedDir]) -> Vec<Option<ListedDir>> {
     let mut all = vec![None; found.len()];
     for visited in found {
         if let Some(slot) = visited.number.and_then(|number| all.get_mut(number as usize)) {
@@ -153,12 +153,12 @@ pub(crate) fn listed(found: &[Visited]) -> Vec<Option<Listed>> {
 }
 
 /// Returns true if the walk found what the last tree has, and nothing else.
-pub(crate) fn is_same(found: &[Visited], known: Known<'_>, repositories: &[Vec<u8>]) -> bool {
-    let same = |visited: &Visited| match visited.content {
-        Content::Same { number } => Some(number) == visited.number,
+pub(crate) fn is_same(found: &[VisitedDir], known: LastTree<'_>, repositories: &[Vec<u8>]) -> bool {
+    let same = |visited: &VisitedDir| match visited.content {
+        VisitedContent::Same { number } => Some(number) == visited.number,
         _ => false,
     };
-    let count: Number = u32::try_from(found.len()).unwrap_or_default();
+    let count: DirNumber = u32::try_from(found.len()).unwrap_or_default();
     count as usize == known.tree.dirs.len() + 1
         && known.tree.unreadable.is_empty()
         && known.tree.repositories == repositories

@@ -1,19 +1,19 @@
 //! What the last tree had in each directory, so that a walk can tell what is as it was.
 
 use crate::files::paths::last_component;
-use crate::snapshot::entry::{Entry, WalkedDir};
-use crate::snapshot::index::{Index, Number, Ref};
+use crate::snapshot::entry::{TreeEntry, WalkedDir};
+use crate::snapshot::index::{DirNumber, EntryRef, TreeIndex};
 use crate::snapshot::tree::Tree;
 use crate::walk::names::order;
 
 /// The last tree, as a walk asks it.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub(crate) struct LastTree<'a> {
     pub(crate) tree: &'a Tree,
-    index: &'a Index,
+    index: &'a TreeIndex,
 }
 
-impl<'a> Known<'a> {
+impl<'a> LastTree<'a> {
     pub(crate) fn new(tree: &'a Tree) -> Self {
         Self { tree, index: tree.index() }
     }
@@ -22,33 +22,33 @@ impl<'a> Known<'a> {
         !self.index.has_sibling_names
     }
 
-    pub(crate) fn in_dir(&self, number: Number) -> &'a [Ref] {
+    pub(crate) fn in_dir(&self, number: DirNumber) -> &'a [EntryRef] {
         self.index.in_dir(number)
     }
 
-    pub(crate) fn entry(&self, at: u32) -> Option<&'a Entry> {
+    pub(crate) fn entry(&self, at: u32) -> Option<&'a TreeEntry> {
         self.tree.entries.get(at as usize)
     }
 
-    pub(crate) fn dir(&self, number: Number) -> Option<&'a WalkedDir> {
+    pub(crate) fn dir(&self, number: DirNumber) -> Option<&'a WalkedDir> {
         self.tree.dirs.get((number as usize).checked_sub(1)?)
     }
 
     /// Returns the sort key of an entry in its directory.
-    pub(crate) fn name(&self, it: Ref) -> (&'a [u8], bool) {
+    pub(crate) fn name(&self, it: EntryRef) -> (&'a [u8], bool) {
         match it {
-            Ref::File(at) => (last_component(self.entry(at).map_or(b"", |entry| &entry.path)), false),
-            Ref::Dir(number) => (last_component(self.dir(number).map_or(b"", |dir| &dir.path)), true),
+            EntryRef::File(at) => (last_component(self.entry(at).map_or(b"", |entry| &entry.path)), false),
+            EntryRef::Dir(number) => (last_component(self.dir(number).map_or(b"", |dir| &dir.path)), true),
         }
     }
 
     /// The file of this name in a directory.
-    pub(crate) fn file(&self, number: Number, name: &[u8]) -> Option<&'a Entry> {
+    pub(crate) fn file(&self, number: DirNumber, name: &[u8]) -> Option<&'a TreeEntry> {
         let there = self.in_dir(number);
         let at = there.binary_search_by(|it| order(self.name(*it), (name, false))).ok()?;
         match there.get(at)? {
-            Ref::File(at) => self.entry(*at),
-            Ref::Dir(_) => None,
+            EntryRef::File(at) => self.entry(*at),
+            EntryRef::Dir(_) => None,
         }
     }
 }

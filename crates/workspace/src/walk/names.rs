@@ -14,7 +14,7 @@ const ENTRY_BYTES: usize = 16 * 1024;
 
 /// One name, of something that isn't named as git's directory is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Name {
+pub(crate) struct DirName {
     start: usize,
     end: usize,
     pub(crate) kind: FileType,
@@ -22,16 +22,16 @@ pub(crate) struct Name {
 
 /// The names in a directory. Used again for the next one, so that a walk allocates little.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct DirNames {
     text: Vec<u8>,
-    pub(crate) all: Vec<Name>,
+    pub(crate) all: Vec<DirName>,
     pub(crate) gitignore: bool,
     pub(crate) ignore: bool,
     pub(crate) tagged: bool,
     pub(crate) repositories: Vec<Vec<u8>>,
 }
 
-impl Names {
+impl DirNames {
     /// Lists `dir`, sorted; `look` tells the kind where the listing doesn't.
     pub(crate) fn read(
         &mut self,
@@ -52,8 +52,8 @@ impl Names {
                 Err(errno) => return Err(errno),
             }
         }
-        let bytes = |name: &Name| text.get(name.start..name.end).unwrap_or_default();
-        let is_dir = |name: &Name| name.kind == FileType::Directory;
+        let bytes = |name: &DirName| text.get(name.start..name.end).unwrap_or_default();
+        let is_dir = |name: &DirName| name.kind == FileType::Directory;
         self.all.sort_unstable_by(|a, b| order((bytes(a), is_dir(a)), (bytes(b), is_dir(b))));
         Ok(())
     }
@@ -64,7 +64,7 @@ impl Names {
         !(self.gitignore || self.ignore || self.tagged) && self.repositories.is_empty()
     }
 
-    pub(crate) fn bytes(&self, name: &Name) -> &[u8] {
+    pub(crate) fn bytes(&self, name: &DirName) -> &[u8] {
         self.text.get(name.start..name.end).unwrap_or_default()
     }
 
@@ -101,7 +101,7 @@ impl Names {
         self.tagged |= name == b"CACHEDIR.TAG";
         let start = self.text.len();
         self.text.extend_from_slice(name);
-        self.all.push(Name { start, end: self.text.len(), kind });
+        self.all.push(DirName { start, end: self.text.len(), kind });
     }
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn order((a, a_is_dir): (&[u8], bool), (b, b_is_dir): (&[u8], bool)) 
 
 /// The names in a directory.
 pub(crate) fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
-    let mut names = Names::default();
+    let mut names = DirNames::default();
     names.fill(dir)?;
     let all: Vec<Vec<u8>> = names.all.iter().map(|name| names.bytes(name).to_vec()).collect();
     Ok(all.into_iter().chain(names.repositories).collect())
@@ -126,7 +126,7 @@ pub(crate) fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
 
 /// The names in this directory that git uses for its own.
 pub(crate) fn repositories_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
-    let mut names = Names::default();
+    let mut names = DirNames::default();
     names.fill(dir)?;
     Ok(names.repositories)
 }

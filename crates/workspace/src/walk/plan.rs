@@ -1,7 +1,7 @@
 //! The input and the result of a walk.
 
-use crate::files::root_dir::Door;
-use crate::files::stat::Seen;
+use crate::files::root_dir::RootDir;
+use crate::files::stat::FileStat;
 use crate::rules::RuleCache;
 use crate::snapshot::entry::WalkedDir;
 use crate::snapshot::tree::Tree;
@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use std::collections::HashSet;
 
 /// The input of a walk.
-pub(crate) struct Plan<'a> {
-    pub(crate) door: &'a Door,
+pub(crate) struct WalkPlan<'a> {
+    pub(crate) door: &'a RootDir,
     pub(crate) rules: &'a RuleCache,
     /// The directory to begin at; empty for the root.
     pub(crate) under: Vec<u8>,
@@ -26,7 +26,7 @@ pub(crate) struct Plan<'a> {
     /// held against them again; each file is looked at all the same.
     pub(crate) last: Option<&'a Tree>,
     /// The [`Walked::listed`] of that walk.
-    pub(crate) listed: &'a [Option<Listed>],
+    pub(crate) listed: &'a [Option<ListedDir>],
     /// True if [`Walked::same`] may be said.
     pub(crate) may_be_same: bool,
     /// The short-lived siblings of transactions that were open during the walk. Asked after it, if
@@ -34,9 +34,9 @@ pub(crate) struct Plan<'a> {
     pub(crate) siblings: &'a (dyn Fn() -> HashSet<Vec<u8>> + Sync),
 }
 
-impl<'a> Plan<'a> {
+impl<'a> WalkPlan<'a> {
     /// A walk of the whole tree for names alone: what isn't ignored, nothing of it looked at.
-    pub(crate) fn of_names(door: &'a Door, rules: &'a RuleCache, max_files: usize) -> Self {
+    pub(crate) fn of_names(door: &'a RootDir, rules: &'a RuleCache, max_files: usize) -> Self {
         Self {
             door,
             rules,
@@ -61,21 +61,21 @@ pub(crate) fn no_siblings() -> HashSet<Vec<u8>> {
 /// A file or link, with what `stat` says if that was asked for.
 pub(crate) struct WalkedFile {
     pub(crate) path: Vec<u8>,
-    pub(crate) seen: Option<Seen>,
+    pub(crate) seen: Option<FileStat>,
     /// Its place in the last tree.
     pub(crate) known: Option<u32>,
 }
 
 /// A directory's signature when its names were listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) seen: Seen,
+pub(crate) struct ListedDir {
+    pub(crate) seen: FileStat,
     pub(crate) device: u64,
     /// True if a name that came or went since must show in it.
     pub(crate) tells: bool,
 }
 
-impl Listed {
+impl ListedDir {
     /// Returns true if a name that came or went since must show in the signature.
     pub(crate) fn tells(&self) -> bool {
         self.tells
@@ -99,7 +99,7 @@ pub(crate) struct Walked {
     pub(crate) same: bool,
     /// The signatures of the root and of the directories, in this order: with the same one, a
     /// directory has the same names. Empty where that isn't known.
-    pub(crate) listed: Vec<Option<Listed>>,
+    pub(crate) listed: Vec<Option<ListedDir>>,
     /// What tells the rules of another walk from those of this one, but for the tree's own files;
     /// `None` when one of those changed during the walk.
     pub(crate) rules: Option<ContentHash>,

@@ -13,16 +13,16 @@ use rustix::io::Errno;
 
 use crate::error::may_pass;
 use crate::files::root_dir::Links;
-use crate::files::stat::{Seen, is_settled};
+use crate::files::stat::{FileStat, is_settled};
 use crate::limits::MAX_DEPTH;
 use crate::rules;
-use crate::rules::{Layer, Source, is_ignored};
-use crate::snapshot::index::Ref;
-use crate::walk::known::Known;
-use crate::walk::names::{Names, order};
-use crate::walk::plan::Listed;
-use crate::walk::shared::Walk;
-use crate::walk::visited::{Content, Item, Task, Visited};
+use crate::rules::{RuleLayer, RuleSource, is_ignored};
+use crate::snapshot::index::EntryRef;
+use crate::walk::known::LastTree;
+use crate::walk::names::{DirNames, order};
+use crate::walk::plan::ListedDir;
+use crate::walk::shared::WalkState;
+use crate::walk::visited::{DirTask, VisitedContent, VisitedDir, VisitedItem};
 
 /// So often a directory is listed in which something is another kind of thing at each look.
 const LISTINGS: usize = 8;
@@ -31,14 +31,14 @@ pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 
 /// The results of one thread.
 #[derive(Default)]
-pub(crate) struct Finds {
-    pub(crate) visited: Vec<Visited>,
+pub(crate) struct ThreadResults {
+    pub(crate) visited: Vec<VisitedDir>,
     pub(crate) repositories: Vec<Vec<u8>>,
-    names: Names,
+    names: DirNames,
 }
 
 /// The reason why a directory's content isn't known.
-enum Trouble {
+enum ReadFailure {
     /// Its names can be read and nothing else, at least just now.
     Closed(Errno),
     /// Something became another kind of thing since the listing.
@@ -46,18 +46,18 @@ enum Trouble {
 }
 
 /// A directory being read.
-struct Reading<'a> {
-    task: &'a Task,
+struct DirReader<'a> {
+    task: &'a DirTask,
     dir: BorrowedFd<'a>,
-    rules: Vec<(&'static [u8], Seen)>,
-    layers: Option<Arc<Layer>>,
+    rules: Vec<(&'static [u8], FileStat)>,
+    layers: Option<Arc<RuleLayer>>,
     /// True if the rules here are those by which the last tree was chosen.
     trusted: bool,
     permissions: u32,
 }
 
-impl Source for Walk<'_> {
-    fn load(&self, dir: &[u8], files: &[(&'static [u8], Seen)]) -> Arc<Gitignore> {
+impl RuleSource for WalkState<'_> {
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Gitignore> {
         let path: &[u8] = if dir.is_empty() { b"." } else { dir };
         let Ok(opened) = self.plan.door.enter(path, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse) else {
             self.unsure.store(true, Ordering::Relaxed);
@@ -71,21 +71,21 @@ impl Source for Walk<'_> {
     }
 }
 
-impl Walk<'_> {
+impl WalkState<'_> {
     /// Reads a directory; gives with its content the signature by which it need not be listed the
     /// next time.
     pub(crate) fn read(
         &self,
-        task: &Task,
-        below: &mut Vec<Task>,
-        finds: &mut Finds,
-    ) -> (Content, Option<Listed>) {
+        task: &DirTask,
+        below: &mut Vec<DirTask>,
+        finds: &mut ThreadResults,
+    ) -> (VisitedContent, Option<ListedDir>) {
         let path: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         for _ in 0..LISTINGS {
             let dir = match self.plan.door.enter(path, flags, Links::Refuse) {
                 Ok(dir) => dir,
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return (Content::Nothing, None),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return (VisitedContent::Nothing, None),
                 Err(errno) => return (unreadable(errno), None),
             };
             let dir = dir.as_fd();
@@ -94,7 +94,8 @@ impl Walk<'_> {
             if let Some(content) = self.read_again(task, dir, listed, below) {
                 return (content, listed);
             }
-            let kind = |name: &[u8]| Ok(Seen::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type());
+            let kind =
+                |name: &[u8]| Ok(FileStat::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type());
             if let Err(errno) = finds.names.read(dir, kind) {
                 return (unreadable(errno), None);
             }
@@ -103,7 +104,7 @@ impl Walk<'_> {
             if may_be_cache && !known() && rules::is_tagged_cache(dir) {
                 // Nothing of it counts, but that there are repositories right in it.
                 note_repositories(task, finds);
-                return (Content::Nothing, None);
+                return (VisitedContent::Nothing, None);
             }
             let permissions = listed.map_or(0, |listed| listed.seen.permissions());
             let reading = self.begin(task, dir, &finds.names, permissions);
@@ -112,37 +113,37 @@ impl Walk<'_> {
                     note_repositories(task, finds);
                     return (content, listed.filter(|_| finds.names.is_plain()));
                 }
-                Err(Trouble::Closed(errno)) => {
+                Err(ReadFailure::Closed(errno)) => {
                     below.clear();
                     return (unreadable(errno), None);
                 }
-                Err(Trouble::Raced) => below.clear(),
+                Err(ReadFailure::Raced) => below.clear(),
             }
         }
-        (Content::Failed(Errno::AGAIN), None)
+        (VisitedContent::Failed(Errno::AGAIN), None)
     }
 
     /// Returns the signature that changes with the names, where the file system is known for it and
     /// enough time has passed.
-    fn signature(&self, dir: BorrowedFd<'_>) -> Option<Listed> {
+    fn signature(&self, dir: BorrowedFd<'_>) -> Option<ListedDir> {
         if !self.plan.stat {
             return None;
         }
         let stat = rustix::fs::fstat(dir).ok()?;
-        let (seen, device) = (Seen::of(&stat), device_of(&stat));
+        let (seen, device) = (FileStat::of(&stat), device_of(&stat));
         let tells = self.plan.door.lists_by_time() == Some(device) && is_settled(&seen, self.begun);
-        Some(Listed { seen, device, tells })
+        Some(ListedDir { seen, device, tells })
     }
 
     /// Looks at each file of a directory that has the names it had, under rules that are as they
     /// were. `None` where that isn't so.
     fn read_again(
         &self,
-        task: &Task,
+        task: &DirTask,
         dir: BorrowedFd<'_>,
-        listed: Option<Listed>,
-        below: &mut Vec<Task>,
-    ) -> Option<Content> {
+        listed: Option<ListedDir>,
+        below: &mut Vec<DirTask>,
+    ) -> Option<VisitedContent> {
         let (last, number) = self.last.zip(task.known).filter(|_| task.trusted)?;
         let then = self.plan.listed.get(number as usize).copied().flatten()?;
         listed.filter(|now| now.tells && *now == then)?;
@@ -151,14 +152,16 @@ impl Walk<'_> {
         let (mut items, mut same, mut files) = (Vec::with_capacity(refs.len()), true, 0);
         for it in refs {
             items.push(match *it {
-                Ref::Dir(number) => {
+                EntryRef::Dir(number) => {
                     let path = &last.dir(number)?.path;
-                    Item::Dir { index: self.below((task, true, &task.layers), path, Some(number), below) }
+                    VisitedItem::Dir {
+                        index: self.below((task, true, &task.layers), path, Some(number), below),
+                    }
                 }
-                Ref::File(at) => {
+                EntryRef::File(at) => {
                     let entry = last.entry(at)?;
                     let name = entry.path.get(prefix..)?;
-                    let seen = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Seen::of(&stat));
+                    let seen = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| FileStat::of(&stat));
                     let seen = seen.ok().filter(|seen| seen.file_type() == entry.seen.file_type());
                     let Some(seen) = seen else {
                         below.clear();
@@ -166,7 +169,7 @@ impl Walk<'_> {
                     };
                     same &= seen == entry.seen;
                     files += 1;
-                    Item::Known { at, seen: Some(seen) }
+                    VisitedItem::Known { at, seen: Some(seen) }
                 }
             });
         }
@@ -174,31 +177,40 @@ impl Walk<'_> {
             self.overflow.store(true, Ordering::Relaxed);
         }
         if same {
-            Some(Content::Same { number })
+            Some(VisitedContent::Same { number })
         } else {
-            Some(Content::Items { items, permissions: then.seen.permissions() })
+            Some(VisitedContent::Items { items, permissions: then.seen.permissions() })
         }
     }
 
-    fn begin<'a>(&self, task: &'a Task, dir: BorrowedFd<'a>, names: &Names, permissions: u32) -> Reading<'a> {
+    fn begin<'a>(
+        &self,
+        task: &'a DirTask,
+        dir: BorrowedFd<'a>,
+        names: &DirNames,
+        permissions: u32,
+    ) -> DirReader<'a> {
         let (mut trusted, mut rules) = (task.trusted, Vec::new());
         if !self.plan.include_ignored {
             for (name, there) in RULE_FILES.into_iter().zip([names.gitignore, names.ignore]) {
                 let seen = there.then(|| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()).flatten();
-                let seen = seen.map(|stat| Seen::of(&stat)).filter(|seen| !seen.is_dir());
+                let seen = seen.map(|stat| FileStat::of(&stat)).filter(|seen| !seen.is_dir());
                 trusted = trusted && self.is_as_known(task, name, seen.as_ref());
                 rules.extend(seen.map(|seen| (name, seen)));
             }
         }
         let files = || rules.iter().filter(|(_, seen)| seen.is_file()).copied();
         let outer = task.layers.clone();
-        let layers =
-            if files().next().is_some() { Layer::new(&task.path, files().collect(), outer) } else { outer };
-        Reading { task, dir, rules, layers, trusted, permissions }
+        let layers = if files().next().is_some() {
+            RuleLayer::new(&task.path, files().collect(), outer)
+        } else {
+            outer
+        };
+        DirReader { task, dir, rules, layers, trusted, permissions }
     }
 
     /// Returns true if a rule file, or its absence, is what the last tree had.
-    fn is_as_known(&self, task: &Task, name: &[u8], seen: Option<&Seen>) -> bool {
+    fn is_as_known(&self, task: &DirTask, name: &[u8], seen: Option<&FileStat>) -> bool {
         let Some((last, number)) = self.last.zip(task.known) else { return false };
         match (last.file(number, name), seen) {
             (None, None) => true,
@@ -210,10 +222,10 @@ impl Walk<'_> {
     /// Keeps what isn't ignored, and makes tasks of the directories among it.
     fn select(
         &self,
-        reading: &Reading<'_>,
-        names: &Names,
-        below: &mut Vec<Task>,
-    ) -> Result<Content, Trouble> {
+        reading: &DirReader<'_>,
+        names: &DirNames,
+        below: &mut Vec<DirTask>,
+    ) -> Result<VisitedContent, ReadFailure> {
         let task = reading.task;
         let last = self.last.zip(task.known);
         let old = last.map_or(&[][..], |(last, number)| last.in_dir(number));
@@ -241,11 +253,14 @@ impl Walk<'_> {
                 FileType::Directory if self.plan.rules.is_own(&path) => None,
                 FileType::Directory if task.depth < MAX_DEPTH => {
                     let number = match known {
-                        Some(Ref::Dir(number)) => Some(number),
+                        Some(EntryRef::Dir(number)) => Some(number),
                         _ => None,
                     };
                     let above = (task, reading.trusted, &reading.layers);
-                    Some((Item::Dir { index: self.below(above, &path, number, below) }, number.is_some()))
+                    Some((
+                        VisitedItem::Dir { index: self.below(above, &path, number, below) },
+                        number.is_some(),
+                    ))
                 }
                 FileType::RegularFile | FileType::Symlink => {
                     let Some(seen) = self.stat(reading, bytes, name.kind)? else {
@@ -276,34 +291,34 @@ impl Walk<'_> {
             && old.next().is_none()
             && last.dir(number).is_none_or(|dir| dir.permissions == permissions)
         {
-            return Ok(Content::Same { number });
+            return Ok(VisitedContent::Same { number });
         }
-        Ok(Content::Items { items, permissions })
+        Ok(VisitedContent::Items { items, permissions })
     }
 
     /// Makes a task of a directory, and gives its number.
     fn below(
         &self,
-        (above, trusted, layers): (&Task, bool, &Option<Arc<Layer>>),
+        (above, trusted, layers): (&DirTask, bool, &Option<Arc<RuleLayer>>),
         path: &[u8],
         known: Option<u32>,
-        below: &mut Vec<Task>,
+        below: &mut Vec<DirTask>,
     ) -> usize {
         let index = self.next_index.fetch_add(1, Ordering::Relaxed);
         let (depth, layers) = (above.depth + 1, layers.clone());
         // Nothing is known of what is in a directory that the last tree hadn't.
         let trusted = trusted && known.is_some();
-        below.push(Task { index, depth, path: path.to_vec(), layers, known, trusted });
+        below.push(DirTask { index, depth, path: path.to_vec(), layers, known, trusted });
         index
     }
 
     /// Returns the metadata, if it is asked for; `None` when the file is gone.
     fn stat(
         &self,
-        reading: &Reading<'_>,
+        reading: &DirReader<'_>,
         name: &[u8],
         kind: FileType,
-    ) -> Result<Option<Option<Seen>>, Trouble> {
+    ) -> Result<Option<Option<FileStat>>, ReadFailure> {
         if !self.plan.stat {
             return Ok(Some(None));
         }
@@ -312,11 +327,11 @@ impl Walk<'_> {
             // As it was when its rules were taken for those of the tree.
             Some((_, seen)) => *seen,
             None => match statat(reading.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => Seen::of(&stat),
+                Ok(stat) => FileStat::of(&stat),
                 Err(Errno::NOENT) => return Ok(None),
                 // What is there and not seen would count as absent, and what is absent before a
                 // command as made by it.
-                Err(errno) => return Err(Trouble::Closed(errno)),
+                Err(errno) => return Err(ReadFailure::Closed(errno)),
             },
         };
         if seen.file_type() == kind {
@@ -324,16 +339,16 @@ impl Walk<'_> {
         }
         let counts =
             matches!(seen.file_type(), FileType::RegularFile | FileType::Symlink | FileType::Directory);
-        if counts { Err(Trouble::Raced) } else { Ok(None) }
+        if counts { Err(ReadFailure::Raced) } else { Ok(None) }
     }
 }
 
 /// Returns the entry of the last tree with this name, and true if others before it are gone.
 fn advance(
-    last: Known<'_>,
-    old: &mut Peekable<Copied<Iter<'_, Ref>>>,
+    last: LastTree<'_>,
+    old: &mut Peekable<Copied<Iter<'_, EntryRef>>>,
     name: (&[u8], bool),
-) -> (Option<Ref>, bool) {
+) -> (Option<EntryRef>, bool) {
     let mut gone = false;
     while let Some(next) = old.peek() {
         match order(last.name(*next), name) {
@@ -349,13 +364,18 @@ fn advance(
 }
 
 /// A file as it is put together later, and whether it is as it was.
-fn file(last: Option<Known<'_>>, known: Option<Ref>, name: &[u8], seen: Option<Seen>) -> (Item, bool) {
-    if let (Some(Ref::File(at)), Some(last)) = (known, last)
+fn file(
+    last: Option<LastTree<'_>>,
+    known: Option<EntryRef>,
+    name: &[u8],
+    seen: Option<FileStat>,
+) -> (VisitedItem, bool) {
+    if let (Some(EntryRef::File(at)), Some(last)) = (known, last)
         && let Some(entry) = last.entry(at)
     {
-        return (Item::Known { at, seen }, Some(entry.seen) == seen);
+        return (VisitedItem::Known { at, seen }, Some(entry.seen) == seen);
     }
-    (Item::New { name: name.to_vec(), seen }, false)
+    (VisitedItem::New { name: name.to_vec(), seen }, false)
 }
 
 #[cfg_attr(target_os = "linux", allow(clippy::unnecessary_cast, trivial_numeric_casts))]
@@ -363,11 +383,11 @@ pub(crate) fn device_of(stat: &rustix::fs::Stat) -> u64 {
     stat.st_dev as u64
 }
 
-fn unreadable(errno: Errno) -> Content {
-    if may_pass(errno) { Content::Failed(errno) } else { Content::Unreadable }
+fn unreadable(errno: Errno) -> VisitedContent {
+    if may_pass(errno) { VisitedContent::Failed(errno) } else { VisitedContent::Unreadable }
 }
 
-fn note_repositories(task: &Task, finds: &mut Finds) {
+fn note_repositories(task: &DirTask, finds: &mut ThreadResults) {
     let slash: &[u8] = if task.path.is_empty() { b"" } else { b"/" };
     let paths = finds.names.repositories.iter().map(|name| [task.path.as_slice(), slash, name].concat());
     finds.repositories.extend(paths);

@@ -1,26 +1,26 @@
 //! Directories that are to be visited, and those that were.
 
-use crate::files::stat::Seen;
-use crate::rules::Layer;
-use crate::snapshot::index::Number;
-use crate::walk::plan::Listed;
+use crate::files::stat::FileStat;
+use crate::rules::RuleLayer;
+use crate::snapshot::index::DirNumber;
+use crate::walk::plan::ListedDir;
 use rustix::io::Errno;
 use std::sync::Arc;
 
-pub(crate) enum Item {
-    New { name: Vec<u8>, seen: Option<Seen> },
-    Known { at: u32, seen: Option<Seen> },
+pub(crate) enum VisitedItem {
+    New { name: Vec<u8>, seen: Option<FileStat> },
+    Known { at: u32, seen: Option<FileStat> },
     Dir { index: usize },
 }
 
-pub(crate) enum Content {
+pub(crate) enum VisitedContent {
     Items {
-        items: Vec<Item>,
+        items: Vec<VisitedItem>,
         permissions: u32,
     },
     /// The same entries as the last tree has in this directory.
     Same {
-        number: Number,
+        number: DirNumber,
     },
     Unreadable,
     /// It can't be read just now.
@@ -30,22 +30,22 @@ pub(crate) enum Content {
 }
 
 /// A directory that was read.
-pub(crate) struct Visited {
+pub(crate) struct VisitedDir {
     pub(crate) index: usize,
     /// Its number in the last tree.
-    pub(crate) number: Option<Number>,
+    pub(crate) number: Option<DirNumber>,
     pub(crate) path: Vec<u8>,
-    pub(crate) content: Content,
-    pub(crate) listed: Option<Listed>,
+    pub(crate) content: VisitedContent,
+    pub(crate) listed: Option<ListedDir>,
 }
 
-pub(crate) struct Task {
+pub(crate) struct DirTask {
     pub(crate) index: usize,
     pub(crate) depth: usize,
     pub(crate) path: Vec<u8>,
-    pub(crate) layers: Option<Arc<Layer>>,
+    pub(crate) layers: Option<Arc<RuleLayer>>,
     /// Its number in the last tree.
-    pub(crate) known: Option<Number>,
+    pub(crate) known: Option<DirNumber>,
     /// True if the rules of the directories above are as they were for that.
     pub(crate) trusted: bool,
 }

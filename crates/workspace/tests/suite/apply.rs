@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 
 use journeyman_protocol::ContentHash;
-use journeyman_workspace::{Change, ChangeId, Expected, Found, WorkspaceError};
+use journeyman_workspace::{ActualState, Change, ChangeId, Expected, WorkspaceError};
 use support::{Project, apply, delete, mode, rel, set_mode, shown, write};
 
 #[test]
@@ -90,13 +90,13 @@ fn refusals_change_nothing() {
     type Check = fn(&WorkspaceError) -> bool;
     let table: Vec<(Change, Check)> = vec![
         (with("a", Expected::Absent), |e| {
-            matches!(e, WorkspaceError::Conflict { found: Found::Content { size: 1, .. }, .. })
+            matches!(e, WorkspaceError::Conflict { found: ActualState::Content { size: 1, .. }, .. })
         }),
         (with("a", Expected::Hash(other)), |e| {
             matches!(e, WorkspaceError::Conflict { expected: Some(_), .. })
         }),
         (with("new", Expected::Hash(one)), |e| {
-            matches!(e, WorkspaceError::Conflict { found: Found::Nothing, .. })
+            matches!(e, WorkspaceError::Conflict { found: ActualState::Nothing, .. })
         }),
         (Change::Delete { path: rel("a"), expected: Expected::Hash(other) }, |e| {
             matches!(e, WorkspaceError::Conflict { .. })

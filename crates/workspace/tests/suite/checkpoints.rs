@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use journeyman_protocol::{FileChangeKind, UnixMillis};
 use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
 use journeyman_workspace::{
-    CheckpointId, Checkup, Clock, Findings, Options, UndoTarget, Workspace, WorkspaceError,
+    CheckpointId, Checkup, CheckupReport, Clock, Options, UndoTarget, Workspace, WorkspaceError,
 };
 use support::{Project, apply, delete, session, set, set_mode, settle, shown, write};
 
@@ -255,7 +255,7 @@ fn a_checkup_finds_damage_of_each_kind_and_a_repair_leaves_none() {
         let blobs = Arc::clone(&project.blobs);
         let mut counted = 0;
         let mut count = |verified| counted = verified;
-        let whole = Findings { checkpoints: 2, ..Findings::default() };
+        let whole = CheckupReport { checkpoints: 2, ..CheckupReport::default() };
         assert_eq!(Checkup::new(&blobs, &mut count).check(&project.state()).unwrap(), whole);
         assert!(counted > 3, "{counted}");
         let path = project.state().join(file);

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use journeyman_protocol::{GuardViolationKind, RelPath};
-use journeyman_workspace::{GuardRules, Guarded, WorkspaceError};
+use journeyman_workspace::{GuardRules, GuardedState, WorkspaceError};
 use support::{Project, is_ordinary_user, mode, rel, session, set_mode};
 
 fn names(paths: &[RelPath]) -> Vec<String> {
@@ -155,7 +155,7 @@ fn a_name_that_comes_into_a_known_directory_is_found_from_command_to_command() {
     ]);
     let workspace = project.open();
     for round in 0..3 {
-        let guard = Guarded::before(&workspace, GUARDS).unwrap();
+        let guard = GuardedState::before(&workspace, GUARDS).unwrap();
         for dir in ["cache/a/b", "src", "node_modules/p"] {
             project.write(&format!("{dir}/.envrc"), "evil");
             project.write(&format!("{dir}/.vscode/tasks.json"), "evil");
@@ -184,6 +184,6 @@ fn no_command_begins_where_not_every_directory_can_be_looked_at() {
         project.write(&format!("cache/{number}/file"), "1");
     }
     project.limits.max_files = 10;
-    let refused = Guarded::before(&project.open(), GUARDS).unwrap_err();
+    let refused = GuardedState::before(&project.open(), GUARDS).unwrap_err();
     assert!(matches!(refused, WorkspaceError::TooManyDirectories { limit: 10 }), "{refused}");
 }

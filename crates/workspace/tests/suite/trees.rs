@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use journeyman_git::Git;
 use journeyman_sandbox::{Outcome, Request, Sandbox, SandboxSettings};
-use journeyman_workspace::{Isolated, Means, Tier, Workspace};
+use journeyman_workspace::{CopyTools, IsolatedCopy, Tier, Workspace};
 use rustix::fs::XattrFlags;
 use tokio_util::sync::CancellationToken;
 
@@ -165,13 +165,13 @@ impl Tools {
         Self { sandbox, git }
     }
 
-    pub(crate) fn means<'a>(&'a self, tiers: &'a [Tier]) -> Means<'a> {
-        Means { sandbox: &self.sandbox, git: Some(&self.git), tiers }
+    pub(crate) fn means<'a>(&'a self, tiers: &'a [Tier]) -> CopyTools<'a> {
+        CopyTools { sandbox: &self.sandbox, git: Some(&self.git), tiers }
     }
 }
 
 /// Makes a copy in this one way; `None` where this machine can't, which is said.
-pub(crate) fn isolate(workspace: &Workspace, tools: &Tools, tier: Tier) -> Option<Isolated> {
+pub(crate) fn isolate(workspace: &Workspace, tools: &Tools, tier: Tier) -> Option<IsolatedCopy> {
     match workspace.copies().create(&session(1), &tools.means(&[tier])) {
         Ok(copy) => {
             assert_eq!(copy.info().tier, tier);

@@ -9,7 +9,7 @@ use journeyman_model::ModelRequest;
 use journeyman_policy::GUARDS;
 use journeyman_protocol::{CallId, CallState, Event, RunOutcome};
 use journeyman_tools::{ToolError, ToolOutput};
-use journeyman_workspace::Guarded;
+use journeyman_workspace::GuardedState;
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -297,7 +297,7 @@ async fn a_call_that_is_ended_names_what_it_left_and_what_was_moved_away() {
         let root = context.workspace.root().to_owned();
         std::fs::write(root.join("a.txt"), "a person's").unwrap();
         let before = context.workspace.commands().begin_call(&context.session, &context.call).unwrap();
-        Guarded::before_command(&context.workspace, &before, GUARDS).unwrap();
+        GuardedState::before_command(&context.workspace, &before, GUARDS).unwrap();
         for path in ["b.txt", ".envrc"] {
             std::fs::write(root.join(path), "the call's").unwrap();
         }

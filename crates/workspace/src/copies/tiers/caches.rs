@@ -9,16 +9,16 @@ use rustix::fs::{Dir, FileType, OFlags};
 
 use crate::copies::tiers::file::is_directory;
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Door, Links};
+use crate::files::root_dir::{Links, RootDir};
 use crate::limits::MAX_CACHES;
 use crate::rules::is_git;
-use crate::snapshot::capture::Keep;
+use crate::snapshot::capture::ContentMode;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
 /// The topmost directories that aren't part of the tree as it is now, sorted.
 pub(crate) fn beneath(workspace: &Workspace) -> Result<Vec<RelPath>, WorkspaceError> {
-    let tree = workspace.snapshots.snapshot(Keep::Hashes, None)?;
+    let tree = workspace.snapshots.snapshot(ContentMode::Hashes, None)?;
     let mut found = of(&workspace.project.door, &tree);
     let repositories = tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok());
     found.extend(
@@ -30,7 +30,7 @@ pub(crate) fn beneath(workspace: &Workspace) -> Result<Vec<RelPath>, WorkspaceEr
 
 /// The topmost directories in the tree's own that aren't part of it, sorted; at most
 /// [`MAX_CACHES`].
-pub(crate) fn of(door: &Door, tree: &Tree) -> Vec<RelPath> {
+pub(crate) fn of(door: &RootDir, tree: &Tree) -> Vec<RelPath> {
     let known: HashSet<&[u8]> = tree.dirs.iter().map(|dir| dir.path.as_slice()).collect();
     let unreadable: HashSet<&[u8]> = tree.unreadable.iter().map(Vec::as_slice).collect();
     let mut found = Vec::new();

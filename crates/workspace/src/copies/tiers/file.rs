@@ -8,7 +8,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::files::stat::{Seen, mode_of};
+use crate::files::stat::{FileStat, mode_of};
 use crate::transaction::staging::write_all;
 
 /// Up to this size one read and one write are the cheapest; beyond it the kernel copies by itself.
@@ -26,7 +26,7 @@ const BLOCK_BYTES: u64 = 512;
 
 /// The way to copy bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bytes {
+pub(crate) enum CopyMethod {
     /// Both share the blocks, where that can be done.
     Share,
     Copy,
@@ -38,7 +38,7 @@ pub(crate) fn open(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(OwnedFd, Stat), 
     let file = openat(dir, name, flags, Mode::empty())?;
     let stat = fstat(&file)?;
     // What a pipe or a device has has no end.
-    if !Seen::of(&stat).is_file() {
+    if !FileStat::of(&stat).is_file() {
         return Err(Errno::NOENT);
     }
     Ok((file, stat))
@@ -51,12 +51,12 @@ pub(crate) fn create(dir: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno>
 }
 
 /// Fills an empty file with what another one has. Holes stay holes.
-pub(crate) fn copy_bytes(from: &OwnedFd, stat: &Stat, to: &OwnedFd, how: Bytes) -> Result<(), Errno> {
-    let seen = Seen::of(stat);
+pub(crate) fn copy_bytes(from: &OwnedFd, stat: &Stat, to: &OwnedFd, how: CopyMethod) -> Result<(), Errno> {
+    let seen = FileStat::of(stat);
     if seen.size == 0 {
         return Ok(());
     }
-    if how == Bytes::Share && share(from, to).is_ok() {
+    if how == CopyMethod::Share && share(from, to).is_ok() {
         return Ok(());
     }
     if seen.size <= SMALL_BYTES {
@@ -161,14 +161,14 @@ fn pump(from: &OwnedFd, to: &OwnedFd, mut left: u64) -> Result<(), Errno> {
 
 /// Gives a copy the owner, mode, attributes and modification time of what it is a copy of, as far
 /// as we may.
-pub(crate) fn copy_nature(from: &OwnedFd, old: &Seen, to: &OwnedFd) -> Result<(), Errno> {
+pub(crate) fn copy_nature(from: &OwnedFd, old: &FileStat, to: &OwnedFd) -> Result<(), Errno> {
     copy_attributes(from, to);
     give_nature(old, to)
 }
 
 /// The same without attributes, where the original can't be asked.
-pub(crate) fn give_nature(old: &Seen, to: &OwnedFd) -> Result<(), Errno> {
-    let made = Seen::of(&fstat(to)?);
+pub(crate) fn give_nature(old: &FileStat, to: &OwnedFd) -> Result<(), Errno> {
+    let made = FileStat::of(&fstat(to)?);
     give_owner(made.owner, old.owner, to);
     if made.permissions() != old.permissions() || made.owner != old.owner {
         fchmod(to, mode_of(old.permissions()))?;
@@ -190,12 +190,12 @@ pub(crate) fn copy_directory_nature(from: BorrowedFd<'_>, to: &OwnedFd) {
 /// The same without attributes.
 pub(crate) fn look_like(from: BorrowedFd<'_>, to: &OwnedFd) {
     if let Ok(stat) = fstat(from) {
-        let _best_effort = give_nature(&Seen::of(&stat), to);
+        let _best_effort = give_nature(&FileStat::of(&stat), to);
     }
 }
 
 /// Gives a link the owner and time of the one that it is a copy of.
-pub(crate) fn give_link_nature(dir: BorrowedFd<'_>, name: &[u8], old: &Seen) -> Result<(), Errno> {
+pub(crate) fn give_link_nature(dir: BorrowedFd<'_>, name: &[u8], old: &FileStat) -> Result<(), Errno> {
     let us = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     if us != old.owner {
         let owner = (Uid::from_raw(old.owner.0), Gid::from_raw(old.owner.1));
@@ -255,7 +255,7 @@ fn copy_attributes(_from: impl AsFd, _to: &OwnedFd) {}
 pub(crate) fn is_directory(dir: BorrowedFd<'_>, name: &[u8], listed: FileType) -> bool {
     match listed {
         FileType::Unknown => rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|stat| Seen::of(&stat).is_dir()),
+            .is_ok_and(|stat| FileStat::of(&stat).is_dir()),
         known => known == FileType::Directory,
     }
 }

@@ -15,17 +15,17 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, ftruncate, mkdirat, openat, readlinkat, statat, symlinkat};
 use rustix::io::Errno;
 
-use crate::contents::store::Vault;
-use crate::copies::info::Reason;
+use crate::contents::store::BlobStore;
+use crate::copies::info::UnavailableReason;
 use crate::copies::tiers::file;
-use crate::copies::tiers::file::Bytes;
+use crate::copies::tiers::file::CopyMethod;
 use crate::error::WorkspaceError;
 use crate::files::paths::last_component;
 use crate::files::remove::{open_directory, remove_in};
-use crate::files::root_dir::{Door, Links, hash_pieces};
-use crate::files::stat::{Seen, mode_of};
+use crate::files::root_dir::{Links, RootDir, hash_pieces};
+use crate::files::stat::{FileStat, mode_of};
 use crate::files::stat::{file_clock, is_settled};
-use crate::snapshot::entry::{Content, Entry};
+use crate::snapshot::entry::{EntryContent, TreeEntry};
 use crate::snapshot::tree::Tree;
 use crate::transaction::staging::write_all;
 use crate::workspace::Workspace;
@@ -37,7 +37,7 @@ const HELP_FROM: usize = 48;
 
 /// The way to fill the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum FillMethod {
     /// Files share their blocks with the originals; nothing else will do.
     Clone,
     /// Files are copied.
@@ -47,45 +47,45 @@ pub(crate) enum How {
 }
 
 /// The work.
-pub(crate) struct Fill<'a> {
-    from: &'a Door,
+pub(crate) struct FillJob<'a> {
+    from: &'a RootDir,
     tree: &'a Tree,
-    vault: &'a Vault,
+    vault: &'a BlobStore,
     to: OwnedFd,
-    how: How,
+    how: FillMethod,
     next: AtomicUsize,
 }
 
 /// The result.
-pub(crate) struct Filled {
+pub(crate) struct FillReport {
     pub(crate) seed: Tree,
     pub(crate) caches: Vec<RelPath>,
     pub(crate) left_out: Vec<(RelPath, String)>,
 }
 
 /// One file's outcome.
-enum Placed {
+enum FileOutcome {
     /// It is there, with this signature.
-    There(Seen),
+    There(FileStat),
     /// It is there with this signature, and not as it should be.
-    Short(Seen, String),
+    Short(FileStat, String),
     /// It isn't there.
     Gone(String),
 }
 
-impl<'a> Fill<'a> {
+impl<'a> FillJob<'a> {
     pub(crate) fn new(
         workspace: &'a Workspace,
         tree: &'a Tree,
         to: &Path,
-        how: How,
+        how: FillMethod,
     ) -> Result<Self, WorkspaceError> {
         let (from, vault) = (&workspace.project.door, &workspace.project.vault);
         Ok(Self { from, tree, vault, to: open_directory(to)?, how, next: AtomicUsize::new(0) })
     }
 
-    pub(crate) fn run(self) -> Result<Filled, Reason> {
-        if self.how == How::Clone {
+    pub(crate) fn run(self) -> Result<FillReport, UnavailableReason> {
+        if self.how == FillMethod::Clone {
             self.can_share()?;
         }
         let mut caches = crate::copies::tiers::caches::of(self.from, self.tree);
@@ -100,9 +100,9 @@ impl<'a> Fill<'a> {
         for (at, placed) in placed {
             let Some(entry) = self.tree.entries.get(at) else { continue };
             let (seen, trouble) = match placed {
-                Placed::There(seen) => (Some(seen), None),
-                Placed::Short(seen, trouble) => (Some(seen), Some(trouble)),
-                Placed::Gone(trouble) => (None, Some(trouble)),
+                FileOutcome::There(seen) => (Some(seen), None),
+                FileOutcome::Short(seen, trouble) => (Some(seen), Some(trouble)),
+                FileOutcome::Gone(trouble) => (None, Some(trouble)),
             };
             if let Some((trouble, path)) = trouble.zip(RelPath::parse(&entry.path).ok()) {
                 left_out.push((path, trouble));
@@ -110,16 +110,16 @@ impl<'a> Fill<'a> {
             }
             if let Some(seen) = seen {
                 let settled = entry.settled && is_settled(&seen, now);
-                entries.push(Entry { path: entry.path.clone(), seen, content: entry.content, settled });
+                entries.push(TreeEntry { path: entry.path.clone(), seen, content: entry.content, settled });
             }
         }
         let seed = Tree { entries, dirs: self.tree.dirs.clone(), ..Tree::default() };
-        Ok(Filled { seed, caches, left_out })
+        Ok(FillReport { seed, caches, left_out })
     }
 
     /// Tries whether the tree's files can share their blocks with what is made here.
-    fn can_share(&self) -> Result<(), Reason> {
-        let with_content = |entry: &&Entry| entry.seen.is_file() && entry.seen.size > 0;
+    fn can_share(&self) -> Result<(), UnavailableReason> {
+        let with_content = |entry: &&TreeEntry| entry.seen.is_file() && entry.seen.size > 0;
         for entry in self.tree.entries.iter().filter(with_content) {
             let Ok(path) = RelPath::parse(&entry.path) else { continue };
             let Ok((from, _)) = self.from.read_file(&path, Links::Refuse) else { continue };
@@ -140,10 +140,10 @@ impl<'a> Fill<'a> {
 
     fn directories(&self, caches: &[RelPath]) -> Result<Vec<(RelPath, String)>, WorkspaceError> {
         let make = |path: &[u8], mode: u32| match mkdirat(&self.to, path, mode_of(mode)) {
-            Err(Errno::EXIST) if matches!(self.how, How::Complete(_)) => Ok(()),
+            Err(Errno::EXIST) if matches!(self.how, FillMethod::Complete(_)) => Ok(()),
             other => other.map_err(|errno| failed(path, errno)),
         };
-        if matches!(self.how, How::Complete(_)) {
+        if matches!(self.how, FillMethod::Complete(_)) {
             self.remove_others().map_err(|errno| failed(b".", errno))?;
         }
         for dir in &self.tree.dirs {
@@ -178,7 +178,7 @@ impl<'a> Fill<'a> {
         pieces
     }
 
-    fn files(&self, pieces: &[std::ops::Range<usize>]) -> Result<Vec<(usize, Placed)>, WorkspaceError> {
+    fn files(&self, pieces: &[std::ops::Range<usize>]) -> Result<Vec<(usize, FileOutcome)>, WorkspaceError> {
         let work = || {
             let mut done = Vec::new();
             while let Some(piece) = pieces.get(self.next.fetch_add(1, Ordering::Relaxed)) {
@@ -208,7 +208,7 @@ impl<'a> Fill<'a> {
     fn piece(
         &self,
         range: std::ops::Range<usize>,
-        done: &mut Vec<(usize, Placed)>,
+        done: &mut Vec<(usize, FileOutcome)>,
     ) -> Result<(), WorkspaceError> {
         let Some(first) = self.tree.entries.get(range.start) else { return Ok(()) };
         let dir = parent(&first.path);
@@ -231,10 +231,10 @@ impl<'a> Fill<'a> {
         &self,
         from: Option<BorrowedFd<'_>>,
         to: BorrowedFd<'_>,
-        entry: &Entry,
-    ) -> Result<Placed, Trouble> {
+        entry: &TreeEntry,
+    ) -> Result<FileOutcome, CopyFailure> {
         let name = last_component(&entry.path);
-        if let How::Complete(others) = &self.how {
+        if let FillMethod::Complete(others) = &self.how {
             if let Some(placed) = from.and_then(|from| is_there(from, to, name, entry, others)) {
                 return Ok(placed);
             }
@@ -252,20 +252,20 @@ impl<'a> Fill<'a> {
             Err(Errno::ACCESS | Errno::PERM) => return stand_in(to, name, entry),
             Err(errno) => return Err(errno.into()),
         };
-        let kept = matches!(entry.content, Content::Hashed { .. });
-        let before = Seen::of(&stat);
+        let kept = matches!(entry.content, EntryContent::Hashed { .. });
+        let before = FileStat::of(&stat);
         if before != entry.seen && kept {
             return self.restore(to, name, entry);
         }
         let made = file::create(to, name)?;
-        let how = if self.how == How::Clone { Bytes::Share } else { Bytes::Copy };
+        let how = if self.how == FillMethod::Clone { CopyMethod::Share } else { CopyMethod::Copy };
         file::copy_bytes(&from, &stat, &made, how)?;
-        if kept && fstat(&from).map(|stat| Seen::of(&stat))? != before {
+        if kept && fstat(&from).map(|stat| FileStat::of(&stat))? != before {
             remove_in(to, name)?;
             return self.restore(to, name, entry);
         }
         file::copy_nature(&from, &before, &made)?;
-        Ok(Placed::There(Seen::of(&fstat(&made)?)))
+        Ok(FileOutcome::There(FileStat::of(&fstat(&made)?)))
     }
 
     fn link(
@@ -273,11 +273,11 @@ impl<'a> Fill<'a> {
         from: Option<BorrowedFd<'_>>,
         to: BorrowedFd<'_>,
         name: &[u8],
-        entry: &Entry,
-    ) -> Result<Placed, Trouble> {
+        entry: &TreeEntry,
+    ) -> Result<FileOutcome, CopyFailure> {
         let same = from.filter(|from| {
             let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW);
-            stat.is_ok_and(|stat| Seen::of(&stat) == entry.seen)
+            stat.is_ok_and(|stat| FileStat::of(&stat) == entry.seen)
         });
         match same.map(|from| readlinkat(from, name, Vec::new())) {
             Some(Ok(target)) => {
@@ -289,13 +289,18 @@ impl<'a> Fill<'a> {
     }
 
     /// Writes a file as the checkpoint has it: the tree's own is another one by now.
-    fn restore(&self, to: BorrowedFd<'_>, name: &[u8], entry: &Entry) -> Result<Placed, Trouble> {
+    fn restore(
+        &self,
+        to: BorrowedFd<'_>,
+        name: &[u8],
+        entry: &TreeEntry,
+    ) -> Result<FileOutcome, CopyFailure> {
         let bytes = match entry.content {
-            Content::Hashed { hash, .. } => self.vault.get(&hash).map_err(Trouble::Whole)?,
-            Content::Unkept => None,
+            EntryContent::Hashed { hash, .. } => self.vault.get(&hash).map_err(CopyFailure::Whole)?,
+            EntryContent::Unkept => None,
         };
         let Some(bytes) = bytes else {
-            return Ok(Placed::Gone("it vanished while the tree was copied".to_owned()));
+            return Ok(FileOutcome::Gone("it vanished while the tree was copied".to_owned()));
         };
         if entry.seen.is_link() {
             symlinkat(bytes.as_slice(), to, name)?;
@@ -304,7 +309,7 @@ impl<'a> Fill<'a> {
         let made = file::create(to, name)?;
         write_all(&made, &bytes)?;
         file::give_nature(&entry.seen, &made)?;
-        Ok(Placed::There(Seen::of(&fstat(&made)?)))
+        Ok(FileOutcome::There(FileStat::of(&fstat(&made)?)))
     }
 
     /// Places for commands to see repositories at; gives them. A file or link that says where one
@@ -356,7 +361,7 @@ impl<'a> Fill<'a> {
                 let full =
                     if path.is_empty() { name.clone() } else { [&path, b"/".as_slice(), &name].concat() };
                 let stat = statat(&dir, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?;
-                let is_dir = Seen::of(&stat).is_dir();
+                let is_dir = FileStat::of(&stat).is_dir();
                 let known = if is_dir { &dirs } else { &files };
                 if !known.contains(full.as_slice()) {
                     remove_in(dir.as_fd(), &name)?;
@@ -370,18 +375,18 @@ impl<'a> Fill<'a> {
 }
 
 /// A file that can't be copied: one of its own, or one that ends the whole.
-enum Trouble {
+enum CopyFailure {
     One(Errno),
     Whole(WorkspaceError),
 }
 
-impl From<Errno> for Trouble {
+impl From<Errno> for CopyFailure {
     fn from(errno: Errno) -> Self {
         Self::One(errno)
     }
 }
 
-impl Trouble {
+impl CopyFailure {
     fn of(self, path: &[u8]) -> WorkspaceError {
         match self {
             Self::One(errno) => failed(path, errno),
@@ -395,45 +400,45 @@ fn is_there(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
     name: &[u8],
-    entry: &Entry,
+    entry: &TreeEntry,
     others: &HashSet<Vec<u8>>,
-) -> Option<Placed> {
-    let Content::Hashed { hash, .. } = entry.content else { return None };
+) -> Option<FileOutcome> {
+    let EntryContent::Hashed { hash, .. } = entry.content else { return None };
     if others.contains(&entry.path) || entry.seen.is_link() {
         return None;
     }
     let (original, stat) = file::open(from, name).ok()?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let there = openat(to, name, flags, Mode::empty()).ok()?;
-    let seen = Seen::of(&fstat(&there).ok()?);
-    let alike = Seen::of(&stat) == entry.seen && seen.is_file() && seen.size == entry.seen.size;
+    let seen = FileStat::of(&fstat(&there).ok()?);
+    let alike = FileStat::of(&stat) == entry.seen && seen.is_file() && seen.size == entry.seen.size;
     if !alike || hash_pieces(&there).ok()? != hash {
         return None;
     }
     file::copy_nature(&original, &entry.seen, &there).ok()?;
-    Some(Placed::There(Seen::of(&fstat(&there).ok()?)))
+    Some(FileOutcome::There(FileStat::of(&fstat(&there).ok()?)))
 }
 
 /// A file of the same size and mode for one that can't be read, so that it doesn't look deleted.
-fn stand_in(to: BorrowedFd<'_>, name: &[u8], entry: &Entry) -> Result<Placed, Trouble> {
+fn stand_in(to: BorrowedFd<'_>, name: &[u8], entry: &TreeEntry) -> Result<FileOutcome, CopyFailure> {
     let made = file::create(to, name)?;
     ftruncate(&made, entry.seen.size)?;
     file::give_nature(&entry.seen, &made)?;
     let trouble = "there is no permission to read it; the copy has zeros in its place".to_owned();
-    Ok(Placed::Short(Seen::of(&fstat(&made)?), trouble))
+    Ok(FileOutcome::Short(FileStat::of(&fstat(&made)?), trouble))
 }
 
-fn finish_link(to: BorrowedFd<'_>, name: &[u8], entry: &Entry) -> Result<Placed, Trouble> {
+fn finish_link(to: BorrowedFd<'_>, name: &[u8], entry: &TreeEntry) -> Result<FileOutcome, CopyFailure> {
     file::give_link_nature(to, name, &entry.seen)?;
     let stat = statat(to, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(Placed::There(Seen::of(&stat)))
+    Ok(FileOutcome::There(FileStat::of(&stat)))
 }
 
 /// What is named `.git`: an empty directory for a directory, the same file or link for a file or
 /// link. Whether it is a directory.
 fn pointer(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &[u8]) -> Result<bool, Errno> {
     let Ok(stat) = statat(from, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(false) };
-    let seen = Seen::of(&stat);
+    let seen = FileStat::of(&stat);
     if seen.is_dir() {
         return mkdirat(to, name, mode_of(0o700)).map(|()| true);
     }
@@ -441,8 +446,8 @@ fn pointer(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &[u8]) -> Result<bool
         symlinkat(readlinkat(from, name, Vec::new())?.as_c_str(), to, name)?;
     } else if let Ok((pointer, stat)) = file::open(from, name) {
         let made = file::create(to, name)?;
-        file::copy_bytes(&pointer, &stat, &made, Bytes::Copy)?;
-        file::copy_nature(&pointer, &Seen::of(&stat), &made)?;
+        file::copy_bytes(&pointer, &stat, &made, CopyMethod::Copy)?;
+        file::copy_nature(&pointer, &FileStat::of(&stat), &made)?;
     }
     Ok(false)
 }
@@ -459,6 +464,6 @@ fn failed(path: &[u8], errno: Errno) -> WorkspaceError {
     }
 }
 
-fn words(errno: Errno) -> Reason {
-    Reason(std::io::Error::from(errno).to_string())
+fn words(errno: Errno) -> UnavailableReason {
+    UnavailableReason(std::io::Error::from(errno).to_string())
 }

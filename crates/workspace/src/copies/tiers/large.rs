@@ -8,12 +8,12 @@ use rustix::io::Errno;
 use journeyman_protocol::RelPath;
 
 use crate::copies::tiers::file;
-use crate::copies::tiers::file::Bytes;
+use crate::copies::tiers::file::CopyMethod;
 use crate::error::WorkspaceError;
 use crate::files::remove::remove_in;
-use crate::files::stat::Seen;
+use crate::files::stat::FileStat;
 use crate::landing::changes::CopyChange;
-use crate::snapshot::entry::{FileState, Kind};
+use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe;
 use crate::workspace::Workspace;
 
@@ -39,7 +39,7 @@ pub(crate) fn take(user: &Workspace, copy: &Workspace, change: &CopyChange) -> R
             remove_in(dir.as_fd(), path.file_name()).map_err(failed)?;
             Ok(true)
         }
-        Some(after) if after.kind == Kind::File => place(user, copy, path).map_err(failed),
+        Some(after) if after.kind == FileKind::File => place(user, copy, path).map_err(failed),
         Some(_) => Ok(false),
     }
 }
@@ -69,14 +69,14 @@ fn place(user: &Workspace, copy: &Workspace, path: &RelPath) -> Result<bool, Err
     let at = dir.as_fd();
     remove_in(at, NEW)?;
     let made = file::create(at, NEW)?;
-    let copied = file::copy_bytes(&from, &stat, &made, Bytes::Share)
-        .and_then(|()| file::copy_nature(&from, &Seen::of(&stat), &made))
+    let copied = file::copy_bytes(&from, &stat, &made, CopyMethod::Share)
+        .and_then(|()| file::copy_nature(&from, &FileStat::of(&stat), &made))
         .and_then(|()| renameat(at, NEW, at, path.file_name()));
     if let Err(errno) = copied {
         remove_in(at, NEW)?;
         return Err(errno);
     }
-    Ok(Seen::of(&fstat(&from)?) == Seen::of(&stat))
+    Ok(FileStat::of(&fstat(&from)?) == FileStat::of(&stat))
 }
 
 fn make_above(copy: &Workspace, path: &RelPath) -> Result<(), Errno> {

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::Base;
 
-use crate::copies::info::{Means, Reason};
-use crate::copies::location::Place;
-use crate::copies::record::Beside;
+use crate::copies::info::{CopyTools, UnavailableReason};
+use crate::copies::location::CopyLocation;
+use crate::copies::record::CopyBase;
 use crate::copies::tiers::fill;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::make_private_dir;
 use crate::workspace::Workspace;
 
 /// A copy that was made.
-pub(crate) struct Made {
+pub(crate) struct MadeCopy {
     pub(crate) base: Base,
-    pub(crate) beside: Beside,
+    pub(crate) beside: CopyBase,
     /// The tree as the copy has it, with the signatures of its own files.
     pub(crate) seed: Arc<Tree>,
     /// Files that the copy doesn't have as the tree has them, each with the reason.
@@ -27,43 +27,52 @@ pub(crate) struct Made {
 
 /// The input of all tiers.
 #[derive(Clone, Copy)]
-pub(crate) struct Making<'a> {
+pub(crate) struct CopyRequest<'a> {
     /// Whose tree it is.
     pub(crate) workspace: &'a Workspace,
     /// The tree, with signatures.
     pub(crate) tree: &'a Arc<Tree>,
-    pub(crate) place: &'a Place,
-    pub(crate) means: &'a Means<'a>,
+    pub(crate) place: &'a CopyLocation,
+    pub(crate) means: &'a CopyTools<'a>,
 }
 
-impl Making<'_> {
+impl CopyRequest<'_> {
     /// A directory of its own with everything in it.
-    pub(crate) fn directory(self, beside: Beside, how: fill::How) -> Result<Made, Reason> {
+    pub(crate) fn directory(
+        self,
+        beside: CopyBase,
+        how: fill::FillMethod,
+    ) -> Result<MadeCopy, UnavailableReason> {
         let to = self.make_tree_dir(beside)?;
         self.fill(beside, &to, how)
     }
 
-    pub(crate) fn make_tree_dir(self, beside: Beside) -> Result<PathBuf, Reason> {
+    pub(crate) fn make_tree_dir(self, beside: CopyBase) -> Result<PathBuf, UnavailableReason> {
         let files = self.files(beside)?;
         let to = files.join(TREE);
         make_private_dir(&to)?;
         Ok(to)
     }
 
-    pub(crate) fn fill(self, beside: Beside, to: &Path, how: fill::How) -> Result<Made, Reason> {
-        let filled = fill::Fill::new(self.workspace, self.tree, to, how)?.run()?;
+    pub(crate) fn fill(
+        self,
+        beside: CopyBase,
+        to: &Path,
+        how: fill::FillMethod,
+    ) -> Result<MadeCopy, UnavailableReason> {
+        let filled = fill::FillJob::new(self.workspace, self.tree, to, how)?.run()?;
         let base = directory_base(to, filled.caches);
-        Ok(Made { base, beside, seed: Arc::new(filled.seed), left_out: filled.left_out })
+        Ok(MadeCopy { base, beside, seed: Arc::new(filled.seed), left_out: filled.left_out })
     }
 
     /// The directory that files of the copy go to, made.
-    pub(crate) fn files(self, beside: Beside) -> Result<PathBuf, Reason> {
+    pub(crate) fn files(self, beside: CopyBase) -> Result<PathBuf, UnavailableReason> {
         match beside {
-            Beside::State => {
+            CopyBase::State => {
                 make_private_dir(self.place.dir())?;
                 Ok(self.place.dir().to_owned())
             }
-            Beside::Root => Ok(self.place.make_sibling()?.to_owned()),
+            CopyBase::Root => Ok(self.place.make_sibling()?.to_owned()),
         }
     }
 }
@@ -74,9 +83,9 @@ pub(crate) const TREE: &str = "tree";
 /// The name of the directory for what commands write to the tree's caches.
 pub(crate) const CACHES: &str = "caches";
 
-impl Beside {
+impl CopyBase {
     /// Finds the place for the copy's files on the project's file system.
-    pub(crate) fn of(making: Making<'_>) -> Result<Self, Reason> {
+    pub(crate) fn of(making: CopyRequest<'_>) -> Result<Self, UnavailableReason> {
         use std::os::unix::fs::MetadataExt as _;
         let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
         let root = device(making.workspace.root());

@@ -13,12 +13,12 @@ use journeyman_sandbox::{Base, OverlayPlan};
 use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, statat};
 use rustix::io::Errno;
 
-use crate::copies::info::{Means, Reason};
-use crate::copies::record::Beside;
-use crate::copies::tiers::making::{Made, Making};
+use crate::copies::info::{CopyTools, UnavailableReason};
+use crate::copies::record::CopyBase;
+use crate::copies::tiers::making::{CopyRequest, MadeCopy};
 use crate::error::WorkspaceError;
 use crate::files::remove::{open_directory, remove_tree};
-use crate::files::stat::Seen;
+use crate::files::stat::FileStat;
 use crate::state::lock::state_error;
 use crate::workspace::Workspace;
 
@@ -40,15 +40,15 @@ pub(crate) fn journal(files: &Path, layer: u32) -> PathBuf {
     layer_dir(files, layer).join("journal")
 }
 
-pub(crate) fn make(making: Making<'_>) -> Result<Made, Reason> {
+pub(crate) fn make(making: CopyRequest<'_>) -> Result<MadeCopy, UnavailableReason> {
     let workspace = making.workspace;
     possible(workspace)?;
-    let beside = Beside::of(making)?;
+    let beside = CopyBase::of(making)?;
     let files = making.files(beside)?;
     begin_layer(workspace, &files, 1)?;
     let base = mount(workspace, making.means, &files, 1)?;
     // Inode and times of files show through: what is known of the tree's is true of the copy's.
-    Ok(Made { base, beside, seed: Arc::clone(making.tree), left_out: Vec::new() })
+    Ok(MadeCopy { base, beside, seed: Arc::clone(making.tree), left_out: Vec::new() })
 }
 
 /// Makes an empty layer.
@@ -66,18 +66,18 @@ pub(crate) fn begin_layer(workspace: &Workspace, files: &Path, layer: u32) -> Re
 /// Mounts a layer over the tree.
 pub(crate) fn mount(
     workspace: &Workspace,
-    means: &Means<'_>,
+    means: &CopyTools<'_>,
     files: &Path,
     layer: u32,
-) -> Result<Base, Reason> {
+) -> Result<Base, UnavailableReason> {
     possible(workspace)?;
-    let absolute = |path: &Path| fs::canonicalize(path).map_err(|error| Reason(error.to_string()));
+    let absolute = |path: &Path| fs::canonicalize(path).map_err(|error| UnavailableReason(error.to_string()));
     let plan = OverlayPlan {
         lower: absolute(workspace.root())?,
         upper: absolute(&upper(files, layer))?,
         work: absolute(&layer_dir(files, layer).join("kernel"))?,
     };
-    let mounted = means.sandbox.mount(&plan).map_err(|error| Reason(error.to_string()))?;
+    let mounted = means.sandbox.mount(&plan).map_err(|error| UnavailableReason(error.to_string()))?;
     Ok(Base::Mounted(Arc::new(mounted)))
 }
 
@@ -118,7 +118,7 @@ fn share_directory(
     let mut below = Vec::new();
     for name in crate::files::directory::children(&from)? {
         let full = if path.is_empty() { name.clone() } else { [path, b"/", &name].concat() };
-        let seen = Seen::of(&statat(&from, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?);
+        let seen = FileStat::of(&statat(&from, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?);
         if seen.is_dir() {
             mkdirat(&to, name.as_slice(), Mode::from_raw_mode(0o700))?;
             below.push(full);
@@ -129,7 +129,7 @@ fn share_directory(
                 &file,
                 &stat,
                 &made,
-                crate::copies::tiers::file::Bytes::Share,
+                crate::copies::tiers::file::CopyMethod::Share,
             )?;
             crate::copies::tiers::file::copy_nature(&file, &seen, &made)?;
         } else {
@@ -157,16 +157,17 @@ pub(crate) fn sweep(files: &Path, keep: u32) {
     }
 }
 
-fn possible(workspace: &Workspace) -> Result<(), Reason> {
+fn possible(workspace: &Workspace) -> Result<(), UnavailableReason> {
     if workspace.base().is_some() {
         return Err("the tree is a copy itself".into());
     }
-    let root = fs::canonicalize(workspace.root()).map_err(|error| Reason(error.to_string()))?;
+    let root = fs::canonicalize(workspace.root()).map_err(|error| UnavailableReason(error.to_string()))?;
     match mount_beneath(&root) {
         // A layer shows one file system: what is mounted in the tree would look deleted.
-        Some(at) => {
-            Err(Reason(format!("another file system is mounted in the project, at {}", at.display())))
-        }
+        Some(at) => Err(UnavailableReason(format!(
+            "another file system is mounted in the project, at {}",
+            at.display()
+        ))),
         None => Ok(()),
     }
 }

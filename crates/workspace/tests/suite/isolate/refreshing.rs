@@ -6,7 +6,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use journeyman_protocol::RelPath;
 use journeyman_workspace::limits::Limits;
-use journeyman_workspace::{Isolated, Options, Refreshed, Tier, UndoTarget, Workspace, WorkspaceError};
+use journeyman_workspace::{
+    IsolatedCopy, Options, RefreshReport, Tier, UndoTarget, Workspace, WorkspaceError,
+};
 
 use crate::support::{apply, delete, model, rel, session, set_mode, shown, write};
 use crate::trees::{Tools, facts, isolate, pattern, project_with, run};
@@ -17,7 +19,7 @@ fn paths(paths: &[&str]) -> Vec<RelPath> {
     paths.iter().map(rel).collect()
 }
 
-fn text(copy: &Isolated, path: &str) -> Option<String> {
+fn text(copy: &IsolatedCopy, path: &str) -> Option<String> {
     match copy.workspace().read(&rel(path), 1 << 20) {
         Ok(content) => Some(content.text().unwrap().to_owned()),
         Err(WorkspaceError::NotFound { .. }) => None,
@@ -26,7 +28,7 @@ fn text(copy: &Isolated, path: &str) -> Option<String> {
 }
 
 /// What the copy has that the tree hasn't, as the landing sees it.
-fn differing(workspace: &Workspace, copy: &Isolated) -> String {
+fn differing(workspace: &Workspace, copy: &IsolatedCopy) -> String {
     crate::support::shown(&workspace.landings().changes(copy).unwrap().files())
 }
 
@@ -38,7 +40,7 @@ fn nothing_changed() {
         let Some(mut copy) = isolate(&workspace, &tools, tier) else { continue };
         apply(copy.workspace(), vec![write("file", "y")]).unwrap();
         let info = copy.info().clone();
-        assert_eq!(copy.refresh(&workspace, &tools.means(&[tier])).unwrap(), Refreshed::default());
+        assert_eq!(copy.refresh(&workspace, &tools.means(&[tier])).unwrap(), RefreshReport::default());
         assert_eq!(*copy.info(), info);
         drop(copy);
         workspace.copies().discard(&session(1)).unwrap();
@@ -67,9 +69,9 @@ fn what_the_user_changed_is_taken() {
         fs::remove_dir_all(project.root().join("b")).unwrap();
         let tree = project.tree();
         let refreshed = copy.refresh(&workspace, &tools.means(&[tier])).unwrap();
-        let expected = Refreshed {
+        let expected = RefreshReport {
             taken: paths(&["a/changed", "b/c/deep", "gone", "made/by/user"]),
-            ..Refreshed::default()
+            ..RefreshReport::default()
         };
         assert_eq!(refreshed, expected, "{tier}");
         for (path, expected) in [
@@ -125,7 +127,7 @@ fn what_both_changed_is_merged_or_kept() {
         project.write("deleted", lines("user", "8"));
         fs::remove_file(project.root().join("gone")).unwrap();
         let refreshed = copy.refresh(&workspace, &tools.means(&[tier])).unwrap();
-        let expected = Refreshed {
+        let expected = RefreshReport {
             taken: paths(&["same"]),
             merged: paths(&["merged"]),
             conflicts: paths(&["apart", "deleted", "gone"]),
@@ -176,7 +178,7 @@ fn every_sort_of_change_on_either_side() {
         let refreshed = copy.refresh(&workspace, &tools.means(&[tier])).unwrap();
         let taken =
             paths(&["dir/three", "link", "mode", "opaque/users", "to-dir", "to-dir/inner", "to-link"]);
-        assert_eq!(refreshed, Refreshed { taken, ..Refreshed::default() }, "{tier}");
+        assert_eq!(refreshed, RefreshReport { taken, ..RefreshReport::default() }, "{tier}");
         let reach = copy.workspace().reach();
         assert_eq!(fs::read_link(reach.join("to-link")).unwrap().to_str(), Some("dir/one"));
         assert_eq!(fs::read_link(reach.join("link")).unwrap().to_str(), Some("elsewhere"));

@@ -6,9 +6,11 @@ use std::fs;
 use crate::support::{Project, apply, delete, model, session, set_mode, shown, write};
 use crate::trees::{Tools, git, isolate, project_with, run};
 use journeyman_protocol::CallId;
-use journeyman_workspace::{Isolated, LandOptions, OnConflict, Tier, UndoTarget, Workspace, WorkspaceError};
+use journeyman_workspace::{
+    IsolatedCopy, LandOptions, OnConflict, Tier, UndoTarget, Workspace, WorkspaceError,
+};
 
-fn each_tier(project: impl Fn() -> Project, check: impl Fn(&Project, &Workspace, &Tools, Isolated)) {
+fn each_tier(project: impl Fn() -> Project, check: impl Fn(&Project, &Workspace, &Tools, IsolatedCopy)) {
     for tier in Tier::ALL {
         let project = project();
         git(&project.root(), &["init", "-q"]);
@@ -24,7 +26,7 @@ fn each_tier(project: impl Fn() -> Project, check: impl Fn(&Project, &Workspace,
 }
 
 /// A command of the session, in the sandbox and journaled.
-fn command(tools: &Tools, copy: &Isolated, text: &str) {
+fn command(tools: &Tools, copy: &IsolatedCopy, text: &str) {
     let workspace = copy.workspace();
     let before = workspace.commands().begin().unwrap();
     let said = run(tools, workspace, text);

@@ -38,12 +38,12 @@ fn guarding(project: &Project) -> Workspace {
 
 fn begin_guarded(workspace: &Workspace) -> TreeSnapshot {
     let before = begin(workspace);
-    Guarded::before_command(workspace, &before, GUARDS).unwrap();
+    GuardedState::before_command(workspace, &before, GUARDS).unwrap();
     before
 }
 
 /// The violations, without the place that something was moved to.
-fn violations(sealed: &Sealed) -> Vec<String> {
+fn violations(sealed: &RecoveredCall) -> Vec<String> {
     let shown = sealed.violations.iter().map(ToString::to_string);
     shown
         .map(|text| {
@@ -116,7 +116,7 @@ fn guarded_files_that_cut_off_checks_made_are_moved_away() {
     let project = project();
     let workspace = guarding(&project);
     let before = workspace.commands().begin_checks(&session(1)).unwrap();
-    Guarded::before_command(&workspace, &before, GUARDS).unwrap();
+    GuardedState::before_command(&workspace, &before, GUARDS).unwrap();
     project.write("out/.envrc", "evil");
     drop(before);
     let workspace = guarding(&project);
@@ -126,5 +126,5 @@ fn guarded_files_that_cut_off_checks_made_are_moved_away() {
     }
     assert!(!project.root().join("out/.envrc").exists());
     workspace.recovery().forget_sealed(&session(1)).unwrap();
-    assert_eq!(workspace.recovery().recover_checks(&session(1)).unwrap(), Sealed::default());
+    assert_eq!(workspace.recovery().recover_checks(&session(1)).unwrap(), RecoveredCall::default());
 }

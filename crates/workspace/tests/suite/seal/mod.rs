@@ -21,8 +21,8 @@ use journeyman_store::Blobs;
 use journeyman_workspace::failpoint::Step as FailStep;
 use journeyman_workspace::failpoint::{Failpoint, Fault};
 use journeyman_workspace::{
-    CheckpointId, GuardRules, Guarded, Limits, Options, Sealed, TreeSnapshot, UndoTarget, Workspace,
-    WorkspaceError,
+    CheckpointId, GuardRules, GuardedState, Limits, Options, RecoveredCall, TreeSnapshot, UndoTarget,
+    Workspace, WorkspaceError,
 };
 use support::{Model, Project, apply, delete, rel, session, set, set_mode, shown, tick, write};
 
@@ -42,7 +42,7 @@ fn now() -> UnixMillis {
     UnixMillis(u64::try_from(now.as_millis()).unwrap())
 }
 
-fn seal(workspace: &Workspace, checkpoint: CheckpointId) -> Sealed {
+fn seal(workspace: &Workspace, checkpoint: CheckpointId) -> RecoveredCall {
     workspace.recovery().recover_call(&checkpoint, &session(1), &call("shell"), now()).unwrap()
 }
 
@@ -51,7 +51,7 @@ fn begin(workspace: &Workspace) -> TreeSnapshot {
 }
 
 /// `"~a: why; +b: why"`.
-fn left(sealed: &Sealed) -> Vec<String> {
+fn left(sealed: &RecoveredCall) -> Vec<String> {
     sealed
         .left
         .iter()
@@ -59,7 +59,7 @@ fn left(sealed: &Sealed) -> Vec<String> {
         .collect()
 }
 
-fn paths_left(sealed: &Sealed) -> String {
+fn paths_left(sealed: &RecoveredCall) -> String {
     sealed.left.iter().map(|(change, _)| shown(std::slice::from_ref(change))).collect::<Vec<_>>().join(" ")
 }
 
@@ -209,13 +209,13 @@ fn a_killed_process_leaves_a_command_that_goes_back_whole() {
         ends[usize::from(happened)] += 1;
         assert_eq!(project.tree(), if happened { done.clone() } else { before }, "after {lines} lines");
         assert_eq!(left(&sealed), [""; 0], "after {lines} lines");
-        assert!(happened || calls.len() == 1 || sealed == Sealed::default(), "after {lines} lines");
+        assert!(happened || calls.len() == 1 || sealed == RecoveredCall::default(), "after {lines} lines");
         assert_eq!(seal(&workspace, checkpoint), sealed, "again after {lines} lines");
         workspace.recovery().forget_sealed(&session(1)).unwrap();
         let again = seal(&workspace, checkpoint);
         // When it ran isn't known any more, so it may have changed any ignored file.
         assert_eq!(again.ignored.more, again.ran, "once forgotten, after {lines} lines");
-        let again = Sealed { ran: sealed.ran, ignored: sealed.ignored.clone(), ..again };
+        let again = RecoveredCall { ran: sealed.ran, ignored: sealed.ignored.clone(), ..again };
         assert_eq!(again, sealed, "again after {lines} lines");
         assert_eq!(workspace.recovery().cut_off_calls(&session(1)).unwrap(), []);
         assert_eq!(fs::read_dir(project.state().join("running")).map_or(0, Iterator::count), 0);
@@ -460,7 +460,7 @@ fn what_a_person_saved_while_the_command_ran_can_be_had_again_after_the_crash() 
         assert!(restored.ends_with("+users/gone -users/new ~users/own"), "{restored}");
         let [kept] = sealed.kept[..] else { panic!("{:?}", sealed.kept) };
         // When it ran isn't known any more.
-        let again = Sealed { ignored: sealed.ignored.clone(), ..seal(&workspace, checkpoint) };
+        let again = RecoveredCall { ignored: sealed.ignored.clone(), ..seal(&workspace, checkpoint) };
         assert_eq!(again, sealed, "again");
         if is_later {
             // The session goes on, and other sessions come and go.
@@ -486,7 +486,7 @@ fn what_a_person_saved_while_the_command_ran_can_be_had_again_after_the_crash() 
     }
 }
 
-fn seal_of(workspace: &Workspace, checkpoint: CheckpointId, number: u64, name: &str) -> Sealed {
+fn seal_of(workspace: &Workspace, checkpoint: CheckpointId, number: u64, name: &str) -> RecoveredCall {
     workspace.recovery().recover_call(&checkpoint, &session(number), &call(name), now()).unwrap()
 }
 
@@ -520,9 +520,9 @@ fn a_call_that_ended_or_never_began_leaves_nothing_to_seal() {
     let project = project();
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
-    assert_eq!(seal(&workspace, checkpoint), Sealed::default());
+    assert_eq!(seal(&workspace, checkpoint), RecoveredCall::default());
     project.write("early", "the user's");
-    assert_eq!(seal(&workspace, checkpoint), Sealed::default(), "nothing ran");
+    assert_eq!(seal(&workspace, checkpoint), RecoveredCall::default(), "nothing ran");
     let snapshot = begin(&workspace);
     work(&project.root());
     let changes = workspace.commands().end(snapshot, &session(1), Some(&call("shell"))).unwrap();
@@ -566,7 +566,7 @@ fn a_sign_of_life_that_is_torn_or_lost_takes_nothing_back() {
     for torn in [&b""[..], &whole[..whole.len() / 2], b"0123456789abcdef {}\n"] {
         fs::write(&beat, torn).unwrap();
         let sealed = seal(&project.open(), checkpoint);
-        assert_eq!((sealed, project.tree()), (Sealed::default(), done.clone()));
+        assert_eq!((sealed, project.tree()), (RecoveredCall::default(), done.clone()));
     }
     fs::write(&beat, &whole).unwrap();
     let sealed = seal(&project.open(), CheckpointId(99_999));
@@ -590,7 +590,7 @@ fn checks_that_were_cut_off_are_journaled_as_checks() {
     let sealed = workspace.recovery().recover_checks(&session(1)).unwrap();
     assert_eq!(shown(&sealed.applied), "~a ~early +out/snapshot");
     assert_eq!(left(&sealed), ["+out/users: changed after the command was cut off; kept"]);
-    assert_eq!(workspace.recovery().recover_checks(&session(1)).unwrap(), Sealed::default());
+    assert_eq!(workspace.recovery().recover_checks(&session(1)).unwrap(), RecoveredCall::default());
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!(shown(&report.restored), "~a -out/snapshot");
     assert_eq!(project.text("out/users"), "the user's, after the crash");

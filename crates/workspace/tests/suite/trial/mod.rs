@@ -10,7 +10,9 @@ use crate::support::{Project, model, rel, session, set_mode, shown};
 use crate::trees::{Tools, git, project_with, run};
 use journeyman_protocol::{CallId, RelPath, UnixMillis};
 use journeyman_testkit::{again, skip};
-use journeyman_workspace::{GuardRules, Loss, Options, Trial, Tried, UndoTarget, Workspace};
+use journeyman_workspace::{
+    DestructiveChange, GuardRules, Options, OverlayChanges, OverlayRun, UndoTarget, Workspace,
+};
 
 /// Names the directory of a project to the process that dies with a layer open.
 const PROJECT: &str = "JM_TEST_PROJECT";
@@ -40,7 +42,7 @@ fn ignoring() -> Project {
 }
 
 /// A layer over the tree; `None` where none can be mounted.
-fn try_out(workspace: &Workspace, tools: &Tools) -> Option<Trial> {
+fn try_out(workspace: &Workspace, tools: &Tools) -> Option<OverlayRun> {
     match workspace.previews().start(&session(1), &tools.sandbox) {
         Ok(trial) => Some(trial),
         Err(error) => {
@@ -51,7 +53,7 @@ fn try_out(workspace: &Workspace, tools: &Tools) -> Option<Trial> {
 }
 
 /// Runs a command in a layer; what it said is of no interest.
-fn tried(workspace: &Workspace, tools: &Tools, command: &str) -> Option<(Trial, Tried)> {
+fn tried(workspace: &Workspace, tools: &Tools, command: &str) -> Option<(OverlayRun, OverlayChanges)> {
     let trial = try_out(workspace, tools)?;
     let before = trial.workspace().commands().begin().unwrap();
     run(tools, trial.workspace(), command);
@@ -66,8 +68,8 @@ fn call() -> CallId {
 
 /// `path files bytes`, with `/` after a directory, `=` where something took its place and `~` where undo brings it
 /// back.
-fn told(losses: &[Loss]) -> Vec<String> {
-    let one = |loss: &Loss| {
+fn told(losses: &[DestructiveChange]) -> Vec<String> {
+    let one = |loss: &DestructiveChange| {
         let (slash, replaced) =
             (["", "/"][usize::from(loss.directory)], ["", "="][usize::from(loss.replaced)]);
         let undoable = ["", "~"][usize::from(loss.undoable)];
