@@ -66,7 +66,7 @@ const COMMENT_WIDTH: Rule = Rule {
 const CLAUSE: Rule = Rule {
     name: "documentation that begins with a clause",
     allowed: &[
-        ("agent", 41),
+        ("agent", 6),
         ("context", 1),
         ("edit", 4),
         ("index", 1),
@@ -76,7 +76,7 @@ const CLAUSE: Rule = Rule {
         ("text-diff", 1),
         ("tools", 2),
         ("verify", 1),
-        ("workspace", 64),
+        ("workspace", 16),
         ("xtask", 31),
     ],
 };

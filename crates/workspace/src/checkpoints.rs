@@ -271,7 +271,8 @@ impl ProjectHistory<'_> {
         self.workspace.project.vault.get(hash)
     }
 
-    /// Whose changes [`UndoTarget::LastRun`] would take back; `None` where nothing can be.
+    /// Returns the session whose changes [`UndoTarget::LastRun`] would take back; `None` where
+    /// nothing can be.
     ///
     /// # Errors
     /// A journal that can't be read; [`WorkspaceError::HistoryDamaged`].

@@ -1,4 +1,4 @@
-//! What can go wrong, on which file, and what can be done about it.
+//! Errors: each says what failed, on which file, and what can be done about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -120,7 +120,7 @@ pub enum WorkspaceError {
     NotAFile {
         /// The path as given.
         path: RelPath,
-        /// What it is.
+        /// The kind of the file.
         kind: NotAFile,
     },
     /// It has more bytes than the caller takes. Nothing was read.
@@ -334,7 +334,7 @@ pub enum WorkspaceError {
         /// The session.
         session: SessionId,
     },
-    /// What a checkpoint or a change needs isn't among the blobs any more, or is damaged.
+    /// Something that a checkpoint or a change needs isn't among the blobs any more, or is damaged.
     #[error("the stored state of {what} is gone or damaged; it can't be compared or restored")]
     Lost {
         /// Of what.

@@ -1,5 +1,5 @@
-//! What must stay as it is while a command runs, and what came that may not: repositories, and
-//! files that programs outside the sandbox obey.
+//! Guarded paths, which must stay as they are while a command runs, and new ones that may not come:
+//! repositories, and files that programs outside the sandbox obey.
 //!
 //! What was there before is mounted read-only as far as mounts go, and its content is kept, so that
 //! what a command changed all the same is put back. What is new is moved out of the project. That

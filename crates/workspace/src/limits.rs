@@ -14,10 +14,10 @@ pub const MAX_IGNORED_FILES: usize = 4_000;
 /// Files larger than this are recorded by their stat signature only, so that a checkpoint doesn't
 /// copy disk images: 16 MiB is beyond any source file.
 pub const KEPT_FILE_BYTES: u64 = 16 * 1024 * 1024;
-/// What one project's snapshot may keep in all; what comes after is recorded by stat only. 1 GiB is
-/// the quota of a project's blobs.
+/// Maximum size of the contents that one project's snapshot keeps; later files are recorded by stat
+/// only. 1 GiB is the quota of a project's blobs.
 pub const KEPT_PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
-/// What a project's checkpoints and changes may take of the disk, packed, before the oldest are
+/// Maximum disk use of a project's checkpoints and changes, packed, before the oldest are
 /// dropped: hundreds of runs on an ordinary project, and little enough to go unnoticed on any disk
 /// (decision 7).
 pub const PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
@@ -31,9 +31,9 @@ pub const MAX_DEPTH: usize = 128;
 /// The most changes of one set. A model's edit has a few; an undo may have as many as a command
 /// changed.
 pub const MAX_CHANGES: usize = 10_000;
-/// How often a running command's sign of life is renewed. What changed later than that after the
-/// last sign was changed by somebody else: short enough for a person at the keyboard, and a touch
-/// costs microseconds.
+/// The interval at which a running command's heartbeat is renewed. What changed later than that
+/// after the last sign was changed by somebody else: short enough for a person at the keyboard, and
+/// a touch costs microseconds.
 pub const BEAT: Duration = Duration::from_millis(250);
 /// A sign of life may be late by so many periods on a busy machine.
 pub(crate) const LATE_BEATS: u32 = 4;

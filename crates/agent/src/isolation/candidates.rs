@@ -40,23 +40,23 @@ pub const MAX_CANDIDATES: u32 = 8;
 /// Events read at once. The first of a parent's are all it has.
 const FIRST_ENTRIES: usize = 200;
 
-/// What a race is to be.
+/// Settings of a run of several candidates.
 pub struct CandidateOptions<'a> {
-    /// What landing works with, and copies are made of.
+    /// The means of landing and of making copies.
     pub context: &'a LandContext,
     /// Gives the parts of one session; its workspace is the user's tree.
     pub parts: &'a dyn Fn() -> SessionParts,
-    /// How each of them is set. Nobody is asked, and the budget is one for all.
+    /// The settings of each candidate. Nobody is asked, and the budget is one for all.
     pub settings: RunSettings,
     /// The session that the others are forks of.
     pub parent: SessionId,
     /// The candidates, numbered from 1.
     pub candidates: Vec<SessionId>,
-    /// Whether the caller lands the best of them without a question: kept on record.
+    /// True if the caller lands the best of them without a question; kept on record.
     pub land: bool,
 }
 
-/// What is heard of a race.
+/// Progress of the candidates.
 #[derive(Debug, Clone)]
 pub enum CandidateEvent {
     /// An event of the candidate with this number.
@@ -65,7 +65,7 @@ pub enum CandidateEvent {
     Parent(Arc<Envelope>),
 }
 
-/// How a race ended.
+/// The end of a run of candidates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidateRunEnd {
     /// Its parent.
@@ -76,7 +76,7 @@ pub struct CandidateRunEnd {
     pub report: RunReport,
 }
 
-/// How one of them ended; without a report where it failed.
+/// The end of one candidate; without a report if it failed.
 type CandidateResult = (CandidateReport, Option<RunReport>);
 
 impl CandidateOptions<'_> {
@@ -222,7 +222,7 @@ fn compared(number: u32, report: &RunReport, extent: DiffStat) -> CandidateRepor
     }
 }
 
-/// What makes one better than another, smallest first: verified, then the smallest change by lines,
+/// Orders candidates, best first: verified, then the smallest change by lines,
 /// then by files, then the cheapest; one that changed nothing comes after those that changed
 /// something.
 fn rank(candidate: &CandidateReport) -> impl Ord + use<> {

@@ -30,10 +30,10 @@ const COLUMNS: usize = 72;
 const MAX_BODY: usize = 4 * 1024;
 /// Checks that a message names.
 const MAX_CHECKS: usize = 10;
-/// What a change is called whose task says nothing.
+/// The subject of a change whose task has no text.
 const NO_SUBJECT: &str = "Change files";
 
-/// What a commit says: the task, what the model says it did, and what proves it.
+/// Writes a commit's message: the task, the model's own summary, and the evidence.
 #[must_use]
 pub fn commit_message(task: &str, closing: &str, evidence: &[Evidence]) -> String {
     let mut message = subject(task);
@@ -108,7 +108,7 @@ pub(super) struct CommitPlan<'a> {
     pub(super) session: &'a SessionId,
 }
 
-/// What commits are made with.
+/// The means to make commits.
 #[derive(Debug, Clone)]
 pub struct Committer {
     /// The user's git, with their environment and with what their hooks see.
@@ -120,7 +120,7 @@ pub struct Committer {
     pub scratch: PathBuf,
 }
 
-/// What came of a branch.
+/// The result of making a branch.
 pub(super) enum BranchOutcome {
     /// It has a commit with these changes.
     Done { commit: CommitReport, changes: Vec<FileChange> },

@@ -26,12 +26,13 @@ use crate::transcript::log::{Log, LogBounds, events};
 const MAX_DIFF: usize = 256 * 1024;
 /// Events read at once.
 const PAGE: usize = 500;
-/// How often a merged result is proven anew because the user's tree moved on meanwhile.
+/// Maximum number of times that a merged result is verified anew because the user's tree changed
+/// meanwhile.
 const MAX_ROUNDS: usize = 3;
 /// How long a copy that this process is still giving up is waited for. What holds it is a look at
 /// its files.
 const GIVING_UP: std::time::Duration = std::time::Duration::from_secs(10);
-/// How often it is looked whether it is free.
+/// The interval at which that is checked.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// The session, and the right to it.
@@ -128,7 +129,7 @@ impl<'a> LandingSession<'a> {
         self.landed(tier, landing, evidence, request, report, stop).await
     }
 
-    /// Whether the newest run of the session ended verified.
+    /// Returns true if the newest run of the session ended verified.
     fn is_verified(&self) -> bool {
         let word = |outcome: RunOutcome| {
             serde_json::to_value(outcome).is_ok_and(|word| word == self.summary.status.as_str())
@@ -205,7 +206,7 @@ impl<'a> LandingSession<'a> {
         self.context.proof.run(&copy.workspace(), self.session, changed, stop).await
     }
 
-    /// What a dry run tells.
+    /// The result of a dry run.
     async fn would(
         &self,
         copy: &Arc<WorkCopy>,
@@ -335,7 +336,7 @@ impl<'a> LandingSession<'a> {
         Ok(self.context.committer.as_ref().ok_or(GitError::Missing)?)
     }
 
-    /// What a commit says.
+    /// Writes a commit's message.
     async fn message(
         &self,
         request: &CommitOptions,
@@ -521,7 +522,7 @@ impl<'a> LandingSession<'a> {
     }
 }
 
-/// What a look before landing comes to.
+/// The result of a look before landing.
 enum PreparedLanding {
     /// It can be landed.
     Ready { changes: CopyChanges, evidence: Vec<Evidence> },

@@ -8,7 +8,7 @@ use crate::journal::record::{ChangeCause, ChangeRecord, FileRecord, JournalLine,
 use crate::journal::{Journal, Sync};
 use crate::snapshot::differences::{Difference, TreeDifferences};
 
-/// Whose doing a difference is.
+/// The session, call and cause of a difference.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangeOrigin<'a> {
     pub(crate) session: &'a SessionId,

@@ -49,7 +49,7 @@ const SEALED: &str = "sealed";
 /// The extension of one that is on record, kept while a command runs that was at work at the same
 /// time.
 const PAST: &str = "past";
-/// How long a command whose program was killed may take to be gone. One that waits for a dead disk
+/// Maximum wait for the end of a command whose program was killed. One that waits for a dead disk
 /// or server can take for ever.
 const DYING: Duration = Duration::from_secs(10);
 /// The interval at which that is polled.
@@ -59,7 +59,7 @@ const TRIES: u32 = 10;
 /// Nanoseconds in a second.
 const NANOS: i64 = 1_000_000_000;
 
-/// Whose command runs, and what was there before.
+/// The session and call of a running command, and the tree before it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CommandStart {
     pub(crate) session: SessionId,
@@ -86,7 +86,7 @@ pub(crate) struct CommandStart {
     /// The guarded paths before the command, where it was watched for them.
     #[serde(skip)]
     pub(crate) guarded: Option<StoredGuard>,
-    /// What sealing moved away or put back until now.
+    /// Guarded paths that sealing moved away or put back until now.
     #[serde(skip)]
     pub(crate) violations: Vec<GuardViolation>,
 }
@@ -378,7 +378,7 @@ impl StaleHeartbeat {
     }
 }
 
-/// How far what is known of a command is on record.
+/// The part of a command's recovery that is on record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecoveryStage {
     /// It runs, or was cut off.
@@ -548,7 +548,7 @@ fn last_of(seen: &fs::Metadata) -> i64 {
     nanos(seen.mtime(), seen.mtime_nsec())
 }
 
-/// What all commands of a state directory began with that run, or aren't on record. Nobody is
+/// Returns the starts of all commands of a state directory that run, or aren't on record. Nobody is
 /// waited for.
 pub(crate) fn begins(state_dir: &Path) -> Result<Vec<CommandStart>, WorkspaceError> {
     let begins = each(state_dir, &[RecoveryStage::Running, RecoveryStage::Sealed], |path| {

@@ -1,4 +1,5 @@
-//! What commands and checks did: the tree before and after, and the difference in the journal.
+//! Observation of commands and checks: the tree before and after, and the difference in the
+//! journal.
 
 use std::sync::Arc;
 

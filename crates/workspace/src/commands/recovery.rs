@@ -1,4 +1,4 @@
-//! What becomes of a call, or of checks, that a crash cut off.
+//! Recovery of calls and checks that a crash cut off.
 //!
 //! An edit is in the journal or it never happened. A command changed the tree as it went: what
 //! differs from the tree before it, and wasn't changed later than the command can have lived, is
@@ -69,10 +69,10 @@ pub struct RecoveredCall {
     pub ran: bool,
     /// Ignored files that were changed while the command ran, and stay as they are.
     pub ignored: IgnoredChanges,
-    /// What the command did to guarded files and repositories: moved away or put back, each with
+    /// The command's changes of guarded files and repositories: moved away or put back, each with
     /// where it is.
     pub violations: Vec<GuardViolation>,
-    /// What else has to be said of that: not all of the tree could be looked at.
+    /// A problem with that for the user: not all of the tree could be looked at.
     pub problem: Option<String>,
 }
 
@@ -594,13 +594,13 @@ fn kept_by(lines: &[JournalLine], session: &SessionId, call: &CallId) -> Vec<Che
 /// The reasons to leave files as they are.
 #[derive(Default)]
 struct SkipReasons {
-    /// What isn't the command's.
+    /// Paths that aren't the command's.
     others: Vec<(FileChange, String)>,
     /// Files that the command changed and that can't be restored.
     conflicts: Vec<(RelPath, String)>,
 }
 
-/// What became of guarded paths.
+/// The result for guarded paths.
 #[derive(Default)]
 struct SettledPaths {
     violations: Vec<GuardViolation>,

@@ -1,4 +1,4 @@
-//! How much of the disk a project's past may take, and what goes when it is more.
+//! The bound on the disk use of a project's history, and what is removed when it is reached.
 //!
 //! The [ledger](crate::contents::blob_usage) counts what the project put among the blobs. When that
 //! passes the quota, the journal is walked newest first until what its changes and checkpoints need

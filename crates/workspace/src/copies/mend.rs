@@ -1,4 +1,4 @@
-//! What a power failure tore in a copied tree, mended.
+//! Repair of files of a copied tree that a power failure tore.
 //!
 //! Nothing waits for the disk while a tree is copied. The record, which is written last, does:
 //! journaling file systems have the names, sizes and times of all files by then, and only contents

@@ -1,4 +1,4 @@
-//! What is known of a copy on the disk: one small file, replaced whole, with a checksum.
+//! The record of a copy on the disk: one small file, replaced whole, with a checksum.
 //!
 //! It is written when the copy is complete and goes first when the copy goes: a copy without a
 //! record is half made or half removed, and is swept. One that is there and damaged was damaged by

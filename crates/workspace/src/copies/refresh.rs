@@ -195,8 +195,8 @@ fn open_beside(user: &Workspace, tree: Base, journal: &Path) -> Result<Workspace
     open_base(user.root(), tree, user.project.vault.dir(), options)
 }
 
-/// What differs between two checkpoints of a tree. A file that only left the sight of ignore rules
-/// is still there; one that only came into it is new to a copy.
+/// Returns the differences between two checkpoints of a tree. A file that only left the sight of
+/// ignore rules is still there; one that only came into it is new to a copy.
 fn changed(user: &Workspace, before: &Tree, after: &Tree) -> Result<Vec<Difference>, WorkspaceError> {
     let all = differences(before, after);
     let (gone, others): (Vec<Difference>, Vec<Difference>) =

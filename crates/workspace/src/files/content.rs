@@ -1,4 +1,4 @@
-//! What a file holds: text in some encoding, or bytes.
+//! Contents of files: text in some encoding, or bytes.
 
 use journeyman_protocol::ContentHash;
 

@@ -143,7 +143,7 @@ pub enum StatKind {
 /// The metadata of a path. Links that stay inside are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// What it is.
+    /// The kind of the file.
     pub kind: StatKind,
     /// Its size in bytes; of a directory, the file system's own figure.
     pub size: u64,

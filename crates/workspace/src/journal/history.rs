@@ -90,7 +90,7 @@ fn finished(lines: &[JournalLine]) -> HashSet<ChangeId> {
 /// Changes to take back, newest first.
 pub(crate) struct SelectedChanges<'a> {
     pub(crate) records: Vec<&'a ChangeRecord>,
-    /// Whose they are, newest first.
+    /// The sessions whose changes they are, newest first.
     pub(crate) sessions: Vec<SessionId>,
     /// True if all that the journal has since some moment is walked back, undone or not.
     pub(crate) replay: bool,
@@ -280,7 +280,7 @@ impl History {
         asked.chain(unasked).filter(|record| record.cause == ChangeCause::Undo && self.is_in_effect(record))
     }
 
-    /// Whose changes an undo took back, newest first.
+    /// Returns the sessions whose changes an undo took back, newest first.
     pub(crate) fn sessions_of(&self, undo: &ChangeRecord) -> Vec<SessionId> {
         let taken: HashSet<ChangeId> = undo.undoes.iter().copied().collect();
         let mut sessions = Vec::new();

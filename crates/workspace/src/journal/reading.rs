@@ -1,4 +1,4 @@
-//! What a journal's bytes hold: whole lines, damaged ones, and what a crash tore.
+//! Reading of a journal's bytes: whole lines, damaged ones, and what a crash tore.
 
 use std::fs;
 use std::path::Path;

@@ -172,7 +172,7 @@ pub(crate) struct CheckpointRecord {
 pub(crate) struct DroppedLines {
     /// Every change up to this number is gone.
     pub(crate) through: u64,
-    /// Whose changes, that were in effect, were among them: the newest, at most
+    /// The sessions whose changes, that were in effect, were among them: the newest, at most
     /// [`MAX_DROPPED_SESSIONS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sessions: Vec<SessionId>,

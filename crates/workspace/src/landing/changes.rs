@@ -13,7 +13,7 @@ use crate::snapshot::entry::FileState;
 /// needed any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyChanges {
-    /// Whose copy it was.
+    /// The session whose copy it was.
     pub session: SessionId,
     /// The checkpoint of the user's tree that the changes are against.
     pub base: CheckpointId,

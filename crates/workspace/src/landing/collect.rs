@@ -1,4 +1,4 @@
-//! What a copy has that the tree it was made from had not.
+//! The differences of a copy to the tree it was made from.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! What a landing is to do, all of it looked at before anything is done.
+//! The plan of a landing, made before anything is changed.
 //!
 //! Each changed file is looked at where the user has it now, and judged by itself. What is to
 //! happen in the end is then looked at as a whole: a file whose way is blocked, such as by a

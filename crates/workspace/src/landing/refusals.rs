@@ -1,4 +1,4 @@
-//! What may not come out of a copy, or out of a command's layer, whatever else becomes of it.
+//! Files that may not come out of a copy, or out of a command's layer, whatever else becomes of it.
 //!
 //! A command can't change the user's own files there, so it is enough to look at what would be
 //! landed: guarded paths, repositories (those without a `.git` too), links that lead out of the

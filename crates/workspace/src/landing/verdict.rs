@@ -1,4 +1,4 @@
-//! What becomes of a file that the copy changed, given what the user's tree has now.
+//! The decision about a file that the copy changed, given what the user's tree has now.
 //!
 //! Pure but for the contents that a merge needs: three states of a file go in (in the tree that the
 //! copy was made from, in the user's tree, in the copy), and what has to happen comes out.
@@ -108,7 +108,7 @@ pub(crate) fn is_same(one: Option<&FileState>, other: Option<&FileState>) -> boo
     }
 }
 
-/// What has no hash is known of nobody.
+/// A file without a hash can't be compared with anything.
 fn is_same_content(one: &FileState, other: &FileState) -> bool {
     one.kind == other.kind && one.hash.is_some() && one.hash == other.hash
 }

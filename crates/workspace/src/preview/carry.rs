@@ -1,5 +1,5 @@
-//! What no journal can hold, such as a build's directory of gigabytes, moved between a layer and
-//! the tree.
+//! Moving of what no journal can hold, such as a build's directory of gigabytes, between a layer
+//! and the tree.
 //!
 //! Names are moved, not bytes: what goes lies among the layer's files until these are removed, what
 //! comes is the layer's own. Each move is one step that happens or doesn't. What goes and has

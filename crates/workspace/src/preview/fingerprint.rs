@@ -1,5 +1,5 @@
-//! What tells whether a directory is still what it was, of whatever size: a tree that no journal
-//! can hold is compared by this before it goes for good.
+//! A fingerprint tells whether a directory is still what it was, of whatever size: a tree that no
+//! journal can hold is compared by this before it goes for good.
 
 use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{AtFlags, statat};

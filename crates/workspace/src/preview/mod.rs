@@ -156,8 +156,8 @@ impl Previews<'_> {
         made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
     }
 
-    /// What there is at `path` that no checkpoint covers, as far as the newest look at the tree
-    /// tells; `None` for what one covers, for git's own, and where there is nothing.
+    /// Returns what there is at `path` that no checkpoint covers, as far as the newest look at the
+    /// tree tells; `None` for what one covers, for git's own, and where there is nothing.
     #[must_use]
     pub fn uncovered(&self, path: &RelPath) -> Option<UncoveredPath> {
         let seen = self.workspace.project.door.look(path).ok().flatten()?;
@@ -315,9 +315,9 @@ impl OverlayChanges {
         &self.changes
     }
 
-    /// What would be lost: ignored files and directories that the command removed or replaced, but
-    /// for what tools replaced in directories that they make themselves, and covered files that are
-    /// too large to be kept.
+    /// Returns what would be lost: ignored files and directories that the command removed or
+    /// replaced, but for what tools replaced in directories that they make themselves, and covered
+    /// files that are too large to be kept.
     #[must_use]
     pub fn losses(&self) -> Vec<DestructiveChange> {
         let mut losses = self.rest.losses();

@@ -1,5 +1,5 @@
-//! What a layer holds and hides beside the files that checkpoints cover, read from the layer
-//! itself.
+//! A scan of what a layer holds and hides beside the files that checkpoints cover, read from the
+//! layer itself.
 //!
 //! The kernel writes a layer so: a file or directory in it stands before the tree's; a character
 //! device of number 0 says that a name is gone; a directory with the attribute
@@ -454,7 +454,7 @@ pub(crate) fn is_remade(user: &Workspace, path: &RelPath) -> bool {
     })
 }
 
-/// Whose directory is counted.
+/// The owner whose directory is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TreeSide {
     User,

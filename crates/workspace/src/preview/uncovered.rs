@@ -1,4 +1,4 @@
-//! What a command did in its layer to files that no checkpoint covers, and how much of it can be
+//! A command's changes in its layer to files that no checkpoint covers, and how much of them can be
 //! journaled.
 
 use std::collections::{BTreeMap, HashSet};
@@ -34,7 +34,7 @@ pub(crate) struct UncoveredChange {
     pub(crate) remade: bool,
 }
 
-/// What it is.
+/// The kind of the file.
 #[derive(Debug)]
 pub(crate) enum UncoveredKind {
     Removed(FileStat),
@@ -164,8 +164,8 @@ impl UncoveredChanges {
         losses
     }
 
-    /// What of it goes through the journal, as the tree is now; or which files aren't as they were
-    /// when they were looked at.
+    /// Returns the part of it that goes through the journal, as the tree is now; or which files
+    /// aren't as they were when they were looked at.
     #[allow(clippy::type_complexity)]
     pub(crate) fn operations(
         &self,

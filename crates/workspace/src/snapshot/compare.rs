@@ -1,4 +1,4 @@
-//! What a difference between two snapshots means: whose it is, and whether it is one.
+//! The meaning of a difference between two snapshots: whose it is, and whether it is one.
 
 use std::collections::HashMap;
 

@@ -23,8 +23,8 @@ pub(crate) struct Tree {
     /// Everything named `.git`, in any case. It is no part of what a checkpoint or an undo is
     /// about.
     pub(crate) repositories: Vec<Vec<u8>>,
-    /// What tells the rules by which files were chosen, but for those in the tree itself; `None`
-    /// where that isn't known.
+    /// A fingerprint of the rules by which files were chosen, but for those in the tree itself;
+    /// `None` where that isn't known.
     pub(crate) rules: Option<ContentHash>,
     pub(crate) index: OnceLock<TreeIndex>,
     pub(crate) steady: OnceLock<bool>,

@@ -117,7 +117,7 @@ impl TransactionContext<'_> {
         staged.iter().try_for_each(fsync).map_err(failed)
     }
 
-    /// What stands for all of them is the first: which one the disk refused isn't told.
+    /// The first file stands for all of them: the disk doesn't tell which one it refused.
     fn not_flushed(&self, files: &[FileRecord], errno: Errno) -> WorkspaceError {
         match files.first() {
             Some(file) => self.door.fail("flush", &file.path, errno),

@@ -1,4 +1,4 @@
-//! What was found in each directory, put together in the order of full paths.
+//! The entries of each directory, put together in the order of full paths.
 
 use crate::snapshot::entry::WalkedDir;
 use crate::snapshot::index::{DirNumber, EntryRef};

@@ -1,4 +1,4 @@
-//! What the last tree had in each directory, so that a walk can tell what is as it was.
+//! The last tree's entries of each directory, so that a walk can tell what is unchanged.
 
 use crate::files::paths::last_component;
 use crate::snapshot::entry::{TreeEntry, WalkedDir};

@@ -100,7 +100,7 @@ pub(crate) struct Walked {
     /// The signatures of the root and of the directories, in this order: with the same one, a
     /// directory has the same names. Empty where that isn't known.
     pub(crate) listed: Vec<Option<ListedDir>>,
-    /// What tells the rules of another walk from those of this one, but for the tree's own files;
-    /// `None` when one of those changed during the walk.
+    /// A fingerprint that tells the rules of another walk from those of this one, but for the
+    /// tree's own files; `None` when one of those changed during the walk.
     pub(crate) rules: Option<ContentHash>,
 }

@@ -1,4 +1,4 @@
-//! Who hears what.
+//! Tests of delivery: which sessions of a room get which message.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;

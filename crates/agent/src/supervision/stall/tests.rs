@@ -1,4 +1,4 @@
-//! What is a loop and what is not.
+//! Tests of loop detection: repetitions that count as a loop, and those that don't.
 
 use journeyman_protocol::{
     CallId, CheckKind, CheckOutcome, Diagnostic, Enforcement, Evidence, ImageData, ResultPart, Severity,
@@ -291,7 +291,7 @@ fn what_goes_in_circles_is_warned_of_twice_and_stopped() {
     }
 }
 
-/// What is different and carries no state takes three times as long.
+/// Differing steps that carry no state take three times as long to be stopped.
 #[test]
 fn little_is_not_enough_for_ever() {
     let (first, next) = ((FIRST / LITTLE) as usize, (NEXT / LITTLE) as usize);

@@ -162,7 +162,7 @@ impl Log {
         Subscription::new(Arc::clone(&self.shared), filter, since)
     }
 
-    /// How many subscribers have not taken everything that was shown.
+    /// The number of subscribers that have not taken everything that was shown.
     #[cfg(test)]
     pub(crate) fn subscribers_behind(&self) -> usize {
         lock(&self.shared.timeline).behind()

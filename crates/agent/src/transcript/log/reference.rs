@@ -81,7 +81,7 @@ impl KnownPieces {
     }
 }
 
-/// What of a message's record events may repeat.
+/// Returns the parts of a message's record that events may repeat.
 pub(super) fn pieces(record: &Record) -> Vec<MessagePiece> {
     let Record::Message { message, calls, .. } = record else { return Vec::new() };
     if message.role != Role::Assistant {
@@ -93,7 +93,7 @@ pub(super) fn pieces(record: &Record) -> Vec<MessagePiece> {
     [text, thinking].into_iter().flatten().chain(inputs).map(|(piece, _)| piece).collect()
 }
 
-/// What of an event may be on record already.
+/// Returns the parts of an event that may be on record already.
 pub(super) fn repeats(event: &Event) -> Vec<RepeatedPiece> {
     let places = match event {
         Event::TurnFinished { text, thinking, .. } => {

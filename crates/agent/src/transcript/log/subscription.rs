@@ -43,7 +43,7 @@ impl EventFilter {
         self
     }
 
-    /// Whether an event of this channel and kind passes.
+    /// Returns true if an event of this channel and kind passes.
     #[must_use]
     pub fn wants(&self, channel: Channel, kind: &str) -> bool {
         self.channels.as_ref().is_none_or(|channels| channels.contains(&channel))
@@ -82,7 +82,7 @@ pub struct Subscription {
 /// Entries to be read before it goes on live.
 struct StoredHistory {
     upto: Seq,
-    /// What follows them.
+    /// The events that follow them.
     open: Vec<Event>,
     resolver: Resolver,
 }
@@ -136,7 +136,7 @@ impl Subscription {
         })
     }
 
-    /// What it lets through.
+    /// Returns the events that the filter lets through.
     #[must_use]
     pub fn filter(&self) -> &EventFilter {
         &self.filter

@@ -395,7 +395,8 @@ impl CopyFailure {
     }
 }
 
-/// What is there already, if it is what the tree has: its bytes are read, its nature is given.
+/// Returns the file that is there already, if it is what the tree has: its bytes are read, its
+/// attributes given.
 fn is_there(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
@@ -434,8 +435,8 @@ fn finish_link(to: BorrowedFd<'_>, name: &[u8], entry: &TreeEntry) -> Result<Fil
     Ok(FileOutcome::There(FileStat::of(&stat)))
 }
 
-/// What is named `.git`: an empty directory for a directory, the same file or link for a file or
-/// link. Whether it is a directory.
+/// Makes what is named `.git`: an empty directory for a directory, the same file or link for a file
+/// or link. Whether it is a directory.
 fn pointer(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &[u8]) -> Result<bool, Errno> {
     let Ok(stat) = statat(from, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(false) };
     let seen = FileStat::of(&stat);

@@ -28,7 +28,7 @@ pub(crate) struct MadeCopy {
 /// The input of all tiers.
 #[derive(Clone, Copy)]
 pub(crate) struct CopyRequest<'a> {
-    /// Whose tree it is.
+    /// The session whose tree it is.
     pub(crate) workspace: &'a Workspace,
     /// The tree, with signatures.
     pub(crate) tree: &'a Arc<Tree>,

@@ -1,4 +1,4 @@
-//! What git has, checked out, and made the same as the tree.
+//! A copy by git's checkout, made the same as the tree.
 
 use std::collections::HashSet;
 

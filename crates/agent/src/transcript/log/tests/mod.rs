@@ -1,4 +1,4 @@
-//! What the log promises, over a store that can be told to fail.
+//! Tests of the log's promises, over a store that can be told to fail.
 
 use std::sync::{Arc, LazyLock};
 
@@ -53,12 +53,12 @@ impl Bench {
         Self::bounded(LogBounds { envelopes: 8, keep: 4, ..LogBounds::default() }).await
     }
 
-    /// What is in the store.
+    /// Returns the entries in the store.
     async fn entries(&self) -> Vec<Entry> {
         self.store.inner.read(&session(), Seq::START, usize::MAX).await.unwrap()
     }
 
-    /// What is in the store, in short.
+    /// Returns the entries in the store, in short.
     async fn written(&self) -> Vec<String> {
         self.entries().await.iter().map(short).collect()
     }

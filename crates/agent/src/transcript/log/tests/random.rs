@@ -9,7 +9,7 @@ use super::*;
 /// Seeds of the short run; `JM_LOG_SEEDS` asks for more.
 const SEEDS: u64 = 2_000;
 
-/// What became of what was handed in.
+/// The fate of each entry that was handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AppendFate {
     /// It has to be in the log in the end.

@@ -89,14 +89,14 @@ fn event_of(item: LogEntry) -> Event {
     }
 }
 
-/// How often a text is in the store.
+/// Returns the number of times that a text is in the store.
 fn times(entries: &[Entry], text: &str) -> usize {
     let text = serde_json::to_string(text).unwrap();
     let text = text.trim_matches('"');
     entries.iter().map(|entry| String::from_utf8_lossy(&entry.payload).matches(text).count()).sum()
 }
 
-/// What people get, live and from the store, is this.
+/// Asserts what subscribers get, live and from the store.
 async fn everybody_gets(bench: &Bench, live: &mut Subscription, expected: Vec<Event>) {
     let events = |shown: Vec<Arc<Envelope>>| -> Vec<Event> {
         shown.iter().map(|envelope| envelope.event.clone()).collect()

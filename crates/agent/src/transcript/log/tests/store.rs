@@ -14,7 +14,7 @@ use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use journeyman_store::{Entry, MemoryStore, NewEntry, SessionSummary, Store, StoreError};
 use tokio::sync::Semaphore;
 
-/// What happens to an append.
+/// The fate of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It is written.
@@ -36,7 +36,7 @@ pub(super) enum Fault {
 #[derive(Default)]
 pub(super) struct Gated {
     pub(super) inner: MemoryStore,
-    /// What happens to the next appends; then all is well.
+    /// Sets the fate of the next appends; later ones succeed.
     pub(super) faults: Mutex<VecDeque<Fault>>,
     /// So many reads fail.
     pub(super) failing_reads: AtomicUsize,

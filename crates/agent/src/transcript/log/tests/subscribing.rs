@@ -1,4 +1,4 @@
-//! What subscribers see.
+//! Tests of the events that subscribers see.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -28,7 +28,7 @@ fn event(number: u64) -> Event {
     }
 }
 
-/// What a filter lets through of a log, after a place.
+/// Returns the events of a log after a position that a filter lets through.
 fn expected(entries: &[Entry], filter: &EventFilter, after: Seq) -> Vec<u64> {
     entries
         .iter()

@@ -1,4 +1,4 @@
-//! What is written, and what becomes of it when the store fails.
+//! Tests of writing, and of what becomes of entries when the store fails.
 
 use std::sync::atomic::Ordering;
 
@@ -101,7 +101,7 @@ async fn an_offer_that_was_written_after_all_was_made() {
     assert_eq!(bench.written().await, ["offered"]);
 }
 
-/// What is written for somebody else, before or behind it, is nothing to whoever offers.
+/// Entries written for somebody else, before or behind an entry, don't concern whoever offers it.
 #[tokio::test]
 async fn an_offer_that_went_along_with_another_append_was_made() {
     let bench = Bench::new().await;
