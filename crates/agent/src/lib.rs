@@ -11,7 +11,8 @@
 //! configuration and builds a session from it.
 //!
 //! ```no_run
-//! # async fn example(parts: journeyman_agent::Parts) -> Result<(), journeyman_agent::AgentError> {
+//! # use journeyman_agent::{AgentError, SessionParts};
+//! # async fn example(parts: SessionParts) -> Result<(), AgentError> {
 //! use journeyman_agent::{RunSettings, start};
 //! use journeyman_agent::protocol::{SessionId, UnixMillis};
 //!

@@ -19,12 +19,12 @@ use super::{GateDecision, HookContext, HookResult, Hooks, PreToolAnswer, TurnEnd
 /// command.
 ///
 /// ```
-/// use journeyman_agent::hooks::{HooksBuilder, PreTool};
+/// use journeyman_agent::hooks::{HooksBuilder, PreToolDecision};
 ///
 /// let hooks = HooksBuilder::new()
 ///     .on_pre_tool(|_, call, _| match call.name.as_str() {
-///         "run_command" => PreTool::Deny { reason: "no commands today".to_owned() },
-///         _ => PreTool::Go,
+///         "run_command" => PreToolDecision::Deny { reason: "no commands today".to_owned() },
+///         _ => PreToolDecision::Go,
 ///     })
 ///     .on_post_tool_async(|_, call, result| {
 ///         Box::pin(async move {
