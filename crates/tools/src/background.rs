@@ -1,6 +1,6 @@
 //! Commands that run beside the session's turns.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use journeyman_protocol::{CallId, FileChange, GuardViolation};
@@ -87,8 +87,6 @@ pub(crate) struct Job {
     closed: CancellationToken,
     notice: Notice,
     violations: Violations,
-    /// The guarded paths before the command; locked while one looks at what became of them.
-    guard: OnceLock<(Arc<Workspace>, Arc<Mutex<GuardedState>>)>,
     state: Mutex<State>,
     /// Counts what happens to the state.
     news: watch::Sender<u64>,
@@ -97,6 +95,9 @@ pub(crate) struct Job {
 #[derive(Default)]
 struct State {
     unread: Unread,
+    /// The guarded paths before the command, while it runs; locked while one looks at what became of
+    /// them.
+    guard: Option<(Arc<Workspace>, Arc<Mutex<GuardedState>>)>,
     end: Option<End>,
     /// True if somebody asked for the end, and so needs no notice of it.
     stopped: bool,
@@ -154,7 +155,7 @@ impl Background {
     /// # Errors
     /// [`ToolError::Stopped`] if looking at the tree panicked.
     pub async fn check_running(&self) -> Result<(), ToolError> {
-        let jobs: Vec<Arc<Job>> = self.lock().jobs.iter().filter(|job| job.is_running()).cloned().collect();
+        let jobs: Vec<Arc<Job>> = self.lock().jobs.clone();
         let check = move || jobs.iter().for_each(|job| job.check());
         tokio::task::spawn_blocking(check).await.map_err(|error| ToolError::Stopped(error.to_string()))
     }
@@ -207,7 +208,6 @@ impl Background {
             closed: self.closed.clone(),
             notice: Arc::clone(&self.notice),
             violations: Arc::clone(&self.violations),
-            guard: OnceLock::new(),
             state: Mutex::default(),
             news: watch::Sender::new(0),
         });
@@ -256,15 +256,15 @@ impl Job {
 
     /// The command is about to run with these guarded paths.
     pub(crate) fn guard(&self, workspace: &Arc<Workspace>, guard: &Arc<Mutex<GuardedState>>) {
-        self.guard.get_or_init(|| (Arc::clone(workspace), Arc::clone(guard)));
+        self.lock().guard = Some((Arc::clone(workspace), Arc::clone(guard)));
     }
 
     /// Looks at what the command, which runs, did to guarded paths.
     fn check(&self) {
-        let Some((workspace, guard)) = self.guard.get() else { return };
+        let Some((workspace, guard)) = self.lock().guard.clone() else { return };
         let guard = guard.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_running() {
-            self.note_violations(guard.check_running(workspace).violations);
+            self.note_violations(guard.check_running(&workspace).violations);
         }
     }
 
@@ -283,6 +283,7 @@ impl Job {
                 return;
             }
             state.end = Some(end.clone());
+            state.guard = None;
             let tail = state.unread.tail(TAIL_BYTES);
             (!state.stopped && !self.closed.is_cancelled()).then_some(tail)
         };

@@ -54,8 +54,8 @@ const PAST: &str = "past";
 const DYING: Duration = Duration::from_secs(10);
 /// The interval at which that is polled.
 const LOOK: Duration = Duration::from_millis(1);
-/// The number of tries to lock a heartbeat, one each [`LOOK`].
-const TRIES: u32 = 10;
+/// Maximum wait for whoever only looks whether a heartbeat is held.
+const MOMENT: Duration = Duration::from_millis(10);
 /// Nanoseconds in a second.
 const NANOS: i64 = 1_000_000_000;
 
@@ -420,15 +420,7 @@ fn outlive(path: &Path) -> io::Result<Result<Option<File>, ()>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
         Err(error) => return Err(error),
     };
-    let started = Instant::now();
-    loop {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Ok(Some(file))),
-            Err(Errno::WOULDBLOCK | Errno::INTR) if started.elapsed() < DYING => std::thread::sleep(LOOK),
-            Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(Err(())),
-            Err(errno) => return Err(errno.into()),
-        }
-    }
+    Ok(if lock_within(&file, DYING)? { Ok(Some(file)) } else { Err(()) })
 }
 
 /// A sign of life as it is found.
@@ -513,17 +505,17 @@ fn is_held(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Locks a heartbeat for sealing; `false` where its program holds it. Nobody else holds one for
-/// longer than a moment ([`is_held`]).
-fn seize(file: &File) -> io::Result<bool> {
-    for _ in 0..TRIES {
+/// Locks a file, and waits so long for whoever holds it; `false` if that wasn't long enough.
+fn lock_within(file: &File, wait: Duration) -> io::Result<bool> {
+    let started = Instant::now();
+    loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(true),
-            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(LOOK),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if started.elapsed() < wait => std::thread::sleep(LOOK),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(false),
             Err(errno) => return Err(errno.into()),
         }
     }
-    Ok(false)
 }
 
 fn read_begin(file: &mut File) -> io::Result<Option<CommandStart>> {
@@ -560,7 +552,8 @@ pub(crate) fn begins(state_dir: &Path) -> Result<Vec<CommandStart>, WorkspaceErr
 fn find(path: &Path, wanted: impl Fn(&CommandStart) -> bool) -> io::Result<Option<HeartbeatState>> {
     let mut file = own_file().read(true).write(true).open(path)?;
     let Some(begin) = read_begin(&mut file)?.filter(wanted) else { return Ok(None) };
-    if !seize(&file)? {
+    // Its program holds it for as long as it runs, others only for a moment ([`is_held`]).
+    if !lock_within(&file, MOMENT)? {
         return Ok(Some(HeartbeatState::Alive(Box::new(begin))));
     }
     let seen = file.metadata()?;
