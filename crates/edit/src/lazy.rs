@@ -230,7 +230,9 @@ fn finish(text: &str, content: &str, merged: Merged, allow: Allow) -> Result<Pla
         .saturating_sub(removed);
     let line = line_at(text, pieces.first().map_or(0, |(range, _)| range.start));
     if gone > FEW_LINES && gone * 100 > total * MAX_VANISHING_PERCENT && !allow.spans {
-        return Err(Refusal::SpanTooLarge { line, lines: total, searched: total - gone });
+        // Two pieces within one line count that line twice.
+        let searched = total.saturating_sub(gone);
+        return Err(Refusal::SpanTooLarge { line, lines: total, searched });
     }
     let remark = marker::first(&written(text, &pieces), text);
     if let Some(remark) = remark.filter(|_| !allow.placeholders) {

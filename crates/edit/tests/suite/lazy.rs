@@ -213,6 +213,12 @@ fn most_of_a_file_doesnt_vanish() {
 }
 
 #[test]
+fn pieces_within_one_line_are_counted_without_overflow() {
+    let outcome = apply("a.json", "{fn a() {\n}\nfn a() {\n", "fn a() {\n// ... existing code ...\n");
+    assert_eq!(outcome.failed.len(), 1);
+}
+
+#[test]
 fn nothing_to_change_is_no_change() {
     let text = "fn a() {\n    1;\n}\n\nfn b() {}\n";
     let outcome = apply("a.rs", text, "// ... existing code ...\n\nfn b() {}\n");
