@@ -11,7 +11,7 @@ use journeyman_protocol::RelPath;
 use crate::check::{self, Finding};
 use crate::edit::{Edit, EditOp, OpContext, Replace};
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::{Hunk, Indexed, find_in, placeholders};
+use crate::place::{Hunk, IndexedText, find_in, placeholders};
 use crate::{lazy, patch, symbol};
 use offsets::Run;
 
@@ -309,7 +309,7 @@ impl Work<'_> {
     /// Steps that are placed, one after the other.
     fn place_run(&mut self, first: usize, ops: &[EditOp]) {
         let Some(original) = self.content.take() else { return };
-        let file = Indexed::new(&original, ops.len());
+        let file = IndexedText::new(&original, ops.len());
         let mut run = Run::new(&original);
         let mut after = None;
         let mut put: HashSet<(usize, String)> = HashSet::new();
@@ -340,7 +340,7 @@ impl Work<'_> {
             // Not where the model looked last: perhaps in what the steps before have written.
             let again = match run.is_untouched() {
                 true => found,
-                false => self.find(&Indexed::new(run.text(), 1), step, None),
+                false => self.find(&IndexedText::new(run.text(), 1), step, None),
             };
             match (again, overlap) {
                 (Ok(here), _) => {
@@ -371,7 +371,7 @@ impl Work<'_> {
         self.content = Some(written);
     }
 
-    fn find(&self, file: &Indexed<'_>, step: &EditOp, after: Option<usize>) -> Result<Placed, Refusal> {
+    fn find(&self, file: &IndexedText<'_>, step: &EditOp, after: Option<usize>) -> Result<Placed, Refusal> {
         let found = self.find_by_lines(file, step, after);
         if !matches!(found, Err(Refusal::NotFound { already_applied: false, .. })) {
             return found;
@@ -382,7 +382,7 @@ impl Work<'_> {
 
     fn find_by_lines(
         &self,
-        file: &Indexed<'_>,
+        file: &IndexedText<'_>,
         step: &EditOp,
         after: Option<usize>,
     ) -> Result<Placed, Refusal> {

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use crate::edit::{LineKind, OpContext, PatchHunk, PatchLine};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
-use crate::place::{Hunk, Indexed, find_in, placeholders};
+use crate::place::{Hunk, IndexedText, find_in, placeholders};
 use lines::{FileLines, Level};
 use script::Script;
 use tie_breaking::Hints;
@@ -31,7 +31,7 @@ const MIN_DISTINCTIVE_CHARS: usize = 10;
 
 /// Finds where a hunk goes. `after` is where the hunk before it ended.
 pub(crate) fn find(
-    file: &Indexed<'_>,
+    file: &IndexedText<'_>,
     hunk: &PatchHunk,
     after: Option<usize>,
     context: &OpContext<'_>,
@@ -147,7 +147,7 @@ fn is_distinctive<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
 /// A hunk and the text that it is to be placed in.
 struct PatchPlace<'a, 't> {
     text: &'a str,
-    file: &'a Indexed<'t>,
+    file: &'a IndexedText<'t>,
     hunk: &'a PatchHunk,
     after: Option<usize>,
     context: &'a OpContext<'a>,

@@ -5,16 +5,16 @@
 //! otherwise, nobody can say how a new one does.
 
 use crate::outcome::{Placed, Refusal};
-use crate::place::Indexed;
+use crate::place::IndexedText;
 
 /// Returns the result of `find` with carriage returns as line breaks; `None` if the file has other
 /// line breaks.
-pub(super) fn find(text: &str, find: impl Fn(&Indexed<'_>) -> Result<Placed, Refusal>) -> Option<Placed> {
+pub(super) fn find(text: &str, find: impl Fn(&IndexedText<'_>) -> Result<Placed, Refusal>) -> Option<Placed> {
     if text.contains('\n') || !text.contains('\r') {
         return None;
     }
     let lines = text.replace('\r', "\n");
-    let placed = find(&Indexed::new(&lines, 1)).ok()?;
+    let placed = find(&IndexedText::new(&lines, 1)).ok()?;
     let pieces =
         placed.pieces.iter().map(|(span, piece)| (span.clone(), piece.replace('\n', "\r"))).collect();
     let told = "this file's lines end with carriage returns alone".to_owned();

@@ -6,8 +6,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::outcome::Strategy;
-use crate::place::exact::MAX_PLACES;
+use crate::outcome::{MAX_PLACES, Strategy};
 use crate::place::normalize::plain;
 
 /// Maximum number of line comparisons for one hunk; reached only in files that repeat one line.

@@ -5,7 +5,9 @@
 //! What is left must then be in the file by one of the stricter steps.
 
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::{Haystack, Hunk, exact, explain, line_numbers, normalized, resolve};
+use crate::place::hunk::Hunk;
+use crate::place::indexed_text::Haystack;
+use crate::place::{exact, explain, line_numbers, normalized, resolve};
 
 /// Search and replacement without something.
 struct CleanedHunk {

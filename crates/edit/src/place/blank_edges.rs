@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use crate::lines::line_at;
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::{Haystack, Hunk};
+use crate::place::hunk::Hunk;
+use crate::place::indexed_text::Haystack;
+use crate::place::loose;
 
 /// The loose steps, with blank lines at the edges of both texts taken for lines.
 pub(super) fn find_loosely(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
@@ -21,7 +23,7 @@ pub(super) fn find_loosely(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<R
 /// Refuses what would leave a blank line too many or too few: search text and replacement have not
 /// as many at an edge, and the step didn't take them for the file's.
 fn checked(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
-    let found = super::find_loosely(haystack, hunk)?;
+    let found = loose::find_loosely(haystack, hunk)?;
     let Ok(placed) = &found else { return Some(found) };
     let overlooks = matches!(
         placed.strategy,

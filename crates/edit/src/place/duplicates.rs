@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::lines::line_at;
 use crate::outcome::{Refusal, Strategy};
-use crate::place::Hunk;
+use crate::place::hunk::Hunk;
 
 /// Lines with fewer characters that aren't blank (closing brackets, `end`) stand next to each other
 /// by chance.

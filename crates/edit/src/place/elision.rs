@@ -4,8 +4,13 @@ use std::ops::Range;
 
 use crate::lines::segments;
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::resolve::{Writer, write};
-use crate::place::{Haystack, Hunk, Match, Matches, exact, explain, normalized, placeholders, tie_breaking};
+use crate::place::hunk::Hunk;
+use crate::place::indexed_text::Haystack;
+use crate::place::matches::{Match, Matches};
+use crate::place::occurrences::is_whole_lines;
+use crate::place::resolve::Writer;
+use crate::place::write::{take_break, write};
+use crate::place::{exact, explain, normalized, placeholders, tie_breaking};
 
 /// More lines than this aren't meant by three dots: what is left out was shown to the model not
 /// long ago.
@@ -108,7 +113,7 @@ fn split(text: &str) -> Vec<&str> {
 fn whole_lines<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
     let mut exact = exact::locate(haystack.text, hunk);
     if let Some(matches) = &mut exact {
-        matches.places.retain(|place| exact::is_whole_lines(haystack.text, &place.span));
+        matches.places.retain(|place| is_whole_lines(haystack.text, &place.span));
     }
     exact.filter(|matches| !matches.places.is_empty()).or_else(|| normalized::locate(haystack, hunk))
 }
@@ -152,7 +157,7 @@ fn join(text: &str, matches: &[Matches<'_>], chain: &[&Match]) -> Result<Placed,
             if matches.strategy != Strategy::Exact {
                 notes.push(piece.note);
             }
-            (exact::take_break(text, piece.span, &matches.hunk), piece.text)
+            (take_break(text, piece.span, &matches.hunk), piece.text)
         };
         let start = whole.as_ref().map_or(span.start, |whole| whole.start);
         let done = whole.map_or(span.start, |whole| whole.end);

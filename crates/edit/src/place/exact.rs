@@ -1,20 +1,20 @@
 //! The byte-for-byte step.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
 
 use crate::lines::line_at;
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::resolve::write;
+use crate::place::hunk::Hunk;
+use crate::place::matches::{Match, Matches};
+use crate::place::occurrences::{at_line_edges, is_whole_lines, occurrences};
 use crate::place::tokens::is_word;
-use crate::place::{Hunk, Match, Matches, duplicates, explain, indent_depth, normalized, tie_breaking};
+use crate::place::write::{in_breaks_of, take_break, write};
+use crate::place::{duplicates, explain, indent_depth, normalized, tie_breaking};
 
 /// A line with fewer bytes may be at the end of another by chance.
-const LEAST_LINE: usize = 4;
-/// Maximum number of places that an ambiguous match collects; more would add no information.
-pub(crate) const MAX_PLACES: usize = 1_000;
+const MIN_LINE_BYTES: usize = 4;
 
 /// Returns the places that equal the search text byte for byte.
 pub(super) fn locate<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
@@ -158,7 +158,7 @@ fn ends_early(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String
     let (before, after) = (text.get(..span.end)?, text.get(span.end..)?);
     let rest = after.split('\n').next().unwrap_or_default().trim_end();
     let last = hunk.replace.rsplit('\n').next().unwrap_or_default().trim();
-    if rest.trim().is_empty() || last.len() < LEAST_LINE || hunk.search.ends_with('\n') {
+    if rest.trim().is_empty() || last.len() < MIN_LINE_BYTES || hunk.search.ends_with('\n') {
         return None;
     }
     let head = before.rsplit('\n').next().unwrap_or_default();
@@ -167,77 +167,4 @@ fn ends_early(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<String
     let from = before.get(span.start..)?.rsplit('\n').next().unwrap_or_default();
     let whole = |part: &str| last == format!("{part}{rest}").trim();
     (several && (whole(head) || whole(from))).then(|| ENDS_EARLY.to_owned())
-}
-
-/// A replacement with the line breaks that all of the text's lines have, and a remark if that
-/// changed it. A text with none, or with both kinds, takes the replacement as it is.
-pub(super) fn in_breaks_of<'a>(text: &str, replacement: &'a str) -> (Cow<'a, str>, Option<&'static str>) {
-    if !replacement.contains('\n') {
-        return (Cow::Borrowed(replacement), None);
-    }
-    let breaks = |text: &str| {
-        let cr = memchr::memchr(b'\r', text.as_bytes()).is_some();
-        let crlf = if cr { memmem::find_iter(text.as_bytes(), "\r\n").count() } else { 0 };
-        (memchr::memchr_iter(b'\n', text.as_bytes()).count(), crlf)
-    };
-    match (breaks(text), breaks(replacement)) {
-        ((all, crlf), (_, 0)) if all == crlf && all > 0 => {
-            let own = replacement.replace('\n', "\r\n");
-            (Cow::Owned(own), Some("the replacement took the file's CRLF line endings"))
-        }
-        ((all, 0), (_, crlf)) if all > 0 && crlf > 0 => {
-            let own = replacement.replace("\r\n", "\n");
-            (Cow::Owned(own), Some("the replacement took the file's LF line endings"))
-        }
-        _ => (Cow::Borrowed(replacement), None),
-    }
-}
-
-/// Returns the offsets of `needle` in `text`. Two overlapping occurrences are two, so that the only
-/// one is the only one.
-pub(super) fn occurrences(text: &str, needle: &str, all: bool, keep: impl Fn(&usize) -> bool) -> Vec<usize> {
-    let limit = if all { usize::MAX } else { MAX_PLACES };
-    let mut places: Vec<usize> =
-        memmem::find_iter(text.as_bytes(), needle).filter(|at| keep(at)).take(limit).collect();
-    if let (&[only], false) = (places.as_slice(), all) {
-        // Only an overlapping one can still be missing; UTF-8 keeps both at borders of characters.
-        let end = text.len().min(only + 2 * needle.len());
-        let rest = text.as_bytes().get(only + 1..end).unwrap_or_default();
-        places.extend(memmem::find(rest, needle.as_bytes()).map(|at| at + only + 1).filter(|at| keep(at)));
-    }
-    places
-}
-
-/// Returns true if a search text that begins or ends with a blank line, as a text format means it,
-/// has one there.
-pub(super) fn at_line_edges(text: &str, start: usize, search: &str) -> bool {
-    let before = text.get(..start).unwrap_or_default();
-    let after = text.get(start + search.len()..).unwrap_or_default();
-    let opens = !search.starts_with(['\n', '\r']) || before.is_empty() || before.ends_with('\n');
-    let closes = !search.ends_with('\n') || after.is_empty() || after.starts_with(['\n', '\r']);
-    opens && closes
-}
-
-/// Returns true if a place begins where a line begins and ends where a line ends.
-pub(super) fn is_whole_lines(text: &str, place: &Range<usize>) -> bool {
-    let before = text.get(..place.start).unwrap_or_default();
-    let after = text.get(place.end..).unwrap_or_default();
-    (before.is_empty() || before.ends_with('\n')) && (after.is_empty() || after.starts_with(['\n', '\r']))
-}
-
-/// Widens a place whose whole lines a text format deletes by one line break: the one after it, or
-/// the one before where the file ends without.
-pub(super) fn take_break(text: &str, span: Range<usize>, hunk: &Hunk<'_>) -> Range<usize> {
-    let before = text.get(..span.start).unwrap_or_default();
-    let after = text.get(span.end..).unwrap_or_default();
-    let opens = before.is_empty() || before.ends_with('\n');
-    if !hunk.whole_lines || !hunk.replace.is_empty() || !opens {
-        return span;
-    }
-    let following = ["\r\n", "\n"].into_iter().find(|line_break| after.starts_with(line_break));
-    match following {
-        Some(line_break) => span.start..span.end + line_break.len(),
-        None if after.is_empty() => crate::lines::without_break(before).len()..span.end,
-        None => span,
-    }
 }

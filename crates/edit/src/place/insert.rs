@@ -2,9 +2,10 @@
 
 use crate::lines::{Line, break_of, lines_of, split_indent, without_break};
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::exact::in_breaks_of;
+use crate::place::hunk::Hunk;
 use crate::place::indent::Styles;
-use crate::place::{Hunk, tie_breaking};
+use crate::place::tie_breaking;
+use crate::place::write::in_breaks_of;
 
 /// An empty search text means the whole of an empty file; in another, the place that a hint names.
 pub(super) fn find(text: &str, hunk: &Hunk<'_>) -> Result<Placed, Refusal> {

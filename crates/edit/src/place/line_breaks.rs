@@ -3,11 +3,13 @@
 
 use memchr::memmem;
 
-use crate::outcome::Strategy;
-use crate::place::exact::{MAX_PLACES, occurrences};
+use crate::outcome::{MAX_PLACES, Strategy};
+use crate::place::hunk::Hunk;
+use crate::place::indexed_text::Haystack;
+use crate::place::matches::{Match, Matches};
 use crate::place::normalize::{Strings, squeeze};
+use crate::place::occurrences::occurrences;
 use crate::place::tokens::is_word;
-use crate::place::{Haystack, Hunk, Match, Matches};
 
 /// Shorter texts are found by chance when line breaks don't count.
 const MIN_DISTINCTIVE: usize = 12;

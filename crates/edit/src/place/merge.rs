@@ -14,12 +14,15 @@ use journeyman_text_diff::merge::{Region, Resolution, merge_lines};
 
 use crate::lines::line_at;
 use crate::outcome::{MAX_FEEDBACK_BYTES, Placed, Refusal, Strategy, cut};
-use crate::place::{self, Hunk};
+use crate::place::hunk::Hunk;
+use crate::place::indexed_text::IndexedText;
+use crate::place::strategies;
 
 /// Places a hunk whose search text is in `base`, the version that the model was shown, in `text`.
 /// `None` where it isn't there either, or only by a reading that is a guess itself.
-pub(crate) fn find(text: &str, base: &str, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
-    let shown = place::find(base, &Hunk { base: None, after: None, ..*hunk }).ok()?;
+pub(super) fn find(text: &str, base: &str, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+    let hunk = Hunk { base: None, after: None, ..*hunk };
+    let shown = strategies::find(&IndexedText::new(base, 1), &hunk)?.ok()?;
     if shown.strategy.is_loose() {
         return None;
     }
@@ -193,7 +196,7 @@ mod tests {
             let search = lines[at..(at + len).min(lines.len())].concat();
             let replacement = new.concat();
             let hunk = Hunk::new(&search, &replacement);
-            if let (Ok(plain), Some(merged)) = (place::find(&base, &hunk), find(&base, &base, &hunk)) {
+            if let (Ok(plain), Some(merged)) = (crate::place::find(&base, &hunk), find(&base, &base, &hunk)) {
                 prop_assert_eq!(merged.map(|placed| placed.text(&base)), Ok(plain.text(&base)));
             }
         }

@@ -2,16 +2,19 @@
 
 use std::collections::HashSet;
 
-use journeyman_text_diff::{DiffOp, diff};
+use journeyman_text_diff::DiffOp;
 
 use crate::lines::{Line, segments};
 use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, cut};
-use crate::place::explain::{attempts, excerpt};
-use crate::place::{Haystack, Hunk};
+use crate::place::attempts::attempts;
+use crate::place::explain::excerpt;
+use crate::place::hunk::Hunk;
+use crate::place::indexed_text::Haystack;
+use crate::place::line_profiles::{
+    LineProfile, LineProfiles, MAX_LINE_BYTES, MAX_LINES, MIN_VOTE_SIMILARITY,
+};
+use crate::place::region::{Region, compared};
 
-/// Only this many lines of a file are searched for similarity: time and memory stay small in
-/// generated files.
-const MAX_LINES: usize = 200_000;
 /// Only this many lines of the search text vote for a place; the longest tell most.
 const MAX_VOTERS: usize = 8;
 /// A longer search text is compared by its beginning.
@@ -20,12 +23,6 @@ const MAX_WINDOW: usize = 200;
 const MAX_EXTRA_LINES: usize = 8;
 /// Maximum number of regions compared line by line.
 const MAX_CANDIDATES: usize = 4;
-/// Maximum bytes of a line that are compared.
-const COMPARED_LINE_BYTES: usize = 400;
-/// Lines are told of by their beginning, in bytes: what is said of one is shorter by far.
-const MAX_LINE_BYTES: usize = 4 << 10;
-/// Lines less alike than this don't vote.
-const MIN_VOTE_SIMILARITY: f32 = 0.5;
 /// A region less like the search text than this isn't worth showing.
 const MIN_SHOWN_SIMILARITY: f32 = 0.35;
 /// A replacement with fewer characters that aren't blank may stand anywhere by chance.
@@ -34,29 +31,12 @@ const MIN_DISTINCTIVE: usize = 8;
 /// other region was meant, and the replacement's text is in the file for another reason.
 const MIN_LEAD: f32 = 0.1;
 
-/// Profiles of a file's lines, for measuring similarity to search texts.
-pub(super) struct LineProfiles<'a> {
-    /// Its lines, as far as they are looked at.
-    lines: Vec<&'a str>,
-    /// Of each line.
-    pieces: Vec<LineProfile>,
-}
-
-impl<'a> LineProfiles<'a> {
-    fn new(haystack: &Haystack<'a>) -> Self {
-        let own = |line: &Line| cut(haystack.text.get(line.content()).unwrap_or_default(), MAX_LINE_BYTES);
-        let lines: Vec<&str> = haystack.lines.iter().map(own).collect();
-        let pieces = lines.iter().take(MAX_LINES).map(|line| LineProfile::of(line)).collect();
-        Self { lines, pieces }
-    }
-}
-
 /// The refusal for a hunk that no step could place.
 pub(super) fn not_found(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Refusal {
     let text = haystack.text;
-    let LineProfiles { lines, pieces } = haystack.line_profiles.get_or_init(|| LineProfiles::new(haystack));
+    let LineProfiles { lines, profiles } = haystack.line_profiles();
     let wanted = wanted(hunk.search);
-    let region = nearest(lines, pieces, &wanted);
+    let region = nearest(lines, profiles, &wanted);
     let already_applied = find_replacement(text, &haystack.lines, lines, hunk).is_some_and(|at| {
         let there = at..at + hunk.replace.lines().count();
         match &region {
@@ -169,94 +149,10 @@ fn leaves_no_rest(lines: &[&str], hunk: &Hunk<'_>) -> bool {
     !goes.is_empty() && !lines.iter().any(|line| goes.contains(line.trim()))
 }
 
-/// A line boiled down to the set of its three-byte pieces, hashed into 128 bits.
-fn signature(line: &str) -> u128 {
-    let line = line.trim();
-    let bytes = line.as_bytes();
-    let bytes = bytes.get(..COMPARED_LINE_BYTES).unwrap_or(bytes);
-    let bit = |hash: u32| 1_u128 << (hash.wrapping_mul(0x9e37_79b1) >> 25);
-    if bytes.len() < 3 {
-        return bytes.iter().fold(0, |set, byte| set | bit(u32::from(*byte)));
-    }
-    bytes
-        .windows(3)
-        .fold(0, |set, window| set | bit(window.iter().fold(0, |hash, byte| hash << 8 | u32::from(*byte))))
-}
-
-/// A signature with the number of its pieces, counted once.
-#[derive(Clone, Copy)]
-struct LineProfile {
-    set: u128,
-    count: u32,
-}
-
-impl LineProfile {
-    fn of(line: &str) -> Self {
-        let set = signature(line);
-        Self { set, count: set.count_ones() }
-    }
-
-    /// Returns the similarity of two lines: Dice's coefficient.
-    fn similarity(self, other: Self) -> f32 {
-        let both = self.count + other.count;
-        if both == 0 { 1.0 } else { 2.0 * (self.set & other.set).count_ones() as f32 / both as f32 }
-    }
-
-    /// Returns true if the two can be alike enough to vote, by their numbers alone.
-    fn comparable(self, other: Self) -> bool {
-        let (few, many) = (self.count.min(other.count), self.count.max(other.count));
-        2.0 * few as f32 >= MIN_VOTE_SIMILARITY * (few + many) as f32
-    }
-}
-
-/// Returns the similarity of two lines: by their pieces, or by the beginning and end they share,
-/// whichever says more.
-fn line_similarity(one: &str, other: &str) -> f32 {
-    let (one, other) = (one.trim(), other.trim());
-    if one == other {
-        return 1.0;
-    }
-    let (a, b) = (cut(one, COMPARED_LINE_BYTES).as_bytes(), cut(other, COMPARED_LINE_BYTES).as_bytes());
-    let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
-    let tail = a.iter().skip(head).rev().zip(b.iter().skip(head).rev()).take_while(|(x, y)| x == y).count();
-    let shared = 2.0 * (head + tail) as f32 / (a.len() + b.len()).max(1) as f32;
-    // Never 1: they are not equal.
-    shared.max(LineProfile::of(one).similarity(LineProfile::of(other))).min(0.99)
-}
-
-/// A region of the file, aligned with the search text.
-pub(crate) struct Region {
-    /// Its first line, 0-based, and the one after its last.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    /// From the search text's lines to the region's; lines are equal that differ in blanks at their
-    /// ends.
-    pub(crate) ops: Vec<DiffOp>,
-    /// From 0 to 1.
-    pub(crate) similarity: f32,
-}
-
-impl Region {
-    /// Some lines of the file, of which there is at least one.
-    fn of(lines: &[&str], wanted: &[&str], start: usize, end: usize) -> Self {
-        let end = end.max(start + 1).min(lines.len());
-        let window = lines.get(start..end).unwrap_or_default();
-        let ops = compared(wanted, window);
-        let similarity = similarity(wanted, window, &ops);
-        Self { start, end, ops, similarity }
-    }
-}
-
-/// From some lines to others; those are equal that differ in blanks at their ends.
-fn compared(wanted: &[&str], lines: &[&str]) -> Vec<DiffOp> {
-    let keys = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| line.trim().to_owned()).collect() };
-    diff(&keys(wanted), &keys(lines))
-}
-
 /// The region most like the search text: its longest lines vote for where it would begin, and the
 /// places with most votes are compared line by line. Time is about (lines of the file) ×
 /// [`MAX_VOTERS`].
-fn nearest(lines: &[&str], pieces: &[LineProfile], wanted: &[&str]) -> Option<Region> {
+fn nearest(lines: &[&str], profiles: &[LineProfile], wanted: &[&str]) -> Option<Region> {
     let lines = lines.get(..MAX_LINES).unwrap_or(lines);
     let mut voters: Vec<(usize, &str)> =
         wanted.iter().copied().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
@@ -268,7 +164,7 @@ fn nearest(lines: &[&str], pieces: &[LineProfile], wanted: &[&str]) -> Option<Re
     let mut votes = vec![0.0_f32; lines.len() + wanted.len()];
     for (index, line) in voters {
         let mine = LineProfile::of(line);
-        for (at, theirs) in pieces.iter().enumerate() {
+        for (at, theirs) in profiles.iter().enumerate() {
             if !mine.comparable(*theirs) {
                 continue;
             }
@@ -328,22 +224,4 @@ fn aligned(lines: &[&str], wanted: &[&str], start: usize) -> Region {
         .find_map(|index| Some(partner(index)? + wanted.len() - index));
     let start = first.unwrap_or(start);
     Region::of(lines, wanted, start, last.unwrap_or(start + wanted.len()))
-}
-
-/// Returns the similarity of the search text's and the window's lines, each weighed by its length.
-fn similarity(wanted: &[&str], window: &[&str], ops: &[DiffOp]) -> f32 {
-    let weight = |line: &str| line.trim().len().min(COMPARED_LINE_BYTES) as f32;
-    let (mut sum, mut weights) = (0.0, 0.0);
-    for op in ops {
-        let (old, new) = (op.old_range(), op.new_range());
-        for (nth, line) in wanted.get(old.clone()).unwrap_or_default().iter().enumerate() {
-            let other = (nth < new.len()).then(|| window.get(new.start + nth)).flatten();
-            weights += weight(line);
-            sum += weight(line) * other.map_or(0.0, |other| line_similarity(line, other));
-        }
-        for line in window.get(new).unwrap_or_default().iter().skip(old.len()) {
-            weights += weight(line);
-        }
-    }
-    if weights == 0.0 { 0.0 } else { sum / weights }
 }

@@ -2,10 +2,12 @@
 //! indentation, blank lines.
 
 use crate::lines::segments;
-use crate::outcome::Strategy;
-use crate::place::exact::{MAX_PLACES, at_line_edges, occurrences};
+use crate::outcome::{MAX_PLACES, Strategy};
+use crate::place::hunk::Hunk;
+use crate::place::indexed_text::Haystack;
+use crate::place::matches::{Match, Matches};
 use crate::place::normalize::{Mapped, Reading, bare_key};
-use crate::place::{Haystack, Hunk, Match, Matches};
+use crate::place::occurrences::{at_line_edges, occurrences};
 
 /// Maximum number of line comparisons in overlapping windows; reached only in files that repeat one
 /// line.

@@ -6,8 +6,11 @@ use std::ops::Range;
 use crate::lines::{break_of, line_at, segments, split_indent};
 use crate::outcome::{Placed, Refusal, Strategy};
 use crate::place::fit::{Alignment, curled_as, is_curled, is_similar, straightened};
+use crate::place::hunk::Hunk;
 use crate::place::indent::{IndentMap, Styles};
-use crate::place::{Hunk, Match, Matches, duplicates, exact, explain, tie_breaking, tokens};
+use crate::place::matches::{Match, Matches};
+use crate::place::write::{take_break, write};
+use crate::place::{duplicates, exact, explain, tie_breaking, tokens};
 
 /// A replacement of bytes, with a note on the differences.
 pub(super) struct Piece {
@@ -32,7 +35,7 @@ pub(super) fn resolve(text: &str, matches: &Matches<'_>) -> Result<Placed, Refus
         let Some(place) = places.find(|place| place.span == span) else { continue };
         let piece = writer.piece(place)?;
         note = note.or(Some(piece.note));
-        pieces.push((exact::take_break(text, piece.span, hunk), piece.text));
+        pieces.push((take_break(text, piece.span, hunk), piece.text));
     }
     write(text, pieces, *strategy, note)
 }
@@ -273,28 +276,4 @@ impl<'a> Writer<'a> {
             None => format!("no exact match; placed by {strategy}, from line {first}"),
         }
     }
-}
-
-/// The pieces, if they change anything.
-pub(super) fn write(
-    text: &str,
-    pieces: Vec<(Range<usize>, String)>,
-    strategy: Strategy,
-    note: Option<String>,
-) -> Result<Placed, Refusal> {
-    let mut done = 0;
-    let pieces: Vec<(Range<usize>, String)> = pieces
-        .into_iter()
-        .map(|(span, piece)| {
-            // Deleting neighbouring last lines may claim the same line break twice.
-            let start = span.start.max(done);
-            done = span.end.max(start);
-            (start..done, piece)
-        })
-        .collect();
-    if pieces.iter().all(|(span, piece)| text.get(span.clone()) == Some(piece)) {
-        return Err(Refusal::NoChange);
-    }
-    let line = line_at(text, pieces.first().map_or(0, |(span, _)| span.start));
-    Ok(Placed { strategy, line, note, pieces })
 }

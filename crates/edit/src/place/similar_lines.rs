@@ -13,9 +13,12 @@ use memchr::memmem;
 
 use crate::lines::segments;
 use crate::outcome::{Placed, Refusal, Strategy};
+use crate::place::hunk::Hunk;
+use crate::place::indexed_text::Haystack;
+use crate::place::matches::{Match, Matches};
 use crate::place::normalize::bare_key;
 use crate::place::tokens::{Ends, is_word, words};
-use crate::place::{Haystack, Hunk, Match, Matches, artifacts, resolve, tie_breaking};
+use crate::place::{artifacts, resolve, tie_breaking};
 
 /// Fewer lines than this can be like anything.
 pub(super) const MIN_LINES: usize = 3;

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use crate::lines::{line_at, lines_of};
 use crate::outcome::{Refusal, Strategy};
+use crate::place::explain;
+use crate::place::hunk::Hunk;
 use crate::place::normalize::Reading;
-use crate::place::{Hunk, explain};
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
 const CLEARLY_NEARER: u32 = 2;

@@ -1,0 +1,35 @@
+//! The strategies that look in the present text, strictest first.
+
+use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal};
+use crate::place::hunk::Hunk;
+use crate::place::indexed_text::IndexedText;
+use crate::place::{blank_edges, exact, insert, placeholders, resolve};
+
+/// Finds where a hunk goes by the strictest strategy that finds a place. `None` if no strategy
+/// does.
+pub(super) fn find(file: &IndexedText<'_>, hunk: &Hunk<'_>) -> Option<Result<Placed, Refusal>> {
+    let text = file.text;
+    let sizes = [
+        ("file", text.len(), MAX_FILE_BYTES),
+        ("search text", hunk.search.len(), MAX_SEARCH_BYTES),
+        ("replacement", hunk.replace.len(), MAX_SEARCH_BYTES),
+    ];
+    if let Some((what, bytes, limit)) = sizes.into_iter().find(|(_, bytes, limit)| bytes > limit) {
+        return Some(Err(Refusal::TooLarge { what, bytes, limit }));
+    }
+    if hunk.search == hunk.replace {
+        return Some(Err(Refusal::NoChange));
+    }
+    if hunk.search.is_empty() {
+        return Some(insert::find(text, hunk));
+    }
+    let remark =
+        (!hunk.allow.placeholders).then(|| placeholders::placeholder(hunk.search, hunk.replace)).flatten();
+    if let Some(remark) = remark {
+        return Some(Err(Refusal::Placeholder { remark: remark.to_owned() }));
+    }
+    if let Some(matches) = exact::locate(text, hunk) {
+        return Some(resolve::resolve(text, &matches));
+    }
+    blank_edges::find_loosely(file.haystack(), hunk)
+}
