@@ -8,8 +8,8 @@ use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
 use journeyman_policy::{Call, Layer, Policy, Rules};
 use journeyman_protocol::{
-    AgentState, CallRecord, CallState, Decision, Effects, Enforcement, Event, Mode, RelPath, SandboxNeeds,
-    ToolUse, TurnPhase, Verdict,
+    AgentState, CallRecord, CallState, Decision, Effects, Enforcement, Event, Mode, RelPath, RunOutcome,
+    SandboxNeeds, ToolUse, TurnPhase, Verdict,
 };
 use journeyman_tools::Registry;
 use tokio_util::sync::CancellationToken;
@@ -21,9 +21,13 @@ use crate::calls::settle::settle;
 use crate::clock::seconds;
 use crate::session::context::Context;
 use crate::session::shared::{AuthoredAnswer, PermissionAnswer};
+use crate::session::task_end::TaskEnd;
 use crate::transcript::record::Record;
 use crate::transcript::running::CallChange;
 
+/// Calls refused because there was no one to ask before the run ends. After three refusals a model
+/// has no other way to go on.
+const MAX_UNANSWERED: u32 = 3;
 /// The author name of a hook's decision.
 pub(crate) const HOOK: &str = "hook";
 /// The note in the log for a call that an earlier answer allows.
@@ -53,6 +57,12 @@ impl Approvals {
     /// Returns the number of calls of the task that were refused because there was no one to ask.
     pub(crate) fn unanswered(&self) -> u32 {
         self.unanswered
+    }
+
+    /// Returns the task's end if too many calls were refused because there was no one to ask.
+    pub(crate) fn end_unanswered(&self) -> Option<TaskEnd> {
+        let why = "a permission was needed and there was nobody to ask; run it in a terminal, or with a wider --mode";
+        (self.unanswered >= MAX_UNANSWERED).then(|| TaskEnd::new(RunOutcome::PermissionNeeded, why))
     }
 
     /// Refuses a call because there is no one to ask.

@@ -267,7 +267,7 @@ impl ParentSession {
     async fn open(&mut self, task: &str) -> Result<(), AgentError> {
         let inbox = Arc::clone(&self.session.inbox);
         inbox.take(MessageKind::User, ReminderCategory::General, task.to_owned()).await?;
-        self.session.open().await?;
+        self.session.opening().run().await?;
         self.session.cx.transcript.flush().await
     }
 

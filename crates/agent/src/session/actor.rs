@@ -76,7 +76,7 @@ async fn live(session: &mut Session, opening: SessionOpening, reports: &watch::S
         let next = begin.take().or_else(|| shared.has_work().then_some(TaskBegin::Message));
         match next {
             Some(begin) => {
-                let report = session.task(begin).await;
+                let report = session.run_task(begin).await;
                 reports.send_replace(Some((shared.taken(), Arc::new(report))));
             }
             None => idle(session).await,

@@ -7,28 +7,46 @@ use journeyman_workspace::{ListOptions, Listing};
 
 use super::context::Context;
 use super::first_message::{FirstMessage, blocks, words};
-use super::stages::Session;
 use crate::AgentError;
+use crate::approval::ask::Approvals;
 use crate::blocking::blocking;
+use crate::hooks::dispatch::HookDispatch;
 use crate::hooks::unseen::ChangeReview;
+use crate::isolation::checkpoints::Checkpoints;
+use crate::isolation::copy_updates::CopyUpdates;
+use crate::request::builder::RequestBuilder;
 use crate::request::lookup::look_up;
+use crate::supervision::Supervision;
 use crate::transcript::record::{MessageId, QueuedMessage, Record};
+use crate::verification::Verification;
 
 /// Maximum number of files listed for the repository map. A path has some 50 bytes; the limit
 /// bounds the walk of a huge tree.
 const MAP_FILES: usize = 20_000;
 
-impl Session {
+/// The stages that begin a task.
+pub(crate) struct TaskOpening<'a> {
+    pub(super) cx: &'a mut Context,
+    pub(super) requests: &'a RequestBuilder,
+    pub(super) approvals: &'a mut Approvals,
+    pub(super) hooks: &'a mut HookDispatch,
+    pub(super) supervision: &'a mut Supervision,
+    pub(super) verification: &'a mut Verification,
+    pub(super) checkpoints: &'a mut Checkpoints,
+    pub(super) copy_updates: &'a mut CopyUpdates,
+}
+
+impl TaskOpening<'_> {
     /// Begins a task with the queued messages.
-    pub(crate) async fn open(&mut self) -> Result<(), AgentError> {
+    pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
         let waiting = self.cx.shared.waiting();
         let mut taken: Vec<MessageId> = waiting.iter().map(|queued| queued.id).collect();
         let task = words(&waiting);
         self.checkpoints.begin_task();
         self.cx.transcript.note(Record::Began);
-        let setting = self.requests.setting(&self.cx);
+        let setting = self.requests.setting(self.cx);
         if self.cx.transcript.state().setting.as_ref() != Some(&setting) {
-            self.requests.set(&mut self.cx, setting);
+            self.requests.set(self.cx, setting);
         }
         // Done early: the result is cached, and the user sees what can't be confined before any
         // command runs.
@@ -40,11 +58,11 @@ impl Session {
             mode: self.cx.settings.mode,
             enforcement,
         });
-        self.copy_updates.announce(&self.cx);
+        self.copy_updates.announce(self.cx);
         // Follows `RunStarted`, so that a task's first event describes the task.
         self.cx.transcript.set_state(AgentState::Working);
         // Changes that the handle made before the log began.
-        self.supervision.note_todos(&mut self.cx);
+        self.supervision.note_todos(self.cx);
         let FirstMessage { content, waits, refused } = self.first_words(waiting).await;
         taken.retain(|id| !waits.contains(id));
         // Taken even after a refusal: a task that can't begin must not be started again and again.
@@ -55,11 +73,11 @@ impl Session {
     /// Builds the first message. In a new session this is the packed context and the queued
     /// messages.
     async fn first_words(&mut self, waiting: Vec<QueuedMessage>) -> FirstMessage {
-        let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
-        let mut context = self.hooks.session_start(&mut self.cx, review).await;
+        let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
+        let mut context = self.hooks.session_start(self.cx, review).await;
         context.append(&mut self.hooks.take_context());
-        let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
-        let (kept, more, denied) = self.hooks.screen(&mut self.cx, review, waiting).await;
+        let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
+        let (kept, more, denied) = self.hooks.screen(self.cx, review, waiting).await;
         context.extend(more);
         if denied.is_some() && !kept.iter().any(|queued| queued.kind == MessageKind::User) {
             // Messages that no person sent, and context from hooks, are kept for the next task.
@@ -91,17 +109,16 @@ impl Session {
 
     async fn pack_first(&mut self, task: &str) -> Result<String, AgentError> {
         let may_show = self.approvals.may_show(self.cx.settings.mode);
-        let found =
-            self.cx.settings.index_timeout.map(|timeout| (look_up(&self.cx, may_show, task), timeout));
-        let listing = list_files(&self.cx).await?;
-        let checks = self.verification.find(&self.cx, &mut self.approvals, &listing);
+        let found = self.cx.settings.index_timeout.map(|timeout| (look_up(self.cx, may_show, task), timeout));
+        let listing = list_files(self.cx).await?;
+        let checks = self.verification.find(self.cx, self.approvals, &listing);
         // The lookup ran while the tree was listed. A slow lookup is not waited for any longer.
         let found = match found {
             Some((looked_up, timeout)) => tokio::time::timeout(timeout, looked_up).await.ok(),
             None => None,
         };
         let found = found.and_then(Result::ok).flatten();
-        self.requests.pack_first(&mut self.cx, task, &listing, &checks, found.as_ref())
+        self.requests.pack_first(self.cx, task, &listing, &checks, found.as_ref())
     }
 }
 

@@ -116,9 +116,11 @@ impl Session {
         }
         self.cx.transcript.set_phase(TurnPhase::PreModel);
         let state = self.cx.transcript.state();
+        let settled = state.is_settled();
         let answered = state.messages.last().is_none_or(|last| last.role == Role::User);
         let last = state.messages.iter().rev().find(|message| message.role == Role::Assistant);
-        self.progress.last_text = last.map(Message::text).unwrap_or_default();
-        if state.is_settled() && answered { ResumePoint::Ask } else { ResumePoint::AfterReply }
+        let last_text = last.map(Message::text).unwrap_or_default();
+        self.replies.restore(last_text);
+        if settled && answered { ResumePoint::Ask } else { ResumePoint::AfterReply }
     }
 }

@@ -9,28 +9,41 @@ use journeyman_store::StoreError;
 use journeyman_workspace::IgnoredChange;
 
 use super::context::Context;
-use super::stages::Session;
 use super::task_end::TaskEnd;
 use crate::AgentError;
+use crate::calls::runner::ToolRunner;
 use crate::isolation::checkpoints::Checkpoints;
+use crate::supervision::Supervision;
 use crate::transcript::log::redacted;
 use crate::transcript::record::Record;
+use crate::verification::Verification;
 
 /// Maximum bytes of diff in a report. `git diff` shows the rest.
 const MAX_DIFF: usize = 256 * 1024;
 /// Maximum number of ignored files named in a summary, which is one line.
 const MAX_NAMED: usize = 5;
 
-impl Session {
+/// The stages that the report of a task is built from.
+pub(super) struct TaskReport<'a> {
+    pub(super) cx: &'a mut Context,
+    pub(super) runner: &'a ToolRunner,
+    pub(super) supervision: &'a mut Supervision,
+    pub(super) verification: &'a mut Verification,
+    pub(super) checkpoints: &'a mut Checkpoints,
+    /// The text of the model's last reply.
+    pub(super) last_text: &'a str,
+}
+
+impl TaskReport<'_> {
     /// Ends a task: builds its report and writes its last entries. Problems with the diff or the
     /// changes become warnings.
-    pub(super) async fn report(&mut self, end: TaskEnd, took: Duration) -> RunReport {
-        self.runner.note_background_violations(&mut self.cx).await;
+    pub(super) async fn finish(&mut self, end: TaskEnd, took: Duration) -> RunReport {
+        self.runner.note_background_violations(self.cx).await;
         let end = without_violation(end, &self.cx.transcript.state().violations);
         let mut problems = Vec::new();
         let has_evidence = !self.verification.evidence().is_empty();
         let (looked, unverified) =
-            changes_to_report(&mut self.cx, &mut self.checkpoints, has_evidence, end.outcome).await;
+            changes_to_report(self.cx, self.checkpoints, has_evidence, end.outcome).await;
         let changes = match looked {
             Ok(changes) => changes,
             Err(error) => {
@@ -38,7 +51,7 @@ impl Session {
                 Vec::new()
             }
         };
-        let diff = match diff(&self.cx, &self.checkpoints, changes.is_empty()).await {
+        let diff = match diff(self.cx, self.checkpoints, changes.is_empty()).await {
             Ok(diff) => diff,
             Err(problem) => {
                 problems.push(problem);
@@ -49,7 +62,7 @@ impl Session {
             self.cx.settings.price.as_ref().map(|price| price.cost(&self.cx.transcript.state().books.usage));
         let copy = self.cx.copy.as_ref().map(|copy| copy.kept());
         // `jm undo` works on the user's tree, so it can't undo changes that are only in a copy.
-        let ignored = self.checkpoints.ignored_changes(&self.cx).await;
+        let ignored = self.checkpoints.ignored_changes(self.cx).await;
         let undo = ((!changes.is_empty() || ignored.iter().any(|it| it.is_undoable)) && copy.is_none())
             .then(|| format!("jm undo {}", self.cx.session));
         let report = RunReport {
@@ -57,7 +70,7 @@ impl Session {
             outcome: end.outcome,
             exit_code: end.outcome.exit_code(),
             summary: end.summary + &describe_ignored(&ignored),
-            text: self.progress.last_text.clone(),
+            text: self.last_text.to_owned(),
             changes,
             diff,
             violations: self.cx.transcript.state().violations.clone(),
@@ -81,12 +94,12 @@ impl Session {
             self.cx.transcript.emit(Event::Landed { changes: report.changes.clone(), copy: None });
         }
         self.cx.transcript.close_calls("not run: the task ended first");
-        self.supervision.note_todos(&mut self.cx);
+        self.supervision.note_todos(self.cx);
         self.cx.transcript.set_state(AgentState::Ready);
         self.cx.transcript.set_phase(TurnPhase::Ready);
         self.cx.transcript.note(Record::Ended { outcome: report.outcome, unverified });
         self.cx.transcript.emit(Event::Done { report: Box::new(report.clone()) });
-        write_end(&mut self.cx, report).await
+        write_end(self.cx, report).await
     }
 }
 

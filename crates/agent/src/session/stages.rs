@@ -11,10 +11,16 @@ use crate::isolation::copy_updates::CopyUpdates;
 use crate::request::apply_edit::ApplyEdit;
 use crate::request::builder::RequestBuilder;
 use crate::session::context::Context;
+use crate::session::exchange::{Exchange, ReplyProgress};
 use crate::session::inbox::Inbox;
+use crate::session::incoming::IncomingMessages;
+use crate::session::opening::TaskOpening;
 use crate::session::parts::SessionParts;
+use crate::session::report::TaskReport;
 use crate::session::settings::RunSettings;
 use crate::session::shared::SessionShared;
+use crate::session::step::Step;
+use crate::session::verify::TurnVerification;
 use crate::supervision::Supervision;
 use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::{TodoRead, TodoWrite, Todos};
@@ -35,16 +41,7 @@ pub(crate) struct Session {
     pub(super) verification: Verification,
     pub(super) checkpoints: Checkpoints,
     pub(super) copy_updates: CopyUpdates,
-    pub(super) progress: Progress,
-}
-
-/// Progress of the running task.
-#[derive(Debug, Default)]
-pub(super) struct Progress {
-    /// Number of consecutive replies that the output limit cut off.
-    pub(super) cut_off: u32,
-    /// The text of the model's last reply that had any.
-    pub(super) last_text: String,
+    pub(super) replies: ReplyProgress,
 }
 
 /// Objects that a session shares with its handle.
@@ -84,7 +81,7 @@ impl Session {
             verification: Verification::new(parts.programs),
             checkpoints: Checkpoints::default(),
             copy_updates: CopyUpdates::default(),
-            progress: Progress::default(),
+            replies: ReplyProgress::default(),
             inbox,
             cx: Context {
                 session,
@@ -99,6 +96,81 @@ impl Session {
                 shared,
                 transcript,
             },
+        }
+    }
+
+    /// Returns the stages that begin a task.
+    pub(crate) fn opening(&mut self) -> TaskOpening<'_> {
+        TaskOpening {
+            cx: &mut self.cx,
+            requests: &self.requests,
+            approvals: &mut self.approvals,
+            hooks: &mut self.hooks,
+            supervision: &mut self.supervision,
+            verification: &mut self.verification,
+            checkpoints: &mut self.checkpoints,
+            copy_updates: &mut self.copy_updates,
+        }
+    }
+
+    /// Returns the stages that one model request and its reply go through.
+    pub(super) fn exchange(&mut self) -> Exchange<'_> {
+        Exchange {
+            cx: &mut self.cx,
+            requests: &mut self.requests,
+            approvals: &mut self.approvals,
+            hooks: &mut self.hooks,
+            checkpoints: &mut self.checkpoints,
+            replies: &mut self.replies,
+        }
+    }
+
+    /// Returns the stages that the calls of one reply go through.
+    pub(super) fn step(&mut self) -> Step<'_> {
+        Step {
+            cx: &mut self.cx,
+            checkpoints: &mut self.checkpoints,
+            approvals: &mut self.approvals,
+            previews: &mut self.previews,
+            hooks: &mut self.hooks,
+            runner: &mut self.runner,
+            supervision: &mut self.supervision,
+        }
+    }
+
+    /// Returns the stages that queued messages go through.
+    pub(super) fn incoming(&mut self) -> IncomingMessages<'_> {
+        IncomingMessages {
+            cx: &mut self.cx,
+            approvals: &mut self.approvals,
+            hooks: &mut self.hooks,
+            supervision: &mut self.supervision,
+            checkpoints: &mut self.checkpoints,
+        }
+    }
+
+    /// Returns the stages that verify changes.
+    pub(super) fn turn_verification(&mut self) -> TurnVerification<'_> {
+        TurnVerification {
+            cx: &mut self.cx,
+            approvals: &mut self.approvals,
+            runner: &self.runner,
+            supervision: &mut self.supervision,
+            verification: &mut self.verification,
+            checkpoints: &mut self.checkpoints,
+            copy_updates: &mut self.copy_updates,
+        }
+    }
+
+    /// Returns the stages that the report of a task is built from.
+    pub(super) fn report(&mut self) -> TaskReport<'_> {
+        TaskReport {
+            cx: &mut self.cx,
+            runner: &self.runner,
+            supervision: &mut self.supervision,
+            verification: &mut self.verification,
+            checkpoints: &mut self.checkpoints,
+            last_text: self.replies.last_text(),
         }
     }
 }

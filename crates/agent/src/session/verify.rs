@@ -4,36 +4,51 @@ use journeyman_protocol::{Event, Evidence, Mode, RunOutcome};
 use journeyman_verify::{Verdict, verdict};
 use tokio_util::sync::CancellationToken;
 
-use super::stages::Session;
+use super::context::Context;
 use super::task_end::TaskEnd;
 use crate::AgentError;
-use crate::isolation::copy_updates::CopyState;
+use crate::approval::ask::Approvals;
+use crate::calls::runner::ToolRunner;
+use crate::isolation::checkpoints::Checkpoints;
+use crate::isolation::copy_updates::{CopyState, CopyUpdates};
 use crate::session::settings::Checks;
+use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
-use crate::verification::{end_of, feed_back};
+use crate::verification::{Verification, end_of, feed_back};
 
 /// Maximum repetitions of passed checks because the user's tree changed meanwhile. Landing compares
 /// again.
 const MAX_MOVED_ON: usize = 2;
 
-impl Session {
+/// The stages that verify the changes of a task.
+pub(super) struct TurnVerification<'a> {
+    pub(super) cx: &'a mut Context,
+    pub(super) approvals: &'a mut Approvals,
+    pub(super) runner: &'a ToolRunner,
+    pub(super) supervision: &'a mut Supervision,
+    pub(super) verification: &'a mut Verification,
+    pub(super) checkpoints: &'a mut Checkpoints,
+    pub(super) copy_updates: &'a mut CopyUpdates,
+}
+
+impl TurnVerification<'_> {
     /// Verifies the changes. `Some` ends the task. `None` means that failures were fed back to the
     /// model, or that the user stopped the checks.
-    pub(super) async fn verify(&mut self, stop: &CancellationToken) -> Result<Option<TaskEnd>, AgentError> {
+    pub(super) async fn run(&mut self, stop: &CancellationToken) -> Result<Option<TaskEnd>, AgentError> {
         self.refresh_copy().await?;
-        let changes = self.checkpoints.unverified_changes(&mut self.cx).await?;
+        let changes = self.checkpoints.unverified_changes(self.cx).await?;
         if changes.is_empty() {
             return Ok(Some(self.nothing_changed().await));
         }
         if self.cx.settings.checks == Checks::Off {
-            if self.checkpoints.changes(&mut self.cx).await?.is_empty() {
+            if self.checkpoints.changes(self.cx).await?.is_empty() {
                 return Ok(Some(self.nothing_changed().await));
             }
             return Ok(Some(TaskEnd::new(RunOutcome::Unverified, "finished; no check was run (--no-check)")));
         }
-        self.verification.refresh_checks(&self.cx, &changes).await?;
+        self.verification.refresh_checks(self.cx, &changes).await?;
         if self.verification.has_none() {
-            if self.checkpoints.changes(&mut self.cx).await?.is_empty() {
+            if self.checkpoints.changes(self.cx).await?.is_empty() {
                 return Ok(Some(self.nothing_changed().await));
             }
             let why =
@@ -51,7 +66,7 @@ impl Session {
             fed_back: feeds_back,
         });
         if feeds_back {
-            feed_back(&mut self.cx, self.runner.edits(), &evidence, &previous);
+            feed_back(self.cx, self.runner.edits(), &evidence, &previous);
             self.cx.transcript.flush().await?;
             return Ok(None);
         }
@@ -71,7 +86,7 @@ impl Session {
             self.cx
                 .transcript
                 .note(Record::Books(TaskCounters { rounds, ..self.cx.transcript.state().books }));
-            let evidence = self.verification.run_checks(&mut self.cx, &mut self.approvals, stop).await?;
+            let evidence = self.verification.run_checks(self.cx, self.approvals, stop).await?;
             if stop.is_cancelled() {
                 break;
             }
@@ -89,7 +104,7 @@ impl Session {
 
     async fn refresh_copy(&mut self) -> Result<CopyState, AgentError> {
         let busy = self.runner.has_running_commands();
-        self.copy_updates.refresh(&mut self.cx, self.runner.seen(), busy).await
+        self.copy_updates.refresh(self.cx, self.runner.seen(), busy).await
     }
 
     async fn nothing_changed(&self) -> TaskEnd {
@@ -97,7 +112,7 @@ impl Session {
             let why = "a permission was needed and there was nobody to ask; nothing was changed";
             return TaskEnd::new(RunOutcome::PermissionNeeded, why);
         }
-        let only_ignored = !self.checkpoints.ignored_changes(&self.cx).await.is_empty();
+        let only_ignored = !self.checkpoints.ignored_changes(self.cx).await.is_empty();
         let why = match self.cx.settings.mode {
             Mode::Plan => "finished; plan mode changes nothing, so there was nothing to verify",
             _ if only_ignored => "finished; only ignored files changed, so there was nothing to verify",

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{
@@ -14,7 +15,7 @@ use journeyman_workspace::Workspace;
 use crate::blocking::blocking;
 use crate::session::shared::SessionShared;
 use crate::transcript::log::{Log, LogEntry};
-use crate::transcript::record::{MessageId, Record};
+use crate::transcript::record::{MessageId, Record, TaskCounters};
 use crate::transcript::reminder;
 use crate::transcript::state::State;
 use crate::{AgentError, Clock};
@@ -168,6 +169,21 @@ impl Transcript {
         if previous != current {
             self.emit(Event::TurnPhaseChanged { previous, current });
         }
+    }
+
+    /// Counts a model request, and reports it.
+    pub(crate) fn begin_turn(&mut self) {
+        let turns = self.state.books.turns.saturating_add(1);
+        self.note(Record::Books(TaskCounters { turns, ..self.state.books }));
+        self.emit(Event::TurnStarted { turn: turns });
+    }
+
+    /// Counts a step (a model reply with its calls), and reports it.
+    pub(crate) fn end_step(&mut self, took: Duration) {
+        let step = self.state.books.step.saturating_add(1);
+        self.note(Record::Books(TaskCounters { step, ..self.state.books }));
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.emit(Event::StepComplete { step, duration_ms });
     }
 
     /// Moves queued messages into the transcript.

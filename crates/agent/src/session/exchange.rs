@@ -1,0 +1,195 @@
+//! An exchange with the model: one request and its reply.
+
+use std::sync::Arc;
+
+use journeyman_model::{ModelError, Reply};
+use journeyman_protocol::{Event, RunOutcome, StopReason, ToolUse, TurnPhase};
+use tokio_util::sync::CancellationToken;
+
+use super::context::Context;
+use super::task_end::TaskEnd;
+use crate::AgentError;
+use crate::approval::ask::Approvals;
+use crate::hooks::dispatch::HookDispatch;
+use crate::hooks::unseen::ChangeReview;
+use crate::isolation::checkpoints::Checkpoints;
+use crate::request::builder::RequestBuilder;
+use crate::request::reply::{calls_of, thinking_of};
+use crate::request::stream::stream;
+use crate::transcript::record::Record;
+
+/// Maximum consecutive replies that the output limit may cut off before the run ends.
+const MAX_CUT_OFF: u32 = 3;
+/// Maximum bytes of a reply, as logged: about a million tokens. The store takes entries of up to 16
+/// MiB, and in the text protocol an entry has the reply's calls as well.
+const MAX_REPLY: usize = 4 * 1024 * 1024;
+
+/// The end of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExchangeEnd {
+    /// The reply is recorded.
+    Replied,
+    /// The model takes no tools. The next request uses the text protocol.
+    ProtocolChanged,
+    /// The user stopped the task.
+    Interrupted,
+}
+
+/// The replies of the running task.
+#[derive(Debug, Default)]
+pub(crate) struct ReplyProgress {
+    /// Number of consecutive replies that the output limit cut off.
+    cut_off: u32,
+    /// The text of the model's last reply that had any.
+    last_text: String,
+}
+
+impl ReplyProgress {
+    /// Returns the text of the model's last reply that had any.
+    pub(super) fn last_text(&self) -> &str {
+        &self.last_text
+    }
+
+    /// Sets the text of the last reply, for a task that was cut off after it.
+    pub(super) fn restore(&mut self, last_text: String) {
+        self.last_text = last_text;
+    }
+
+    fn observe(&mut self, stop: &StopReason, text: Option<String>) {
+        self.cut_off = if *stop == StopReason::MaxTokens { self.cut_off + 1 } else { 0 };
+        if let Some(text) = text {
+            self.last_text = text;
+        }
+    }
+
+    /// Returns true if the model has more to say although it made no call. Tells the model to
+    /// continue if the output limit cut off its reply.
+    pub(super) fn continue_reply(&self, cx: &mut Context) -> bool {
+        match cx.transcript.state().stop {
+            Some(StopReason::Paused) => true,
+            Some(StopReason::MaxTokens) if self.cut_off < MAX_CUT_OFF => {
+                let text = "Your reply was cut off by the output limit. Go on from where it stopped, in smaller steps.";
+                cx.transcript.say(text);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the task's end if the output limit cut off too many replies.
+    pub(super) fn end_cut_off(&self) -> Option<TaskEnd> {
+        let why = "the model's replies were cut off by its output limit again and again";
+        (self.cut_off >= MAX_CUT_OFF).then(|| TaskEnd::new(RunOutcome::Limit, why))
+    }
+}
+
+/// The stages that one request and its reply go through.
+pub(super) struct Exchange<'a> {
+    pub(super) cx: &'a mut Context,
+    pub(super) requests: &'a mut RequestBuilder,
+    pub(super) approvals: &'a mut Approvals,
+    pub(super) hooks: &'a mut HookDispatch,
+    pub(super) checkpoints: &'a mut Checkpoints,
+    pub(super) replies: &'a mut ReplyProgress,
+}
+
+impl Exchange<'_> {
+    /// Sends one request, and records the reply.
+    pub(super) async fn run(&mut self, stop: &CancellationToken) -> Result<ExchangeEnd, AgentError> {
+        match self.request_reply(stop).await {
+            Ok(reply) => self.record_reply(&reply).await.map(|()| ExchangeEnd::Replied),
+            Err(AgentError::Model(ModelError::Cancelled)) => Ok(ExchangeEnd::Interrupted),
+            // A hook that was interrupted by the user didn't deny the request.
+            Err(AgentError::HookDenied { .. }) if stop.is_cancelled() => Ok(ExchangeEnd::Interrupted),
+            Err(AgentError::Model(ModelError::ToolsUnsupported { .. })) if self.requests.tool_calling() => {
+                self.requests.fall_back_to_text(self.cx);
+                Ok(ExchangeEnd::ProtocolChanged)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn review(&mut self) -> (&mut HookDispatch, &mut Context, ChangeReview<'_>) {
+        let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
+        (self.hooks, self.cx, review)
+    }
+
+    /// Sends one model request and streams the reply to subscribers.
+    async fn request_reply(&mut self, stop: &CancellationToken) -> Result<Reply, AgentError> {
+        self.cx.transcript.set_phase(TurnPhase::PreModel);
+        self.requests.put_in_words(self.cx);
+        self.cx.transcript.begin_turn();
+        let mut request = self.requests.build(self.cx);
+        // Hooks may change the request, but not the transcript.
+        let (hooks, cx, review) = self.review();
+        let (messages, allowed) = match hooks.pre_model(cx, review, &mut request, stop).await {
+            Ok(messages) => (messages, Ok(())),
+            Err(denied) => (None, Err(denied)),
+        };
+        self.cx.transcript.set_phase(TurnPhase::StreamingModel);
+        let model = Arc::clone(&self.cx.model);
+        let written = self.cx.transcript.flush().await;
+        let reply = match allowed.and(written) {
+            Ok(()) => stream(self.cx, self.checkpoints, &*model, &request, stop).await,
+            Err(error) => Err(error),
+        };
+        self.cx.transcript.return_messages(messages.unwrap_or(request.messages));
+        reply
+    }
+
+    /// Records a complete reply and its usage.
+    async fn record_reply(&mut self, reply: &Reply) -> Result<(), AgentError> {
+        let mut message = reply.message.clone();
+        let (hooks, cx, review) = self.review();
+        hooks.post_model(cx, review, &mut message).await;
+        let bytes = serde_json::to_vec(&message).map_or(0, |bytes| bytes.len());
+        if bytes > MAX_REPLY {
+            let why = format!("the reply has {bytes} bytes; no model's output limit allows that");
+            return Err(ModelError::Protocol(why).into());
+        }
+        let text = message.text();
+        let mut counters = self.cx.transcript.state().books;
+        counters.usage += reply.usage;
+        self.cx.transcript.note(Record::Books(counters));
+        let shown = (!text.trim().is_empty()).then(|| self.cx.redactor.redact(&text).into_owned());
+        self.replies.observe(&reply.stop, shown);
+        let tool_calling = self.requests.tool_calling();
+        let calls = calls_of(self.cx.transcript.state(), tool_calling, &mut message, &text);
+        let thinking = thinking_of(&message);
+        // Empty replies are recorded too, for their stop reason. They don't become messages,
+        // because no provider takes them.
+        let stop = Some(reply.stop.clone());
+        self.cx.transcript.note(Record::Message { message, taken: Vec::new(), stop, calls });
+        let (turn, usage) = (counters.turns, reply.usage);
+        let stop = reply.stop.clone();
+        self.cx.transcript.emit(Event::TurnFinished { turn, stop, usage, text, thinking });
+        self.cx.transcript.emit(Event::TokenUsage { turn, usage });
+        self.record_cost(reply);
+        self.announce_calls();
+        let (hooks, cx, review) = self.review();
+        hooks.post_append(cx, review).await;
+        Ok(())
+    }
+
+    /// Adds the reply's cost to the shared budget, and reports the cost of the task.
+    fn record_cost(&mut self, reply: &Reply) {
+        let usage = self.cx.transcript.state().books.usage;
+        let price = self.cx.settings.price.as_ref();
+        let usd = price.map(|price| price.cost(&usage));
+        if let (Some(shared_budget), Some(price)) = (&self.cx.settings.shared_budget, price) {
+            shared_budget.spend(price.cost(&reply.usage));
+        }
+        self.cx.transcript.emit(Event::Cost { usage, usd });
+    }
+
+    /// Emits the start of each call of the reply.
+    fn announce_calls(&mut self) {
+        let calls: Vec<ToolUse> =
+            self.cx.transcript.state().calls.iter().map(|open| open.call.clone()).collect();
+        for call in calls {
+            let summary = self.approvals.summary(self.cx, &call);
+            let ToolUse { id, name: tool, input, .. } = call;
+            self.cx.transcript.emit(Event::ToolStart { call: id, tool, input, summary });
+        }
+    }
+}
