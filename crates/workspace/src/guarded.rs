@@ -36,6 +36,7 @@ pub(crate) mod after;
 pub(crate) mod keep;
 pub(crate) mod look;
 pub(crate) mod memory;
+pub(crate) mod record;
 pub(crate) mod settings;
 pub(crate) mod stored;
 

@@ -23,22 +23,10 @@ use crate::limits::MAX_DEPTH;
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::tree::Tree;
+use crate::tool_directories::holds_packages;
 use crate::walk::plan::{WalkPlan, no_siblings};
 use crate::walk::walk;
 
-/// Directories that package managers fill.
-const DEPENDENCIES: [&[u8]; 10] = [
-    b"node_modules",
-    b"bower_components",
-    b".venv",
-    b"venv",
-    b"env",
-    b".tox",
-    b".nox",
-    b".pixi",
-    b".conda",
-    b"__pypackages__",
-];
 /// Names that change when a package manager has worked in such a directory.
 const MARKS: [&[u8]; 4] = [b".modules.yaml", b".package-lock.json", b".pnpm", b"lib"];
 /// Such directories that are looked at: a large workspace of packages has some hundreds.
@@ -89,11 +77,6 @@ pub(crate) struct HardLinkCache {
 
 type StampList = Vec<Option<FileStat>>;
 
-/// Returns true if package managers fill directories of this name.
-pub(crate) fn is_dependencies(name: &[u8]) -> bool {
-    DEPENDENCIES.contains(&name)
-}
-
 /// Finds files with names outside of the project.
 pub(crate) struct HardLinkFinder {
     project: Arc<Project>,
@@ -127,7 +110,7 @@ impl HardLinkFinder {
                 .directory(dir.as_ref())
                 .and_then(|open| children(&open))
                 .unwrap_or_default();
-            let names = names.into_iter().filter(|name| is_dependencies(name));
+            let names = names.into_iter().filter(|name| holds_packages(name));
             dependencies.extend(names.filter_map(|name| below(dir.as_ref(), &name)));
         }
         let files = walked.files.iter().filter_map(|file| Some((file.path.as_slice(), file.seen?)));

@@ -18,79 +18,19 @@ use crate::error::WorkspaceError;
 use crate::files::directory::children;
 use crate::files::root_dir::{Links, read_up_to};
 use crate::files::stat::{FileStat, file_clock, is_settled};
-use crate::hard_links::is_dependencies;
 use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
 use crate::mutex::lock;
 use crate::project::Project;
-use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
+use crate::rules::{is_git, is_tagged_cache};
 use crate::snapshot::differences::Difference;
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
+use crate::tool_directories::{holds_packages, is_made_again};
 use crate::transaction::sibling::is_sibling;
 use crate::walk::plan::ListedDir;
 
 pub(crate) mod since;
-
-/// Directories that builds make, where a rule ignores them.
-const BUILD_DIRECTORIES: [&[u8]; 31] = [
-    b"target",
-    b"build",
-    b"_build",
-    b"dist",
-    b"dist-newstyle",
-    b"out",
-    b"bin",
-    b"obj",
-    b"deps",
-    b"vendor",
-    b"venv",
-    b"env",
-    b"tmp",
-    b"log",
-    b"logs",
-    b"coverage",
-    b"htmlcov",
-    b".cache",
-    b".next",
-    b".nuxt",
-    b".output",
-    b".turbo",
-    b".parcel-cache",
-    b".svelte-kit",
-    b".nyc_output",
-    b".dart_tool",
-    b".stack-work",
-    b".eggs",
-    b".zig-cache",
-    b"elm-stuff",
-    b"Pods",
-];
-/// Ends of names of files that builds, tests and editors write again.
-const BUILD_FILES: [&[u8]; 22] = [
-    b".o",
-    b".obj",
-    b".a",
-    b".so",
-    b".lo",
-    b".la",
-    b".d",
-    b".class",
-    b".pyc",
-    b".pyo",
-    b".log",
-    b".tmp",
-    b".swp",
-    b".gcda",
-    b".gcno",
-    b".profraw",
-    b".beam",
-    b".hi",
-    b".dll",
-    b".dylib",
-    b".tsbuildinfo",
-    b".coverage",
-];
 
 /// An ignored file before a command.
 #[derive(Debug, Clone)]
@@ -236,7 +176,7 @@ impl IgnoredFiles {
                 }
             };
             let at = RelPath::parse(dir).ok();
-            let dependencies = left_out.iter().filter(|name| is_dependencies(name));
+            let dependencies = left_out.iter().filter(|name| holds_packages(name));
             let join = |name: &Vec<u8>| at.as_ref().map_or_else(|| RelPath::parse(name), |at| at.join(name));
             memory.dependencies.extend(dependencies.filter_map(|name| join(name).ok()));
             search.look(dir, &left_out, 0);
@@ -354,14 +294,4 @@ impl IgnoredSearch<'_> {
         names.sort_unstable();
         self.look(dir.as_bytes(), &names, depth);
     }
-}
-
-/// Returns true if a name is one of what tools make again.
-fn is_made_again(name: &[u8]) -> bool {
-    is_made_by_tools(name)
-        || BUILD_DIRECTORIES.contains(&name)
-        || name.starts_with(b"cmake-build-")
-        || name.ends_with(b".egg-info")
-        || name.starts_with(b".coverage.")
-        || BUILD_FILES.iter().any(|end| name.ends_with(end))
 }

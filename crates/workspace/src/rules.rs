@@ -19,27 +19,7 @@ use journeyman_root_fs::{open_regular, open_root};
 use crate::files::root_dir::{Links, read_up_to};
 use crate::files::stat::FileStat;
 use crate::limits::{IGNORE_FILE_BYTES, MAX_DEPTH};
-
-/// Directories that hold what a tool made and can make again, or another version control system's
-/// data. They aren't entered unless a rule says so with `!`. Build directories such as `target`
-/// aren't listed: they are skipped when a rule ignores them, or when they carry a `CACHEDIR.TAG`.
-const MADE_BY_TOOLS: [&[u8]; 15] = [
-    b"node_modules",
-    b"bower_components",
-    b"__pycache__",
-    b".venv",
-    b".tox",
-    b".nox",
-    b".mypy_cache",
-    b".pytest_cache",
-    b".ruff_cache",
-    b".gradle",
-    b".terraform",
-    b".direnv",
-    b".hg",
-    b".svn",
-    b".jj",
-];
+use crate::tool_directories::{is_skipped, skipped_names};
 
 /// Files that hold ignore rules; the later one of a directory counts more.
 pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
@@ -51,11 +31,6 @@ const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 /// file systems don't tell cases apart.
 pub(crate) fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
-}
-
-/// Returns true if `name` is that of a directory which tools make and can make again.
-pub(crate) fn is_made_by_tools(name: &[u8]) -> bool {
-    MADE_BY_TOOLS.contains(&name)
 }
 
 /// Returns true if `name` is that of a file which holds ignore rules.
@@ -130,7 +105,7 @@ pub(crate) fn is_ignored(
             Match::None => next = layer.outer.as_ref(),
         }
     }
-    is_dir && MADE_BY_TOOLS.contains(&name)
+    is_dir && is_skipped(name)
 }
 
 fn matched(matcher: &Gitignore, path: &[u8], is_dir: bool) -> Match<()> {
@@ -350,7 +325,7 @@ pub(crate) fn is_tagged_cache(dir: BorrowedFd<'_>) -> bool {
 }
 
 fn outside_rules(root: &Path) -> OutsideRules {
-    let mut said = MADE_BY_TOOLS.join(&b'/');
+    let mut said = skipped_names().collect::<Vec<_>>().join(&b'/');
     let layers = layers_outside(root, &mut said);
     OutsideRules { layers, print: ContentHash::of(&said) }
 }

@@ -1,4 +1,4 @@
-//! Announces a session's copy once, and refreshes it with the user's changes.
+//! Keeps and announces a session's copy, and refreshes it with the user's changes.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -33,13 +33,14 @@ pub(crate) struct CopyUpdates {
 }
 
 impl CopyUpdates {
-    /// Announces once that the session works in a copy.
-    pub(crate) fn announce(&mut self, cx: &Context) {
+    /// Keeps the copy, now that its session is on record, and announces it. Does this once.
+    pub(crate) async fn announce(&mut self, cx: &Context) -> Result<(), AgentError> {
         if self.announced {
-            return;
+            return Ok(());
         }
-        self.announced = true;
         if let Some(copy) = &cx.copy {
+            let keeping = Arc::clone(copy);
+            blocking("keeping the copy", move || keeping.keep()).await??;
             let (tier, unavailable) = (copy.tier().to_string(), copy.unavailable_tiers());
             cx.transcript.emit(Event::Isolated { tier, unavailable, reopened: copy.reopened() });
             let left_out = copy.left_out();
@@ -52,6 +53,8 @@ impl CopyUpdates {
                     .emit(Event::Warning { message: format!("{more} more files aren't in the copy") });
             }
         }
+        self.announced = true;
+        Ok(())
     }
 
     /// Takes over the changes that the user made in their tree, and reports them to the user and

@@ -57,7 +57,8 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    /// Opens the copy that a session has, or makes one. Blocks.
+    /// Opens the copy that a session has, or makes one, which stays only if a session begins in it.
+    /// Blocks.
     ///
     /// # Errors
     /// [`WorkspaceError::NoCopy`] with the reason for each way of copying,
@@ -139,6 +140,11 @@ impl WorkCopy {
     #[must_use]
     pub fn reopened(&self) -> bool {
         self.reopened
+    }
+
+    /// Keeps the copy until it is landed or discarded. Blocks.
+    pub(crate) fn keep(&self) -> Result<(), WorkspaceError> {
+        self.lock().keep()
     }
 
     /// Returns the exact changes in the copy. Blocks.

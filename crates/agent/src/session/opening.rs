@@ -58,7 +58,7 @@ impl TaskOpening<'_> {
             mode: self.cx.settings.mode,
             enforcement,
         });
-        self.copy_updates.announce(self.cx);
+        self.copy_updates.announce(self.cx).await?;
         // Follows `RunStarted`, so that a task's first event describes the task.
         self.cx.transcript.set_state(AgentState::Working);
         // Changes that the handle made before the log began.

@@ -52,7 +52,9 @@ impl Session {
         own_changes(&mut self.cx, &seen, changes).await;
         self.hooks.starts(StartedBy::Resume);
         self.cx.transcript.emit(Event::AgentResumed { strategy, interrupted: sealed, changed });
-        self.copy_updates.announce(&self.cx);
+        if let Err(error) = self.copy_updates.announce(&self.cx).await {
+            self.cx.transcript.warn(ErrorPhase::Lifecycle, error.to_string());
+        }
         events.into_iter().for_each(|event| self.cx.transcript.emit(event));
         match list_files(&self.cx).await {
             // Registers the checks' command lines with policy.

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::files::stat::file_clock;
-use crate::guarded::stored::StoredGuard;
+use crate::guarded::record::StoredGuard;
 use crate::journal::JournalMark;
 use crate::journal::line_format::{parse, push_line};
 use crate::journal::record::DirRecord;

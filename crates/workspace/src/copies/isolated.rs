@@ -4,6 +4,7 @@ use crate::copies::info::CopyInfo;
 use crate::copies::location::CopyLocation;
 use crate::copies::record::CopyRecord;
 use crate::copies::tier::Tier;
+use crate::error::WorkspaceError;
 use crate::state::lock::OwnedLockGuard;
 use crate::workspace::Workspace;
 use journeyman_protocol::RelPath;
@@ -32,6 +33,19 @@ impl IsolatedCopy {
     #[must_use]
     pub fn info(&self) -> &CopyInfo {
         &self.info
+    }
+
+    /// Keeps the copy: from now on it stays until it is landed or discarded. One that isn't kept is
+    /// removed some time after it is dropped, or after its process dies.
+    ///
+    /// # Errors
+    /// Failures of the state directory.
+    pub fn keep(&mut self) -> Result<(), WorkspaceError> {
+        if !self.record.kept {
+            self.record.kept = true;
+            self.record.write(self.place.dir())?;
+        }
+        Ok(())
     }
 
     /// The better tiers that couldn't be had, each with the reason.

@@ -205,8 +205,8 @@ pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<CopyDir>, WorkspaceError
     Ok(copies)
 }
 
-/// Takes away what crashes left half made or half removed, and what is landed. What can't be, or is
-/// somebody's right now, stays for the next time.
+/// Takes away what crashes left half made or half removed, what was never kept, and what is landed.
+/// What can't be, or is somebody's right now, stays for the next time.
 pub(crate) fn sweep(workspace: &Workspace) {
     let work = workspace.project.options.state_dir.join(WORK);
     for name in names_in(&work).unwrap_or_default() {
@@ -221,7 +221,7 @@ pub(crate) fn sweep(workspace: &Workspace) {
         let is_left_over = || match place.record() {
             Ok(CopyRecordState::Nothing) => true,
             Ok(CopyRecordState::Record(record)) => {
-                landings.as_ref().is_some_and(|history| is_settled(&record, history))
+                !record.kept || landings.as_ref().is_some_and(|history| is_settled(&record, history))
             }
             _ => false,
         };

@@ -55,8 +55,8 @@ pub struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// Makes a copy of this tree for a session, by the first tier that works here. A checkpoint of
-    /// the tree is made first. Links are copied as links; pipes, sockets and devices are left out.
+    /// Makes a copy of this tree for a session, by the first tier that works here. It outlives what
+    /// comes back only if that is [kept](IsolatedCopy::keep). A checkpoint of the tree is made first. Links are copied as links; pipes, sockets and devices are left out.
     /// The overlay shows ignored files as they are; the other tiers leave them out, and commands
     /// see ignored directories as the tree has them.
     ///

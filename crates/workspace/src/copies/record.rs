@@ -1,8 +1,9 @@
 //! The record of a copy on the disk: one small file, replaced whole, with a checksum.
 //!
 //! It is written when the copy is complete and goes first when the copy goes: a copy without a
-//! record is half made or half removed, and is swept. One that is there and damaged was damaged by
-//! hand or by the disk; what it stood for may be somebody's work and is kept.
+//! record is half made or half removed, and is swept. So is one whose record doesn't say that it is
+//! kept: its process died before the session was on record. A damaged record was damaged by hand or
+//! by the disk; the copy may have somebody's work and stays.
 
 use std::fs;
 use std::io::Read as _;
@@ -18,7 +19,7 @@ use crate::limits::RECORD_BYTES;
 use crate::state::lock::{replace_durably, state_error};
 
 /// The format's number.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const NAME: &str = "record";
 
 /// One copy.
@@ -26,6 +27,8 @@ const NAME: &str = "record";
 pub(crate) struct CopyRecord {
     version: u32,
     pub(crate) info: CopyInfo,
+    /// False until the copy's session is on record.
+    pub(crate) kept: bool,
     /// The place of its files.
     pub(crate) beside: CopyBase,
     /// Which of its layers is the one that counts.
@@ -50,7 +53,15 @@ pub(crate) enum CopyRecordState {
 
 impl CopyRecord {
     pub(crate) fn new(info: CopyInfo, beside: CopyBase) -> Self {
-        Self { version: VERSION, info, beside, layer: 1, boot: boot(), opened_after: ChangeId::NONE }
+        Self {
+            version: VERSION,
+            info,
+            kept: false,
+            beside,
+            layer: 1,
+            boot: boot(),
+            opened_after: ChangeId::NONE,
+        }
     }
 
     /// Writes it in place of the one that is there; after a crash it is one or the other.

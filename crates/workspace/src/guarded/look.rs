@@ -23,6 +23,7 @@ use crate::project::Project;
 use crate::rules::{RuleCache, RuleLayer, RuleSource, is_ignored};
 use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::tree::Tree;
+use crate::tool_directories::is_no_project;
 use crate::walk::names::DirNames;
 use crate::walk::visit::{RULE_FILES, device_of};
 
@@ -34,42 +35,6 @@ const PARALLEL_FROM: usize = 512;
 const MAX_THREADS: usize = 4;
 /// The three names that make a directory a repository to git, in lower case.
 const PARTS: [&[u8]; 3] = [b"head", b"objects", b"refs"];
-
-/// Directories that hold dependencies or build products, if rules ignore them. Nobody opens them as
-/// a project.
-const PRODUCTS: [&[u8]; 31] = [
-    b"node_modules",
-    b"bower_components",
-    b".venv",
-    b"venv",
-    b".tox",
-    b".nox",
-    b"site-packages",
-    b"__pypackages__",
-    b"vendor",
-    b"deps",
-    b"target",
-    b"build",
-    b"_build",
-    b".build",
-    b"dist",
-    b"out",
-    b"obj",
-    b".gradle",
-    b".next",
-    b".nuxt",
-    b".output",
-    b".svelte-kit",
-    b".turbo",
-    b".cache",
-    b".parcel-cache",
-    b".dart_tool",
-    b".bundle",
-    b".yarn",
-    b".pnpm-store",
-    b".terraform",
-    b"pods",
-];
 
 /// A directory's identity and times when its names were listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -306,13 +271,12 @@ impl<'a> BuildProducts<'a> {
         Self { door, rules, tree: snapshots.newest_tree(), ignored: RefCell::default() }
     }
 
-    /// Returns true if a directory above the path has a name of [`PRODUCTS`] and is ignored.
+    /// Returns true if a directory above the path is ignored and nobody opens it as a project.
     pub(crate) fn hold(&self, path: &[u8]) -> bool {
         let mut slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         slashes.any(|cut| {
             let dir = path.get(..cut).unwrap_or_default();
-            let name = last_component(dir).to_ascii_lowercase();
-            PRODUCTS.contains(&name.as_slice()) && self.ignore(dir)
+            is_no_project(last_component(dir)) && self.ignore(dir)
         })
     }
 

@@ -1,17 +1,15 @@
 //! The guarded paths before a command as its heartbeat has them, so that recovery after a crash
 //! moves away and puts back what the end of the command would have.
 //!
-//! Contents lie among the blobs. Inodes tell directories apart only where the tree lies on the same
+//! Contents are stored among the blobs. Inodes tell directories apart only where the tree lies on the same
 //! device as then.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use journeyman_protocol::{ContentHash, RelPath};
-use journeyman_sandbox::Repositories;
+use journeyman_protocol::RelPath;
 use journeyman_store::Durability;
 use rustix::fs::{FileType, fstat};
-use serde::{Deserialize, Serialize};
 
 use crate::commands::attribution::emptied_at;
 use crate::commands::tree_snapshot::TreeSnapshot;
@@ -21,6 +19,7 @@ use crate::files::directory::children;
 use crate::files::stat::FileStat;
 use crate::guarded::keep::{KeptContent, KeptPath};
 use crate::guarded::look::DirNotes;
+use crate::guarded::record::{StoredContent, StoredGuard, StoredPath};
 use crate::guarded::{ForbiddenChanges, GuardedPath, GuardedState};
 use crate::limits::MAX_DEPTH;
 use crate::walk::visit::device_of;
@@ -29,42 +28,6 @@ use journeyman_protocol::GuardRules;
 
 /// Maximum number of names that are looked at in a directory to tell when it was changed.
 const MAX_NAMES: usize = 10_000;
-
-/// The guarded paths before a command, without their contents.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct StoredGuard {
-    device: u64,
-    repositories: Repositories,
-    known: Vec<StoredPath>,
-    armed: Vec<(RelPath, ContentHash)>,
-    /// Repositories without a `.git`: the directory, its inode, and what tells their settings from
-    /// others.
-    bare: Vec<(Option<RelPath>, u64, Option<ContentHash>)>,
-    /// Directories with names that make a bare repository, and these names.
-    parts: Vec<(Option<RelPath>, Vec<RelPath>)>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct StoredPath {
-    path: RelPath,
-    inode: u64,
-    mode: u32,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    loose: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    repository: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    kept: Option<StoredContent>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum StoredContent {
-    File { mode: u32, hash: ContentHash },
-    Link(Vec<u8>),
-    Directory { mode: u32, children: Vec<(RelPath, StoredContent)> },
-    Other { mode: u32 },
-}
 
 /// The time in which a command that was cut off may have changed the tree, in nanoseconds of the
 /// file system's clock.
@@ -125,22 +88,6 @@ impl GuardedState {
 }
 
 impl StoredGuard {
-    /// The hashes of the contents.
-    pub(crate) fn contents(&self) -> Vec<ContentHash> {
-        fn add(content: &StoredContent, hashes: &mut Vec<ContentHash>) {
-            match content {
-                StoredContent::File { hash, .. } => hashes.push(*hash),
-                StoredContent::Directory { children, .. } => {
-                    children.iter().for_each(|(_, child)| add(child, hashes));
-                }
-                StoredContent::Link(_) | StoredContent::Other { .. } => {}
-            }
-        }
-        let mut hashes = Vec::new();
-        self.known.iter().filter_map(|one| one.kept.as_ref()).for_each(|kept| add(kept, &mut hashes));
-        hashes
-    }
-
     /// Moves away what a command that was cut off made, and puts back what it changed or deleted;
     /// what was changed after the window is left. Gives that, and true if a directory can't be
     /// listed that could be before.

@@ -25,9 +25,10 @@ use crate::preview::fingerprint::TreeFingerprint;
 use crate::preview::uncovered::{
     DirTotals, JOURNALED_FILES, UncoveredChange, UncoveredChanges, UncoveredKind,
 };
-use crate::rules::{is_git, is_made_by_tools, is_tagged_cache};
+use crate::rules::{is_git, is_tagged_cache};
 use crate::snapshot::observe::observe;
 use crate::snapshot::tree::Tree;
+use crate::tool_directories::is_skipped;
 use crate::workspace::Workspace;
 
 /// The kernel's marks on a layer.
@@ -449,7 +450,7 @@ impl LayerScan<'_> {
 /// Returns true if `path`, or a directory above it, is one that tools make and can make again.
 pub(crate) fn is_remade(user: &Workspace, path: &RelPath) -> bool {
     std::iter::successors(Some(path.clone()), RelPath::parent).any(|dir| {
-        is_made_by_tools(dir.file_name())
+        is_skipped(dir.file_name())
             || user.project.door.directory(Some(&dir)).is_ok_and(|dir| is_tagged_cache(dir.as_fd()))
     })
 }

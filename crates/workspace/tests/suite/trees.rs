@@ -173,8 +173,9 @@ impl Tools {
 /// Makes a copy in this one way; `None` where this machine can't, which is said.
 pub(crate) fn isolate(workspace: &Workspace, tools: &Tools, tier: Tier) -> Option<IsolatedCopy> {
     match workspace.copies().create(&session(1), &tools.means(&[tier])) {
-        Ok(copy) => {
+        Ok(mut copy) => {
             assert_eq!(copy.info().tier, tier);
+            copy.keep().unwrap();
             Some(copy)
         }
         // Few file systems have it, and none of those that tests run on by default.

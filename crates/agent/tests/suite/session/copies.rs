@@ -27,6 +27,7 @@ cases![
     what_the_user_changes_is_in_the_copy_before_it_is_verified,
     unverified_work_is_kept_until_somebody_says_so,
     a_copy_is_held_while_its_session_lives,
+    a_copy_in_which_no_session_began_does_not_stay,
     candidates_begin_with_the_same_bytes,
     an_interrupt_ends_all_candidates,
     what_is_landed_can_be_committed,
@@ -206,6 +207,21 @@ async fn a_copy_is_held_while_its_session_lives() {
     session.handle.close().await;
     assert_eq!(discard(&context, &id()).await.unwrap(), 1);
     assert_eq!(bench.file("b.txt"), None);
+}
+
+/// As after a kill before the session's first append.
+async fn a_copy_in_which_no_session_began_does_not_stay() {
+    if !confined().await {
+        return;
+    }
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let context = context(&bench, Checks::Off);
+    let copies = || context.isolation.origin.copies().list().unwrap().len();
+    drop(context.isolation.enter(&id()).unwrap());
+    assert_eq!(copies(), 0);
+    let told = Told::new([says("nothing to do")]);
+    isolated(&mut bench, &context, &told, RunSettings { checks: Checks::Off, ..auto() }).await;
+    assert_eq!(copies(), 1);
 }
 
 async fn candidates_begin_with_the_same_bytes() {

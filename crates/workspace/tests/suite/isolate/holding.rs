@@ -28,7 +28,8 @@ fn holder_of_a_copy() {
     let tools = Tools::at(&root);
     let workspace = Workspace::open(&root, Options::new(place.join("state"), blobs)).unwrap();
     match workspace.copies().create(&session(1), &tools.means(&[tier])) {
-        Ok(copy) => {
+        Ok(mut copy) => {
+            copy.keep().unwrap();
             apply(copy.workspace(), vec![write("made", "by the one who was killed")]).unwrap();
             println!("ready");
             loop {
@@ -142,13 +143,34 @@ fn a_session_has_one_copy() {
     let tools = Tools::of(&project);
     let workspace = project.open();
     let means = tools.means(&[Tier::Copy]);
-    drop(workspace.copies().create(&session(1), &means).unwrap());
+    workspace.copies().create(&session(1), &means).unwrap().keep().unwrap();
     let refusal = workspace.copies().create(&session(1), &means).unwrap_err();
     assert!(matches!(&refusal, WorkspaceError::CopyExists { session: it } if *it == session(1)), "{refusal}");
     assert_eq!(workspace.copies().list().unwrap().len(), 1);
     let unknown = workspace.copies().discard(&session(2)).unwrap_err();
     assert!(matches!(unknown, WorkspaceError::UnknownCopy { .. }), "{unknown}");
     assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_copy_that_was_never_kept_goes_when_nobody_has_it_open() {
+    for tier in [Tier::Overlay, Tier::Copy] {
+        let project = Project::with(&[("file", "x")]);
+        let tools = Tools::of(&project);
+        let workspace = project.open();
+        let Ok(mut copy) = workspace.copies().create(&session(1), &tools.means(&[tier])) else {
+            skip(format!("no {tier} here"));
+            continue;
+        };
+        assert_eq!(project.open().copies().list().unwrap().len(), 1, "{tier}: it is open");
+        drop(copy);
+        assert_eq!(project.open().copies().list().unwrap(), [], "{tier}");
+        assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0, "{tier}");
+        copy = workspace.copies().create(&session(1), &tools.means(&[tier])).unwrap();
+        copy.keep().unwrap();
+        drop(copy);
+        assert_eq!(project.open().copies().list().unwrap().len(), 1, "{tier}: it was kept");
+    }
 }
 
 #[test]
@@ -160,7 +182,8 @@ fn copies_are_listed_oldest_first() {
         let clock = Clock::new(move || UnixMillis(time));
         let options = Options { clock: Some(clock), ..project.options() };
         let workspace = Workspace::open(&project.root(), options).unwrap();
-        let copy = workspace.copies().create(&session(number), &tools.means(&[Tier::Copy])).unwrap();
+        let mut copy = workspace.copies().create(&session(number), &tools.means(&[Tier::Copy])).unwrap();
+        copy.keep().unwrap();
         expected.push((copy.info().created, session(number)));
     }
     expected.sort();

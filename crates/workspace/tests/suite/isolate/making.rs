@@ -258,7 +258,8 @@ fn tiers_that_fail_are_cleaned_up_and_give_their_reason() {
     let tools = Tools::of(&project);
     let workspace = project.open();
     let means = tools.means(&[Tier::Reflink, Tier::Worktree, Tier::Copy]);
-    let copy = workspace.copies().create(&session(1), &means).unwrap();
+    let mut copy = workspace.copies().create(&session(1), &means).unwrap();
+    copy.keep().unwrap();
     assert_eq!(copy.info().tier, Tier::Copy);
     let passed: Vec<String> =
         copy.unavailable_tiers().iter().map(|(tier, why)| format!("{tier}: {why}")).collect();

@@ -1,0 +1,139 @@
+//! The directories that tools make and fill, by name.
+
+use Meaning::{Build, NoProject, Packages, Skipped};
+
+/// The meaning of a directory's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// It holds what a tool can make again, or another version control system's data, whether or not
+    /// rules ignore it. It isn't entered unless a rule says so with `!`.
+    Skipped,
+    /// A package manager fills it, maybe with hard links to files of its store.
+    Packages,
+    /// Where rules ignore it, builds make its files, and nobody misses them.
+    Build,
+    /// Where rules ignore it, nobody opens it as a project, so editors and agents don't obey the
+    /// settings in it.
+    NoProject,
+}
+
+/// Directories such as `target` aren't [`Skipped`] by their names: they are where a rule ignores them
+/// or where they carry a `CACHEDIR.TAG`.
+const DIRECTORIES: [(&[u8], &[Meaning]); 54] = [
+    (b"node_modules", &[Skipped, Packages, NoProject]),
+    (b"bower_components", &[Skipped, Packages, NoProject]),
+    (b"__pycache__", &[Skipped]),
+    (b".venv", &[Skipped, Packages, NoProject]),
+    (b".tox", &[Skipped, Packages, NoProject]),
+    (b".nox", &[Skipped, Packages, NoProject]),
+    (b".mypy_cache", &[Skipped]),
+    (b".pytest_cache", &[Skipped]),
+    (b".ruff_cache", &[Skipped]),
+    (b".gradle", &[Skipped, NoProject]),
+    (b".terraform", &[Skipped, NoProject]),
+    (b".direnv", &[Skipped]),
+    (b".hg", &[Skipped]),
+    (b".svn", &[Skipped]),
+    (b".jj", &[Skipped]),
+    (b"venv", &[Packages, Build, NoProject]),
+    (b"env", &[Packages, Build]),
+    (b".pixi", &[Packages]),
+    (b".conda", &[Packages]),
+    (b"__pypackages__", &[Packages, NoProject]),
+    (b"site-packages", &[NoProject]),
+    (b"vendor", &[Build, NoProject]),
+    (b"deps", &[Build, NoProject]),
+    (b"target", &[Build, NoProject]),
+    (b"build", &[Build, NoProject]),
+    (b"_build", &[Build, NoProject]),
+    (b".build", &[NoProject]),
+    (b"dist", &[Build, NoProject]),
+    (b"out", &[Build, NoProject]),
+    (b"obj", &[Build, NoProject]),
+    (b".next", &[Build, NoProject]),
+    (b".nuxt", &[Build, NoProject]),
+    (b".output", &[Build, NoProject]),
+    (b".svelte-kit", &[Build, NoProject]),
+    (b".turbo", &[Build, NoProject]),
+    (b".cache", &[Build, NoProject]),
+    (b".parcel-cache", &[Build, NoProject]),
+    (b".dart_tool", &[Build, NoProject]),
+    (b".bundle", &[NoProject]),
+    (b".yarn", &[NoProject]),
+    (b".pnpm-store", &[NoProject]),
+    (b"Pods", &[Build, NoProject]),
+    (b"dist-newstyle", &[Build]),
+    (b"bin", &[Build]),
+    (b"tmp", &[Build]),
+    (b"log", &[Build]),
+    (b"logs", &[Build]),
+    (b"coverage", &[Build]),
+    (b"htmlcov", &[Build]),
+    (b".nyc_output", &[Build]),
+    (b".stack-work", &[Build]),
+    (b".eggs", &[Build]),
+    (b".zig-cache", &[Build]),
+    (b"elm-stuff", &[Build]),
+];
+
+/// Ends of names of files that builds, tests and editors write again.
+const BUILD_FILES: [&[u8]; 22] = [
+    b".o",
+    b".obj",
+    b".a",
+    b".so",
+    b".lo",
+    b".la",
+    b".d",
+    b".class",
+    b".pyc",
+    b".pyo",
+    b".log",
+    b".tmp",
+    b".swp",
+    b".gcda",
+    b".gcno",
+    b".profraw",
+    b".beam",
+    b".hi",
+    b".dll",
+    b".dylib",
+    b".tsbuildinfo",
+    b".coverage",
+];
+
+fn has_meaning(name: &[u8], meaning: Meaning) -> bool {
+    DIRECTORIES.iter().any(|(known, meanings)| *known == name && meanings.contains(&meaning))
+}
+
+/// Returns true if a directory of this name is skipped, whether or not rules ignore it.
+pub(crate) fn is_skipped(name: &[u8]) -> bool {
+    has_meaning(name, Skipped)
+}
+
+/// Returns the names of directories that are skipped.
+pub(crate) fn skipped_names() -> impl Iterator<Item = &'static [u8]> {
+    DIRECTORIES.iter().filter(|(_, meanings)| meanings.contains(&Skipped)).map(|(name, _)| *name)
+}
+
+/// Returns true if package managers fill directories of this name.
+pub(crate) fn holds_packages(name: &[u8]) -> bool {
+    has_meaning(name, Packages)
+}
+
+/// Returns true if nobody opens a directory of this name as a project, in any letter case, where
+/// rules ignore it.
+pub(crate) fn is_no_project(name: &[u8]) -> bool {
+    let mut named = DIRECTORIES.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+    named.any(|(_, meanings)| meanings.contains(&NoProject))
+}
+
+/// Returns true if tools make an ignored file or directory of this name again.
+pub(crate) fn is_made_again(name: &[u8]) -> bool {
+    is_skipped(name)
+        || has_meaning(name, Build)
+        || name.starts_with(b"cmake-build-")
+        || name.ends_with(b".egg-info")
+        || name.starts_with(b".coverage.")
+        || BUILD_FILES.iter().any(|end| name.ends_with(end))
+}
