@@ -81,28 +81,28 @@ pub enum WorkspaceError {
     },
     /// A link leads out of the project.
     #[error(
-        "«{path}» leads out of the project through a link; only files beneath the project's root can be used"
+        "`{path}` leads out of the project through a link; only files beneath the project's root can be used"
     )]
     Outside {
         /// The path as given.
         path: RelPath,
     },
     /// It is part of what is never touched: git's own directory.
-    #[error("«{path}» belongs to git; the workspace never touches it. Use git itself for that")]
+    #[error("`{path}` belongs to git; the workspace never touches it. Use git itself for that")]
     Protected {
         /// The path as given.
         path: RelPath,
     },
     /// It is part of what the program keeps for itself: sessions, contents for an undo, copies.
     #[error(
-        "«{path}» is Journeyman's own; nothing is written there. Work in another directory, or keep its state elsewhere (XDG_STATE_HOME)"
+        "`{path}` is Journeyman's own; nothing is written there. Work in another directory, or keep its state elsewhere (XDG_STATE_HOME)"
     )]
     Own {
         /// The path as given.
         path: RelPath,
     },
     /// Only what is named `.git` is taken out of the tree, and never the project's own.
-    #[error("«{path}» isn't taken away: {reason}")]
+    #[error("`{path}` isn't taken away: {reason}")]
     NotRemoved {
         /// The path as given.
         path: RelPath,
@@ -110,13 +110,13 @@ pub enum WorkspaceError {
         reason: &'static str,
     },
     /// There is no such file.
-    #[error("«{path}» doesn't exist; list the directory to see what does")]
+    #[error("`{path}` doesn't exist; list the directory to see what does")]
     NotFound {
         /// The path as given.
         path: RelPath,
     },
     /// It is there and has no content to read or replace.
-    #[error("«{path}» is {kind}; only regular files can be read or written")]
+    #[error("`{path}` is {kind}; only regular files can be read or written")]
     NotAFile {
         /// The path as given.
         path: RelPath,
@@ -125,7 +125,7 @@ pub enum WorkspaceError {
     },
     /// It has more bytes than the caller takes. Nothing was read.
     #[error(
-        "«{path}» has {size} bytes; at most {limit} are read. Read a part of it with a command, or raise the limit"
+        "`{path}` has {size} bytes; at most {limit} are read. Read a part of it with a command, or raise the limit"
     )]
     TooLarge {
         /// The path as given.
@@ -136,7 +136,7 @@ pub enum WorkspaceError {
         limit: u64,
     },
     /// The file isn't what the change was made for. Nothing was changed.
-    #[error("«{path}» has changed: {found}. Nothing was written; read it again and redo the change")]
+    #[error("`{path}` has changed: {found}. Nothing was written; read it again and redo the change")]
     Conflict {
         /// The file.
         path: RelPath,
@@ -146,13 +146,13 @@ pub enum WorkspaceError {
         found: ActualState,
     },
     /// A directory on the way was replaced by a link while the change ran. Nothing was changed.
-    #[error("the directories above «{path}» changed while it was written; nothing was changed, try again")]
+    #[error("the directories above `{path}` changed while it was written; nothing was changed, try again")]
     Raced {
         /// The file.
         path: RelPath,
     },
     /// The disk, or the user's quota on it, is full.
-    #[error("no space left: can't {action} «{path}». The tree is as it was; free some space and try again")]
+    #[error("no space left: can't {action} `{path}`. The tree is as it was; free some space and try again")]
     NoSpace {
         /// The action that failed.
         action: &'static str,
@@ -160,7 +160,7 @@ pub enum WorkspaceError {
         path: RelPath,
     },
     /// The file system can't be written.
-    #[error("«{path}» is on a read-only file system: can't {action}. Mount it writable, or work on a copy")]
+    #[error("`{path}` is on a read-only file system: can't {action}. Mount it writable, or work on a copy")]
     ReadOnly {
         /// The action that failed.
         action: &'static str,
@@ -168,7 +168,7 @@ pub enum WorkspaceError {
         path: RelPath,
     },
     /// No permission.
-    #[error("no permission to {action} «{path}»; check its owner and mode, and those of its directory")]
+    #[error("no permission to {action} `{path}`; check its owner and mode, and those of its directory")]
     Denied {
         /// The action that failed.
         action: &'static str,
@@ -177,14 +177,14 @@ pub enum WorkspaceError {
     },
     /// A command took away the permission to look into a directory, and it can't be given back.
     #[error(
-        "a command made the directory «{path}» unreadable; what it did in there is unknown and can't be undone. Give its permissions back with chmod"
+        "a command made the directory `{path}` unreadable; what it did in there is unknown and can't be undone. Give its permissions back with chmod"
     )]
     MadeUnreadable {
         /// The directory.
         path: RelPath,
     },
     /// Any other failure of the file system in the tree.
-    #[error("can't {action} «{path}»: {source}")]
+    #[error("can't {action} `{path}`: {source}")]
     Io {
         /// The action that failed.
         action: &'static str,
@@ -222,7 +222,7 @@ pub enum WorkspaceError {
         limit: usize,
     },
     /// Two changes of one set can't both hold, such as a file and a file beneath it.
-    #[error("the changes contradict each other at «{path}»: {reason}")]
+    #[error("the changes contradict each other at `{path}`: {reason}")]
     Contradiction {
         /// Where.
         path: RelPath,
@@ -344,7 +344,7 @@ pub enum WorkspaceError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A pattern is not a glob.
-    #[error("«{pattern}» is not a valid glob: {reason}")]
+    #[error("`{pattern}` is not a valid glob: {reason}")]
     Glob {
         /// The pattern as given.
         pattern: String,

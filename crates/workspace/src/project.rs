@@ -137,7 +137,7 @@ impl Project {
         path: &RelPath,
     ) -> Result<(std::os::fd::OwnedFd, FileStat), WorkspaceError> {
         match self.door.read_file(path, Links::Follow) {
-            // Where the kernel can't confine links, and for a better word than «changed» on a loop
+            // Where the kernel can't confine links, and for a better word than `changed` on a loop
             // of links.
             Err(WorkspaceError::Raced { .. }) => {
                 let path = self.door.canonical(path, FinalLink::Follow)?;

@@ -33,7 +33,7 @@ pub(crate) fn heal(copy: &Workspace) -> Result<(), UnavailableReason> {
             EntryContent::Hashed { hash, .. } => copy.project.vault.get(&hash)?,
             EntryContent::Unkept => None,
         };
-        let torn = || UnavailableReason(format!("the machine stopped before «{path}» was on the disk"));
+        let torn = || UnavailableReason(format!("the machine stopped before `{path}` was on the disk"));
         let bytes = kept.ok_or_else(torn)?;
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let written = copy.project.door.enter(path.as_bytes(), flags, Links::Refuse).and_then(|file| {

@@ -114,8 +114,8 @@ fn check(pattern: &str) -> Result<(), WorkspaceError> {
     let count = |wanted: u8| pattern.bytes().filter(|byte| *byte == wanted).count();
     let table = [
         (pattern.len(), GLOB_BYTES, "bytes"),
-        (count(b'{'), GLOB_BRACES, "«{»"),
-        (count(b'*'), GLOB_STARS, "«*»"),
+        (count(b'{'), GLOB_BRACES, "`{`"),
+        (count(b'*'), GLOB_STARS, "`*`"),
     ];
     for (given, limit, what) in table {
         if given > limit {

@@ -60,7 +60,7 @@ pub(crate) fn trouble(component: &[u8]) -> Option<NameTrouble> {
     if name.ends_with(['.', ' ']) {
         return Some(NameTrouble::Ending);
     }
-    // «nul.txt» and «NUL .txt» are the device as well.
+    // `nul.txt` and `NUL .txt` are the device as well.
     let stem = name.split('.').next().unwrap_or(name).trim_end_matches(' ').to_lowercase();
     let is_numbered = |prefix: &&str| {
         let digit = stem.strip_prefix(*prefix).map(|digit| digit.chars().collect::<Vec<char>>());

@@ -210,7 +210,7 @@ impl<'a> LandingPlanner<'a> {
         let here = here(self.door, path)?;
         let sides = MergeSides { base: file.before.as_ref(), here: &here, copy: file.after.as_ref() };
         if *path != file.path && file.after.is_none() {
-            let reason = format!("it was given the name «{path}» here, and deleted in the copy");
+            let reason = format!("it was given the name `{path}` here, and deleted in the copy");
             return Ok((
                 file.path.clone(),
                 LandingVerdict::Conflict(LandingConflict { reason, theirs: None, marked: None }),
@@ -222,7 +222,7 @@ impl<'a> LandingPlanner<'a> {
     fn renamed(&self, source: &CopyChange, file: &CopyChange) -> Result<LandingVerdict, WorkspaceError> {
         let (from, to) = (&source.path, &file.path);
         if let Some(elsewhere) = self.moved.get(from).filter(|elsewhere| *elsewhere != to) {
-            let reason = format!("«{from}» was given this name in the copy, and the name «{elsewhere}» here");
+            let reason = format!("`{from}` was given this name in the copy, and the name `{elsewhere}` here");
             return Ok(LandingVerdict::Conflict(LandingConflict { reason, theirs: None, marked: None }));
         }
         let (at_from, at_to) = (here(self.door, from)?, here(self.door, to)?);
@@ -272,7 +272,7 @@ impl<'a> LandingPlanner<'a> {
         for (index, outcome) in outcomes.iter().enumerate() {
             for operation in &outcome.operations {
                 if taken.insert(&operation.path, index).is_some_and(|other| other != index) {
-                    blocked.insert(index, format!("«{}» would be changed twice", operation.path));
+                    blocked.insert(index, format!("`{}` would be changed twice", operation.path));
                 }
                 if operation.after.is_some()
                     && let Some(reason) = self.obstruction(operation, &aims)?
@@ -300,7 +300,7 @@ impl<'a> LandingPlanner<'a> {
     ) -> Result<Option<String>, WorkspaceError> {
         let path = &operation.path;
         if let Some(above) = above(path).find(|above| aims.placed.contains(above.as_bytes())) {
-            return Ok(Some(format!("«{above}» is to be a file")));
+            return Ok(Some(format!("`{above}` is to be a file")));
         }
         if operation.before.is_some() {
             return Ok(None);
@@ -311,7 +311,7 @@ impl<'a> LandingPlanner<'a> {
             Err(errno) => return Err(failed(errno)),
             Ok(Some((at, seen))) if !aims.removed.contains(&at) => {
                 let what = if seen.is_link() { "a link" } else { "no directory" };
-                return Ok(Some(format!("«{at}» is {what} here, and stands in its way")));
+                return Ok(Some(format!("`{at}` is {what} here, and stands in its way")));
             }
             // It goes, and nothing can be beneath it.
             Ok(Some(_)) => return Ok(None),

@@ -237,17 +237,17 @@ impl<C: ContentSource> FileMerger<'_, C> {
         }
         if let CurrentFile::File(..) | CurrentFile::Other(_) = at_to {
             let theirs = matches!(at_to, CurrentFile::File(..)).then(|| moved(take));
-            let reason = format!("«{from}» was given this name in the copy, and something else has it here");
+            let reason = format!("`{from}` was given this name in the copy, and something else has it here");
             return Ok(conflict(reason, theirs, None));
         }
         let now = match at_from {
             CurrentFile::File(now, _) => now,
             CurrentFile::Nothing => {
-                let reason = format!("«{from}» was given this name in the copy, and is gone here");
+                let reason = format!("`{from}` was given this name in the copy, and is gone here");
                 return Ok(conflict(reason, Some(moved(take)), None));
             }
             CurrentFile::Directory | CurrentFile::Other(_) => {
-                let reason = format!("«{from}» was given this name in the copy, and is no file here");
+                let reason = format!("`{from}` was given this name in the copy, and is no file here");
                 return Ok(conflict(reason, None, None));
             }
         };
@@ -273,7 +273,7 @@ impl<C: ContentSource> FileMerger<'_, C> {
             }
             MergedSides::Apart { reason, marked, mode } => {
                 let marked = marked.map(|bytes| moved(written(bytes, mode)));
-                let reason = format!("{reason}; the copy has it from «{from}»");
+                let reason = format!("{reason}; the copy has it from `{from}`");
                 Ok(conflict(reason, Some(moved(take)), marked))
             }
         }

@@ -102,7 +102,7 @@ fn is_there(path: &Path) -> bool {
 
 fn kept(at: &Path, path: &RelPath, errno: Errno) -> WorkspaceError {
     let why = format!(
-        "a command's landing was cut off, and what had been at «{path}» lies here ({}): move it back or remove it",
+        "a command's landing was cut off, and what had been at `{path}` lies here ({}): move it back or remove it",
         std::io::Error::from(errno)
     );
     state_error("put back", at, std::io::Error::other(why))

@@ -28,7 +28,7 @@ pub(crate) struct CompareInputs<'a> {
 
 /// Drops what only looks like a difference because ignore rules changed: a file that is out of
 /// sight now and still there wasn't deleted, and one that was out of sight before wasn't added.
-/// Taking such an «addition» back would delete a file that nobody made.
+/// Taking such an `addition` back would delete a file that nobody made.
 pub(crate) fn filtered(
     inputs: CompareInputs<'_>,
     before: &Tree,

@@ -3,7 +3,7 @@
 //!
 //! A snapshot is made from the one before: a file whose signature (size, mtime, ctime, inode, mode)
 //! is the same is not read again, unless it was changed within the granularity of the clock before
-//! it was read last (git's «racily clean» entries). Directories are recorded by name and mode, so
+//! it was read last (git's `racily clean` entries). Directories are recorded by name and mode, so
 //! that empty ones come back too.
 
 use std::sync::OnceLock;

@@ -15,7 +15,7 @@ use crate::error::WorkspaceError;
 const PAUSE: Duration = Duration::from_millis(5);
 /// The maximum time for which somebody holds a lock only to see if it is free.
 const GLANCE: Duration = Duration::from_millis(50);
-/// The lock file holds «pid» and a number; whatever is longer wasn't written by us.
+/// The lock file holds `pid` and a number; whatever is longer wasn't written by us.
 const HOLDER_BYTES: u64 = 64;
 
 /// The lock file; locked while a [`LockGuard`] of it lives.

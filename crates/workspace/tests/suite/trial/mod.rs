@@ -394,7 +394,7 @@ fn what_a_cut_off_landing_moved_away_comes_back() {
             assert_eq!(project.text("target"), "mine");
             assert_eq!(fs::read_dir(gone.join("0/many")).unwrap().count(), 1_100, "it is kept");
             let told = again.previews().start(&session(1), &tools.sandbox).unwrap_err().to_string();
-            assert!(told.contains("gone/0") && told.contains("«target»"), "{told}");
+            assert!(told.contains("gone/0") && told.contains("`target`"), "{told}");
             fs::remove_file(&target).unwrap();
             again.previews().sweep();
         }
