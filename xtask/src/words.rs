@@ -60,7 +60,6 @@ const COMMENT_WIDTH: Rule = Rule {
         ("store", 2),
         ("syntax", 2),
         ("tools", 1),
-        ("workspace", 1),
     ],
 };
 const CLAUSE: Rule = Rule {
@@ -76,17 +75,16 @@ const CLAUSE: Rule = Rule {
         ("text-diff", 1),
         ("tools", 2),
         ("verify", 1),
-        ("workspace", 16),
         ("xtask", 31),
     ],
 };
 const QUOTES: Rule = Rule {
     name: "angle quotes",
-    allowed: &[("agent", 1), ("policy", 1), ("store", 4), ("workspace", 34), ("xtask", 7)],
+    allowed: &[("agent", 1), ("policy", 1), ("store", 4), ("xtask", 7)],
 };
 const WORD: Rule = Rule {
     name: "names with words of the glossary's last column",
-    allowed: &[("agent", 2), ("index", 1), ("tools", 5), ("workspace", 4), ("xtask", 1)],
+    allowed: &[("agent", 2), ("index", 1), ("tools", 5), ("xtask", 1)],
 };
 const TWINS: Rule = Rule {
     name: "types with the name of another type of the crate",

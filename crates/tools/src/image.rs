@@ -32,7 +32,7 @@ pub(crate) fn read(workspace: &Workspace, path: &RelPath, most: u64) -> Result<I
 /// read.
 fn bytes(workspace: &Workspace, path: &RelPath, most: u64) -> Result<Vec<u8>, ToolError> {
     let failed = |reason: String| ToolError::Image { path: path.clone(), reason };
-    let root = open_root(&workspace.reach()).map_err(|error| failed(error.to_string()))?;
+    let root = open_root(&workspace.reach_path()).map_err(|error| failed(error.to_string()))?;
     let opened = open_regular(root.as_fd(), path.as_bytes(), Links::Follow);
     let (file, stat) = opened.map_err(|error| failed(error.to_string()))?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();

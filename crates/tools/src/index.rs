@@ -370,7 +370,7 @@ impl Core {
             // Without a beginning it is made from nothing.
             Index::seed(&self.directory, seed).ok();
         }
-        let (root, redactor) = (self.workspace.reach(), Arc::clone(&self.redactor));
+        let (root, redactor) = (self.workspace.reach_path(), Arc::clone(&self.redactor));
         let project = Project::open_redacting(&root, &self.directory, threads().get(), redactor);
         let project = Arc::new(project.map_err(|error| ToolError::Index(error.to_string()))?);
         state.opened = Some(Arc::clone(&project));
@@ -380,7 +380,7 @@ impl Core {
     /// The same with the files as they are reached now: a copy that is mounted anew is reached by
     /// another path.
     fn reached(&self, project: &Arc<Project>) -> Arc<Project> {
-        Arc::new(project.reached_at(&self.workspace.reach(), threads().get()))
+        Arc::new(project.reached_at(&self.workspace.reach_path(), threads().get()))
     }
 
     /// Starts a refresh, if none runs.

@@ -219,7 +219,7 @@ fn endangers(workspace: &Workspace, wish: &Wish) -> bool {
     };
     analysis.beyond_undo
         || edits && analysis.parts.iter().any(open)
-        || named_paths(wish, &analysis).any(|path| match workspace.previews().uncovered(&path) {
+        || named_paths(wish, &analysis).any(|path| match workspace.previews().uncovered_path(&path) {
             Some(it) => destroys || !(it.directory || it.executable || it.remade),
             None => false,
         })
@@ -329,7 +329,7 @@ impl BeforeCommand {
         in_background(move || {
             let Self { workspace, session, call, seen, before, guard } = self;
             // A command that could write nothing caused none of the differences.
-            if guard.is_none() && before.witness().is_none() {
+            if guard.is_none() && before.process_lock().is_none() {
                 return Ok((Ok(Vec::new()), ForbiddenChanges::default()));
             }
             let end = || workspace.commands().end(before, &session, Some(&call));
@@ -395,7 +395,7 @@ async fn prepare(
     .await?;
     let mut request = request(context, wish, wall);
     request.write = if only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
-    request.witness = before_command.before.witness();
+    request.witness = before_command.before.process_lock();
     if let Some(guard) = &before_command.guard {
         request.protected.extend_from_slice(locked(guard).protected());
     }

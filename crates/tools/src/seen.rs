@@ -209,7 +209,7 @@ impl Seen {
         let before = match text {
             Some(text) => text,
             None => {
-                let kept = FileContent::from_bytes(workspace.history().kept(&seen).ok()??, false);
+                let kept = FileContent::from_bytes(workspace.history().kept_content(&seen).ok()??, false);
                 Arc::from(kept.text()?)
             }
         };

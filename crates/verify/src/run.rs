@@ -188,7 +188,7 @@ async fn one(
 ) -> Result<Evidence, VerifyError> {
     let (before, guard) = begin(check, context).await?;
     let mut request = request(check, context);
-    request.witness = before.witness();
+    request.witness = before.process_lock();
     request.protected.extend(guard.protected().iter().cloned());
     request.linked = before.hard_links().paths().cloned().collect();
     let ended = confined(index, request, context, cancel, observer).await;

@@ -17,8 +17,8 @@ use crate::journal::record::{CheckpointRecord, JournalLine};
 use crate::limits::{DIFF_FILE_BYTES, LABEL_BYTES};
 use crate::mutex::lock;
 use crate::snapshot::capture::ContentMode;
-use crate::snapshot::compare::{filtered, filtered_between};
-use crate::snapshot::differences::{Difference, differences};
+use crate::snapshot::compare::{drop_rule_changes, filtered_between};
+use crate::snapshot::differences::{Difference, diff_trees};
 use crate::snapshot::entry::FileState;
 use crate::snapshot::stored::{load_tree_with, store_tree};
 use crate::snapshot::tree::Tree;
@@ -58,7 +58,7 @@ impl PresenceCache<'_> {
     fn of(&mut self, tree: &ContentHash) -> Result<(bool, bool), WorkspaceError> {
         let (holdings, chunks) = (&mut self.holdings, &mut self.chunks);
         let mut whole = true;
-        let read = load_tree_with(tree, self.workspace.project.vault.blobs(), |chunk, files| {
+        let read = load_tree_with(tree, self.workspace.project.blob_store.blobs(), |chunk, files| {
             let known = match chunks.get(&chunk) {
                 Some(known) => *known,
                 None => {
@@ -101,10 +101,10 @@ impl Workspace {
     /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or
     /// the blobs.
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
-        let using = self.project.vault.blobs().using()?;
+        let using = self.project.blob_store.blobs().using()?;
         let seen = self.transactions.mark_at_rest()?;
-        let mut tree = self.snapshots.snapshot(ContentMode::Contents, None)?;
-        self.project.hands().step(Step::Look, None)?;
+        let mut tree = self.snapshots.take_snapshot(ContentMode::Contents, None)?;
+        self.project.transaction_context().reach_failpoint(Step::Look, None)?;
         let known = {
             let writer = lock(&self.transactions.writer);
             let end = writer.journal.end();
@@ -113,18 +113,18 @@ impl Workspace {
                 .map(|last| last.record.id)
         };
         if let Some(id) = known {
-            self.project.vault.sync()?;
+            self.project.blob_store.sync()?;
             return Ok(id);
         }
         let near = self.snapshots.newest_stored();
-        let mut hash = store_tree(&tree, near.as_deref(), &self.project.vault)?;
-        let id = self.transactions.writing(|writer, _| {
+        let mut hash = store_tree(&tree, near.as_deref(), &self.project.blob_store)?;
+        let id = self.transactions.write_locked(|writer, _| {
             // What somebody changed meanwhile comes before the checkpoint, so that it has to be in
             // its tree.
-            if seen != Some(writer.journal.mark()?) {
+            if seen != Some(writer.journal.current_mark()?) {
                 let near =
-                    std::mem::replace(&mut tree, self.snapshots.snapshot(ContentMode::Contents, None)?);
-                hash = store_tree(&tree, Some(&near), &self.project.vault)?;
+                    std::mem::replace(&mut tree, self.snapshots.take_snapshot(ContentMode::Contents, None)?);
+                hash = store_tree(&tree, Some(&near), &self.project.blob_store)?;
             }
             let known = writer.journal.last_checkpoint();
             // Another process of the session may have made it.
@@ -135,13 +135,13 @@ impl Workspace {
                     let id = CheckpointId(writer.journal.next_id());
                     let cut = label.floor_char_boundary(LABEL_BYTES);
                     let label = label.get(..cut).unwrap_or_default().to_owned();
-                    let at = writer.journal.now();
+                    let at = writer.journal.timestamp();
                     let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
                     // Where nothing was put, what would be lost with it is no more than that
                     // nothing had changed.
                     writer.journal.append(&[JournalLine::Checkpoint(record.clone())], Sync::Later)?;
-                    if self.project.vault.is_unsynced()
-                        && !self.project.vault.shares_disk(&self.project.options.state_dir)
+                    if self.project.blob_store.is_unsynced()
+                        && !self.project.blob_store.shares_disk(&self.project.options.state_dir)
                     {
                         writer.journal.flush()?;
                     }
@@ -155,7 +155,7 @@ impl Workspace {
         })?;
         // One wait for the contents, the tree and the journal's line. Not under the lock: it may be
         // long where others write much.
-        self.project.vault.sync()?;
+        self.project.blob_store.sync()?;
         self.snapshots.save_cache(1)?;
         drop(using);
         self.quota().keep_to_quota()?;
@@ -177,7 +177,7 @@ impl Workspace {
         records.sort_by_key(|record| record.id);
         let ids: Vec<CheckpointId> = records.iter().map(|record| record.id).collect();
         let changes = History::new(lines).in_effect_after(&ids);
-        let holdings = self.project.vault.holdings();
+        let holdings = self.project.blob_store.reader();
         let mut wholeness = PresenceCache { workspace: self, holdings, chunks: HashMap::new() };
         let mut infos = Vec::with_capacity(records.len());
         for (record, changes) in records.into_iter().zip(changes) {
@@ -210,8 +210,8 @@ impl ProjectHistory<'_> {
         checkpoint: &CheckpointId,
     ) -> Result<Vec<Difference>, WorkspaceError> {
         let before = self.workspace.transactions.checkpoint_tree(checkpoint)?;
-        let after = self.workspace.snapshots.snapshot(ContentMode::Hashes, Some(&before))?;
-        filtered(self.workspace.project.inputs(), &before, differences(&before, &after))
+        let after = self.workspace.snapshots.take_snapshot(ContentMode::Hashes, Some(&before))?;
+        drop_rule_changes(self.workspace.project.compare_inputs(), &before, diff_trees(&before, &after))
     }
 
     /// Lists the changes since a checkpoint that commands of a session made, or may have made, to
@@ -267,8 +267,8 @@ impl ProjectHistory<'_> {
     ///
     /// # Errors
     /// [`WorkspaceError::Store`] when the blobs can't be read.
-    pub fn kept(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        self.workspace.project.vault.get(hash)
+    pub fn kept_content(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        self.workspace.project.blob_store.get(hash)
     }
 
     /// Returns the session whose changes [`UndoTarget::LastRun`] would take back; `None` where
@@ -277,7 +277,7 @@ impl ProjectHistory<'_> {
     /// # Errors
     /// A journal that can't be read; [`WorkspaceError::HistoryDamaged`].
     pub fn newest_undoable(&self) -> Result<Option<SessionId>, WorkspaceError> {
-        match self.workspace.project.history()?.select(&UndoTarget::LastRun) {
+        match self.workspace.project.history()?.select_changes(&UndoTarget::LastRun) {
             Ok(selected) => Ok(selected.sessions.into_iter().next()),
             Err(damaged @ WorkspaceError::HistoryDamaged { .. }) => Err(damaged),
             Err(_) => Ok(None),
@@ -310,15 +310,19 @@ impl ProjectHistory<'_> {
             Some(other) => {
                 let after = self.workspace.transactions.checkpoint_tree(other)?;
                 filtered_between(
-                    self.workspace.project.inputs(),
+                    self.workspace.project.compare_inputs(),
                     &before,
                     &after,
-                    differences(&before, &after),
+                    diff_trees(&before, &after),
                 )?
             }
             None => {
-                let after = self.workspace.snapshots.snapshot(ContentMode::Hashes, Some(&before))?;
-                filtered(self.workspace.project.inputs(), &before, differences(&before, &after))?
+                let after = self.workspace.snapshots.take_snapshot(ContentMode::Hashes, Some(&before))?;
+                drop_rule_changes(
+                    self.workspace.project.compare_inputs(),
+                    &before,
+                    diff_trees(&before, &after),
+                )?
             }
         };
         let mut diff = Diff::default();
@@ -364,7 +368,8 @@ impl ProjectHistory<'_> {
         match &state.hash {
             // What is small enough to be shown was read just now.
             Some(hash) => {
-                Ok(state.size <= DIFF_FILE_BYTES as u64 || !self.workspace.project.vault.contains(hash)?)
+                Ok(state.size <= DIFF_FILE_BYTES as u64
+                    || !self.workspace.project.blob_store.contains(hash)?)
             }
             None => Ok(false),
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use journeyman_protocol::{ContentHash, SessionId};
 use journeyman_store::{Blobs, StoreError};
 
-use crate::commands::heartbeat::{CommandStart, RecoveryStage, names};
+use crate::commands::heartbeat::{CommandStart, RecoveryStage, heartbeat_paths};
 use crate::contents::blob_usage::damaged_entries;
 use crate::contents::store::{BlobCondition, BlobStore, read_sections};
 use crate::copies::location::{CopyDir, copies_in};
@@ -83,7 +83,7 @@ struct NeededBlobs {
 }
 
 impl NeededBlobs {
-    fn lose(&mut self, blob: &ContentHash, what: impl FnOnce() -> String) {
+    fn note_lost(&mut self, blob: &ContentHash, what: impl FnOnce() -> String) {
         self.damaged
             .entry(*blob.as_bytes())
             .and_modify(|(_, more)| *more += 1)
@@ -114,7 +114,7 @@ impl<'a> Checkup<'a> {
         }
         check_beats(project, &mut findings)?;
         self.check_packs(project, &mut findings)?;
-        let needed = self.needed(project, &lines)?;
+        let needed = self.check_references(project, &lines)?;
         for (hash, (first, more)) in &needed.damaged {
             let path = self.blobs.path(&ContentHash::from(*hash));
             let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
@@ -128,8 +128,12 @@ impl<'a> Checkup<'a> {
     }
 
     /// Verifies everything that these lines refer to.
-    fn needed(&mut self, project: &Path, lines: &[JournalLine]) -> Result<NeededBlobs, WorkspaceError> {
-        let vault = BlobStore::new(Arc::clone(self.blobs), project);
+    fn check_references(
+        &mut self,
+        project: &Path,
+        lines: &[JournalLine],
+    ) -> Result<NeededBlobs, WorkspaceError> {
+        let blob_store = BlobStore::new(Arc::clone(self.blobs), project);
         let mut needed = NeededBlobs::default();
         for line in lines {
             match line {
@@ -137,12 +141,17 @@ impl<'a> Checkup<'a> {
                     for file in &record.files {
                         if let Some(hash) = file.before.and_then(|before| before.hash) {
                             let what = || format!("what {} was before change {}", file.path, record.id.0);
-                            self.content(&vault, &hash, &mut needed, what)?;
+                            self.check_content(&blob_store, &hash, &mut needed, what)?;
                         }
                     }
                 }
                 JournalLine::Checkpoint(record) => {
-                    self.tree(&vault, &record.tree, &mut needed, &format!("checkpoint {}", record.id))?;
+                    self.check_tree(
+                        &blob_store,
+                        &record.tree,
+                        &mut needed,
+                        &format!("checkpoint {}", record.id),
+                    )?;
                 }
                 JournalLine::Placed(_)
                 | JournalLine::Done(_)
@@ -154,20 +163,20 @@ impl<'a> Checkup<'a> {
         Ok(needed)
     }
 
-    fn tree(
+    fn check_tree(
         &mut self,
-        vault: &BlobStore,
+        blob_store: &BlobStore,
         tree: &ContentHash,
         needed: &mut NeededBlobs,
         whose: &str,
     ) -> Result<(), WorkspaceError> {
         let blobs = Arc::clone(self.blobs);
-        self.manifest(tree, needed, whose)?;
+        self.check_manifest(tree, needed, whose)?;
         let loaded = load_tree_with(tree, &blobs, |chunk, files| {
             if !needed.chunks.insert(chunk) {
                 return Ok(());
             }
-            self.manifest(&chunk, needed, whose)?;
+            self.check_manifest(&chunk, needed, whose)?;
             let files = match files() {
                 Err(WorkspaceError::Lost { .. }) => return Ok(()),
                 files => files?,
@@ -175,7 +184,7 @@ impl<'a> Checkup<'a> {
             for (path, state) in files {
                 if let Some(hash) = state.hash {
                     let what = || format!("{} in {whose}", String::from_utf8_lossy(&path));
-                    self.content(vault, &hash, needed, what)?;
+                    self.check_content(blob_store, &hash, needed, what)?;
                 }
             }
             Ok(())
@@ -186,24 +195,24 @@ impl<'a> Checkup<'a> {
         }
     }
 
-    fn manifest(
+    fn check_manifest(
         &mut self,
         hash: &ContentHash,
         needed: &mut NeededBlobs,
         whose: &str,
     ) -> Result<(), WorkspaceError> {
         needed.blobs.insert(*hash);
-        match self.blob(hash)? {
+        match self.blob_condition(hash)? {
             BlobCondition::Whole => {}
-            BlobCondition::Damaged => needed.lose(hash, || format!("the list of files of {whose}")),
+            BlobCondition::Damaged => needed.note_lost(hash, || format!("the list of files of {whose}")),
             BlobCondition::Missing => drop(needed.missing.insert(*hash)),
         }
         Ok(())
     }
 
-    fn content(
+    fn check_content(
         &mut self,
-        vault: &BlobStore,
+        blob_store: &BlobStore,
         hash: &ContentHash,
         needed: &mut NeededBlobs,
         what: impl Fn() -> String,
@@ -211,24 +220,24 @@ impl<'a> Checkup<'a> {
         if !needed.contents.insert(*hash) {
             return Ok(());
         }
-        let own = self.blob(hash)?;
+        let own = self.blob_condition(hash)?;
         if own != BlobCondition::Missing {
             needed.blobs.insert(*hash);
         }
         match own {
             BlobCondition::Whole => return Ok(()),
-            BlobCondition::Damaged => needed.lose(hash, &what),
+            BlobCondition::Damaged => needed.note_lost(hash, &what),
             BlobCondition::Missing => {}
         }
-        let Some(pack) = vault.pack_of(hash)? else {
+        let Some(pack) = blob_store.pack_of(hash)? else {
             if own == BlobCondition::Missing {
                 needed.missing.insert(*hash);
             }
             return Ok(());
         };
         needed.blobs.insert(pack);
-        match self.blob(&pack)? {
-            BlobCondition::Damaged => needed.lose(&pack, what),
+        match self.blob_condition(&pack)? {
+            BlobCondition::Damaged => needed.note_lost(&pack, what),
             BlobCondition::Missing => drop(needed.missing.insert(*hash)),
             BlobCondition::Whole => {}
         }
@@ -236,7 +245,7 @@ impl<'a> Checkup<'a> {
     }
 
     /// Reads a blob to tell how it is kept.
-    fn blob(&mut self, hash: &ContentHash) -> Result<BlobCondition, WorkspaceError> {
+    fn blob_condition(&mut self, hash: &ContentHash) -> Result<BlobCondition, WorkspaceError> {
         if let Some(known) = self.verified.get(hash) {
             return Ok(*known);
         }
@@ -260,7 +269,7 @@ impl<'a> Checkup<'a> {
             let cost = format!(
                 "the index of packed contents is damaged in {}; what it named there may not be found, and can't be \
                  brought back by an undo",
-                counted(places, "place")
+                count_phrase(places, "place")
             );
             findings.damage.push(Damage { path, cost });
         }
@@ -286,7 +295,7 @@ fn check_journal(path: &Path, findings: &mut CheckupReport) -> Result<Vec<Journa
     if places > 0 {
         let cost = format!(
             "the journal is damaged in {}; changes and checkpoints recorded there can't be undone or compared with",
-            counted(places, "place")
+            count_phrase(places, "place")
         );
         findings.damage.push(Damage { path: path.to_owned(), cost });
     }
@@ -301,15 +310,15 @@ fn check_copy(copy: &CopyDir, findings: &mut CheckupReport) -> Result<(), Worksp
         );
         findings.damage.push(Damage { path: copy.dir.join("record"), cost });
     }
-    if line_file::is_damaged(&copy.dir, line_file::CONTESTED)? {
+    if line_file::is_damaged(&copy.dir, line_file::CONTESTED_FILE)? {
         let cost =
             "which files you and the copy both changed isn't known any more; it can't be landed".to_owned();
-        findings.damage.push(Damage { path: copy.dir.join(line_file::CONTESTED), cost });
+        findings.damage.push(Damage { path: copy.dir.join(line_file::CONTESTED_FILE), cost });
     }
-    if line_file::is_damaged(&copy.dir, line_file::NAME)? {
+    if line_file::is_damaged(&copy.dir, line_file::CHANGES_FILE)? {
         let cost =
             "what was written down of the copy's changes is damaged; they are compared anew".to_owned();
-        findings.damage.push(Damage { path: copy.dir.join(line_file::NAME), cost });
+        findings.damage.push(Damage { path: copy.dir.join(line_file::CHANGES_FILE), cost });
     }
     Ok(())
 }
@@ -329,7 +338,7 @@ fn check_beats(project: &Path, findings: &mut CheckupReport) -> Result<(), Works
 fn damaged_beats(project: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
     let dir = project.join("running");
     let mut damaged = Vec::new();
-    for path in names(&dir, &[RecoveryStage::Running, RecoveryStage::Sealed])
+    for path in heartbeat_paths(&dir, &[RecoveryStage::Running, RecoveryStage::Recovered])
         .map_err(|source| state_error("list", &dir, source))?
     {
         let Some(text) = read(&path)? else { continue };
@@ -348,7 +357,7 @@ fn check_ledger(project: &Path, findings: &mut CheckupReport) -> Result<(), Work
     if damaged > 0 {
         let cost = format!(
             "the ledger is damaged in {}; another project may remove contents that this one still needs",
-            counted(damaged, "place")
+            count_phrase(damaged, "place")
         );
         findings.damage.push(Damage { path, cost });
     }
@@ -365,7 +374,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, WorkspaceError> {
     }
 }
 
-fn counted(number: usize, what: &str) -> String {
+fn count_phrase(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 

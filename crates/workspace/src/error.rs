@@ -311,7 +311,7 @@ pub enum WorkspaceError {
     #[error("there is nothing to do again: nothing was undone, or something was changed since")]
     NothingToRedo,
     /// No way of copying the tree works here.
-    #[error("the project can't be copied: {}", listed(.reasons))]
+    #[error("the project can't be copied: {}", join_reasons(.reasons))]
     NoCopy {
         /// Each way, with the reason.
         reasons: Vec<(crate::copies::tier::Tier, String)>,
@@ -358,7 +358,7 @@ pub enum WorkspaceError {
 
 impl WorkspaceError {
     /// Sorts a failure in the tree into the variant that tells a person what to do.
-    pub(crate) fn at(action: &'static str, path: &RelPath, errno: Errno) -> Self {
+    pub(crate) fn from_errno(action: &'static str, path: &RelPath, errno: Errno) -> Self {
         let path = path.clone();
         match errno {
             Errno::NOENT | Errno::NOTDIR => Self::NotFound { path },
@@ -416,7 +416,7 @@ pub enum EncodeError {
     },
 }
 
-fn listed(reasons: &[(crate::copies::tier::Tier, String)]) -> String {
+fn join_reasons(reasons: &[(crate::copies::tier::Tier, String)]) -> String {
     let each: Vec<String> = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}")).collect();
     each.join("; ")
 }

@@ -1,10 +1,10 @@
 //! Guarded paths, which must stay as they are while a command runs, and new ones that may not come:
 //! repositories, and files that programs outside the sandbox obey.
 //!
-//! What was there before is mounted read-only as far as mounts go, and its content is kept, so that
-//! what a command changed all the same is put back. What is new is moved out of the project. That
-//! holds at any depth, in ignored directories too, with two exceptions, without which no package
-//! could be installed and no dependency be cloned:
+//! Guarded paths that were there before are mounted read-only as far as mounts go, and their
+//! contents are kept, so that a change by a command is put back all the same. New ones are moved
+//! out of the project. That holds at any depth, in ignored directories too, with two exceptions,
+//! without which no package could be installed and no dependency be cloned:
 //!
 //! - Among dependencies and build products, that is in ignored directories with a name such as
 //!   `node_modules`, `target` or `.venv`, only repositories count and what a shell obeys when
@@ -14,7 +14,7 @@
 //! - In ignored directories a repository counts only if its settings or hooks name something to
 //!   run.
 
-use crate::guarded::settings::armed_at;
+use crate::guarded::settings::executed_settings;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -111,23 +111,26 @@ impl GuardedState {
             return Err(WorkspaceError::TooManyDirectories { limit: workspace.project.limits().max_files });
         }
         let products = BuildProducts::of(&workspace.project, &workspace.snapshots);
-        let ignored = |path: &RelPath| path.parent().is_some_and(|dir| products.ignore(dir.as_bytes()));
+        let ignored =
+            |path: &RelPath| path.parent().is_some_and(|dir| products.is_ignored_dir(dir.as_bytes()));
         let mut armed = BTreeMap::new();
         let bare = look.bare.iter().flatten();
         for path in look.repositories.iter().chain(bare).filter(|path| ignored(path)) {
-            if let Some(hash) = armed_at(&workspace.project.door, path) {
+            if let Some(hash) = executed_settings(&workspace.project.root_dir, path) {
                 armed.insert(path.clone(), hash);
             }
         }
         let strict = |path: &&RelPath| !ignored(path) || armed.contains_key(*path);
         let entries: Vec<RelPath> = look.repositories.iter().filter(strict).cloned().collect();
-        let repositories = Repositories::of(&workspace.reach(), workspace.root(), entries.iter().cloned());
+        let repositories =
+            Repositories::of(&workspace.reach_path(), workspace.root(), entries.iter().cloned());
         let mut protected = repositories.protected();
         let ino = |dir: &Option<RelPath>| {
             look.notes.get(dir.as_ref().map_or(&b""[..], RelPath::as_bytes)).map_or(0, |noted| noted.ino)
         };
-        let settings =
-            |dir: &Option<RelPath>| dir.as_ref().and_then(|dir| armed_at(&workspace.project.door, dir));
+        let settings = |dir: &Option<RelPath>| {
+            dir.as_ref().and_then(|dir| executed_settings(&workspace.project.root_dir, dir))
+        };
         let bare: BTreeMap<_, _> =
             look.bare.iter().map(|dir| (dir.clone(), (ino(dir), settings(dir)))).collect();
         let mut known = BTreeMap::new();
@@ -148,7 +151,7 @@ impl GuardedState {
             return Err(WorkspaceError::TooManyGuarded { limit: MAX_GUARDED });
         }
         keep_guarded(workspace, &mut known);
-        protected.extend(mount(workspace, &mut known)?);
+        protected.extend(choose_mounted(workspace, &mut known)?);
         protected.extend(workspace.own_directories());
         protected.sort();
         protected.dedup();
@@ -169,7 +172,7 @@ impl GuardedState {
     /// them.
     #[must_use]
     pub fn check_running(&self, workspace: &Workspace) -> ForbiddenChanges {
-        self.after(workspace, true, None).aftermath
+        self.check_after(workspace, true, None).aftermath
     }
 
     /// Moves away what the command made, puts back what it changed or deleted, and journals by
@@ -185,14 +188,14 @@ impl GuardedState {
         kept: bool,
         end: impl FnOnce() -> Result<Vec<FileChange>, WorkspaceError>,
     ) -> (Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges) {
-        let first = self.after(workspace, kept, None);
+        let first = self.check_after(workspace, kept, None);
         let mut changes = end();
         if !first.hidden {
             return (changes, first.aftermath);
         }
         // Journaling opens directories that the command closed; what is in them is seen only now.
         let mut aftermath = first.aftermath;
-        let second = self.after(workspace, kept, None).aftermath;
+        let second = self.check_after(workspace, kept, None).aftermath;
         if let Ok(changes) = &mut changes {
             let is_gone = |path: &RelPath| {
                 second.violations.iter().any(|one| path.as_path().starts_with(one.path.as_path()))
@@ -207,7 +210,7 @@ impl GuardedState {
 
 impl GuardedPath {
     fn at(workspace: &Workspace, path: &RelPath, repository: bool, loose: bool) -> Option<Self> {
-        let parent = workspace.project.door.parent(path).ok()?;
+        let parent = workspace.project.root_dir.parent(path).ok()?;
         let above = FileStat::of(&fstat(&parent).ok()?).ino;
         let stat = statat(&parent, path.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let seen = FileStat::of(&stat);
@@ -232,12 +235,12 @@ fn settings_of_bare<'a>(
         })
     };
     let paths = bare.flat_map(names).flatten();
-    paths.filter(|path| matches!(workspace.project.door.look(path), Ok(Some(_)))).collect()
+    paths.filter(|path| matches!(workspace.project.root_dir.stat(path), Ok(Some(_)))).collect()
 }
 
 /// Chooses what is mounted: what can't be kept first, then what was there when the first command
 /// began, then what is nearest to the top.
-fn mount(
+fn choose_mounted(
     workspace: &Workspace,
     known: &mut BTreeMap<RelPath, GuardedPath>,
 ) -> Result<Vec<RelPath>, WorkspaceError> {
@@ -277,7 +280,7 @@ fn keep_guarded(workspace: &Workspace, known: &mut BTreeMap<RelPath, GuardedPath
     let before = std::mem::take(&mut lock(&workspace.guard_memory).kept);
     let mut room = MAX_KEPT;
     for (path, one) in known.iter_mut() {
-        let kept = KeptPath::of(&workspace.project.door, path, before.get(path).map(AsRef::as_ref));
+        let kept = KeptPath::of(&workspace.project.root_dir, path, before.get(path).map(AsRef::as_ref));
         if let Some(kept) = kept
             && let Some(left) = room.checked_sub(kept.bytes())
         {
@@ -302,7 +305,7 @@ impl<'a> SessionEdits<'a> {
 
     /// Returns true if the file has the content that the last edit of it left; for `None`, if that
     /// deleted it. Such an edit was judged by itself, and somebody said yes to it.
-    fn made(&self, path: &RelPath, content: Option<ContentHash>) -> bool {
+    fn has_left(&self, path: &RelPath, content: Option<ContentHash>) -> bool {
         let left = self.left.get_or_init(|| {
             let edited = crate::landing::refusals::edited_files(self.workspace).unwrap_or_default();
             edited.into_iter().map(|(path, state)| (path, state.and_then(|state| state.hash))).collect()

@@ -17,7 +17,7 @@ use journeyman_protocol::RelPath;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use crate::error::WorkspaceError;
-use crate::files::directory::children;
+use crate::files::directory::entry_names;
 use crate::files::stat::FileStat;
 use crate::limits::MAX_DEPTH;
 use crate::mutex::lock;
@@ -28,7 +28,7 @@ use crate::walk::plan::{WalkPlan, no_siblings};
 use crate::walk::walk;
 
 /// Names that change when a package manager has worked in such a directory.
-const MARKS: [&[u8]; 4] = [b".modules.yaml", b".package-lock.json", b".pnpm", b"lib"];
+const PACKAGE_MARKERS: [&[u8]; 4] = [b".modules.yaml", b".package-lock.json", b".pnpm", b"lib"];
 /// Such directories that are looked at: a large workspace of packages has some hundreds.
 const MAX_DEPENDENCIES: usize = 1_000;
 /// Entries looked at in all: 20 ms.
@@ -96,7 +96,7 @@ impl HardLinkFinder {
         let plan = WalkPlan {
             stat: true,
             siblings: &no_siblings,
-            ..WalkPlan::of_names(&self.project.door, &self.project.rules, self.project.limits().max_files)
+            ..WalkPlan::of_names(&self.project.root_dir, &self.project.rules, self.project.limits().max_files)
         };
         let walked = walk(&plan).map_err(|errno| WorkspaceError::Root {
             path: self.project.root().to_owned(),
@@ -106,12 +106,12 @@ impl HardLinkFinder {
         for dir in std::iter::once(None).chain(walked.dirs.iter().map(|dir| RelPath::parse(&dir.path).ok())) {
             let names = self
                 .project
-                .door
-                .directory(dir.as_ref())
-                .and_then(|open| children(&open))
+                .root_dir
+                .open_directory(dir.as_ref())
+                .and_then(|open| entry_names(&open))
                 .unwrap_or_default();
             let names = names.into_iter().filter(|name| holds_packages(name));
-            dependencies.extend(names.filter_map(|name| below(dir.as_ref(), &name)));
+            dependencies.extend(names.filter_map(|name| child_path(dir.as_ref(), &name)));
         }
         let files = walked.files.iter().filter_map(|file| Some((file.path.as_slice(), file.seen?)));
         Ok(HardLinks {
@@ -136,10 +136,11 @@ impl HardLinkFinder {
         let signature: Vec<(u64, i64)> = linked.iter().map(|(_, seen)| (seen.ino, seen.ctime)).collect();
         if known.files.0 != signature {
             let mut names = LinkCounts::default();
-            linked.iter().for_each(|(_, seen)| names.meet(seen));
-            let missing = names.missing();
+            linked.iter().for_each(|(_, seen)| names.count_name(seen));
+            let missing = names.with_missing_names();
             // Those that were met are counted again.
-            let found = if missing.len() > MAX_SOUGHT { missing } else { self.outside(missing, &names) };
+            let found =
+                if missing.len() > MAX_SOUGHT { missing } else { self.linked_outside(missing, &names) };
             known.files = (signature, Arc::new(found));
         }
         let outside = Arc::clone(&known.files.1);
@@ -153,10 +154,10 @@ impl HardLinkFinder {
         let mut now = HashMap::with_capacity(directories.len());
         let mut looked_at = 0;
         for directory in directories.iter().take(MAX_DEPENDENCIES) {
-            let marks = self.marks(directory);
+            let marks = self.marker_stamps(directory);
             let found = match known.dependencies.remove(directory).filter(|(then, _)| *then == marks) {
                 Some((_, found)) => found,
-                None => self.sample(directory, &mut looked_at),
+                None => self.sample_linked(directory, &mut looked_at),
             };
             now.insert(directory.clone(), (marks, found));
         }
@@ -167,16 +168,16 @@ impl HardLinkFinder {
     }
 
     /// Returns the metadata that changes when a package manager works in a directory.
-    fn marks(&self, directory: &RelPath) -> StampList {
-        let look = |path: &RelPath| self.project.door.look(path).ok().flatten();
+    fn marker_stamps(&self, directory: &RelPath) -> StampList {
+        let look = |path: &RelPath| self.project.root_dir.stat(path).ok().flatten();
         let mut marks = vec![look(directory)];
-        marks.extend(MARKS.iter().map(|name| directory.join(name).ok().as_ref().and_then(look)));
+        marks.extend(PACKAGE_MARKERS.iter().map(|name| directory.join(name).ok().as_ref().and_then(look)));
         // Python's packages lie further in.
         let lib = directory.join("lib").ok();
         let open = lib.as_ref().filter(|_| marks.last().is_some_and(Option::is_some));
         let names = open
-            .and_then(|lib| self.project.door.directory(Some(lib)).ok())
-            .and_then(|dir| children(&dir).ok());
+            .and_then(|lib| self.project.root_dir.open_directory(Some(lib)).ok())
+            .and_then(|dir| entry_names(&dir).ok());
         let mut names = names.unwrap_or_default();
         names.sort_unstable();
         for name in names.iter().take(MAX_FILES) {
@@ -188,25 +189,25 @@ impl HardLinkFinder {
 
     /// The parts of a directory with links out of the project, or the whole of it where there are
     /// many.
-    fn sample(&self, directory: &RelPath, looked_at: &mut usize) -> Vec<RelPath> {
-        let Ok(open) = self.project.door.directory(Some(directory)) else { return Vec::new() };
-        let mut parts = children(&open).unwrap_or_default();
+    fn sample_linked(&self, directory: &RelPath, looked_at: &mut usize) -> Vec<RelPath> {
+        let Ok(open) = self.project.root_dir.open_directory(Some(directory)) else { return Vec::new() };
+        let mut parts = entry_names(&open).unwrap_or_default();
         parts.sort_unstable();
         let mut names = LinkCounts::default();
         let mut met: Vec<(RelPath, Vec<u64>)> = Vec::new();
         for part in parts {
-            let Some(path) = below(Some(directory), &part) else { continue };
+            let Some(path) = child_path(Some(directory), &part) else { continue };
             let mut inodes = Vec::new();
             self.look_into(&open, &part, &path, looked_at, &mut |seen| {
-                names.meet(seen);
+                names.count_name(seen);
                 inodes.push(seen.ino);
             });
             if !inodes.is_empty() {
                 met.push((path, inodes));
             }
         }
-        let missing = names.missing();
-        let outside = if missing.len() > MAX_SOUGHT { missing } else { self.outside(missing, &names) };
+        let missing = names.with_missing_names();
+        let outside = if missing.len() > MAX_SOUGHT { missing } else { self.linked_outside(missing, &names) };
         met.retain(|(_, inodes)| inodes.iter().any(|inode| outside.contains(inode)));
         if met.len() > MAX_PARTS {
             return vec![directory.clone()];
@@ -232,8 +233,8 @@ impl HardLinkFinder {
         let mut left = MAX_SAMPLE;
         // The last first: the depth of one package is reached soon.
         while let Some((at, depth)) = below_it.pop() {
-            let Ok(open) = self.project.door.directory(Some(&at)) else { continue };
-            let mut names = children(&open).unwrap_or_default();
+            let Ok(open) = self.project.root_dir.open_directory(Some(&at)) else { continue };
+            let mut names = entry_names(&open).unwrap_or_default();
             names.sort_unstable();
             let mut files = if depth > 1 { MAX_FILES } else { MAX_SAMPLE };
             for name in names {
@@ -257,7 +258,7 @@ impl HardLinkFinder {
 
     /// Those of the inodes that have names outside of the project. After a search that has to end
     /// early all are taken for such.
-    fn outside(&self, sought: HashSet<u64>, names: &LinkCounts) -> HashSet<u64> {
+    fn linked_outside(&self, sought: HashSet<u64>, names: &LinkCounts) -> HashSet<u64> {
         if sought.is_empty() {
             return sought;
         }
@@ -265,7 +266,7 @@ impl HardLinkFinder {
         let mut open: Vec<(Option<RelPath>, usize)> = vec![(None, 0)];
         let mut passed = 0;
         while let Some((at, depth)) = open.pop() {
-            let Ok(dir) = self.project.door.directory(at.as_ref()) else { continue };
+            let Ok(dir) = self.project.root_dir.open_directory(at.as_ref()) else { continue };
             let Ok(entries) = Dir::read_from(&dir) else { continue };
             for entry in entries.flatten() {
                 let name = entry.file_name().to_bytes();
@@ -277,7 +278,7 @@ impl HardLinkFinder {
                     && !matches!(name, b"." | b"..")
                     && depth < MAX_DEPTH
                 {
-                    open.extend(below(at.as_ref(), name).map(|path| (Some(path), depth + 1)));
+                    open.extend(child_path(at.as_ref(), name).map(|path| (Some(path), depth + 1)));
                 } else if let Some(count) = counts.get_mut(&entry.ino()) {
                     *count += 1;
                 }
@@ -293,17 +294,17 @@ impl HardLinkFinder {
 struct LinkCounts(HashMap<u64, (u32, u32)>);
 
 impl LinkCounts {
-    fn meet(&mut self, seen: &FileStat) {
+    fn count_name(&mut self, seen: &FileStat) {
         let known = self.0.entry(seen.ino).or_insert((seen.names, 0));
         known.1 += 1;
     }
 
     /// Those of which not every name was met.
-    fn missing(&self) -> HashSet<u64> {
+    fn with_missing_names(&self) -> HashSet<u64> {
         self.0.iter().filter(|(_, (all, met))| met < all).map(|(inode, _)| *inode).collect()
     }
 }
 
-fn below(directory: Option<&RelPath>, name: &[u8]) -> Option<RelPath> {
+fn child_path(directory: Option<&RelPath>, name: &[u8]) -> Option<RelPath> {
     directory.map_or_else(|| RelPath::parse(name), |directory| directory.join(name)).ok()
 }

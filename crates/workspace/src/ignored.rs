@@ -2,8 +2,8 @@
 //! them, but what a command changes or deletes of them is journaled with the rest of its change, so
 //! that an undo gives them back.
 //!
-//! What tools make again stays out: directories and files that are named for it or tagged as
-//! caches, and whatever is beyond the bounds. Where a directory's own signature is the same, its
+//! Files that tools make again stay out: files and directories with such names, or tagged as
+//! caches, and everything beyond the bounds. Where a directory's own signature is the same, its
 //! names aren't read again; a file whose signature is the same isn't, either.
 
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use journeyman_store::Durability;
 use rustix::fs::{AtFlags, statat};
 
 use crate::error::WorkspaceError;
-use crate::files::directory::children;
+use crate::files::directory::entry_names;
 use crate::files::root_dir::{Links, read_up_to};
 use crate::files::stat::{FileStat, file_clock, is_settled};
 use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
@@ -24,7 +24,7 @@ use crate::project::Project;
 use crate::rules::{is_git, is_tagged_cache};
 use crate::snapshot::differences::Difference;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe;
+use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::tool_directories::{holds_packages, is_made_again};
 use crate::transaction::sibling::is_sibling;
@@ -96,7 +96,7 @@ impl IgnoredFiles {
         keep: bool,
     ) -> Result<IgnoredSnapshot, WorkspaceError> {
         let mut memory = lock(&self.memory);
-        let removals = self.project.vault.blobs().removals();
+        let removals = self.project.blob_store.blobs().removals();
         if memory.removals != removals {
             memory.files.clear();
             memory.removals = removals;
@@ -141,13 +141,14 @@ impl IgnoredFiles {
     /// seen.
     fn keep_ignored(&self, path: &RelPath, seen: &FileStat) -> Result<Option<ContentHash>, WorkspaceError> {
         let bytes = if seen.is_link() {
-            self.project.door.read_link(path).ok()
+            self.project.root_dir.read_link(path).ok()
         } else {
-            let opened = self.project.door.read_file(path, Links::Refuse).ok().filter(|(_, now)| now == seen);
+            let opened =
+                self.project.root_dir.read_file(path, Links::Refuse).ok().filter(|(_, now)| now == seen);
             opened.and_then(|(file, _)| read_up_to(&file, seen.size, seen.size).ok().flatten())
         };
         let whole = bytes.filter(|bytes| bytes.len() as u64 == seen.size);
-        whole.map(|bytes| self.project.vault.put(&bytes, Durability::Later)).transpose()
+        whole.map(|bytes| self.project.blob_store.put(&bytes, Durability::Later)).transpose()
     }
 
     fn find_ignored(
@@ -164,7 +165,7 @@ impl IgnoredFiles {
             IgnoredSearch { project: &self.project, found: Vec::new(), below: Vec::new(), looked_at: 0 };
         memory.dependencies.clear();
         for (at, dir) in dirs.enumerate() {
-            let signature = listed.get(at).copied().flatten().filter(ListedDir::tells);
+            let signature = listed.get(at).copied().flatten().filter(ListedDir::shows_changes);
             let known = memory.names.remove(dir).filter(|(then, _)| signature.as_ref() == Some(then));
             let left_out = match known {
                 Some((_, left_out)) => left_out,
@@ -179,7 +180,7 @@ impl IgnoredFiles {
             let dependencies = left_out.iter().filter(|name| holds_packages(name));
             let join = |name: &Vec<u8>| at.as_ref().map_or_else(|| RelPath::parse(name), |at| at.join(name));
             memory.dependencies.extend(dependencies.filter_map(|name| join(name).ok()));
-            search.look(dir, &left_out, 0);
+            search.look_at_names(dir, &left_out, 0);
             if let Some(signature) = signature {
                 names.insert(dir.to_vec(), (signature, left_out));
             }
@@ -188,7 +189,7 @@ impl IgnoredFiles {
         // Files beside those of the project first, so that one large directory doesn't take all
         // there is to look at.
         while let Some((dir, depth)) = search.below.pop() {
-            search.enter(&dir, depth);
+            search.enter_directory(&dir, depth);
         }
         search.found
     }
@@ -196,8 +197,12 @@ impl IgnoredFiles {
     /// The names in a directory that the walk left out, but for git's and our own.
     fn left_out(&self, tree: &Tree, covered: &HashSet<&[u8]>, dir: &[u8]) -> Vec<Vec<u8>> {
         let at = RelPath::parse(dir).ok();
-        let names =
-            self.project.door.directory(at.as_ref()).and_then(|dir| children(&dir)).unwrap_or_default();
+        let names = self
+            .project
+            .root_dir
+            .open_directory(at.as_ref())
+            .and_then(|dir| entry_names(&dir))
+            .unwrap_or_default();
         let prefix = if dir.is_empty() { Vec::new() } else { [dir, b"/"].concat() };
         let is_left_out = |name: &Vec<u8>| {
             let path = [prefix.as_slice(), name].concat();
@@ -215,7 +220,8 @@ impl IgnoredFiles {
 
     fn ignored_difference(&self, known: &IgnoredFile) -> Option<Difference> {
         // Of what can't be looked at nothing is known.
-        let seen = self.project.door.look(&known.path).ok()?.filter(|seen| seen.is_file() || seen.is_link());
+        let seen =
+            self.project.root_dir.stat(&known.path).ok()?.filter(|seen| seen.is_file() || seen.is_link());
         let after = match seen {
             Some(seen) if seen == known.seen && (known.settled || known.state.hash.is_none()) => return None,
             Some(seen) if known.state.hash.is_none() => {
@@ -226,7 +232,7 @@ impl IgnoredFiles {
                 let kind = if seen.is_link() { FileKind::Link } else { FileKind::File };
                 Some(FileState { kind, mode: seen.permissions(), size: seen.size, hash: None })
             }
-            Some(_) => observe(&self.project.door, &known.path).ok()?.map(|(state, _)| state),
+            Some(_) => observe_file(&self.project.root_dir, &known.path).ok()?.map(|(state, _)| state),
             None => None,
         };
         let same = after.is_some_and(|after| {
@@ -249,12 +255,12 @@ struct IgnoredSearch<'a> {
 
 impl IgnoredSearch<'_> {
     /// Looks at these names of a directory.
-    fn look(&mut self, dir: &[u8], names: &[Vec<u8>], depth: usize) {
+    fn look_at_names(&mut self, dir: &[u8], names: &[Vec<u8>], depth: usize) {
         if names.is_empty() || self.looked_at >= MAX_IGNORED_FILES {
             return;
         }
         let at = RelPath::parse(dir).ok();
-        let Ok(open) = self.project.door.directory(at.as_ref()) else { return };
+        let Ok(open) = self.project.root_dir.open_directory(at.as_ref()) else { return };
         for name in names.iter().filter(|name| !is_made_again(name)) {
             self.looked_at += 1;
             if self.looked_at > MAX_IGNORED_FILES {
@@ -277,21 +283,21 @@ impl IgnoredSearch<'_> {
         self.project.options.guarded.is_some_and(|rules| (rules.guarded)(path))
     }
 
-    fn enter(&mut self, dir: &RelPath, depth: usize) {
+    fn enter_directory(&mut self, dir: &RelPath, depth: usize) {
         if self.looked_at >= MAX_IGNORED_FILES {
             return;
         }
-        let Ok(open) = self.project.door.directory(Some(dir)) else { return };
+        let Ok(open) = self.project.root_dir.open_directory(Some(dir)) else { return };
         if is_tagged_cache(open.as_fd()) {
             return;
         }
-        let Ok(mut names) = children(&open) else { return };
+        let Ok(mut names) = entry_names(&open) else { return };
         // A repository or an environment of Python's is made again as a whole.
         if names.iter().any(|name| is_git(name) || name == b"pyvenv.cfg") {
             return;
         }
         names.retain(|name| !is_sibling(name));
         names.sort_unstable();
-        self.look(dir.as_bytes(), &names, depth);
+        self.look_at_names(dir.as_bytes(), &names, depth);
     }
 }

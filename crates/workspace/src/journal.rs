@@ -99,7 +99,7 @@ impl Journal {
     }
 
     /// The time to write down.
-    pub(crate) fn now(&self) -> Option<UnixMillis> {
+    pub(crate) fn timestamp(&self) -> Option<UnixMillis> {
         self.clock.as_ref().map(Clock::now)
     }
 
@@ -140,14 +140,14 @@ impl Journal {
         Ok(last.map(|line| JournalMark { end, last: line.id() }))
     }
 
-    /// Returns the mark of now; valid after [`Journal::prepare`], under the lock.
-    pub(crate) fn mark(&self) -> Result<JournalMark, WorkspaceError> {
+    /// Returns the mark of now; valid after [`Journal::catch_up`], under the lock.
+    pub(crate) fn current_mark(&self) -> Result<JournalMark, WorkspaceError> {
         Ok(JournalMark { end: self.find_end()?, last: self.last_id })
     }
 
     /// Under the lock: brings what is known up to date, drops a torn last line, and gives what a
     /// crash left open.
-    pub(crate) fn prepare(&mut self) -> Result<Option<UnfinishedChange>, WorkspaceError> {
+    pub(crate) fn catch_up(&mut self) -> Result<Option<UnfinishedChange>, WorkspaceError> {
         let end = self.find_end()?;
         if self.file.is_some() && end == self.known {
             return self.cut_if_long(end).map(|()| None);
@@ -158,7 +158,7 @@ impl Journal {
             if is_gone(&self.path) {
                 // Numbers that were given before don't come back: copies and sessions still know
                 // them.
-                let numbers = self.now().map_or(FRESH_NUMBERS, |now| now.0 / 1000);
+                let numbers = self.timestamp().map_or(FRESH_NUMBERS, |now| now.0 / 1000);
                 self.append(&[JournalLine::Damaged(numbers)], Sync::Now)?;
             }
             return Ok(None);
@@ -199,7 +199,7 @@ impl Journal {
         Ok(open)
     }
 
-    /// The id of the next change or checkpoint; valid after [`Journal::prepare`], under the lock.
+    /// The id of the next change or checkpoint; valid after [`Journal::catch_up`], under the lock.
     pub(crate) fn next_id(&self) -> u64 {
         self.last_id.saturating_add(1)
     }
@@ -233,9 +233,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes the next [`Journal::prepare`] read what is there: a change stayed open that this
+    /// Makes the next [`Journal::catch_up`] read what is there: a change stayed open that this
     /// process began.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn invalidate(&mut self) {
         self.file = None;
         self.known = JournalEnd::default();
     }
@@ -359,14 +359,14 @@ impl Journal {
     fn cut_if_long(&mut self, end: JournalEnd) -> Result<(), WorkspaceError> {
         // What couldn't be cut further has to grow before it is tried again.
         if end.len > self.limit && end.len > self.stays.saturating_add(self.limit / 8) {
-            self.cut()?;
+            self.drop_older_half()?;
             self.stays = self.known.len;
         }
         Ok(())
     }
 
     /// Drops the older half; never the newest change.
-    fn cut(&mut self) -> Result<(), WorkspaceError> {
+    fn drop_older_half(&mut self) -> Result<(), WorkspaceError> {
         let lines = self.lines()?;
         let mut size = 0_u64;
         let (mut from, mut changed) = (lines.len(), false);
@@ -400,7 +400,7 @@ impl Journal {
             JournalLine::Checkpoint(record) => Some(record.id) == newest || needed.contains(&record.id),
             _ => false,
         };
-        let dropped = dropped(&lines, &kept);
+        let dropped = dropped_record(&lines, &kept);
         let before = dropped.map(JournalLine::Dropped).into_iter().chain(lines.into_iter().filter(is_needed));
         let kept = kept.into_iter().filter(|line| !matches!(line, JournalLine::Dropped(_)));
         let all: Vec<JournalLine> = before.chain(kept).collect();
@@ -419,7 +419,7 @@ impl Journal {
 }
 
 /// Returns the record of dropped lines, if a change is among them.
-pub(crate) fn dropped(gone: &[JournalLine], kept: &[JournalLine]) -> Option<DroppedLines> {
+pub(crate) fn dropped_record(gone: &[JournalLine], kept: &[JournalLine]) -> Option<DroppedLines> {
     let earlier = gone.iter().chain(kept).rev().find_map(|line| match line {
         JournalLine::Dropped(dropped) => Some(dropped),
         _ => None,
@@ -478,7 +478,7 @@ mod tests {
     fn a_torn_line_is_dropped_and_an_open_change_found() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::new(dir.path(), 1 << 20);
-        assert!(journal.prepare().unwrap().is_none());
+        assert!(journal.catch_up().unwrap().is_none());
         journal.append(&[record(1), JournalLine::Done(ChangeId(1)), record(2)], Sync::Now).unwrap();
         let whole = fs::read(&journal.path).unwrap();
         for torn in ["", "0123456789abcdef {\"do", "0123456789abcdef {\"do\0\0\0\":2}\n", "\n"] {
@@ -486,7 +486,7 @@ mod tests {
             fs::write(&journal.path, text).unwrap();
             let mut again = Journal::new(dir.path(), 1 << 20);
             assert!(!again.is_at_rest());
-            let open = again.prepare().unwrap().unwrap();
+            let open = again.catch_up().unwrap().unwrap();
             assert_eq!((open.record.id, open.placed), (ChangeId(2), false));
             assert_eq!(fs::read(&journal.path).unwrap(), whole, "after {torn:?}");
             assert_eq!(again.next_id(), 3);
@@ -497,7 +497,7 @@ mod tests {
     fn damaged_lines_are_told_and_never_taken_for_a_torn_one() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::new(dir.path(), 1 << 20);
-        journal.prepare().unwrap();
+        journal.catch_up().unwrap();
         let (one, done) = (ChangeId(1), JournalLine::Done(ChangeId(1)));
         journal
             .append(&[record(1), done.clone(), record(2), JournalLine::Done(ChangeId(2))], Sync::Now)
@@ -540,7 +540,7 @@ mod tests {
         text[ends[2] + 5] ^= 1;
         fs::write(&journal.path, &text).unwrap();
         let mut again = Journal::new(dir.path(), 1 << 20);
-        assert_eq!(again.prepare().unwrap().unwrap().record.id, ChangeId(2));
+        assert_eq!(again.catch_up().unwrap().unwrap().record.id, ChangeId(2));
         assert_eq!(again.lines().unwrap().last(), Some(&JournalLine::Damaged(3)));
         assert_eq!(again.next_id(), 4);
     }
@@ -550,13 +550,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::new(dir.path(), 4_000);
         for id in 1..100 {
-            assert!(journal.prepare().unwrap().is_none());
+            assert!(journal.catch_up().unwrap().is_none());
             assert_eq!(journal.next_id(), id);
             journal.append(&[record(id), JournalLine::Done(ChangeId(id))], Sync::Later).unwrap();
         }
         let lines = journal.lines().unwrap();
         assert_eq!(lines.last(), Some(&JournalLine::Done(ChangeId(99))));
         assert!(fs::metadata(&journal.path).unwrap().len() < 4_400);
-        assert!(Journal::new(dir.path(), 4_000).prepare().unwrap().is_none());
+        assert!(Journal::new(dir.path(), 4_000).catch_up().unwrap().is_none());
     }
 }

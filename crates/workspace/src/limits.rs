@@ -34,10 +34,11 @@ pub const MAX_CHANGES: usize = 10_000;
 /// The interval at which a running command's heartbeat is renewed. What changed later than that
 /// after the last sign was changed by somebody else: short enough for a person at the keyboard, and
 /// a touch costs microseconds.
-pub const BEAT: Duration = Duration::from_millis(250);
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 /// A sign of life may be late by so many periods on a busy machine.
 pub(crate) const LATE_BEATS: u32 = 4;
-/// Signs of life of commands that were cut off and never sealed; beyond this the oldest give way.
+/// Signs of life of commands that were cut off and never recovered; beyond this the oldest give
+/// way.
 pub(crate) const MAX_BEATS: usize = 256;
 /// A sign of life that names more files which differ from its checkpoint gets a tree of its own.
 pub(crate) const BEAT_FILES: usize = 512;
@@ -99,7 +100,7 @@ pub struct Limits {
     /// Size of the journal, in bytes, beyond which its older half is dropped.
     pub journal_bytes: u64,
     /// The interval at which a running command's heartbeat is renewed.
-    pub beat: Duration,
+    pub heartbeat: Duration,
 }
 
 impl Default for Limits {
@@ -111,7 +112,7 @@ impl Default for Limits {
             lock_wait: LOCK_WAIT,
             max_files: MAX_FILES,
             journal_bytes: JOURNAL_BYTES,
-            beat: BEAT,
+            heartbeat: HEARTBEAT_INTERVAL,
         }
     }
 }

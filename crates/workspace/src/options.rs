@@ -51,7 +51,7 @@ impl Options {
 
 impl Options {
     /// Returns the directory to which things that a command made are moved.
-    pub(crate) fn removed(&self) -> PathBuf {
+    pub(crate) fn removed_dir_path(&self) -> PathBuf {
         self.removed_dir.clone().unwrap_or_else(|| self.state_dir.join("removed"))
     }
 }

@@ -27,7 +27,7 @@ use crate::transaction::operation::TransactionContext;
 /// One project's root directory, ignore rules, options and kept contents. Everything else is built
 /// on it.
 pub(crate) struct Project {
-    pub(crate) door: RootDir,
+    pub(crate) root_dir: RootDir,
     pub(crate) root: PathBuf,
     pub(crate) base: Mutex<Option<Base>>,
     pub(crate) options: Options,
@@ -35,7 +35,7 @@ pub(crate) struct Project {
     pub(crate) rules: RuleCache,
     /// Names like `.git` at the root when the workspace was opened.
     pub(crate) own_repositories: Vec<Vec<u8>>,
-    pub(crate) vault: BlobStore,
+    pub(crate) blob_store: BlobStore,
 }
 
 impl Project {
@@ -47,16 +47,16 @@ impl Project {
         &self.options.state_dir
     }
 
-    pub(crate) fn reach(&self) -> PathBuf {
+    pub(crate) fn reach_path(&self) -> PathBuf {
         match &*lock(&self.base) {
             None => self.root.clone(),
             Some(Base::Directory { path: copy, .. }) => copy.clone(),
-            Some(Base::Mounted(_)) => self.door.by_descriptor(),
+            Some(Base::Mounted(_)) => self.root_dir.by_descriptor(),
         }
     }
 
     pub(crate) fn own_directories(&self) -> Vec<RelPath> {
-        self.rules.own().to_vec()
+        self.rules.own_directories().to_vec()
     }
 
     pub(crate) fn base(&self) -> Option<Base> {
@@ -81,20 +81,20 @@ impl Project {
     pub(crate) fn list(&self, options: ListOptions) -> Result<Listing, WorkspaceError> {
         let end = self.journal().end();
         let siblings = || self.open_siblings(end);
-        crate::files::listing::list(&self.door, &self.rules, self.limits().max_files, &siblings, &options)
+        crate::files::listing::list(&self.root_dir, &self.rules, self.limits().max_files, &siblings, &options)
     }
 
     pub(crate) fn stat(&self, path: &RelPath) -> Result<Option<Stat>, WorkspaceError> {
-        let kept = self.door.canonical(path, FinalLink::Keep)?;
-        let failed = |errno| self.door.fail("look at", path, errno);
-        let Some(own) = self.door.look(&kept).map_err(failed)? else { return Ok(None) };
+        let kept = self.root_dir.canonical(path, FinalLink::Keep)?;
+        let failed = |errno| self.root_dir.error_for("look at", path, errno);
+        let Some(own) = self.root_dir.stat(&kept).map_err(failed)? else { return Ok(None) };
         let link = own.is_link();
         let seen = if link {
-            let target = self.door.canonical(path, FinalLink::Follow);
+            let target = self.root_dir.canonical(path, FinalLink::Follow);
             let target = match target {
-                Ok(target) => self.door.look(&target).map_err(failed)?,
+                Ok(target) => self.root_dir.stat(&target).map_err(failed)?,
                 // A link to the root itself.
-                Err(WorkspaceError::NotAFile { .. }) => self.door.look_at_root().map_err(failed)?,
+                Err(WorkspaceError::NotAFile { .. }) => self.root_dir.look_at_root().map_err(failed)?,
                 Err(other) => return Err(other),
             };
             target.unwrap_or(own)
@@ -113,12 +113,12 @@ impl Project {
     }
 
     pub(crate) fn canonical(&self, path: &RelPath) -> Result<RelPath, WorkspaceError> {
-        self.door.canonical(path, FinalLink::Follow)
+        self.root_dir.canonical(path, FinalLink::Follow)
     }
 
     /// Puts another copy in the place of the one that this workspace reaches, in one step.
     pub(crate) fn replace_base(&self, base: Base) -> Result<(), WorkspaceError> {
-        self.door.replace(&RootDir::open_base(&self.root, &base)?)?;
+        self.root_dir.replace(&RootDir::open_base(&self.root, &base)?)?;
         *lock(&self.base) = Some(base);
         Ok(())
     }
@@ -127,7 +127,7 @@ impl Project {
     /// more.
     pub(crate) fn close_base(&self) -> Result<(), WorkspaceError> {
         let path = self.options.state_dir.clone();
-        self.door.replace(&RootDir::open(&path)?)?;
+        self.root_dir.replace(&RootDir::open(&path)?)?;
         *lock(&self.base) = Some(Base::Directory { layers: path.clone(), path, caches: Vec::new() });
         Ok(())
     }
@@ -136,12 +136,12 @@ impl Project {
         &self,
         path: &RelPath,
     ) -> Result<(std::os::fd::OwnedFd, FileStat), WorkspaceError> {
-        match self.door.read_file(path, Links::Follow) {
+        match self.root_dir.read_file(path, Links::Follow) {
             // Where the kernel can't confine links, and for a better word than `changed` on a loop
             // of links.
             Err(WorkspaceError::Raced { .. }) => {
-                let path = self.door.canonical(path, FinalLink::Follow)?;
-                self.door.read_file(&path, Links::Refuse)
+                let path = self.root_dir.canonical(path, FinalLink::Follow)?;
+                self.root_dir.read_file(&path, Links::Refuse)
             }
             other => other,
         }
@@ -151,22 +151,26 @@ impl Project {
         &self.options.limits
     }
 
-    pub(crate) fn hands(&self) -> TransactionContext<'_> {
+    pub(crate) fn transaction_context(&self) -> TransactionContext<'_> {
         TransactionContext {
-            door: &self.door,
-            vault: &self.vault,
+            root_dir: &self.root_dir,
+            blob_store: &self.blob_store,
             limits: self.limits(),
             failpoint: self.failpoint.as_ref(),
         }
     }
 
-    pub(crate) fn inputs(&self) -> crate::snapshot::compare::CompareInputs<'_> {
-        crate::snapshot::compare::CompareInputs { door: &self.door, vault: &self.vault, rules: &self.rules }
+    pub(crate) fn compare_inputs(&self) -> crate::snapshot::compare::CompareInputs<'_> {
+        crate::snapshot::compare::CompareInputs {
+            root_dir: &self.root_dir,
+            blob_store: &self.blob_store,
+            rules: &self.rules,
+        }
     }
 
     pub(crate) fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
         match &state.hash {
-            Some(hash) if state.size <= DIFF_FILE_BYTES as u64 => self.vault.get(hash),
+            Some(hash) if state.size <= DIFF_FILE_BYTES as u64 => self.blob_store.get(hash),
             _ => Ok(None),
         }
     }
@@ -177,9 +181,13 @@ impl Project {
         state: &FileState,
     ) -> Result<Option<Vec<u8>>, WorkspaceError> {
         if state.kind == FileKind::Link {
-            return self.door.read_link(path).map(Some).map_err(|errno| self.door.fail("read", path, errno));
+            return self
+                .root_dir
+                .read_link(path)
+                .map(Some)
+                .map_err(|errno| self.root_dir.error_for("read", path, errno));
         }
-        let (file, seen) = match self.door.read_file(path, Links::Refuse) {
+        let (file, seen) = match self.root_dir.read_file(path, Links::Refuse) {
             // It differs, and that is all that can be told: no reason to tell nothing of the
             // others.
             Err(WorkspaceError::Denied { .. }) => return Ok(None),

@@ -26,11 +26,11 @@ use crate::walk::walk;
 use crate::workspace::Workspace;
 
 /// The permissions of the owner of an open directory.
-const OWNER: u32 = 0o700;
+const OWNER_PERMISSIONS: u32 = 0o700;
 /// So many names are tried for what is removed; each removal takes one.
-const NAMES: u32 = 1_000_000;
+const MAX_NAME_TRIES: u32 = 1_000_000;
 /// The prefix of the names of things that were moved away.
-const MOVED: &str = "moved";
+const MOVED_PREFIX: &str = "moved";
 
 impl Workspace {
     /// Everything named `.git`, in any letter case (a directory, a file or a link), that a walk
@@ -45,22 +45,22 @@ impl Workspace {
     /// [`WorkspaceError::TooManyFiles`]; the root vanished.
     pub fn repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
         let max_files = self.project.limits().max_files;
-        let plan = WalkPlan::of_names(&self.project.door, &self.project.rules, max_files);
+        let plan = WalkPlan::of_names(&self.project.root_dir, &self.project.rules, max_files);
         let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };
         let walked = walk(&plan).map_err(root)?;
         if walked.overflow {
             return Err(WorkspaceError::TooManyFiles { limit: max_files });
         }
         if walked.files.is_empty() {
-            self.project.door.check_alive()?;
+            self.project.root_dir.check_alive()?;
         }
         let mut found: BTreeSet<Vec<u8>> = walked.repositories.into_iter().collect();
         for dir in self.snapshots.other_directories(&walked.dirs) {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
             let names = self
                 .project
-                .door
-                .enter(&dir, flags, Links::Refuse)
+                .root_dir
+                .open_beneath(&dir, flags, Links::Refuse)
                 .and_then(|it| repositories_in(it.as_fd()));
             // Gone, or a link by now: what that leads to is walked under its own name.
             for name in names.unwrap_or_default() {
@@ -101,8 +101,8 @@ impl Quarantine<'_> {
         path: &RelPath,
         removal: &mut QuarantineDir,
     ) -> Result<PathBuf, WorkspaceError> {
-        let failed = |errno| self.project.door.fail("move away", path, errno);
-        let parent = self.project.door.parent(path).map_err(failed)?;
+        let failed = |errno| self.project.root_dir.error_for("move away", path, errno);
+        let parent = self.project.root_dir.parent(path).map_err(failed)?;
         let name = path.file_name();
         let seen = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| FileStat::of(&stat));
         let seen = seen.map_err(failed)?;
@@ -118,16 +118,16 @@ impl Quarantine<'_> {
                 return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
             }
         }
-        let moved = removal.next(&self.project.options.removed())?;
+        let moved = removal.next(&self.project.options.removed_dir_path())?;
         if seen.is_link() {
             let target = readlinkat(&parent, name, Vec::new()).map_err(failed)?.into_bytes();
             std::fs::write(&moved, target).map_err(|source| state_error("write", &moved, source))?;
             let unlink = || unlinkat(&parent, name, AtFlags::empty());
-            self.allowed(path, &parent, &seen, unlink).map_err(failed)?;
+            self.with_permissions(path, &parent, &seen, unlink).map_err(failed)?;
             return Ok(moved);
         }
         let rename = || renameat(&parent, name, CWD, &moved);
-        match self.allowed(path, &parent, &seen, rename) {
+        match self.with_permissions(path, &parent, &seen, rename) {
             Err(Errno::XDEV) => self.carry_over(&parent, path, &moved)?,
             other => other.map_err(failed)?,
         }
@@ -136,7 +136,7 @@ impl Quarantine<'_> {
 
     /// Does it, and where permissions are in the way, which a command may have left so, once more
     /// without them. The directory above has its own again in the end.
-    fn allowed(
+    fn with_permissions(
         &self,
         path: &RelPath,
         parent: &OwnedFd,
@@ -149,10 +149,12 @@ impl Quarantine<'_> {
         }
         if seen.is_dir() {
             // What can't be permitted shows in the second try.
-            let _best_effort = self.project.door.permit(path, seen.permissions() | OWNER);
+            let _best_effort =
+                self.project.root_dir.set_permissions(path, seen.permissions() | OWNER_PERMISSIONS);
         }
         let above = FileStat::of(&fstat(parent)?).permissions();
-        let permitted = above & OWNER != OWNER && fchmod(parent, mode_of(above | OWNER)).is_ok();
+        let permitted = above & OWNER_PERMISSIONS != OWNER_PERMISSIONS
+            && fchmod(parent, mode_of(above | OWNER_PERMISSIONS)).is_ok();
         let done = work();
         if permitted {
             fchmod(parent, mode_of(above))?;
@@ -162,7 +164,7 @@ impl Quarantine<'_> {
 
     /// Copies to another file system and deletes here.
     fn carry_over(&self, parent: &OwnedFd, path: &RelPath, moved: &Path) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.project.door.fail("move away", path, errno);
+        let failed = |errno| self.project.root_dir.error_for("move away", path, errno);
         let (Some(place), Some(name)) = (moved.parent(), moved.file_name()) else {
             return Err(failed(Errno::INVAL));
         };
@@ -199,14 +201,14 @@ impl QuarantineDir {
         };
         self.count += 1;
         // It isn't named `.git` or as it was: nothing is to take the state directory for a project.
-        Ok(place.join(format!("{MOVED}-{}", self.count)))
+        Ok(place.join(format!("{MOVED_PREFIX}-{}", self.count)))
     }
 }
 
 /// Makes a directory that nothing else was moved to.
 fn new_place(dir: &Path) -> Result<PathBuf, WorkspaceError> {
     make_private_dir(dir)?;
-    for number in 1..NAMES {
+    for number in 1..MAX_NAME_TRIES {
         let place = dir.join(number.to_string());
         match DirBuilder::new().mode(0o700).create(&place) {
             Ok(()) => return Ok(place),
@@ -233,9 +235,9 @@ mod tests {
         std::fs::write(dir.path().join("outside"), "stays").unwrap();
         symlink(dir.path(), from.join(".git/link")).unwrap();
         let (at, to) = (std::fs::File::open(&from).unwrap(), std::fs::File::open(dir.path()).unwrap());
-        copy(at.as_fd(), b".git", to.as_fd(), MOVED.as_bytes(), 0).unwrap();
+        copy(at.as_fd(), b".git", to.as_fd(), MOVED_PREFIX.as_bytes(), 0).unwrap();
         delete(at.as_fd(), b".git", 0).unwrap();
-        let moved = dir.path().join(MOVED);
+        let moved = dir.path().join(MOVED_PREFIX);
         assert_eq!(std::fs::read_to_string(moved.join("hooks/pre-commit")).unwrap(), "evil");
         assert_eq!(std::fs::read_link(moved.join("link")).unwrap(), dir.path());
         assert_eq!(std::fs::read_dir(&from).unwrap().count(), 0);

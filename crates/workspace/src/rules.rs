@@ -67,7 +67,12 @@ impl RuleLayer {
         Some(Arc::new(Self { matcher, dir, files, prefix, above: Vec::new(), outer }))
     }
 
-    fn parsed(matcher: Arc<Gitignore>, dir: &[u8], above: Vec<u8>, outer: Option<Arc<Self>>) -> Arc<Self> {
+    fn from_parsed(
+        matcher: Arc<Gitignore>,
+        dir: &[u8],
+        above: Vec<u8>,
+        outer: Option<Arc<Self>>,
+    ) -> Arc<Self> {
         let prefix = if above.is_empty() { prefix_of(dir) } else { 0 };
         let (dir, files) = (dir.to_vec(), Vec::new());
         Arc::new(Self { matcher: OnceLock::from(matcher), dir, files, prefix, above, outer })
@@ -95,9 +100,9 @@ pub(crate) fn is_ignored(
     while let Some(layer) = next {
         let matcher = layer.matcher.get_or_init(|| source.load(&layer.dir, &layer.files));
         let verdict = if layer.above.is_empty() {
-            matched(matcher, path.get(layer.prefix..).unwrap_or(path), is_dir)
+            match_path(matcher, path.get(layer.prefix..).unwrap_or(path), is_dir)
         } else {
-            matched(matcher, &[&layer.above, path].concat(), is_dir)
+            match_path(matcher, &[&layer.above, path].concat(), is_dir)
         };
         match verdict {
             Match::Ignore(()) => return true,
@@ -108,7 +113,7 @@ pub(crate) fn is_ignored(
     is_dir && is_skipped(name)
 }
 
-fn matched(matcher: &Gitignore, path: &[u8], is_dir: bool) -> Match<()> {
+fn match_path(matcher: &Gitignore, path: &[u8], is_dir: bool) -> Match<()> {
     use std::os::unix::ffi::OsStrExt as _;
     let path = Path::new(std::ffi::OsStr::from_bytes(path));
     matcher.matched(path, is_dir).map(|_| ())
@@ -118,7 +123,7 @@ fn matched(matcher: &Gitignore, path: &[u8], is_dir: bool) -> Match<()> {
 type RuleFileId = (u64, u64, i64, i64);
 type ParsedRules = HashMap<Vec<u8>, (Vec<RuleFileId>, Arc<Gitignore>)>;
 
-fn identity(seen: &FileStat) -> RuleFileId {
+fn rule_file_id(seen: &FileStat) -> RuleFileId {
     (seen.ino, seen.size, seen.mtime, seen.ctime)
 }
 
@@ -131,7 +136,7 @@ struct OutsideRules {
 }
 
 /// A directory's path from the root, where it lies beneath it; it need not be there yet.
-fn beneath(root: &Path, dir: &Path) -> Option<RelPath> {
+fn path_from_root(root: &Path, dir: &Path) -> Option<RelPath> {
     let root = std::fs::canonicalize(root).ok()?;
     let there = dir.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
     let (above, real) = there?;
@@ -149,14 +154,14 @@ pub(crate) struct RuleCache {
 }
 
 /// The prefix of the name of a directory that holds copies of the project beside it.
-pub(crate) const COPIES: &str = ".journeyman-work-";
+pub(crate) const COPIES_DIR_PREFIX: &str = ".journeyman-work-";
 /// Hexadecimal digits at its end, that tell one project's directory from another's.
-pub(crate) const COPIES_DIGITS: usize = 16;
+pub(crate) const COPIES_DIR_DIGITS: usize = 16;
 
 impl RuleCache {
     /// Of the tree at `root`, given the directories that are ours wherever they are.
     pub(crate) fn with_own<'a>(root: &Path, dirs: impl IntoIterator<Item = &'a Path>) -> Self {
-        let mut own: Vec<RelPath> = dirs.into_iter().filter_map(|dir| beneath(root, dir)).collect();
+        let mut own: Vec<RelPath> = dirs.into_iter().filter_map(|dir| path_from_root(root, dir)).collect();
         own.sort();
         own.dedup();
         // What lies in another one of them goes with it.
@@ -166,21 +171,22 @@ impl RuleCache {
     }
 
     /// Directories of our own in the tree.
-    pub(crate) fn own(&self) -> &[RelPath] {
+    pub(crate) fn own_directories(&self) -> &[RelPath] {
         &self.own
     }
 
     /// Returns true if a directory is ours: never looked into, as git's own isn't. Taking back what
     /// is in there would take back our own memory.
     pub(crate) fn is_own(&self, path: &[u8]) -> bool {
-        let digits = last_component(path).strip_prefix(COPIES.as_bytes());
-        let beside = digits
-            .is_some_and(|digits| digits.len() == COPIES_DIGITS && digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = last_component(path).strip_prefix(COPIES_DIR_PREFIX.as_bytes());
+        let beside = digits.is_some_and(|digits| {
+            digits.len() == COPIES_DIR_DIGITS && digits.iter().all(u8::is_ascii_hexdigit)
+        });
         beside || self.own.iter().any(|own| own.as_bytes() == path)
     }
 
     /// Returns true if a file is ours.
-    pub(crate) fn holds(&self, path: &RelPath) -> bool {
+    pub(crate) fn is_own_file(&self, path: &RelPath) -> bool {
         let mut above = Some(path.clone());
         while let Some(at) = above {
             if self.is_own(at.as_bytes()) {
@@ -193,13 +199,13 @@ impl RuleCache {
 
     /// The rules that come from outside the tree's own rule files: `.git/info/exclude`, and where
     /// the root lies inside a repository, the `.gitignore` files above it. Read once.
-    pub(crate) fn outermost(&self, root: &Path) -> Option<Arc<RuleLayer>> {
+    pub(crate) fn outer_rules(&self, root: &Path) -> Option<Arc<RuleLayer>> {
         self.outside.get_or_init(|| outside_rules(root)).layers.clone()
     }
 
     /// Returns a hash that is the same for two walks with the same rules but for the tree's own
     /// files.
-    pub(crate) fn print(&self, root: &Path) -> ContentHash {
+    pub(crate) fn rules_hash(&self, root: &Path) -> ContentHash {
         self.outside.get_or_init(|| outside_rules(root)).print
     }
 
@@ -213,8 +219,8 @@ impl RuleCache {
     ) -> (Arc<Gitignore>, Option<()>) {
         let found: Vec<(FileStat, RuleFile)> =
             files.iter().filter_map(|(name, _)| read_rule_file(dir, name)).collect();
-        let now: Vec<RuleFileId> = found.iter().map(|(seen, _)| identity(seen)).collect();
-        let then = files.iter().filter(|(_, seen)| seen.is_file()).map(|(_, seen)| identity(seen));
+        let now: Vec<RuleFileId> = found.iter().map(|(seen, _)| rule_file_id(seen)).collect();
+        let then = files.iter().filter(|(_, seen)| seen.is_file()).map(|(_, seen)| rule_file_id(seen));
         let as_seen = then.eq(now.iter().copied()).then_some(());
         let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
         let matcher = match parsed.get(path) {
@@ -251,23 +257,23 @@ impl FixedRules {
     }
 
     /// Returns true if the file at `path`, or a directory above it, was ignored.
-    pub(crate) fn covers(&self, path: &[u8]) -> bool {
-        let mut layers = self.descend(&[], self.outermost.clone());
+    pub(crate) fn is_ignored(&self, path: &[u8]) -> bool {
+        let mut layers = self.descend_into(&[], self.outermost.clone());
         for (at, byte) in path.iter().enumerate() {
             if *byte == b'/' {
                 let dir = path.get(..at).unwrap_or_default();
                 if is_ignored(self, layers.as_ref(), dir, last_component(dir), true) {
                     return true;
                 }
-                layers = self.descend(dir, layers);
+                layers = self.descend_into(dir, layers);
             }
         }
         is_ignored(self, layers.as_ref(), path, last_component(path), false)
     }
 
-    fn descend(&self, dir: &[u8], outer: Option<Arc<RuleLayer>>) -> Option<Arc<RuleLayer>> {
+    fn descend_into(&self, dir: &[u8], outer: Option<Arc<RuleLayer>>) -> Option<Arc<RuleLayer>> {
         match self.matchers.get(dir) {
-            Some(matcher) => layered(matcher.clone(), dir, outer),
+            Some(matcher) => layer_of(matcher.clone(), dir, outer),
             None => outer,
         }
     }
@@ -280,11 +286,11 @@ impl RuleSource for FixedRules {
     }
 }
 
-fn layered(matcher: Arc<Gitignore>, dir: &[u8], outer: Option<Arc<RuleLayer>>) -> Option<Arc<RuleLayer>> {
+fn layer_of(matcher: Arc<Gitignore>, dir: &[u8], outer: Option<Arc<RuleLayer>>) -> Option<Arc<RuleLayer>> {
     if matcher.is_empty() {
         return outer;
     }
-    Some(RuleLayer::parsed(matcher, dir, Vec::new(), outer))
+    Some(RuleLayer::from_parsed(matcher, dir, Vec::new(), outer))
 }
 
 fn parse<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Arc<Gitignore> {
@@ -365,5 +371,5 @@ fn add_above(layers: &mut Option<Arc<RuleLayer>>, text: &[u8], dir: &Path, root:
     if !above.is_empty() {
         above.push(b'/');
     }
-    *layers = Some(RuleLayer::parsed(matcher, b"", above, layers.take()));
+    *layers = Some(RuleLayer::from_parsed(matcher, b"", above, layers.take()));
 }

@@ -23,7 +23,7 @@ use crate::snapshot::entry::FileKind;
 use crate::transaction::operation::{
     ChangeIntent, FileAfter, NewContent, Operation, OperationKind, TransactionContext,
 };
-use crate::transaction::sibling::sibling;
+use crate::transaction::sibling::sibling_name;
 use crate::transaction::staging::FLUSH_ALL_FROM;
 
 pub(crate) mod moves;
@@ -37,15 +37,15 @@ pub(crate) mod writer;
 
 impl TransactionContext<'_> {
     /// Lets a test's failpoint speak.
-    pub(crate) fn step(&self, step: Step, path: Option<&RelPath>) -> Result<(), WorkspaceError> {
+    pub(crate) fn reach_failpoint(&self, step: Step, path: Option<&RelPath>) -> Result<(), WorkspaceError> {
         match self.failpoint.map(|hook| (hook.0)(step)) {
             None | Some(Fault::Go) => Ok(()),
             Some(Fault::Cut) => Err(WorkspaceError::CutOff(step)),
             Some(Fault::Fail(errno)) => Err(match path {
-                Some(path) => WorkspaceError::at("change", path, errno),
+                Some(path) => WorkspaceError::from_errno("change", path, errno),
                 None => WorkspaceError::State {
                     action: "write",
-                    path: self.door.path().to_owned(),
+                    path: self.root_dir.path().to_owned(),
                     source: errno.into(),
                 },
             }),
@@ -60,25 +60,26 @@ impl TransactionContext<'_> {
         operations: &[Operation],
     ) -> Result<ChangeId, WorkspaceError> {
         let id = ChangeId(journal.next_id());
-        let record = ChangeRecord { at: journal.now(), ..self.plan(id, intent, operations)? };
-        self.step(Step::Keep, None)?;
+        let record =
+            ChangeRecord { at: journal.timestamp(), ..self.plan_directories(id, intent, operations)? };
+        self.reach_failpoint(Step::Keep, None)?;
         for operation in operations {
             self.keep(operation)?;
         }
-        self.step(Step::Intend, None)?;
+        self.reach_failpoint(Step::Intend, None)?;
         journal.append(&[JournalLine::Change(record.clone())], Sync::Later)?;
         match self.carry_out(journal, &record, operations) {
             Ok(()) => {
                 // Nothing that fails from here on can take the change back.
-                self.step(Step::Clean, None)
+                self.reach_failpoint(Step::Clean, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
-                let cleaned = self.clean(&record);
-                self.step(Step::Settle, None)
+                let cleaned = self.remove_leftovers(&record);
+                self.reach_failpoint(Step::Settle, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
                 // The change has happened whether or not this line gets there; whoever prepares
                 // next adds it.
                 if cleaned.is_err() || journal.append(&[JournalLine::Done(id)], Sync::Later).is_err() {
-                    journal.forget();
+                    journal.invalidate();
                 }
                 Ok(id)
             }
@@ -89,7 +90,7 @@ impl TransactionContext<'_> {
                 if self.revert(&record).is_err()
                     || journal.append(&[JournalLine::Void(id)], Sync::Later).is_err()
                 {
-                    journal.forget();
+                    journal.invalidate();
                 }
                 Err(failure)
             }
@@ -97,13 +98,13 @@ impl TransactionContext<'_> {
     }
 
     /// Names the siblings and finds the directories that have to be made or to make room.
-    fn plan(
+    fn plan_directories(
         &self,
         id: ChangeId,
         intent: ChangeIntent,
         operations: &[Operation],
     ) -> Result<ChangeRecord, WorkspaceError> {
-        let cleared = self.cleared(operations, &intent.remove)?;
+        let cleared = self.emptied_directories(operations, &intent.remove)?;
         let mut made: Vec<DirRecord> = Vec::new();
         let mut files = Vec::with_capacity(operations.len());
         let wanted: std::collections::BTreeMap<&RelPath, Option<u32>> =
@@ -133,7 +134,7 @@ impl TransactionContext<'_> {
                 sibling: None,
             };
             if operation.needs_sibling() {
-                file.sibling = Some(sibling(&operation.path, room.as_ref(), id, index)?);
+                file.sibling = Some(sibling_name(&operation.path, room.as_ref(), id, index)?);
             }
             files.push(file);
         }
@@ -167,7 +168,10 @@ impl TransactionContext<'_> {
         let mut missing = Vec::new();
         let mut next = dir;
         while let Some(path) = next {
-            let seen = self.door.look(&path).map_err(|errno| self.door.fail("look at", &path, errno))?;
+            let seen = self
+                .root_dir
+                .stat(&path)
+                .map_err(|errno| self.root_dir.error_for("look at", &path, errno))?;
             if seen.is_some_and(|seen| seen.is_dir()) {
                 missing.reverse();
                 return Ok((Some(path), missing));
@@ -181,7 +185,7 @@ impl TransactionContext<'_> {
 
     /// Directories that stand where a file is to be, with those beneath them that this change
     /// empties, or that are to go as well (`remove`); the outermost first.
-    fn cleared(
+    fn emptied_directories(
         &self,
         operations: &[Operation],
         remove: &[DirRecord],
@@ -189,7 +193,8 @@ impl TransactionContext<'_> {
         let mut found = BTreeSet::new();
         for operation in operations.iter().filter(|operation| operation.before.is_none()) {
             let path = &operation.path;
-            let seen = self.door.look(path).map_err(|errno| self.door.fail("look at", path, errno))?;
+            let seen =
+                self.root_dir.stat(path).map_err(|errno| self.root_dir.error_for("look at", path, errno))?;
             if !seen.is_some_and(|seen| seen.is_dir()) {
                 continue;
             }
@@ -204,13 +209,16 @@ impl TransactionContext<'_> {
             }
             let empty = remove.iter().map(|dir| &dir.path).filter(|dir| is_beneath(dir, path));
             for dir in empty {
-                let seen = self.door.look(dir).map_err(|errno| self.door.fail("look at", dir, errno))?;
+                let seen = self
+                    .root_dir
+                    .stat(dir)
+                    .map_err(|errno| self.root_dir.error_for("look at", dir, errno))?;
                 if seen.is_some_and(|seen| seen.is_dir()) {
                     found.insert(dir.clone());
                 }
             }
         }
-        let mode = |path: &RelPath| self.door.look(path).ok().flatten().map(|seen| seen.permissions());
+        let mode = |path: &RelPath| self.root_dir.stat(path).ok().flatten().map(|seen| seen.permissions());
         Ok(found.into_iter().map(|path| DirRecord { mode: mode(&path), path }).collect())
     }
 
@@ -222,24 +230,24 @@ impl TransactionContext<'_> {
             return Ok(());
         }
         if let Some(hash) = &before.hash
-            && !self.vault.is_unsynced()
-            && self.vault.rely_on(hash)?
+            && !self.blob_store.is_unsynced()
+            && self.blob_store.rely_on(hash)?
         {
             return Ok(());
         }
         let path = &operation.path;
         let bytes = match before.kind {
             FileKind::Link => {
-                self.door.read_link(path).map_err(|errno| self.door.fail("read", path, errno))?
+                self.root_dir.read_link(path).map_err(|errno| self.root_dir.error_for("read", path, errno))?
             }
             FileKind::File => {
-                let (file, seen) = self.door.read_file(path, Links::Refuse)?;
+                let (file, seen) = self.root_dir.read_file(path, Links::Refuse)?;
                 let read = read_up_to(&file, seen.size, self.limits.kept_file_bytes);
                 let read = read.map_err(|source| io_error("read", path, source))?;
                 read.ok_or_else(|| WorkspaceError::Raced { path: path.clone() })?
             }
         };
-        self.vault.put(&bytes, Durability::Now)?;
+        self.blob_store.put(&bytes, Durability::Now)?;
         Ok(())
     }
 
@@ -251,40 +259,40 @@ impl TransactionContext<'_> {
     ) -> Result<(), WorkspaceError> {
         let pairs = || operations.iter().zip(&record.files);
         if !record.modes.is_empty() {
-            self.step(Step::Permit, None)?;
+            self.reach_failpoint(Step::Permit, None)?;
             journal.flush()?;
             self.give_permissions(record)?;
         }
         let mut staged = Vec::new();
         for (operation, file) in pairs() {
             if let (Some(after), Some(sibling)) = (&operation.after, &file.sibling) {
-                self.step(Step::Stage, Some(&file.path))?;
+                self.reach_failpoint(Step::Stage, Some(&file.path))?;
                 let written = self.stage(operation, after, sibling)?;
-                self.step(Step::Staged, Some(&file.path))?;
+                self.reach_failpoint(Step::Staged, Some(&file.path))?;
                 if operations.len() < FLUSH_ALL_FROM {
                     staged.extend(written);
                 }
             }
         }
-        self.step(Step::Flush, None)?;
+        self.reach_failpoint(Step::Flush, None)?;
         self.flush(&staged, &record.files)?;
         journal.flush()?;
         for (operation, file) in pairs().filter(|(_, file)| file.kind_of_move() == OperationKind::Remove) {
-            self.step(Step::Remove, Some(&file.path))?;
+            self.reach_failpoint(Step::Remove, Some(&file.path))?;
             self.remove(operation, file)?;
-            self.step(Step::Placed, Some(&file.path))?;
+            self.reach_failpoint(Step::Placed, Some(&file.path))?;
         }
         if !(record.cleared.is_empty() && record.made.is_empty()) {
-            self.step(Step::MakeDirectories, None)?;
+            self.reach_failpoint(Step::MakeDirectories, None)?;
             self.make_directories(record)?;
         }
         for (operation, file) in pairs().filter(|(_, file)| file.kind_of_move() != OperationKind::Remove) {
-            self.step(Step::Place, Some(&file.path))?;
+            self.reach_failpoint(Step::Place, Some(&file.path))?;
             self.place(operation, file)?;
-            self.step(Step::Placed, Some(&file.path))?;
+            self.reach_failpoint(Step::Placed, Some(&file.path))?;
         }
         self.flush_directories(record)?;
-        self.step(Step::Commit, None)?;
+        self.reach_failpoint(Step::Commit, None)?;
         journal.append(&[JournalLine::Placed(record.id)], Sync::Later)
     }
 }

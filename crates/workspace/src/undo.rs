@@ -22,14 +22,14 @@ use crate::journal::record::{ChangeCause, ChangeRecord, DirRecord, FileRecord, M
 use crate::snapshot::compare::{CompareInputs, is_ignored_now};
 use crate::snapshot::differences::kind_of;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe;
+use crate::snapshot::observe::observe_file;
 use crate::transaction::operation::{ChangeIntent, FileAfter, NewContent, Operation};
 use crate::workspace::Workspace;
 
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
-const BESIDE: &str =
+const EDITED_MEANWHILE: &str =
     "a command of another session ran when it was changed, so it can't be told whose change that is; kept";
-const IGNORED: &str = "it isn't as the run's last edit left it, and as it is ignored it can't be told whether a \
+const IGNORED_CHANGED: &str = "it isn't as the run's last edit left it, and as it is ignored it can't be told whether a \
                        command of the run or somebody else changed it; kept as it is";
 
 /// The plan of an undo.
@@ -74,15 +74,15 @@ impl Workspace {
     // By value: the target names what is consumed.
     #[allow(clippy::needless_pass_by_value)]
     pub fn undo(&self, target: UndoTarget) -> Result<UndoReport, WorkspaceError> {
-        self.project.door.check_alive()?;
-        let report = self.transactions.writing(|writer, hands| {
+        self.project.root_dir.check_alive()?;
+        let report = self.transactions.write_locked(|writer, context| {
             let history = History::new(writer.journal.lines()?);
-            let selected = history.select(&target)?;
-            let plan = plan_for(self.project.inputs(), &history, &selected)?;
+            let selected = history.select_changes(&target)?;
+            let plan = plan_for(self.project.compare_inputs(), &history, &selected)?;
             let SelectedChanges { sessions, dropped, damaged, .. } = selected;
             let restored = plan.restored();
             if plan.does_anything() {
-                hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
+                context.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
             Ok(UndoReport { sessions, restored, conflicts: plan.conflicts, dropped, damaged })
         })?;
@@ -100,8 +100,8 @@ impl Workspace {
     /// [`WorkspaceError::NothingToRedo`]; [`WorkspaceError::Busy`], failures of the file system:
     /// then nothing was restored.
     pub fn redo(&self) -> Result<UndoReport, WorkspaceError> {
-        self.project.door.check_alive()?;
-        self.transactions.writing(|writer, hands| {
+        self.project.root_dir.check_alive()?;
+        self.transactions.write_locked(|writer, context| {
             let history = History::new(writer.journal.lines()?);
             let mut stuck: Option<UndoReport> = None;
             for undo in history.redoable() {
@@ -109,17 +109,17 @@ impl Workspace {
                 let (dropped, damaged) = (false, false);
                 let selected =
                     SelectedChanges { records: vec![undo], sessions, replay: false, dropped, damaged };
-                let plan = plan_for(self.project.inputs(), &history, &selected)?;
+                let plan = plan_for(self.project.compare_inputs(), &history, &selected)?;
                 let sessions = selected.sessions;
                 let (restored, does) = (plan.restored(), plan.does_anything());
                 if does {
-                    hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
+                    context.execute(&mut writer.journal, plan.intent, &plan.operations)?;
                 }
                 let conflicts = plan.conflicts;
                 let report = UndoReport { sessions, restored, conflicts, dropped, damaged };
                 let report = match stuck.take() {
                     None => report,
-                    Some(newer) => merged(newer, report),
+                    Some(newer) => merge_reports(newer, report),
                 };
                 if does {
                     return Ok(report);
@@ -132,7 +132,7 @@ impl Workspace {
 }
 
 /// The report of a redo that passed over newer undos.
-fn merged(newer: UndoReport, mut older: UndoReport) -> UndoReport {
+fn merge_reports(newer: UndoReport, mut older: UndoReport) -> UndoReport {
     let known: HashSet<RelPath> = older.conflicts.iter().map(|(path, _)| path.clone()).collect();
     older.conflicts.extend(newer.conflicts.into_iter().filter(|(path, _)| !known.contains(path)));
     older.conflicts.sort();
@@ -188,7 +188,7 @@ pub(crate) fn plan_for(
     history: &History,
     selected: &SelectedChanges<'_>,
 ) -> Result<UndoPlan, WorkspaceError> {
-    let CompareInputs { door, vault, .. } = inputs;
+    let CompareInputs { root_dir, blob_store, .. } = inputs;
     let SelectedChanges { records, sessions, replay, .. } = selected;
     let is_redo = !replay && records.iter().all(|record| record.cause == ChangeCause::Undo);
     let changed = match (is_redo, records.first().is_some_and(|record| record.call.is_some())) {
@@ -215,19 +215,19 @@ pub(crate) fn plan_for(
     let mut conflicts = BTreeMap::new();
     let mut obstructed = Vec::new();
     for (path, steps) in files {
-        let mut way = way_back(door, path, &steps.files, walk)?;
+        let mut way = way_back(root_dir, path, &steps.files, walk)?;
         if way.current.is_none()
-            && let Some((at, seen)) = obstacle(door, path)?
+            && let Some((at, seen)) = find_obstacle(root_dir, path)?
         {
             obstructed.push((path, at, seen.is_link()));
         }
-        match operation(vault, path, &way)? {
+        match restore_operation(blob_store, path, &way)? {
             Some(Ok(operation)) => operations.push(operation),
             Some(Err(reason)) => way.conflict = Some(reason),
             None => {}
         }
         if way.conflict.as_deref() == Some(walk.changed) && !is_redo && is_ignored_now(inputs, path) {
-            way.conflict = Some(IGNORED.to_owned());
+            way.conflict = Some(IGNORED_CHANGED.to_owned());
         }
         if let Some(reason) = way.conflict {
             conflicts.insert(path.clone(), reason);
@@ -244,8 +244,8 @@ pub(crate) fn plan_for(
         blocked.insert(path);
     }
     operations.retain(|operation| !blocked.contains(&operation.path));
-    let (mut make, remove) = directories(door, records, *replay, &operations)?;
-    let modes = modes(door, history, selected, &mut make, &mut conflicts)?;
+    let (mut make, remove) = directories_to_restore(root_dir, records, *replay, &operations)?;
+    let modes = directory_permissions(root_dir, history, selected, &mut make, &mut conflicts)?;
     let session = sessions.first().or(records.first().map(|record| &record.session));
     let intent = ChangeIntent {
         session: session.cloned().ok_or(WorkspaceError::NothingToUndo { session: None })?,
@@ -267,11 +267,11 @@ pub(crate) fn plan_for(
 }
 
 /// Returns the obstacle above the file that isn't a directory.
-fn obstacle(door: &RootDir, path: &RelPath) -> Result<Option<(RelPath, FileStat)>, WorkspaceError> {
-    match door.obstacle(path) {
+fn find_obstacle(root_dir: &RootDir, path: &RelPath) -> Result<Option<(RelPath, FileStat)>, WorkspaceError> {
+    match root_dir.find_obstacle(path) {
         // Behind a directory that can't be entered nothing can be done, and nothing is known.
         Err(Errno::ACCESS) => Ok(None),
-        other => other.map_err(|errno| door.fail("look at", path, errno)),
+        other => other.map_err(|errno| root_dir.error_for("look at", path, errno)),
     }
 }
 
@@ -281,7 +281,7 @@ fn removed_by(operations: &[Operation]) -> HashSet<RelPath> {
 }
 
 fn way_back(
-    door: &RootDir,
+    root_dir: &RootDir,
     path: &RelPath,
     steps: &[UndoStep<'_>],
     walk: DriftHandling,
@@ -291,7 +291,7 @@ fn way_back(
     let unknown = steps.iter().all(|step| {
         [step.file.before, step.file.after].into_iter().flatten().all(|state| state.hash.is_none())
     });
-    let current = match if unknown { glimpse(door, path) } else { observe(door, path) } {
+    let current = match if unknown { state_unread(root_dir, path) } else { observe_file(root_dir, path) } {
         Ok(current) => current,
         // No file, whatever else: the engine sees whether the directory can make room.
         Err(WorkspaceError::NotAFile { kind: NotAFile::Directory, .. } | WorkspaceError::NotFound { .. }) => {
@@ -315,7 +315,7 @@ fn way_back(
     for UndoStep { file: step, is_shared } in steps {
         if is_left_by(at.as_ref(), step) {
             if *is_shared {
-                conflict = Some(BESIDE.to_owned());
+                conflict = Some(EDITED_MEANWHILE.to_owned());
                 break;
             }
             at = step.before.map(|before| match (at, step.after) {
@@ -334,11 +334,11 @@ fn way_back(
 }
 
 /// Returns the state of the path, with its content unread.
-fn glimpse(door: &RootDir, path: &RelPath) -> Result<Option<(FileState, FileStat)>, WorkspaceError> {
-    let look = door.look(path).map_err(|errno| door.fail("look at", path, errno))?;
+fn state_unread(root_dir: &RootDir, path: &RelPath) -> Result<Option<(FileState, FileStat)>, WorkspaceError> {
+    let look = root_dir.stat(path).map_err(|errno| root_dir.error_for("look at", path, errno))?;
     let Some(seen) = look else { return Ok(None) };
     if seen.is_link() {
-        return observe(door, path);
+        return observe_file(root_dir, path);
     }
     match seen.not_a_file() {
         Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
@@ -395,8 +395,8 @@ fn is_same(now: Option<&FileState>, then: Option<&FileState>) -> bool {
 }
 
 /// Returns the operation on the file, or the reason why its earlier content can't be restored.
-fn operation(
-    vault: &BlobStore,
+fn restore_operation(
+    blob_store: &BlobStore,
     path: &RelPath,
     way: &RestoreTarget,
 ) -> Result<Option<Result<Operation, String>>, WorkspaceError> {
@@ -421,7 +421,7 @@ fn operation(
             }
         }
         (_, Some(target)) => match target.hash {
-            Some(hash) => match vault.verify(&hash)? {
+            Some(hash) => match blob_store.verify(&hash)? {
                 BlobCondition::Whole => operation(Some(after(target, NewContent::Blob(hash)))),
                 BlobCondition::Damaged => {
                     Some(Err("its earlier content is damaged; kept as it is".to_owned()))
@@ -434,8 +434,8 @@ fn operation(
 }
 
 /// The permissions that directories get; those of one that is to be made again go along with it.
-fn modes(
-    door: &RootDir,
+fn directory_permissions(
+    root_dir: &RootDir,
     history: &History,
     selected: &SelectedChanges<'_>,
     make: &mut [DirRecord],
@@ -452,9 +452,9 @@ fn modes(
     let mut modes = Vec::new();
     for (path, steps) in steps {
         let made = make.iter_mut().find(|dir| dir.path == *path);
-        let there = match door.look(path) {
+        let there = match root_dir.stat(path) {
             Err(Errno::ACCESS) => continue,
-            other => other.map_err(|errno| door.fail("look at", path, errno))?,
+            other => other.map_err(|errno| root_dir.error_for("look at", path, errno))?,
         };
         let now = match (&made, there.filter(FileStat::is_dir)) {
             (Some(DirRecord { mode: Some(mode), .. }), _) => *mode,
@@ -475,7 +475,7 @@ fn modes(
             }
             let doubt = match record.cause.is_doubtful() {
                 true => Some("its permissions changed while checks or a command in the background ran; kept"),
-                false => (!replay && !record.beside.is_empty()).then_some(BESIDE),
+                false => (!replay && !record.beside.is_empty()).then_some(EDITED_MEANWHILE),
             };
             if let Some(reason) = doubt.filter(|_| at == step.after) {
                 conflicts.insert(path.clone(), reason.to_owned());
@@ -493,8 +493,8 @@ fn modes(
 }
 
 /// Directories to make again, and those to remove if they are empty in the end.
-fn directories(
-    door: &RootDir,
+fn directories_to_restore(
+    root_dir: &RootDir,
     records: &[&ChangeRecord],
     replay: bool,
     operations: &[Operation],
@@ -520,13 +520,13 @@ fn directories(
     let cleared = removed_by(operations);
     let mut missing = Vec::new();
     for (path, dir) in make {
-        let there = match door.look(&path) {
+        let there = match root_dir.stat(&path) {
             Err(Errno::ACCESS) => continue,
-            other => other.map_err(|errno| door.fail("look at", &path, errno))?,
+            other => other.map_err(|errno| root_dir.error_for("look at", &path, errno))?,
         };
         let in_the_way = match there {
             Some(_) => Some(path.clone()),
-            None => obstacle(door, &path)?.map(|(at, _)| at),
+            None => find_obstacle(root_dir, &path)?.map(|(at, _)| at),
         };
         if in_the_way.is_none_or(|at| cleared.contains(&at)) {
             missing.push(dir);
@@ -536,9 +536,9 @@ fn directories(
     // back.
     let mut there = Vec::new();
     for path in remove.into_keys() {
-        let seen = match door.look(&path) {
+        let seen = match root_dir.stat(&path) {
             Err(Errno::ACCESS) => continue,
-            other => other.map_err(|errno| door.fail("look at", &path, errno))?,
+            other => other.map_err(|errno| root_dir.error_for("look at", &path, errno))?,
         };
         if let Some(seen) = seen
             && seen.is_dir()

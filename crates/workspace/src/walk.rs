@@ -50,12 +50,12 @@ const MAX_THREADS: usize = 8;
 /// The system's word on the directory where the walk begins; those beneath it that can't be read
 /// are listed.
 pub(crate) fn walk(plan: &WalkPlan<'_>) -> Result<Walked, Errno> {
-    let print = plan.rules.print(plan.door.path());
-    let layers = if plan.include_ignored { None } else { plan.rules.outermost(plan.door.path()) };
-    let layers = if plan.under.is_empty() { layers } else { descend(plan, layers)? };
+    let print = plan.rules.rules_hash(plan.root_dir.path());
+    let layers = if plan.include_ignored { None } else { plan.rules.outer_rules(plan.root_dir.path()) };
+    let layers = if plan.under.is_empty() { layers } else { rules_above(plan, layers)? };
     let begin: &[u8] = if plan.under.is_empty() { b"." } else { &plan.under };
     // The error is the caller's to see; inside the walk it would be one more unreadable directory.
-    drop(plan.door.enter(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?);
+    drop(plan.root_dir.open_beneath(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?);
     let last = plan.last.filter(|_| plan.under.is_empty()).map(LastTree::new);
     let trusted = plan.last.is_some_and(|last| last.rules == Some(print));
     let (known, path) = (last.map(|_| 0), plan.under.clone());
@@ -72,11 +72,14 @@ pub(crate) fn walk(plan: &WalkPlan<'_>) -> Result<Walked, Errno> {
         unsure: AtomicBool::new(false),
     };
     let finds = walk.run();
-    Ok(walk.end(finds, print))
+    Ok(walk.assemble(finds, print))
 }
 
 /// Collects the rules of the directories above the one where the walk begins.
-fn descend(plan: &WalkPlan<'_>, mut layers: Option<Arc<RuleLayer>>) -> Result<Option<Arc<RuleLayer>>, Errno> {
+fn rules_above(
+    plan: &WalkPlan<'_>,
+    mut layers: Option<Arc<RuleLayer>>,
+) -> Result<Option<Arc<RuleLayer>>, Errno> {
     if plan.include_ignored {
         return Ok(None);
     }
@@ -84,7 +87,7 @@ fn descend(plan: &WalkPlan<'_>, mut layers: Option<Arc<RuleLayer>>) -> Result<Op
     for cut in std::iter::once(0).chain(cuts) {
         let path = plan.under.get(..cut).unwrap_or_default();
         let begin: &[u8] = if path.is_empty() { b"." } else { path };
-        let dir = plan.door.enter(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
+        let dir = plan.root_dir.open_beneath(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
         let files = RULE_FILES.into_iter().filter_map(|name| {
             let seen = FileStat::of(&statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
             seen.is_file().then_some((name, seen))
@@ -101,13 +104,13 @@ impl WalkState<'_> {
         let mut finds = ThreadResults::default();
         std::thread::scope(|scope| {
             let mut helpers = Vec::new();
-            while let Some(task) = self.take() {
-                self.visit(task, &mut finds);
+            while let Some(task) = self.take_task() {
+                self.visit_directory(task, &mut finds);
                 if helpers.len() + 1 < most && self.lock().waiting.len() >= HELP_FROM * (helpers.len() + 1) {
                     helpers.push(scope.spawn(|| {
                         let mut finds = ThreadResults::default();
-                        while let Some(task) = self.take() {
-                            self.visit(task, &mut finds);
+                        while let Some(task) = self.take_task() {
+                            self.visit_directory(task, &mut finds);
                         }
                         finds
                     }));
@@ -122,7 +125,7 @@ impl WalkState<'_> {
         finds
     }
 
-    fn end(&self, finds: ThreadResults, print: ContentHash) -> Walked {
+    fn assemble(&self, finds: ThreadResults, print: ContentHash) -> Walked {
         let ThreadResults { visited, repositories, .. } = finds;
         let overflow = self.overflow.load(Ordering::Relaxed);
         let rules = (!self.unsure.load(Ordering::Relaxed)).then_some(print);
@@ -133,7 +136,7 @@ impl WalkState<'_> {
             && rules == last.tree.rules
             && flatten::is_same(&visited, last, &repositories)
         {
-            return Walked { same: true, listed: flatten::listed(&visited), ..Walked::default() };
+            return Walked { same: true, listed: flatten::signatures(&visited), ..Walked::default() };
         }
         let walked = flatten::flatten(visited, self.next_index.load(Ordering::Relaxed), self.plan, self.last);
         let mut walked = Walked { overflow, repositories, rules, ..walked };
@@ -160,7 +163,7 @@ impl WalkState<'_> {
 
     /// The next directory, or `None` when all are done. A helper waits while another thread may
     /// still find some; the calling thread waits too, because only then everything is done.
-    fn take(&self) -> Option<DirTask> {
+    fn take_task(&self) -> Option<DirTask> {
         let mut queue = self.lock();
         loop {
             if let Some(task) = queue.waiting.pop() {
@@ -176,7 +179,7 @@ impl WalkState<'_> {
         }
     }
 
-    fn visit(&self, task: DirTask, finds: &mut ThreadResults) {
+    fn visit_directory(&self, task: DirTask, finds: &mut ThreadResults) {
         let mut below = Vec::new();
         let (content, listed) = self.read(&task, &mut below, finds);
         let DirTask { index, known: number, path, .. } = task;

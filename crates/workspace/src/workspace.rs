@@ -73,8 +73,8 @@ impl Workspace {
         options: Options,
         failpoint: Option<Failpoint>,
     ) -> Result<Self, WorkspaceError> {
-        let vault = BlobStore::new(options.blobs.clone(), &options.state_dir);
-        open_at(RootDir::open(root)?, root, None, vault, options, failpoint)
+        let blob_store = BlobStore::new(options.blobs.clone(), &options.state_dir);
+        open_at(RootDir::open(root)?, root, None, blob_store, options, failpoint)
     }
 
     /// The root as it was given; for a copy that of the tree it stands for, where commands see it.
@@ -93,8 +93,8 @@ impl Workspace {
     /// A path by which this process reaches the files: the root, or where a copy of it is. It is
     /// good for as long as the workspace lives, and may mean nothing to other processes.
     #[must_use]
-    pub fn reach(&self) -> PathBuf {
-        self.project.reach()
+    pub fn reach_path(&self) -> PathBuf {
+        self.project.reach_path()
     }
 
     /// Directories of the program's own that lie in the tree: no command may write there.
@@ -170,11 +170,13 @@ impl Workspace {
         if changes.is_empty() {
             return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
         }
-        self.project.door.check_alive()?;
-        let applied = self.transactions.writing(|writer, hands| {
+        self.project.root_dir.check_alive()?;
+        let applied = self.transactions.write_locked(|writer, context| {
             let operations =
-                crate::transaction::plan::plan(&self.project.door, self.project.limits(), changes)?;
-            if let Some(own) = operations.iter().find(|operation| self.project.rules.holds(&operation.path)) {
+                crate::transaction::plan::plan(&self.project.root_dir, self.project.limits(), changes)?;
+            if let Some(own) =
+                operations.iter().find(|operation| self.project.rules.is_own_file(&operation.path))
+            {
                 return Err(WorkspaceError::Own { path: own.path.clone() });
             }
             if operations.is_empty() {
@@ -192,7 +194,7 @@ impl Workspace {
                 settles_copy: false,
             };
             self.running.journal_meanwhile(writer, &operations)?;
-            let id = hands.execute(&mut writer.journal, intent, &operations)?;
+            let id = context.execute(&mut writer.journal, intent, &operations)?;
             let changes = operations.iter().map(|operation| FileChange {
                 path: operation.path.clone(),
                 kind: kind_of(operation.before.is_some(), operation.after.is_some()),
@@ -231,24 +233,25 @@ pub(crate) fn open_base(
     project: &Path,
     options: Options,
 ) -> Result<Workspace, WorkspaceError> {
-    let vault = BlobStore::new(options.blobs.clone(), project);
-    open_at(RootDir::open_base(root, &base)?, root, Some(base), vault, options, None)
+    let blob_store = BlobStore::new(options.blobs.clone(), project);
+    open_at(RootDir::open_base(root, &base)?, root, Some(base), blob_store, options, None)
 }
 
 fn open_at(
-    door: RootDir,
+    root_dir: RootDir,
     root: &Path,
     base: Option<Base>,
-    vault: BlobStore,
+    blob_store: BlobStore,
     options: Options,
     failpoint: Option<Failpoint>,
 ) -> Result<Workspace, WorkspaceError> {
-    let own_repositories = repositories_in(door.root())
+    let own_repositories = repositories_in(root_dir.root())
         .map_err(|errno| WorkspaceError::Root { path: root.to_owned(), source: errno.into() })?;
     let own = [Some(options.state_dir.as_path()), Some(options.blobs.dir()), options.own_dir.as_deref()];
     let rules = RuleCache::with_own(root, own.into_iter().flatten());
     let (root, base) = (root.to_owned(), Mutex::new(base));
-    let project = Arc::new(Project { door, root, base, options, failpoint, rules, own_repositories, vault });
+    let project =
+        Arc::new(Project { root_dir, root, base, options, failpoint, rules, own_repositories, blob_store });
     let snapshots = Arc::new(Snapshots::new(Arc::clone(&project)));
     let workspace = Workspace {
         transactions: Transactions::new(Arc::clone(&project)),

@@ -175,9 +175,9 @@ pub(crate) async fn finish_preview(
             return Ok(Some((ready, finished)));
         }
     };
-    if !tried.objections().is_empty() {
+    if !tried.refusals().is_empty() {
         discard(trial).await;
-        refuse(&mut finished, &reasons(&tried.objections()));
+        refuse(&mut finished, &reasons(&tried.refusals()));
         return Ok(Some((ready, finished)));
     }
     if tried.is_empty() {
@@ -213,7 +213,7 @@ async fn decide_landing(
     stop: &CancellationToken,
 ) -> Result<LayerEnd, AgentError> {
     let Some(contained) = ready.trial.take() else { return Ok(LayerEnd::Land) };
-    let losses = tried.losses();
+    let losses = tried.destructive_changes();
     let lost = lost(&losses);
     if lost.is_none() && contained.verdict.decision == Decision::Allow {
         return Ok(LayerEnd::Land);
@@ -315,7 +315,7 @@ async fn land_layer(
         return Ok(());
     }
     finished.changes = landing.changes;
-    if let Some(lost) = lost(&tried.losses()) {
+    if let Some(lost) = lost(&tried.destructive_changes()) {
         finished.parts.push(text(&format!("[landed after approval: it {lost}]")));
     }
     if !landing.left.is_empty() {

@@ -115,7 +115,7 @@ impl HookDispatch {
                 toolchains: Arc::clone(&cx.toolchains),
                 needs: cx.settings.needs,
                 base: workspace.base(),
-                reach: workspace.reach(),
+                reach: workspace.reach_path(),
                 protected: None,
             }),
             unseen,

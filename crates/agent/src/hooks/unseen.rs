@@ -205,6 +205,6 @@ fn program_directories(cx: &Context) -> Vec<RelPath> {
         || open.iter().filter(begun).any(|open| open.call.name == RUN_COMMAND);
     let workspace = &cx.workspace;
     let uncovered =
-        |path: &RelPath| workspace.previews().uncovered(path).is_some_and(|found| found.directory);
+        |path: &RelPath| workspace.previews().uncovered_path(path).is_some_and(|found| found.directory);
     PROGRAMS.iter().filter(|_| ran).filter_map(|name| RelPath::parse(name).ok()).filter(uncovered).collect()
 }

@@ -127,7 +127,7 @@ impl Transcript {
         if let Some((workspace, session)) = self.sealed.take() {
             // Calls that could not be forgotten are sealed again when the session is opened again,
             // with the same result.
-            blocking("forgetting sealed calls", move || workspace.recovery().forget_sealed(&session))
+            blocking("forgetting sealed calls", move || workspace.recovery().forget_recovered(&session))
                 .await
                 .ok();
         }

@@ -337,6 +337,6 @@ fn a_session_that_is_dropped_with_its_runtime_leaves_a_call_to_seal() {
     assert_eq!(session.bench.file("a"), b"2\n");
     assert_eq!(workspace.recovery().cut_off_calls(&id).unwrap(), []);
     assert_eq!(workspace.recovery().unrecorded_calls(&id).unwrap(), [CallId::new("start_1")]);
-    workspace.recovery().forget_sealed(&id).unwrap();
+    workspace.recovery().forget_recovered(&id).unwrap();
     assert_eq!(workspace.recovery().unrecorded_calls(&id).unwrap(), []);
 }

@@ -13,13 +13,13 @@ use crate::contents::blob_usage::{BlobEntry, BlobUsage, damaged_entries};
 use crate::contents::store::{BlobCondition, PackPosition, read_sections, salvage_section, section_of};
 use crate::copies::location::{CopyDir, copies_in};
 use crate::error::WorkspaceError;
-use crate::journal::reading::{JournalTail, is_gone, read_lines, written};
+use crate::journal::reading::{JournalTail, is_gone, read_lines, to_bytes};
 use crate::journal::record::JournalLine;
 use crate::options::Clock;
 use crate::state::lock::{FileLock, make_private_dir, replace_durably, state_error, sync_above};
 
 /// The directory of damaged files in a project's state directory.
-const DAMAGED: &str = "damaged";
+const DAMAGED_DIR: &str = "damaged";
 /// Names that are tried for one damaged file.
 const MAX_NAMES: u32 = 10_000;
 
@@ -32,7 +32,7 @@ impl Checkup<'_> {
     /// any; failures of the medium.
     pub fn repair(&mut self, project: &Path, clock: &Clock) -> Result<Vec<String>, WorkspaceError> {
         let lock = FileLock::open(project)?;
-        let _held = lock.take(Duration::from_millis(100))?;
+        let _held = lock.acquire(Duration::from_millis(100))?;
         let busy = |holder: &str| WorkspaceError::Busy { holder: holder.to_owned(), waited: Duration::ZERO };
         let _sweeping = self.blobs.sweeping()?.ok_or_else(|| busy("a jm that keeps contents"))?;
         let findings = self.check(project)?;
@@ -109,7 +109,7 @@ impl Checkup<'_> {
         for copy in copies_in(project)? {
             lines.extend(check_journal(&journal_of(&copy.dir.join("state")), &mut CheckupReport::default())?);
         }
-        let needed = self.needed(project, &lines)?;
+        let needed = self.check_references(project, &lines)?;
         for (hash, (first, more)) in &needed.damaged {
             let hash = ContentHash::from(*hash);
             let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
@@ -161,7 +161,7 @@ fn mend_journal(
     if gone {
         // The next change begins a new one, and marks that there was another before.
         let mut journal = crate::journal::Journal::new(project, u64::MAX).with_clock(Some(clock.clone()));
-        journal.prepare()?;
+        journal.catch_up()?;
         told.push(format!(
             "{} is begun anew; what sessions changed before can't be undone any more",
             path.display()
@@ -173,7 +173,7 @@ fn mend_journal(
         let last = lines.iter().map(JournalLine::id).max().unwrap_or_default();
         lines.push(JournalLine::Damaged(last.saturating_add(1)));
     }
-    let text = written(&lines).map_err(|error| failed(error.into()))?;
+    let text = to_bytes(&lines).map_err(|error| failed(error.into()))?;
     let aside = copy_aside(project, path)?;
     replace_durably(path, &text).and_then(|()| sync_above(path)).map_err(failed)?;
     let places = read.damaged + usize::from(read.tail == JournalTail::Damaged);
@@ -193,7 +193,7 @@ fn mend_copy(
     clock: &Clock,
     told: &mut Vec<String>,
 ) -> Result<(), WorkspaceError> {
-    if copy.damage.is_some() || line_file::is_damaged(&copy.dir, line_file::CONTESTED)? {
+    if copy.damage.is_some() || line_file::is_damaged(&copy.dir, line_file::CONTESTED_FILE)? {
         let aside = set_aside(project, &copy.dir)?;
         told.push(format!(
             "the copy of session {} can't be landed any more; what was changed in it is in {}, and beside the project \
@@ -203,8 +203,8 @@ fn mend_copy(
         ));
         return Ok(());
     }
-    if line_file::is_damaged(&copy.dir, line_file::NAME)? {
-        let aside = set_aside(project, &copy.dir.join(line_file::NAME))?;
+    if line_file::is_damaged(&copy.dir, line_file::CHANGES_FILE)? {
+        let aside = set_aside(project, &copy.dir.join(line_file::CHANGES_FILE))?;
         told.push(format!(
             "the changes of the copy of session {} are compared anew; what was written down of them is now {}",
             copy.session,
@@ -229,7 +229,7 @@ fn copy_aside(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
 }
 
 fn free_name(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
-    let dir = project.join(DAMAGED);
+    let dir = project.join(DAMAGED_DIR);
     make_private_dir(&dir)?;
     let name = path.strip_prefix(project).unwrap_or(path).to_string_lossy().replace('/', "-");
     let names = (1..MAX_NAMES).map(|number| dir.join(format!("{name}-{number}")));

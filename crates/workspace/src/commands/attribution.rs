@@ -1,9 +1,9 @@
 //! Looking at the tree at a moment at which no change is half done, and telling whose commands ran
 //! then.
 //!
-//! What a command did is told from two looks at the tree and from what the journal has between
-//! them. So a look and its place in the journal have to belong together: a change of somebody else
-//! that is in the one and not in the other would be taken for the command's.
+//! The changes of a command follow from two looks at the tree and from the journal between them. So
+//! a look and its place in the journal have to belong together: a change of somebody else that is
+//! in the one and not in the other would be taken for the command's.
 
 use crate::files::root_dir::RootDir;
 
@@ -13,7 +13,7 @@ use crate::commands::heartbeat::CommandSpan;
 
 /// Returns the sessions among these that may have made what is at the path, or removed it.
 pub(crate) fn may_be_of(
-    door: &RootDir,
+    root_dir: &RootDir,
     path: &RelPath,
     is_there: bool,
     others: &[CommandSpan],
@@ -22,9 +22,9 @@ pub(crate) fn may_be_of(
         return Vec::new();
     }
     let touched = match is_there {
-        true => door.look(path).ok().flatten().map(|seen| seen.ctime),
+        true => root_dir.stat(path).ok().flatten().map(|seen| seen.ctime),
         // The directory may have lost something else since.
-        false => emptied_at(door, path),
+        false => emptied_at(root_dir, path),
     };
     let touched = touched.unwrap_or(i64::MAX);
     let may_be = |span: &&CommandSpan| span.began <= touched && !(is_there && touched > span.until);
@@ -36,10 +36,10 @@ pub(crate) fn may_be_of(
 }
 
 /// Returns when the nearest directory above the path that is there lost or got its last name.
-pub(crate) fn emptied_at(door: &RootDir, path: &RelPath) -> Option<i64> {
+pub(crate) fn emptied_at(root_dir: &RootDir, path: &RelPath) -> Option<i64> {
     let mut above = path.parent();
     while let Some(dir) = above {
-        match door.look(&dir) {
+        match root_dir.stat(&dir) {
             Ok(Some(seen)) if seen.is_dir() => return Some(seen.mtime),
             // What stands in its place took it.
             Ok(Some(seen)) => return Some(seen.ctime),
@@ -47,5 +47,5 @@ pub(crate) fn emptied_at(door: &RootDir, path: &RelPath) -> Option<i64> {
             Err(_) => return None,
         }
     }
-    door.look_at_root().ok().flatten().map(|root| root.mtime)
+    root_dir.look_at_root().ok().flatten().map(|root| root.mtime)
 }

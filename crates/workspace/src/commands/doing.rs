@@ -18,7 +18,7 @@ pub(crate) struct ChangeOrigin<'a> {
 
 impl ChangeOrigin<'_> {
     /// Journals differences as one change that has happened; nothing where there are none.
-    pub(crate) fn journal(
+    pub(crate) fn journal_differences(
         self,
         journal: &mut Journal,
         found: TreeDifferences,
@@ -42,7 +42,7 @@ impl ChangeOrigin<'_> {
             session: self.session.clone(),
             call: self.call.cloned(),
             cause: self.cause,
-            at: journal.now(),
+            at: journal.timestamp(),
             files: files.collect(),
             made,
             removed,

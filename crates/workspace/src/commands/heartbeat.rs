@@ -7,9 +7,9 @@
 //! from what a person did afterwards.
 //!
 //! A killed program's command may live on for a moment, until the kernel has got to it. Beside each
-//! file there is a second one, the witness, which the command's own processes keep locked: nothing
-//! is taken back before it is free, and a command that begins late finds it locked or gone, and
-//! doesn't run.
+//! file there is a second one, the process lock, which the command's own processes keep locked:
+//! nothing is taken back before it is free, and a command that begins late finds it locked or gone,
+//! and doesn't run.
 //!
 //! Nothing of it is flushed: it has to survive a killed process, not a power failure.
 
@@ -34,30 +34,30 @@ use crate::journal::JournalMark;
 use crate::journal::line_format::{parse, push_line};
 use crate::journal::record::DirRecord;
 use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
-use crate::snapshot::differences::differences;
+use crate::snapshot::differences::diff_trees;
 use crate::snapshot::entry::{FileState, WalkedDir};
 use crate::snapshot::stored::{StoredTree, load_tree, store_tree};
 use crate::snapshot::tree::Tree;
 use crate::state::lock::{make_private_dir, own_file, state_error};
 
 /// So many names are tried for one file; each command of a process takes one.
-const NAMES: u32 = 1_000;
-/// The end of a witness's name.
-const WITNESS: &str = ".witness";
-/// The extension of a heartbeat whose command is sealed, until the session has that on record.
-const SEALED: &str = "sealed";
+const MAX_NAME_TRIES: u32 = 1_000;
+/// The end of a process lock's name.
+const PROCESS_LOCK_SUFFIX: &str = ".process_lock";
+/// The extension of a heartbeat whose command is recovered, until the session has that on record.
+const RECOVERED_EXTENSION: &str = "recovered";
 /// The extension of one that is on record, kept while a command runs that was at work at the same
 /// time.
-const PAST: &str = "past";
+const PAST_EXTENSION: &str = "past";
 /// Maximum wait for the end of a command whose program was killed. One that waits for a dead disk
 /// or server can take for ever.
-const DYING: Duration = Duration::from_secs(10);
+const MAX_DYING: Duration = Duration::from_secs(10);
 /// The interval at which that is polled.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum wait for whoever only looks whether a heartbeat is held.
-const MOMENT: Duration = Duration::from_millis(10);
+const MAX_PROBE: Duration = Duration::from_millis(10);
 /// Nanoseconds in a second.
-const NANOS: i64 = 1_000_000_000;
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// The session and call of a running command, and the tree before it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ pub(crate) struct CommandStart {
     /// The guarded paths before the command, where it was watched for them.
     #[serde(skip)]
     pub(crate) guarded: Option<StoredGuard>,
-    /// Guarded paths that sealing moved away or put back until now.
+    /// Guarded paths that recovery moved away or put back until now.
     #[serde(skip)]
     pub(crate) violations: Vec<GuardViolation>,
 }
@@ -106,14 +106,14 @@ impl CommandStart {
         tree: &Arc<Tree>,
         journal_end: JournalMark,
         base: &mut Option<(ContentHash, Arc<Tree>)>,
-        (vault, period): (&BlobStore, Duration),
+        (blob_store, period): (&BlobStore, Duration),
     ) -> Result<Self, WorkspaceError> {
         let near = base.as_ref().filter(|(_, known)| Arc::ptr_eq(known, tree) || is_near(known, tree));
         let (hash, known) = if let Some((hash, known)) = near {
             (*hash, Arc::clone(known))
         } else {
             let known = base.as_ref().map(|(_, known)| known.as_ref());
-            let hash = store_tree(tree, known, vault)?;
+            let hash = store_tree(tree, known, blob_store)?;
             *base = Some((hash, Arc::clone(tree)));
             (hash, Arc::clone(tree))
         };
@@ -132,9 +132,9 @@ impl CommandStart {
             violations: Vec::new(),
         };
         if !Arc::ptr_eq(&known, tree) {
-            let found = differences(&known, tree);
+            let found = diff_trees(&known, tree);
             begin.files = found.into_iter().map(|found| (found.path, found.after)).collect();
-            let (here, there) = (permissions(tree), permissions(&known));
+            let (here, there) = (permissions_by_path(tree), permissions_by_path(&known));
             let new = here.iter().filter(|(path, mode)| there.get(*path) != Some(mode));
             begin.dirs = new
                 .filter_map(|(path, mode)| {
@@ -148,13 +148,13 @@ impl CommandStart {
     }
 
     /// Until when changes may be the doing of a command that was last seen alive at `last`.
-    fn until(&self, last: i64) -> i64 {
+    fn possible_until(&self, last: i64) -> i64 {
         let late = self.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
         last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX))
     }
 
     /// Returns the blobs that it needs: a tree, and contents that the tree doesn't have.
-    pub(crate) fn needs(&self) -> (ContentHash, Vec<ContentHash>) {
+    pub(crate) fn needed_blobs(&self) -> (ContentHash, Vec<ContentHash>) {
         let states = self.files.iter().filter_map(|(_, state)| state.as_ref());
         let states = states.filter_map(|state| state.hash);
         (self.base, states.chain(self.guarded.iter().flat_map(StoredGuard::contents)).collect())
@@ -175,8 +175,8 @@ impl CommandStart {
     }
 
     /// The tree before the command, without signatures.
-    pub(crate) fn tree(&self, vault: &BlobStore) -> Result<Tree, WorkspaceError> {
-        let StoredTree { files, dirs } = load_tree(&self.base, vault.blobs())?;
+    pub(crate) fn load_tree(&self, blob_store: &BlobStore) -> Result<Tree, WorkspaceError> {
+        let StoredTree { files, dirs } = load_tree(&self.base, blob_store.blobs())?;
         let mut files: BTreeMap<Vec<u8>, FileState> = files.into_iter().collect();
         for (path, state) in &self.files {
             match state {
@@ -200,7 +200,7 @@ impl CommandStart {
     }
 }
 
-fn permissions(tree: &Tree) -> HashMap<&[u8], u32> {
+fn permissions_by_path(tree: &Tree) -> HashMap<&[u8], u32> {
     tree.dirs.iter().map(|dir| (dir.path.as_slice(), dir.permissions)).collect()
 }
 
@@ -208,11 +208,11 @@ fn is_near(known: &Tree, tree: &Tree) -> bool {
     let entries = known.entries.len().abs_diff(tree.entries.len()) <= BEAT_FILES;
     entries
         && known.dirs.len().abs_diff(tree.dirs.len()) <= BEAT_FILES
-        && differences(known, tree).len() <= BEAT_FILES
+        && diff_trees(known, tree).len() <= BEAT_FILES
 }
 
-/// A running command's sign of life. Dropped without [`Heartbeat::bury`], it stays behind as a dead
-/// one.
+/// A running command's sign of life. Dropped without [`Heartbeat::retire`], it stays behind as a
+/// dead one.
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
     path: PathBuf,
@@ -259,30 +259,30 @@ impl Heartbeat {
         begin: &CommandStart,
         live: Option<LiveCommand>,
     ) -> Result<Self, WorkspaceError> {
-        let dir = beats_dir(state_dir);
+        let dir = heartbeats_dir(state_dir);
         make_private_dir(&dir)?;
-        prune(&dir);
+        prune_heartbeats(&dir);
         let failed = |source| state_error("write", &dir, source);
         let json = serde_json::to_vec(begin).map_err(|error| failed(error.into()))?;
         let mut text = Vec::with_capacity(json.len() + 32);
         push_line(&mut text, &json);
         let (path, mut file) = create(&dir).map_err(failed)?;
-        let mut witness = OpenOptions::new();
-        witness.write(true).create_new(true).mode(0o600).open(witness_of(&path)).map_err(failed)?;
+        let mut process_lock = OpenOptions::new();
+        process_lock.write(true).create_new(true).mode(0o600).open(process_lock_of(&path)).map_err(failed)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| failed(errno.into()))?;
         file.write_all(&text).map_err(failed)?;
         let shared = Arc::new(HeartbeatFile { file, stopped: Mutex::new(false), wake: Condvar::new() });
         let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
         // Without the thread, what the command does later is taken for somebody else's doing, left
         // and listed.
-        drop(std::thread::Builder::new().name("jm-beat".to_owned()).spawn(move || theirs.run(period)));
+        drop(std::thread::Builder::new().name("jm-heartbeat".to_owned()).spawn(move || theirs.run(period)));
         let began = name_clock(&path).unwrap_or(i64::MIN);
         Ok(Self { path, live, background: begin.background, began, shared })
     }
 
     /// Returns the file that the command's processes keep locked.
-    pub(crate) fn witness(&self) -> PathBuf {
-        witness_of(&self.path)
+    pub(crate) fn process_lock(&self) -> PathBuf {
+        process_lock_of(&self.path)
     }
 
     /// Writes down what was guarded before the command, so that a crash doesn't keep it from being
@@ -293,7 +293,7 @@ impl Heartbeat {
     }
 
     /// The command's end is journaled: nothing is left to say.
-    pub(crate) fn bury(&self) {
+    pub(crate) fn retire(&self) {
         remove(&self.path);
     }
 }
@@ -342,22 +342,23 @@ impl Drop for StaleHeartbeat {
 }
 
 impl StaleHeartbeat {
-    pub(crate) fn is_sealed(&self) -> bool {
-        RecoveryStage::of(&self.path) == Some(RecoveryStage::Sealed)
+    pub(crate) fn is_recovered(&self) -> bool {
+        RecoveryStage::of(&self.path) == Some(RecoveryStage::Recovered)
     }
 
-    /// Notes that the command is sealed, and what was moved away or put back for that.
-    pub(crate) fn mark_sealed(&self, violations: &[GuardViolation]) -> io::Result<()> {
+    /// Notes that the command is recovered, and what was moved away or put back for that.
+    pub(crate) fn mark_recovered(&self, violations: &[GuardViolation]) -> io::Result<()> {
         if !violations.is_empty() {
             append(&self.file, &HeartbeatLine::Violations(violations.to_vec()))?;
             // Its time goes on to say when the command was last seen alive.
-            let (seconds, nanos) = (self.last.div_euclid(NANOS), self.last.rem_euclid(NANOS));
+            let (seconds, nanos) =
+                (self.last.div_euclid(NANOS_PER_SECOND), self.last.rem_euclid(NANOS_PER_SECOND));
             let last = Timespec { tv_sec: seconds, tv_nsec: nanos };
             futimens(&self.file, &Timestamps { last_access: last, last_modification: last })?;
         }
         if self.path.extension().is_none() {
-            fs::rename(&self.path, self.path.with_extension(SEALED))?;
-            fs::remove_file(witness_of(&self.path)).ok();
+            fs::rename(&self.path, self.path.with_extension(RECOVERED_EXTENSION))?;
+            fs::remove_file(process_lock_of(&self.path)).ok();
         }
         Ok(())
     }
@@ -365,13 +366,18 @@ impl StaleHeartbeat {
     /// Removes the heartbeat, as what became of its command is on record. Where another command
     /// runs that was at work at the same time, the time when this one ran stays known until that
     /// one has ended: what that one then finds changed may be this one's doing.
-    pub(crate) fn bury(&self) {
+    pub(crate) fn retire(&self) {
         let is_other =
             |path: &PathBuf| *path != self.path && name_clock(path).is_some_and(|began| began <= self.last);
-        let others =
-            self.path.parent().and_then(|dir| names(dir, &[RecoveryStage::Running]).ok()).unwrap_or_default();
-        if others.iter().any(is_other) && fs::rename(&self.path, self.path.with_extension(PAST)).is_ok() {
-            fs::remove_file(witness_of(&self.path)).ok();
+        let others = self
+            .path
+            .parent()
+            .and_then(|dir| heartbeat_paths(dir, &[RecoveryStage::Running]).ok())
+            .unwrap_or_default();
+        if others.iter().any(is_other)
+            && fs::rename(&self.path, self.path.with_extension(PAST_EXTENSION)).is_ok()
+        {
+            fs::remove_file(process_lock_of(&self.path)).ok();
         } else {
             remove(&self.path);
         }
@@ -383,73 +389,73 @@ impl StaleHeartbeat {
 pub(crate) enum RecoveryStage {
     /// It runs, or was cut off.
     Running,
-    /// It was cut off and is sealed.
-    Sealed,
+    /// It was cut off and is recovered.
+    Recovered,
     /// That is on record.
     Past,
 }
 
 impl RecoveryStage {
-    /// `None` for a witness.
+    /// `None` for a process lock.
     fn of(path: &Path) -> Option<Self> {
         match path.extension() {
             None => Some(Self::Running),
-            Some(extension) if extension == SEALED => Some(Self::Sealed),
-            Some(extension) if extension == PAST => Some(Self::Past),
+            Some(extension) if extension == RECOVERED_EXTENSION => Some(Self::Recovered),
+            Some(extension) if extension == PAST_EXTENSION => Some(Self::Past),
             Some(_) => None,
         }
     }
 }
 
-fn witness_of(path: &Path) -> PathBuf {
-    path.with_extension(WITNESS.trim_start_matches('.'))
+fn process_lock_of(path: &Path) -> PathBuf {
+    path.with_extension(PROCESS_LOCK_SUFFIX.trim_start_matches('.'))
 }
 
-/// Removes a sign of life with its witness. One that stays behind is found to be journaled when its
-/// call is sealed.
+/// Removes a sign of life with its process lock. One that stays behind is found to be journaled
+/// when its call is recovered.
 fn remove(path: &Path) {
-    fs::remove_file(witness_of(path)).ok();
+    fs::remove_file(process_lock_of(path)).ok();
     fs::remove_file(path).ok();
 }
 
-/// Waits until nothing of a command lives whose program is gone; gives its witness, locked, so that
-/// nothing of it begins either. `Err` with nothing where it lives on.
-fn outlive(path: &Path) -> io::Result<Result<Option<File>, ()>> {
-    let file = match File::open(witness_of(path)) {
+/// Waits until nothing of a command lives whose program is gone; gives its process lock, locked, so
+/// that nothing of it begins either. `Err` with nothing where it lives on.
+fn wait_for_end(path: &Path) -> io::Result<Result<Option<File>, ()>> {
+    let file = match File::open(process_lock_of(path)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
         Err(error) => return Err(error),
     };
-    Ok(if lock_within(&file, DYING)? { Ok(Some(file)) } else { Err(()) })
+    Ok(if lock_within(&file, MAX_DYING)? { Ok(Some(file)) } else { Err(()) })
 }
 
 /// A sign of life as it is found.
 pub(crate) enum HeartbeatState {
     Dead(Box<StaleHeartbeat>),
-    /// It is still touched, or being sealed, by somebody.
+    /// It is still touched, or being recovered, by somebody.
     Alive(Box<CommandStart>),
 }
 
 /// All heartbeats of these stages that `wanted` wants, oldest first.
-pub(crate) fn beats(
+pub(crate) fn find_heartbeats(
     state_dir: &Path,
     stages: &[RecoveryStage],
     wanted: impl Fn(&CommandStart) -> bool,
 ) -> Result<Vec<HeartbeatState>, WorkspaceError> {
-    let found = each(state_dir, stages, |path| find(path, &wanted))?;
+    let found = for_each_heartbeat(state_dir, stages, |path| read_heartbeat(path, &wanted))?;
     Ok(found.into_iter().flatten().collect())
 }
 
 /// Reads each heartbeat of these stages, oldest first. One that its command buries just then is
 /// passed over.
-fn each<T>(
+fn for_each_heartbeat<T>(
     state_dir: &Path,
     stages: &[RecoveryStage],
     read: impl Fn(&Path) -> io::Result<T>,
 ) -> Result<Vec<T>, WorkspaceError> {
-    let dir = beats_dir(state_dir);
+    let dir = heartbeats_dir(state_dir);
     let mut found = Vec::new();
-    for path in names(&dir, stages).map_err(|source| state_error("list", &dir, source))? {
+    for path in heartbeat_paths(&dir, stages).map_err(|source| state_error("list", &dir, source))? {
         match read(&path) {
             Ok(one) => found.push(one),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -468,19 +474,20 @@ pub(crate) struct CommandSpan {
     pub(crate) until: i64,
 }
 
-/// Returns when the calls of a state directory ran, or may have: of those that weren't sealed yet,
-/// and of those that were while a command ran that began at `since`. Nobody is waited for.
-pub(crate) fn spans(state_dir: &Path, since: i64) -> Result<Vec<CommandSpan>, WorkspaceError> {
-    let spans =
-        each(state_dir, &[RecoveryStage::Running, RecoveryStage::Sealed, RecoveryStage::Past], |path| {
-            span(path, since)
-        })?;
+/// Returns when the calls of a state directory ran, or may have: of those that weren't recovered
+/// yet, and of those that were while a command ran that began at `since`. Nobody is waited for.
+pub(crate) fn command_spans(state_dir: &Path, since: i64) -> Result<Vec<CommandSpan>, WorkspaceError> {
+    let spans = for_each_heartbeat(
+        state_dir,
+        &[RecoveryStage::Running, RecoveryStage::Recovered, RecoveryStage::Past],
+        |path| command_span(path, since),
+    )?;
     Ok(spans.into_iter().flatten().collect())
 }
 
 /// `None` for checks, for commands that ended before `since`, and where the file is torn: then the
 /// command never began.
-fn span(path: &Path, since: i64) -> io::Result<Option<CommandSpan>> {
+fn command_span(path: &Path, since: i64) -> io::Result<Option<CommandSpan>> {
     let mut file = File::open(path)?;
     let Some(begin) = read_begin(&mut file)?.filter(|it| it.call.is_some()) else { return Ok(None) };
     let seen = file.metadata()?;
@@ -496,7 +503,7 @@ fn span(path: &Path, since: i64) -> io::Result<Option<CommandSpan>> {
     Ok(has_overlapped.then_some(CommandSpan { until, session: begin.session, began }))
 }
 
-/// Returns true if the command's program, or one that seals the command, holds the heartbeat.
+/// Returns true if the command's program, or one that recovers the command, holds the heartbeat.
 fn is_held(file: &File) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => flock(file, FlockOperation::Unlock).map(|()| false).map_err(Into::into),
@@ -511,7 +518,9 @@ fn lock_within(file: &File, wait: Duration) -> io::Result<bool> {
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(true),
-            Err(Errno::WOULDBLOCK | Errno::INTR) if started.elapsed() < wait => std::thread::sleep(LOOK),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if started.elapsed() < wait => {
+                std::thread::sleep(POLL_INTERVAL)
+            }
             Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(false),
             Err(errno) => return Err(errno.into()),
         }
@@ -526,41 +535,44 @@ fn read_begin(file: &mut File) -> io::Result<Option<CommandStart>> {
 
 /// Returns until when changes may be a command's doing.
 fn end_of(begin: &CommandStart, path: &Path, seen: &fs::Metadata) -> i64 {
-    let until = begin.until(last_of(seen));
+    let until = begin.possible_until(last_of(seen));
     match RecoveryStage::of(path) {
         Some(RecoveryStage::Running) | None => until,
         // It was renamed when nothing of the command lived any more.
-        Some(RecoveryStage::Sealed | RecoveryStage::Past) => {
-            until.min(nanos(seen.ctime(), seen.ctime_nsec()))
+        Some(RecoveryStage::Recovered | RecoveryStage::Past) => {
+            until.min(to_nanos(seen.ctime(), seen.ctime_nsec()))
         }
     }
 }
 
 fn last_of(seen: &fs::Metadata) -> i64 {
-    nanos(seen.mtime(), seen.mtime_nsec())
+    to_nanos(seen.mtime(), seen.mtime_nsec())
 }
 
 /// Returns the starts of all commands of a state directory that run, or aren't on record. Nobody is
 /// waited for.
-pub(crate) fn begins(state_dir: &Path) -> Result<Vec<CommandStart>, WorkspaceError> {
-    let begins = each(state_dir, &[RecoveryStage::Running, RecoveryStage::Sealed], |path| {
-        read_begin(&mut File::open(path)?)
-    })?;
+pub(crate) fn command_starts(state_dir: &Path) -> Result<Vec<CommandStart>, WorkspaceError> {
+    let begins =
+        for_each_heartbeat(state_dir, &[RecoveryStage::Running, RecoveryStage::Recovered], |path| {
+            read_begin(&mut File::open(path)?)
+        })?;
     Ok(begins.into_iter().flatten().collect())
 }
 
-fn find(path: &Path, wanted: impl Fn(&CommandStart) -> bool) -> io::Result<Option<HeartbeatState>> {
+fn read_heartbeat(path: &Path, wanted: impl Fn(&CommandStart) -> bool) -> io::Result<Option<HeartbeatState>> {
     let mut file = own_file().read(true).write(true).open(path)?;
     let Some(begin) = read_begin(&mut file)?.filter(wanted) else { return Ok(None) };
     // Its program holds it for as long as it runs, others only for a moment ([`is_held`]).
-    if !lock_within(&file, MOMENT)? {
+    if !lock_within(&file, MAX_PROBE)? {
         return Ok(Some(HeartbeatState::Alive(Box::new(begin))));
     }
     let seen = file.metadata()?;
     if seen.nlink() == 0 {
         return Ok(None);
     }
-    let Ok(witness) = outlive(path)? else { return Ok(Some(HeartbeatState::Alive(Box::new(begin)))) };
+    let Ok(process_lock) = wait_for_end(path)? else {
+        return Ok(Some(HeartbeatState::Alive(Box::new(begin))));
+    };
     let last = last_of(&seen);
     let until = end_of(&begin, path, &seen);
     let began = name_clock(path).unwrap_or(last);
@@ -571,22 +583,22 @@ fn find(path: &Path, wanted: impl Fn(&CommandStart) -> bool) -> io::Result<Optio
         last,
         path: path.to_owned(),
         file,
-        _witness: witness,
+        _witness: process_lock,
     }))))
 }
 
-fn nanos(seconds: i64, nanos: i64) -> i64 {
-    seconds.wrapping_mul(NANOS).wrapping_add(nanos)
+fn to_nanos(seconds: i64, nanos: i64) -> i64 {
+    seconds.wrapping_mul(NANOS_PER_SECOND).wrapping_add(nanos)
 }
 
-fn beats_dir(state_dir: &Path) -> PathBuf {
+fn heartbeats_dir(state_dir: &Path) -> PathBuf {
     state_dir.join("running")
 }
 
 /// A file whose name says when it was made, so that names sort by age.
 fn create(dir: &Path) -> io::Result<(PathBuf, File)> {
     let now = file_clock().max(0);
-    for attempt in 0..NAMES {
+    for attempt in 0..MAX_NAME_TRIES {
         let path = dir.join(format!("{now:020}-{}-{attempt:03}", std::process::id()));
         match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
             Ok(file) => return Ok((path, file)),
@@ -602,7 +614,7 @@ fn name_clock(path: &Path) -> Option<i64> {
 }
 
 /// The paths of the heartbeats of these stages, oldest first.
-pub(crate) fn names(dir: &Path, stages: &[RecoveryStage]) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn heartbeat_paths(dir: &Path, stages: &[RecoveryStage]) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -616,16 +628,16 @@ pub(crate) fn names(dir: &Path, stages: &[RecoveryStage]) -> io::Result<Vec<Path
 
 /// Removes the oldest dead heartbeats beyond the bound, and those on record that no running command
 /// overlapped.
-fn prune(dir: &Path) {
-    let running = names(dir, &[RecoveryStage::Running]).unwrap_or_default();
+fn prune_heartbeats(dir: &Path) {
+    let running = heartbeat_paths(dir, &[RecoveryStage::Running]).unwrap_or_default();
     let oldest = running.first().and_then(|path| name_clock(path)).unwrap_or(i64::MAX);
-    for path in names(dir, &[RecoveryStage::Past]).unwrap_or_default() {
+    for path in heartbeat_paths(dir, &[RecoveryStage::Past]).unwrap_or_default() {
         let is_needed = fs::metadata(&path).is_ok_and(|seen| last_of(&seen) >= oldest);
         if !is_needed {
             fs::remove_file(&path).ok();
         }
     }
-    let all = names(dir, &[RecoveryStage::Running, RecoveryStage::Sealed]).unwrap_or_default();
+    let all = heartbeat_paths(dir, &[RecoveryStage::Running, RecoveryStage::Recovered]).unwrap_or_default();
     for path in all.iter().take(all.len().saturating_sub(MAX_BEATS)) {
         let is_dead =
             File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());

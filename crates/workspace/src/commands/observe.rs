@@ -12,7 +12,7 @@ use crate::commands::tree_snapshot::{CommandBegin, TreeSnapshot};
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
 use crate::files::portable_names::{NameTrouble, name_troubles};
-use crate::files::stat::{TICK, file_clock, is_settled};
+use crate::files::stat::{CLOCK_TICK, file_clock, is_settled};
 use crate::hard_links::HardLinks;
 use crate::ignored::IgnoredSnapshot;
 use crate::journal::record::ChangeCause;
@@ -72,23 +72,23 @@ impl Commands<'_> {
     }
 
     fn look_before(&self, besides: ExtraRecords) -> Result<TreeSnapshot, WorkspaceError> {
-        let _using = self.workspace.project.vault.blobs().using()?;
+        let _using = self.workspace.project.blob_store.blobs().using()?;
         let (tree, journal_end) = self
             .workspace
             .transactions
-            .look(|| self.workspace.snapshots.snapshot(ContentMode::Contents, None))?;
+            .look_settled(|| self.workspace.snapshots.take_snapshot(ContentMode::Contents, None))?;
         // Of these the signature is all that tells a change, so that the next one has to get a
         // later time.
         let now = file_clock();
         let is_fresh =
             |entry: &TreeEntry| entry.content == EntryContent::Unkept && !is_settled(&entry.seen, now);
         if tree.entries.iter().any(is_fresh) {
-            std::thread::sleep(TICK);
+            std::thread::sleep(CLOCK_TICK);
         }
-        self.workspace.snapshots.gives(&tree);
+        self.workspace.snapshots.note_given(&tree);
         let (ignored, hard_links) = self.look_beside(&tree, besides == ExtraRecords::Ignored)?;
         self.workspace.snapshots.save_cache(SAVE_FROM)?;
-        Ok(TreeSnapshot { tree, beat: None, journal_end, ignored, hard_links: Arc::new(hard_links) })
+        Ok(TreeSnapshot { tree, heartbeat: None, journal_end, ignored, hard_links: Arc::new(hard_links) })
     }
 
     /// The same for a command of this call, which gives a sign of life from here on until
@@ -130,7 +130,7 @@ impl Commands<'_> {
         call: Option<&CallId>,
         place: CommandKind,
     ) -> Result<TreeSnapshot, WorkspaceError> {
-        let _using = self.workspace.project.vault.blobs().using()?;
+        let _using = self.workspace.project.blob_store.blobs().using()?;
         // Tests write to their own databases: what checks change there is nobody's to take back.
         let besides = if call.is_some() { ExtraRecords::Ignored } else { ExtraRecords::Nothing };
         let mut snapshot = self.look_before(besides)?;
@@ -138,7 +138,7 @@ impl Commands<'_> {
             let writer = &mut *lock(&self.workspace.transactions.writer);
             self.workspace.transactions.notice_removals(writer);
             let base = &mut writer.base;
-            let means = (&self.workspace.project.vault, self.workspace.project.limits().beat);
+            let means = (&self.workspace.project.blob_store, self.workspace.project.limits().heartbeat);
             CommandStart::new((session, call), &snapshot.tree, snapshot.journal_end, base, means)?
         };
         begin.background = place == CommandKind::Background;
@@ -148,9 +148,9 @@ impl Commands<'_> {
             tree: Arc::clone(&snapshot.tree),
             journal_end: snapshot.journal_end,
         });
-        let beat = Arc::new(Heartbeat::start(&self.workspace.project.options.state_dir, &begin, live)?);
-        self.workspace.running.runs(&beat);
-        snapshot.beat = Some(beat);
+        let heartbeat = Arc::new(Heartbeat::start(&self.workspace.project.options.state_dir, &begin, live)?);
+        self.workspace.running.note_running(&heartbeat);
+        snapshot.heartbeat = Some(heartbeat);
         Ok(snapshot)
     }
 
@@ -176,13 +176,13 @@ impl Commands<'_> {
         session: &SessionId,
         call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
-        let using = self.workspace.project.vault.blobs().using()?;
-        let since = before.since();
-        let background = before.beat.as_ref().is_some_and(|beat| beat.background);
+        let using = self.workspace.project.blob_store.blobs().using()?;
+        let since = before.begin();
+        let background = before.heartbeat.as_ref().is_some_and(|heartbeat| heartbeat.background);
         let cause = if background { ChangeCause::Background } else { ChangeCause::Command };
         let doing = ChangeOrigin { session, call, cause };
         let changes = self.journal_difference((&before.tree, &before.ignored), since, doing)?;
-        before.beat.iter().for_each(|beat| beat.bury());
+        before.heartbeat.iter().for_each(|heartbeat| heartbeat.retire());
         drop(using);
         self.workspace.quota().keep_to_quota()?;
         Ok(changes)
@@ -202,11 +202,11 @@ impl Commands<'_> {
         before: TreeSnapshot,
         session: &SessionId,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
-        let using = self.workspace.project.vault.blobs().using()?;
-        let since = before.since();
+        let using = self.workspace.project.blob_store.blobs().using()?;
+        let since = before.begin();
         let doing = ChangeOrigin { session, call: None, cause: ChangeCause::Check };
         let changes = self.journal_difference((&before.tree, &before.ignored), since, doing)?;
-        before.beat.iter().for_each(|beat| beat.bury());
+        before.heartbeat.iter().for_each(|heartbeat| heartbeat.retire());
         drop(using);
         self.workspace.quota().keep_to_quota()?;
         Ok(changes)
@@ -242,7 +242,7 @@ impl Commands<'_> {
     /// once, and at most [`limits::NAME_TROUBLES`](crate::limits::NAME_TROUBLES) of them.
     #[must_use]
     pub fn name_troubles(&self, changes: &[FileChange]) -> Vec<(RelPath, NameTrouble)> {
-        name_troubles(&self.workspace.project.door, changes)
+        name_troubles(&self.workspace.project.root_dir, changes)
     }
 
     /// Looks at the ignored files beside `tree`, which is the newest snapshot, and keeps small ones
@@ -256,7 +256,7 @@ impl Commands<'_> {
         if self.workspace.base().is_some() {
             return Ok(<_>::default());
         }
-        let listed = self.workspace.snapshots.listed(tree);
+        let listed = self.workspace.snapshots.directory_signatures(tree);
         let ignored = self.workspace.ignored.look_at_ignored(tree, &listed, keep)?;
         Ok((ignored, self.workspace.hard_links.of_tree(tree, &self.workspace.ignored.dependencies())))
     }
@@ -270,7 +270,7 @@ impl Commands<'_> {
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let look = || self.workspace.snapshots.snapshot_after(before, true);
         let compared = |after: &Tree| -> Result<TreeDifferences, WorkspaceError> {
-            let mut found = self.workspace.snapshots.compared(before, after)?;
+            let mut found = self.workspace.snapshots.compare_looks(before, after)?;
             // One that isn't ignored any more is among the others.
             found.files.extend(self.workspace.ignored.ignored_differences(ignored));
             found.files.sort_by(|one, other| one.path.cmp(&other.path));
@@ -279,33 +279,35 @@ impl Commands<'_> {
         };
         let seen = self.workspace.transactions.mark_at_rest()?;
         let mut after = look()?;
-        self.workspace.project.hands().step(Step::Look, None)?;
+        self.workspace.project.transaction_context().reach_failpoint(Step::Look, None)?;
         let mut found = compared(&after)?;
         if found.is_empty() {
             return Ok(Vec::new());
         }
-        self.workspace.project.vault.sync()?;
-        self.workspace.transactions.writing(|writer, _| {
+        self.workspace.project.blob_store.sync()?;
+        self.workspace.transactions.write_locked(|writer, _| {
             // Somebody changed the tree meanwhile: now nobody does.
-            if seen != Some(writer.journal.mark()?) {
+            if seen != Some(writer.journal.current_mark()?) {
                 after = look()?;
                 found = compared(&after)?;
-                self.workspace.project.vault.sync()?;
+                self.workspace.project.blob_store.sync()?;
             }
             let lines = writer.journal.lines_since_mark(since.mark)?;
             let others = JournaledChanges::of(lines);
             let found = TreeDifferences {
-                files: others.without(found.files),
+                files: others.remove_from(found.files),
                 made: others.without_dirs(found.made, true),
                 removed: others.without_dirs(found.removed, false),
                 modes: others.without_modes(found.modes),
                 beside: Vec::new(),
             };
-            let (own, shared) =
-                self.shared(found, &self.workspace.transactions.others_at_work(doing.session, since.began)?);
-            let mut changes = others.beside(doing.session);
+            let (own, shared) = self.split_shared(
+                found,
+                &self.workspace.transactions.others_at_work(doing.session, since.began)?,
+            );
+            let mut changes = others.by_other_sessions(doing.session);
             for found in [own, shared] {
-                changes.extend(doing.journal(&mut writer.journal, found)?);
+                changes.extend(doing.journal_differences(&mut writer.journal, found)?);
             }
             changes.sort_by(|one, other| one.path.cmp(&other.path));
             changes.dedup_by(|one, other| one.path == other.path);
@@ -315,14 +317,18 @@ impl Commands<'_> {
 
     /// Parts what a session's command did from what may as well be the doing of others, which ran
     /// then.
-    fn shared(&self, found: TreeDifferences, others: &[CommandSpan]) -> (TreeDifferences, TreeDifferences) {
+    fn split_shared(
+        &self,
+        found: TreeDifferences,
+        others: &[CommandSpan],
+    ) -> (TreeDifferences, TreeDifferences) {
         if others.is_empty() {
             return (found, TreeDifferences::default());
         }
         let (mut own, mut shared) = (TreeDifferences::default(), TreeDifferences::default());
         let mut sessions = Vec::new();
         let mut side = |path: &RelPath, is_there: bool| {
-            let mut beside = may_be_of(&self.workspace.project.door, path, is_there, others);
+            let mut beside = may_be_of(&self.workspace.project.root_dir, path, is_there, others);
             let is_shared = !beside.is_empty();
             sessions.append(&mut beside);
             is_shared

@@ -16,7 +16,7 @@ use crate::change::CheckpointId;
 use crate::commands::attribution::{emptied_at, may_be_of};
 use crate::commands::doing::ChangeOrigin;
 use crate::commands::heartbeat;
-use crate::commands::heartbeat::{CommandStart, RecoveryStage, StaleHeartbeat, beats};
+use crate::commands::heartbeat::{CommandStart, RecoveryStage, StaleHeartbeat, find_heartbeats};
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
 use crate::files::stat::file_clock;
@@ -26,8 +26,8 @@ use crate::ignored::since::{IgnoredChanges, ignored_changes};
 use crate::journal::history::{History, SelectedChanges};
 use crate::journal::record::{ChangeCause, ChangeRecord, JournalLine};
 use crate::snapshot::capture::ContentMode;
-use crate::snapshot::compare::{JournaledChanges, filtered};
-use crate::snapshot::differences::{Difference, TreeDifferences, differences, kind_of};
+use crate::snapshot::compare::{JournaledChanges, drop_rule_changes};
+use crate::snapshot::differences::{Difference, TreeDifferences, diff_trees, kind_of};
 use crate::snapshot::entry::EntryContent;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::state_error;
@@ -36,20 +36,20 @@ use crate::workspace::Workspace;
 
 /// The label of the checkpoint with what a command had done that was cut off, before it is put
 /// back.
-const KEPT: &str = "what a command had changed that was cut off";
-const LATER: &str = "changed after the command was cut off; kept";
-const EARLIER: &str = "it was changed before the command began; kept";
-const BESIDE: &str =
+const CHECKPOINT_LABEL: &str = "what a command had changed that was cut off";
+const CHANGED_LATER: &str = "changed after the command was cut off; kept";
+const CHANGED_EARLIER: &str = "it was changed before the command began; kept";
+const OTHERS_RAN: &str =
     "a command of another session ran at the same time, so it can't be told whose change this is; kept";
-const REMOVED: &str = "gone, and it can't be told whether the command removed it; left so";
-const CLOCK: &str =
+const REMOVER_UNKNOWN: &str = "gone, and it can't be told whether the command removed it; left so";
+const CLOCK_UNRELIABLE: &str =
     "the clock was set back since the command was cut off, so it can't be told whose change this is; kept";
-const REBOOTED: &str =
+const REBOOTED_SINCE: &str =
     "the machine was restarted since the call began, so it can't be told whose change this is; kept";
 const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
 
 /// Maximum number of looks at a tree in which a command may still be at work.
-const ROUNDS: usize = 4;
+const MAX_LOOKS: usize = 4;
 
 /// The result of recovering a call that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -99,8 +99,8 @@ pub struct Recovery<'a> {
 
 impl Recovery<'_> {
     /// Lists the calls of a session whose commands were cut off, by a crash or by dropping what
-    /// [`Commands::begin_call`](crate::Commands::begin_call) gave, and which weren't sealed yet, in
-    /// the order to seal them in: oldest first, those in the background last.
+    /// [`Commands::begin_call`](crate::Commands::begin_call) gave, and which weren't recovered yet,
+    /// in the order to recover them in: oldest first, those in the background last.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the state directory can't be read.
@@ -108,13 +108,13 @@ impl Recovery<'_> {
         self.dead_calls(session, &[RecoveryStage::Running])
     }
 
-    /// As [`Recovery::cut_off_calls`], with those that were sealed and not
-    /// [forgotten](Recovery::forget_sealed) yet.
+    /// As [`Recovery::cut_off_calls`], with those that were recovered and not
+    /// [forgotten](Recovery::forget_recovered) yet.
     ///
     /// # Errors
     /// As [`Recovery::cut_off_calls`].
     pub fn unrecorded_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
-        self.dead_calls(session, &[RecoveryStage::Running, RecoveryStage::Sealed])
+        self.dead_calls(session, &[RecoveryStage::Running, RecoveryStage::Recovered])
     }
 
     fn dead_calls(
@@ -123,13 +123,13 @@ impl Recovery<'_> {
         stages: &[RecoveryStage],
     ) -> Result<Vec<CallId>, WorkspaceError> {
         let (mut calls, mut behind) = (Vec::new(), Vec::new());
-        for found in
-            beats(&self.workspace.project.options.state_dir, stages, |begin| begin.session == *session)?
-        {
-            if let heartbeat::HeartbeatState::Dead(beat) = found
-                && let Some(call) = &beat.begin.call
+        for found in find_heartbeats(&self.workspace.project.options.state_dir, stages, |begin| {
+            begin.session == *session
+        })? {
+            if let heartbeat::HeartbeatState::Dead(heartbeat) = found
+                && let Some(call) = &heartbeat.begin.call
             {
-                let calls = if beat.begin.background { &mut behind } else { &mut calls };
+                let calls = if heartbeat.begin.background { &mut behind } else { &mut calls };
                 if !calls.contains(call) {
                     calls.push(call.clone());
                 }
@@ -142,15 +142,15 @@ impl Recovery<'_> {
     /// Brings a call that was cut off to an end, and says what is known of it. `checkpoint` is one
     /// from before the call, `started` when it was begun.
     ///
-    /// What the call has in the journal is applied. Otherwise what its command did goes back, as
-    /// one change in the journal; what somebody else changed before or after stays, and so does
-    /// what nobody can tell. Guarded paths are treated as at a command's
+    /// If the call is in the journal, it is applied. Otherwise the changes of its command are taken
+    /// back, as one change in the journal; changes that somebody else made before or after stay,
+    /// and so do changes that nobody can attribute. Guarded paths are treated as at a command's
     /// [end](crate::GuardedState::end). Cut off itself or called again, it leaves the same tree,
-    /// and until [`Recovery::forget_sealed`] says the same.
+    /// and until [`Recovery::forget_recovered`] says the same.
     ///
-    /// What a command in the [background](crate::Commands::begin_background) did stays: while it
-    /// ran, a person may have changed the same tree for hours. It is journaled as at that command's
-    /// end, and given as applied.
+    /// The changes of a command in the [background](crate::Commands::begin_background) stay: while
+    /// it ran, a person may have changed the same tree for hours. It is journaled as at that
+    /// command's end, and given as applied.
     ///
     /// # Errors
     /// [`WorkspaceError::Busy`] when the command still runs, in this process or another; as
@@ -163,14 +163,14 @@ impl Recovery<'_> {
         call: &CallId,
         started: UnixMillis,
     ) -> Result<RecoveredCall, WorkspaceError> {
-        self.workspace.project.door.check_alive()?;
+        self.workspace.project.root_dir.check_alive()?;
         let is_ours = |begin: &CommandStart| begin.session == *session && begin.call.as_ref() == Some(call);
         let dead = self.dead_beats(is_ours)?;
         let (mut reasons, mut guards) = (SkipReasons::default(), Vec::new());
         if let Some(oldest) = dead.first() {
             self.await_rest(oldest.until)?;
-            guards = dead.iter().map(|beat| self.settle_guarded(beat)).collect::<Result<_, _>>()?;
-            for _ in 0..ROUNDS {
+            guards = dead.iter().map(|heartbeat| self.settle_guarded(heartbeat)).collect::<Result<_, _>>()?;
+            for _ in 0..MAX_LOOKS {
                 // First what an earlier try left undone, so that it is told from what is new.
                 self.take_back(session, call, &mut reasons)?;
                 if !self.journal_cut_off(oldest, &dead, session, call, &mut reasons)? {
@@ -179,8 +179,8 @@ impl Recovery<'_> {
             }
         }
         self.take_back(session, call, &mut reasons)?;
-        let (violations, problem) = self.mark_sealed(&dead, guards)?;
-        let lines = self.workspace.transactions.writing(|writer, _| writer.journal.lines())?;
+        let (violations, problem) = self.mark_recovered(&dead, guards)?;
+        let lines = self.workspace.transactions.write_locked(|writer, _| writer.journal.lines())?;
         let kept = kept_by(&lines, session, call);
         let history = History::new(lines);
         let files_of = |causes: &[ChangeCause]| {
@@ -215,17 +215,21 @@ impl Recovery<'_> {
             || !dead.is_empty();
         let lost = applied.is_empty() && !ran && was_restarted_since(started);
         let left = if ran || lost {
-            self.left((checkpoint, session), reasons, if lost { REBOOTED } else { EARLIER })?
+            self.unjournaled_changes(
+                (checkpoint, session),
+                reasons,
+                if lost { REBOOTED_SINCE } else { CHANGED_EARLIER },
+            )?
         } else {
             Vec::new()
         };
         let ran = ran || (lost && !left.is_empty());
         let ignored = match dead.first() {
             Some(oldest) => {
-                let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
+                let until = dead.iter().map(|heartbeat| heartbeat.until).max().unwrap_or(oldest.until);
                 ignored_changes(&self.workspace.snapshots, oldest.began, until)
             }
-            // It was sealed before, or its sign of life is lost with the time of its end.
+            // It was recovered before, or its sign of life is lost with the time of its end.
             None => IgnoredChanges { paths: Vec::new(), more: ran },
         };
         Ok(RecoveredCall { applied, restored, kept, left, ran, ignored, violations, problem })
@@ -239,50 +243,52 @@ impl Recovery<'_> {
     /// # Errors
     /// As [`Commands::end_checks`](crate::Commands::end_checks).
     pub fn recover_checks(&self, session: &SessionId) -> Result<RecoveredCall, WorkspaceError> {
-        self.workspace.project.door.check_alive()?;
-        let mut sealed = RecoveredCall::default();
+        self.workspace.project.root_dir.check_alive()?;
+        let mut recovered = RecoveredCall::default();
         let is_ours = |begin: &CommandStart| begin.session == *session && begin.call.is_none();
-        for found in beats(
+        for found in find_heartbeats(
             &self.workspace.project.options.state_dir,
-            &[RecoveryStage::Running, RecoveryStage::Sealed],
+            &[RecoveryStage::Running, RecoveryStage::Recovered],
             is_ours,
         )? {
-            let heartbeat::HeartbeatState::Dead(beat) = found else { continue };
-            if beat.is_sealed() {
-                sealed.violations.extend(beat.begin.violations.iter().cloned());
+            let heartbeat::HeartbeatState::Dead(heartbeat) = found else { continue };
+            if heartbeat.is_recovered() {
+                recovered.violations.extend(heartbeat.begin.violations.iter().cloned());
                 continue;
             }
-            self.await_rest(beat.until)?;
-            let guard = self.settle_guarded(&beat)?;
-            let _using = self.workspace.project.vault.blobs().using()?;
-            if let Some(told) = self.tell(&beat, beat.until)? {
-                sealed.left.extend(told.others);
-                self.workspace.project.vault.sync()?;
+            self.await_rest(heartbeat.until)?;
+            let guard = self.settle_guarded(&heartbeat)?;
+            let _using = self.workspace.project.blob_store.blobs().using()?;
+            if let Some(told) = self.changes_of_command(&heartbeat, heartbeat.until)? {
+                recovered.left.extend(told.others);
+                self.workspace.project.blob_store.sync()?;
                 let doing = ChangeOrigin { session, call: None, cause: ChangeCause::Check };
                 let journaled = self
                     .workspace
                     .transactions
-                    .writing(|writer, _| doing.journal(&mut writer.journal, told.ours))?;
-                sealed.applied.extend(journaled);
+                    .write_locked(|writer, _| doing.journal_differences(&mut writer.journal, told.ours))?;
+                recovered.applied.extend(journaled);
             }
-            let (violations, problem) = self.mark_sealed(std::slice::from_ref(&beat), vec![guard])?;
-            sealed.violations.extend(violations);
-            sealed.problem = sealed.problem.or(problem);
+            let (violations, problem) = self.mark_recovered(std::slice::from_ref(&heartbeat), vec![guard])?;
+            recovered.violations.extend(violations);
+            recovered.problem = recovered.problem.or(problem);
         }
-        Ok(sealed)
+        Ok(recovered)
     }
 
-    /// Forgets what is known of the sealed calls and checks of a session, because the session has
-    /// it on record.
+    /// Forgets what is known of the recovered calls and checks of a session, because the session
+    /// has it on record.
     ///
     /// # Errors
     /// As [`Recovery::cut_off_calls`].
-    pub fn forget_sealed(&self, session: &SessionId) -> Result<(), WorkspaceError> {
-        for found in beats(&self.workspace.project.options.state_dir, &[RecoveryStage::Sealed], |begin| {
-            begin.session == *session
-        })? {
-            if let heartbeat::HeartbeatState::Dead(beat) = found {
-                beat.bury();
+    pub fn forget_recovered(&self, session: &SessionId) -> Result<(), WorkspaceError> {
+        for found in find_heartbeats(
+            &self.workspace.project.options.state_dir,
+            &[RecoveryStage::Recovered],
+            |begin| begin.session == *session,
+        )? {
+            if let heartbeat::HeartbeatState::Dead(heartbeat) = found {
+                heartbeat.retire();
             }
         }
         Ok(())
@@ -290,38 +296,39 @@ impl Recovery<'_> {
 
     /// Moves away and puts back what a command that was cut off did to guarded paths, as far as
     /// they are on record.
-    fn settle_guarded(&self, beat: &StaleHeartbeat) -> Result<SettledPaths, WorkspaceError> {
-        let (Some(guard), Some(rules)) = (&beat.begin.guarded, self.workspace.project.options.guarded) else {
+    fn settle_guarded(&self, heartbeat: &StaleHeartbeat) -> Result<SettledPaths, WorkspaceError> {
+        let (Some(guard), Some(rules)) = (&heartbeat.begin.guarded, self.workspace.project.options.guarded)
+        else {
             return Ok(SettledPaths::default());
         };
-        let _using = self.workspace.project.vault.blobs().using()?;
-        let window = CutOffWindow { began: beat.began, until: beat.until };
+        let _using = self.workspace.project.blob_store.blobs().using()?;
+        let window = CutOffWindow { began: heartbeat.began, until: heartbeat.until };
         let (ForbiddenChanges { violations, problem }, hidden) =
-            guard.settle(self.workspace, rules, window)?;
-        let call = &beat.begin.call;
+            guard.undo_forbidden(self.workspace, rules, window)?;
+        let call = &heartbeat.begin.call;
         let violations =
             violations.into_iter().map(|one| GuardViolation { call: call.clone(), ..one }).collect();
         Ok(SettledPaths { violations, problem, hidden })
     }
 
-    /// Notes that commands are sealed, with what became of guarded paths. Gives that, and what was
-    /// noted before.
-    fn mark_sealed(
+    /// Notes that commands are recovered, with what became of guarded paths. Gives that, and what
+    /// was noted before.
+    fn mark_recovered(
         &self,
         dead: &[StaleHeartbeat],
         guards: Vec<SettledPaths>,
     ) -> Result<(Vec<GuardViolation>, Option<String>), WorkspaceError> {
         let (mut violations, mut problem) = (Vec::new(), None);
-        for (beat, mut settled) in dead.iter().zip(guards) {
+        for (heartbeat, mut settled) in dead.iter().zip(guards) {
             if settled.hidden {
                 // Journaling opened directories that the command had closed.
-                settled.add(self.settle_guarded(beat)?);
+                settled.add(self.settle_guarded(heartbeat)?);
             }
-            self.workspace.project.hands().step(Step::Bury, None)?;
-            let noted = beat.mark_sealed(&settled.violations);
+            self.workspace.project.transaction_context().reach_failpoint(Step::Bury, None)?;
+            let noted = heartbeat.mark_recovered(&settled.violations);
             noted
                 .map_err(|source| state_error("write", &self.workspace.project.options.state_dir, source))?;
-            violations.extend(beat.begin.violations.iter().cloned().chain(settled.violations));
+            violations.extend(heartbeat.begin.violations.iter().cloned().chain(settled.violations));
             problem = problem.or(settled.problem);
         }
         Ok((violations, problem))
@@ -332,13 +339,13 @@ impl Recovery<'_> {
         wanted: impl Fn(&CommandStart) -> bool,
     ) -> Result<Vec<StaleHeartbeat>, WorkspaceError> {
         let mut dead = Vec::new();
-        for found in beats(
+        for found in find_heartbeats(
             &self.workspace.project.options.state_dir,
-            &[RecoveryStage::Running, RecoveryStage::Sealed],
+            &[RecoveryStage::Running, RecoveryStage::Recovered],
             wanted,
         )? {
             match found {
-                heartbeat::HeartbeatState::Dead(beat) => dead.push(*beat),
+                heartbeat::HeartbeatState::Dead(heartbeat) => dead.push(*heartbeat),
                 heartbeat::HeartbeatState::Alive(begin) => {
                     let call = begin.call.map_or_else(String::new, |call| format!(" of call {call}"));
                     let holder = format!("the command{call} that still runs");
@@ -355,10 +362,10 @@ impl Recovery<'_> {
         if file_clock() >= until {
             return Ok(());
         }
-        let mut last = self.workspace.snapshots.snapshot(ContentMode::Hashes, None)?;
+        let mut last = self.workspace.snapshots.take_snapshot(ContentMode::Hashes, None)?;
         loop {
-            std::thread::sleep(self.workspace.project.limits().beat / 2);
-            let now = self.workspace.snapshots.snapshot(ContentMode::Hashes, None)?;
+            std::thread::sleep(self.workspace.project.limits().heartbeat / 2);
+            let now = self.workspace.snapshots.take_snapshot(ContentMode::Hashes, None)?;
             if now.is_same(&last) || file_clock() >= until {
                 return Ok(());
             }
@@ -376,18 +383,18 @@ impl Recovery<'_> {
         call: &CallId,
         reasons: &mut SkipReasons,
     ) -> Result<bool, WorkspaceError> {
-        let _using = self.workspace.project.vault.blobs().using()?;
-        let until = dead.iter().map(|beat| beat.until).max().unwrap_or(oldest.until);
+        let _using = self.workspace.project.blob_store.blobs().using()?;
+        let until = dead.iter().map(|heartbeat| heartbeat.until).max().unwrap_or(oldest.until);
         let lines = self
             .workspace
             .transactions
-            .writing(|writer, _| writer.journal.lines_since_mark(oldest.begin.journal_end))?;
+            .write_locked(|writer, _| writer.journal.lines_since_mark(oldest.begin.journal_end))?;
         let history = History::new(lines);
         let is_end = |cause| matches!(cause, ChangeCause::Command | ChangeCause::Background);
         if history.of_call(session, call).any(|record| is_end(record.cause)) {
             return Ok(false);
         }
-        let Some(mut told) = self.tell(oldest, until)? else { return Ok(false) };
+        let Some(mut told) = self.changes_of_command(oldest, until)? else { return Ok(false) };
         let earlier = history.of_call(session, call).filter(|record| record.cause == ChangeCause::CutOff);
         let earlier: Vec<_> = earlier.collect();
         let known_modes: HashSet<&RelPath> =
@@ -400,64 +407,75 @@ impl Recovery<'_> {
         told.ours.modes.retain(|dir| !known_modes.contains(&dir.path));
         reasons.others = told.others;
         let is_news = !(told.ours.files.is_empty() && told.ours.modes.is_empty());
-        self.workspace.project.vault.sync()?;
-        self.workspace.project.hands().step(Step::Seal, None)?;
+        self.workspace.project.blob_store.sync()?;
+        self.workspace.project.transaction_context().reach_failpoint(Step::Seal, None)?;
         let cause = if oldest.begin.background { ChangeCause::Background } else { ChangeCause::CutOff };
         let doing = ChangeOrigin { session, call: Some(call), cause };
-        self.workspace.transactions.writing(|writer, _| doing.journal(&mut writer.journal, told.ours))?;
+        self.workspace
+            .transactions
+            .write_locked(|writer, _| doing.journal_differences(&mut writer.journal, told.ours))?;
         Ok(is_news)
     }
 
     /// Tells what a command did that ended at `until` at the latest; `None` when what was before it
     /// is lost.
-    fn tell(&self, beat: &StaleHeartbeat, until: i64) -> Result<Option<ReportedChanges>, WorkspaceError> {
-        let before = match beat.begin.tree(&self.workspace.project.vault) {
+    fn changes_of_command(
+        &self,
+        heartbeat: &StaleHeartbeat,
+        until: i64,
+    ) -> Result<Option<ReportedChanges>, WorkspaceError> {
+        let before = match heartbeat.begin.load_tree(&self.workspace.project.blob_store) {
             Ok(before) => before,
             Err(WorkspaceError::Lost { .. }) => return Ok(None),
             Err(other) => return Err(other),
         };
-        let (after, mark) =
-            self.workspace.transactions.look(|| self.workspace.snapshots.snapshot_after(&before, true))?;
+        let (after, mark) = self
+            .workspace
+            .transactions
+            .look_settled(|| self.workspace.snapshots.snapshot_after(&before, true))?;
         let TreeDifferences { files, made, removed, modes, .. } =
-            self.workspace.snapshots.compared(&before, &after)?;
-        let session = &beat.begin.session;
-        let at_work = self.workspace.transactions.others_at_work(session, beat.began)?;
+            self.workspace.snapshots.compare_looks(&before, &after)?;
+        let session = &heartbeat.begin.session;
+        let at_work = self.workspace.transactions.others_at_work(session, heartbeat.began)?;
         let mut lines = self
             .workspace
             .transactions
-            .writing(|writer, _| writer.journal.lines_since_mark(beat.begin.journal_end))?;
+            .write_locked(|writer, _| writer.journal.lines_since_mark(heartbeat.begin.journal_end))?;
         // What was journaled after the look isn't in it.
         lines.retain(|line| mark.covers(line));
         let others = JournaledChanges::of(lines);
-        let mut found = others.without(files);
-        found.extend(large_ones(&before, &after, beat.began, &found));
+        let mut found = others.remove_from(files);
+        found.extend(large_ones(&before, &after, heartbeat.began, &found));
         // Files may be stamped by a finer clock than is asked here; both are ticks apart, not
         // periods.
-        let set_back = file_clock() < beat.last.saturating_sub(beat.until.saturating_sub(beat.last));
+        let set_back =
+            file_clock() < heartbeat.last.saturating_sub(heartbeat.until.saturating_sub(heartbeat.last));
         let is_theirs = |path: &RelPath, is_there| {
-            !may_be_of(&self.workspace.project.door, path, is_there, &at_work).is_empty()
+            !may_be_of(&self.workspace.project.root_dir, path, is_there, &at_work).is_empty()
         };
         let mut told = ReportedChanges::default();
         for difference in found {
             let other = match set_back {
-                true => Some(CLOCK),
+                true => Some(CLOCK_UNRELIABLE),
                 false if !is_theirs(&difference.path, difference.after.is_some()) => {
-                    self.whose(&difference, until)
+                    self.reason_to_keep(&difference, until)
                 }
-                false => Some(BESIDE),
+                false => Some(OTHERS_RAN),
             };
             match other {
                 None => told.ours.files.push(difference),
                 Some(reason) => told.others.push((difference.file_change(), reason.to_owned())),
             }
         }
-        told.others.extend(others.beside(session).into_iter().map(|change| (change, BESIDE.to_owned())));
+        told.others.extend(
+            others.by_other_sessions(session).into_iter().map(|change| (change, OTHERS_RAN.to_owned())),
+        );
         for dir in others.without_modes(modes) {
             let is_ours = !set_back && !is_theirs(&dir.path, true) && self.changed_by(&dir.path, until);
             if is_ours {
                 told.ours.modes.push(dir);
             } else {
-                told.others.push((dir.file_change(), LATER.to_owned()));
+                told.others.push((dir.file_change(), CHANGED_LATER.to_owned()));
             }
         }
         told.ours.made = others.without_dirs(made, true);
@@ -472,25 +490,25 @@ impl Recovery<'_> {
     }
 
     /// Why a difference isn't a command's that ended at `until`; `None` when it is.
-    fn whose(&self, difference: &Difference, until: i64) -> Option<&'static str> {
+    fn reason_to_keep(&self, difference: &Difference, until: i64) -> Option<&'static str> {
         match (&difference.before, &difference.after) {
             (Some(before), _) if before.hash.is_none() => Some(TOO_LARGE),
             (_, Some(_)) if self.changed_by(&difference.path, until) => None,
-            (_, Some(_)) => Some(LATER),
+            (_, Some(_)) => Some(CHANGED_LATER),
             (_, None) if self.emptied_by(&difference.path, until) => None,
-            (_, None) => Some(REMOVED),
+            (_, None) => Some(REMOVER_UNKNOWN),
         }
     }
 
     /// Returns true if what is at the path was last changed, in whichever way, by then.
     fn changed_by(&self, path: &RelPath, until: i64) -> bool {
-        matches!(self.workspace.project.door.look(path), Ok(Some(seen)) if seen.ctime <= until)
+        matches!(self.workspace.project.root_dir.stat(path), Ok(Some(seen)) if seen.ctime <= until)
     }
 
     /// Returns true if the nearest directory above the path that is there lost and got its last
     /// name by then.
     fn emptied_by(&self, path: &RelPath, until: i64) -> bool {
-        emptied_at(&self.workspace.project.door, path).is_some_and(|emptied| emptied <= until)
+        emptied_at(&self.workspace.project.root_dir, path).is_some_and(|emptied| emptied <= until)
     }
 
     /// Takes back what is journaled as the doing of the call's command that was cut off.
@@ -503,13 +521,14 @@ impl Recovery<'_> {
         let is_cut_off = |history: &History, record: &ChangeRecord| {
             record.cause == ChangeCause::CutOff && history.is_undoable(record)
         };
-        let history = History::new(self.workspace.transactions.writing(|writer, _| writer.journal.lines())?);
+        let history =
+            History::new(self.workspace.transactions.write_locked(|writer, _| writer.journal.lines())?);
         if !history.of_call(session, call).any(|record| is_cut_off(&history, record)) {
             return Ok(());
         }
         // A person may have been at work while the command ran: what is put back stays to be had.
-        self.workspace.checkpoint(session, KEPT)?;
-        self.workspace.transactions.writing(|writer, hands| {
+        self.workspace.checkpoint(session, CHECKPOINT_LABEL)?;
+        self.workspace.transactions.write_locked(|writer, context| {
             let history = History::new(writer.journal.lines()?);
             let records: Vec<_> =
                 history.of_call(session, call).filter(|record| is_cut_off(&history, record)).collect();
@@ -520,12 +539,12 @@ impl Recovery<'_> {
             let sessions = vec![session.clone()];
             let selected =
                 SelectedChanges { records, sessions, replay: false, dropped: false, damaged: false };
-            let mut plan = plan_for(self.workspace.project.inputs(), &history, &selected)?;
+            let mut plan = plan_for(self.workspace.project.compare_inputs(), &history, &selected)?;
             plan.intent.call = Some(call.clone());
             let does = plan.does_anything();
             reasons.conflicts.extend(plan.conflicts);
             if does {
-                hands.execute(&mut writer.journal, plan.intent, &plan.operations)?;
+                context.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
             Ok(())
         })
@@ -533,7 +552,7 @@ impl Recovery<'_> {
 
     /// Lists what differs from the checkpoint and is in no journal, or there as what another
     /// session may have done as well.
-    fn left(
+    fn unjournaled_changes(
         &self,
         (checkpoint, session): (&CheckpointId, &SessionId),
         reasons: SkipReasons,
@@ -551,17 +570,19 @@ impl Recovery<'_> {
             }
             Err(other) => return Err(other),
         };
-        let after: Arc<Tree> = self.workspace.snapshots.snapshot(ContentMode::Hashes, Some(&before))?;
-        let found = filtered(self.workspace.project.inputs(), &before, differences(&before, &after))?;
+        let after: Arc<Tree> = self.workspace.snapshots.take_snapshot(ContentMode::Hashes, Some(&before))?;
+        let found =
+            drop_rule_changes(self.workspace.project.compare_inputs(), &before, diff_trees(&before, &after))?;
         let lines =
-            self.workspace.transactions.writing(|writer, _| writer.journal.lines_after(checkpoint.0))?;
+            self.workspace.transactions.write_locked(|writer, _| writer.journal.lines_after(checkpoint.0))?;
         let others = JournaledChanges::of(lines);
-        let shared: HashSet<RelPath> = others.beside(session).into_iter().map(|it| it.path).collect();
+        let shared: HashSet<RelPath> =
+            others.by_other_sessions(session).into_iter().map(|it| it.path).collect();
         for difference in found.iter().filter(|it| shared.contains(&it.path)) {
-            let of = || (difference.file_change(), BESIDE.to_owned());
+            let of = || (difference.file_change(), OTHERS_RAN.to_owned());
             left.entry(difference.path.clone()).or_insert_with(of);
         }
-        for difference in others.without(found) {
+        for difference in others.remove_from(found) {
             let reason = conflicts.get(&difference.path).map_or(otherwise, String::as_str);
             let change = difference.file_change();
             left.entry(difference.path).or_insert_with(|| (change, reason.to_owned()));
@@ -575,7 +596,9 @@ fn kept_by(lines: &[JournalLine], session: &SessionId, call: &CallId) -> Vec<Che
     let (mut kept, mut newest) = (Vec::new(), None);
     for line in lines {
         match line {
-            JournalLine::Checkpoint(record) if record.session == *session && record.label == KEPT => {
+            JournalLine::Checkpoint(record)
+                if record.session == *session && record.label == CHECKPOINT_LABEL =>
+            {
                 newest = Some(record.id);
             }
             JournalLine::Change(record)

@@ -35,14 +35,14 @@ impl RunningCommands {
 
     /// Returns true if a command runs.
     pub(crate) fn is_any(&self) -> bool {
-        lock(&self.commands).iter().any(|beat| beat.strong_count() > 0)
+        lock(&self.commands).iter().any(|heartbeat| heartbeat.strong_count() > 0)
     }
 
     /// Notes that a command runs as long as its sign of life is held.
-    pub(crate) fn runs(&self, beat: &Arc<Heartbeat>) {
+    pub(crate) fn note_running(&self, heartbeat: &Arc<Heartbeat>) {
         let mut running = lock(&self.commands);
-        running.retain(|beat| beat.strong_count() > 0);
-        running.push(Arc::downgrade(beat));
+        running.retain(|heartbeat| heartbeat.strong_count() > 0);
+        running.push(Arc::downgrade(heartbeat));
     }
 
     /// Journals what running commands did to the files that are about to be changed, and keeps what
@@ -58,11 +58,11 @@ impl RunningCommands {
                 if let Some(FileAfter { source: NewContent::Bytes(bytes), .. }) = &operation.after
                     && bytes.len() as u64 <= self.project.limits().kept_file_bytes
                 {
-                    self.project.vault.put(bytes, Durability::Later)?;
+                    self.project.blob_store.put(bytes, Durability::Later)?;
                 }
             }
         }
-        for live in running.iter().filter_map(|beat| beat.live.as_ref()) {
+        for live in running.iter().filter_map(|heartbeat| heartbeat.live.as_ref()) {
             let history = History::new(writer.journal.lines_since_mark(live.journal_end)?);
             let records = history.into_done();
             let changed = operations.iter().filter_map(|operation| {
@@ -79,7 +79,7 @@ impl RunningCommands {
                 call: Some(&live.call),
                 cause: ChangeCause::Meanwhile,
             };
-            doing.journal(
+            doing.journal_differences(
                 &mut writer.journal,
                 TreeDifferences { files: changed, ..TreeDifferences::default() },
             )?;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct TreeSnapshot {
     pub(crate) tree: Arc<Tree>,
-    pub(crate) beat: Option<Arc<Heartbeat>>,
+    pub(crate) heartbeat: Option<Arc<Heartbeat>>,
     /// The end of the journal, so that later changes of others aren't attributed to the command.
     pub(crate) journal_end: JournalMark,
     pub(crate) ignored: IgnoredSnapshot,
@@ -25,8 +25,11 @@ pub struct TreeSnapshot {
 }
 
 impl TreeSnapshot {
-    pub(crate) fn since(&self) -> CommandBegin {
-        CommandBegin { mark: self.journal_end, began: self.beat.as_ref().map_or(i64::MIN, |beat| beat.began) }
+    pub(crate) fn begin(&self) -> CommandBegin {
+        CommandBegin {
+            mark: self.journal_end,
+            began: self.heartbeat.as_ref().map_or(i64::MIN, |heartbeat| heartbeat.began),
+        }
     }
 
     /// Returns the number of files it covers.
@@ -47,8 +50,8 @@ impl TreeSnapshot {
     /// lives, so that after a crash nothing is taken back that is still being made; `None` for one
     /// that gives no sign of life.
     #[must_use]
-    pub fn witness(&self) -> Option<std::path::PathBuf> {
-        self.beat.as_ref().map(|beat| beat.witness())
+    pub fn process_lock(&self) -> Option<std::path::PathBuf> {
+        self.heartbeat.as_ref().map(|heartbeat| heartbeat.process_lock())
     }
 
     /// The files whose content isn't kept, because they or all together are too large: a command

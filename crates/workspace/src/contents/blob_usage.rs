@@ -22,19 +22,19 @@ use crate::state::lock::{own_file, replace_durably};
 const ENTRY_BYTES: usize = 32 + 8 + SUM_BYTES;
 const SUM_BYTES: usize = 8;
 /// The byte that fills up an entry that a power failure tore.
-const FILLER: u8 = 0xff;
+const FILLER_BYTE: u8 = 0xff;
 /// A book longer than this isn't read on: 1.4 million blobs, more than the quota has disk blocks
 /// for.
 const LEDGER_BYTES: u64 = 64 * 1024 * 1024;
 /// Set in the number of a blob that another project put first.
-const SHARED: u64 = 1 << 63;
+const SHARED_BIT: u64 = 1 << 63;
 /// The hash of the entry that says what a sweep had to leave.
-const FLOOR: [u8; 32] = [0; 32];
+const FLOOR_HASH: [u8; 32] = [0; 32];
 /// A file takes whole blocks of the disk, of so many bytes on nearly all of them.
 const BLOCK_BYTES: u64 = 4096;
 
 /// Returns the disk space that a blob of so many bytes takes.
-pub(crate) fn cost(stored: u64) -> u64 {
+pub(crate) fn disk_cost(stored: u64) -> u64 {
     stored.max(1).div_ceil(BLOCK_BYTES).saturating_mul(BLOCK_BYTES)
 }
 
@@ -74,16 +74,16 @@ impl BlobUsage {
     }
 
     /// Notes a blob that is put.
-    pub(crate) fn note(&self, hash: &ContentHash, stored: Stored) -> io::Result<()> {
+    pub(crate) fn note_put(&self, hash: &ContentHash, stored: Stored) -> io::Result<()> {
         let number = match stored {
-            Stored::New(bytes) => cost(bytes),
+            Stored::New(bytes) => disk_cost(bytes),
             Stored::Already => {
                 let mut book = self.lock();
                 self.read_on(&mut book)?;
-                if !book.known.insert(short(hash)) {
+                if !book.known.insert(short_hash(hash)) {
                     return Ok(());
                 }
-                SHARED
+                SHARED_BIT
             }
         };
         self.append(hash, number)
@@ -103,7 +103,7 @@ impl BlobUsage {
         // What a power failure tore is filled up, to an entry of no blob.
         let torn = usize::try_from(file.metadata()?.len() % ENTRY_BYTES as u64).unwrap_or_default();
         if torn > 0 {
-            entry.resize(ENTRY_BYTES - torn, FILLER);
+            entry.resize(ENTRY_BYTES - torn, FILLER_BYTE);
         }
         push_entry(&mut entry, hash.as_bytes(), number);
         file.write_all(&entry)
@@ -124,8 +124,8 @@ impl BlobUsage {
         let mut entries: Vec<BlobEntry> = Vec::new();
         // Newest first: a blob that came back after it was lost counts by what it is now.
         for (hash, number) in parse(&bytes).rev() {
-            if *hash.as_bytes() != FLOOR && seen.insert(hash) {
-                entries.push(BlobEntry { hash, cost: (number & SHARED == 0).then_some(number) });
+            if *hash.as_bytes() != FLOOR_HASH && seen.insert(hash) {
+                entries.push(BlobEntry { hash, cost: (number & SHARED_BIT == 0).then_some(number) });
             }
         }
         entries.reverse();
@@ -135,9 +135,13 @@ impl BlobUsage {
     /// Replaces the book. Nobody else may write to it meanwhile.
     pub(crate) fn replace(&self, entries: &[BlobEntry], floor: u64) -> io::Result<()> {
         let mut bytes = Vec::with_capacity((entries.len() + 1) * ENTRY_BYTES);
-        push_entry(&mut bytes, &FLOOR, floor);
+        push_entry(&mut bytes, &FLOOR_HASH, floor);
         for entry in entries {
-            push_entry(&mut bytes, entry.hash.as_bytes(), entry.cost.map_or(SHARED, |cost| cost & !SHARED));
+            push_entry(
+                &mut bytes,
+                entry.hash.as_bytes(),
+                entry.cost.map_or(SHARED_BIT, |cost| cost & !SHARED_BIT),
+            );
         }
         replace_durably(&self.path, &bytes)
     }
@@ -162,11 +166,11 @@ impl BlobUsage {
         }
         let bytes = self.read_from(book.read)?;
         for (hash, number) in parse(&bytes) {
-            if *hash.as_bytes() == FLOOR {
-                book.floor = number & !SHARED;
+            if *hash.as_bytes() == FLOOR_HASH {
+                book.floor = number & !SHARED_BIT;
             } else {
-                book.known.insert(short(&hash));
-                if number & SHARED == 0 {
+                book.known.insert(short_hash(&hash));
+                if number & SHARED_BIT == 0 {
                     book.total = book.total.saturating_add(number);
                 }
             }
@@ -224,11 +228,11 @@ fn parse_entry(entry: &[u8; ENTRY_BYTES]) -> Option<(ContentHash, u64)> {
 pub(crate) fn damaged_entries(path: &Path) -> io::Result<usize> {
     let bytes = read_book(path, 0)?;
     let (entries, _torn) = bytes.as_chunks::<ENTRY_BYTES>();
-    let is_filled = |entry: &[u8; ENTRY_BYTES]| entry.ends_with(&[FILLER; SUM_BYTES]);
+    let is_filled = |entry: &[u8; ENTRY_BYTES]| entry.ends_with(&[FILLER_BYTE; SUM_BYTES]);
     Ok(entries.iter().filter(|entry| parse_entry(entry).is_none() && !is_filled(entry)).count())
 }
 
-fn short(hash: &ContentHash) -> u64 {
+fn short_hash(hash: &ContentHash) -> u64 {
     hash.as_bytes().first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
@@ -245,11 +249,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (ours, theirs) = (BlobUsage::new(dir.path()), BlobUsage::new(dir.path()));
         assert_eq!(ours.totals().unwrap(), (0, 0));
-        ours.note(&hash(1), Stored::New(10)).unwrap();
-        theirs.note(&hash(2), Stored::New(5000)).unwrap();
-        theirs.note(&hash(1), Stored::Already).unwrap();
-        theirs.note(&hash(3), Stored::Already).unwrap();
-        theirs.note(&hash(3), Stored::Already).unwrap();
+        ours.note_put(&hash(1), Stored::New(10)).unwrap();
+        theirs.note_put(&hash(2), Stored::New(5000)).unwrap();
+        theirs.note_put(&hash(1), Stored::Already).unwrap();
+        theirs.note_put(&hash(3), Stored::Already).unwrap();
+        theirs.note_put(&hash(3), Stored::Already).unwrap();
         let all = [(1, Some(4096)), (2, Some(8192)), (3, None)];
         let all = all.map(|(n, cost)| BlobEntry { hash: hash(n), cost });
         for ledger in [&ours, &theirs] {
@@ -257,7 +261,7 @@ mod tests {
             assert_eq!(ledger.entries().unwrap(), all);
         }
         theirs.replace(&all[..1], 7).unwrap();
-        ours.note(&hash(4), Stored::New(1)).unwrap();
+        ours.note_put(&hash(4), Stored::New(1)).unwrap();
         for ledger in [&ours, &theirs] {
             assert_eq!(ledger.totals().unwrap(), (8192, 7));
         }
@@ -266,7 +270,7 @@ mod tests {
     #[test]
     fn a_torn_entry_costs_one_entry() {
         let dir = tempfile::tempdir().unwrap();
-        BlobUsage::new(dir.path()).note(&hash(1), Stored::New(1)).unwrap();
+        BlobUsage::new(dir.path()).note_put(&hash(1), Stored::New(1)).unwrap();
         let path = dir.path().join("ledger");
         let mut bytes = fs::read(&path).unwrap();
         for torn in [1, 20, 39, 40] {
@@ -274,7 +278,7 @@ mod tests {
             fs::write(&path, &bytes).unwrap();
             let ledger = BlobUsage::new(dir.path());
             ledger.totals().unwrap();
-            ledger.note(&hash(2 + torn as u64), Stored::New(1)).unwrap();
+            ledger.note_put(&hash(2 + torn as u64), Stored::New(1)).unwrap();
             let found = ledger.entries().unwrap();
             assert!(found.iter().any(|entry| entry.hash == hash(2 + torn as u64)), "{torn}");
             assert!(found.iter().any(|entry| entry.hash == hash(1)));
@@ -287,7 +291,7 @@ mod tests {
     fn a_damaged_entry_is_never_taken_for_a_blob() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = BlobUsage::new(dir.path());
-        (1..4).for_each(|n| ledger.note(&hash(n), Stored::New(10)).unwrap());
+        (1..4).for_each(|n| ledger.note_put(&hash(n), Stored::New(10)).unwrap());
         let path = dir.path().join("ledger");
         let whole = fs::read(&path).unwrap();
         for at in [ENTRY_BYTES, ENTRY_BYTES + 33, 2 * ENTRY_BYTES - 1] {
@@ -307,7 +311,7 @@ mod tests {
             fs::write(dir.path().join("ledger"), &bytes).unwrap();
             let ledger = BlobUsage::new(dir.path());
             ledger.totals().unwrap();
-            ledger.note(&hash(1), Stored::Already).unwrap();
+            ledger.note_put(&hash(1), Stored::Already).unwrap();
             proptest::prop_assert!(ledger.entries().unwrap().iter().any(|entry| entry.hash == hash(1)));
         }
     }

@@ -20,14 +20,14 @@ use journeyman_protocol::ContentHash;
 use journeyman_store::Sweeping;
 
 use crate::change::CheckpointId;
-use crate::commands::heartbeat::begins;
-use crate::contents::blob_usage::{BlobEntry, cost, named_in};
+use crate::commands::heartbeat::command_starts;
+use crate::contents::blob_usage::{BlobEntry, disk_cost, named_in};
 use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
 use crate::journal::Journal;
 use crate::journal::record::{ChangeRecord, JournalLine};
-use crate::landing::stored::contents as stored_contents;
+use crate::landing::stored::referenced_contents as stored_contents;
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::entry::EntryContent;
@@ -38,7 +38,7 @@ use crate::state::lock::{FileLock, state_error};
 use crate::transaction::writer::{Transactions, WriterState};
 
 /// So much of the quota is free after a sweep, so that the next change doesn't sweep again.
-const SLACK: u64 = 8;
+const FREE_FRACTION: u64 = 8;
 /// The longest record of a copy that is looked into for its checkpoint.
 const COPY_RECORD_BYTES: u64 = 1024 * 1024;
 
@@ -64,7 +64,7 @@ impl Quota<'_> {
     /// # Errors
     /// [`WorkspaceError::State`] when the book of it can't be read.
     pub(crate) fn storage(&self) -> Result<Storage, WorkspaceError> {
-        let ledger = self.project.vault.ledger();
+        let ledger = self.project.blob_store.usage();
         let (bytes, _) = ledger.totals().map_err(|source| state_error("read", ledger.path(), source))?;
         Ok(Storage { bytes, limit_bytes: self.project.limits().project_bytes })
     }
@@ -86,7 +86,7 @@ impl Quota<'_> {
     }
 
     fn sweep_if_needed(&self) -> Result<(), WorkspaceError> {
-        let ledger = self.project.vault.ledger();
+        let ledger = self.project.blob_store.usage();
         let (total, floor) = ledger.totals().map_err(|source| state_error("read", ledger.path(), source))?;
         if total <= self.project.limits().project_bytes.max(floor) {
             return Ok(());
@@ -97,7 +97,7 @@ impl Quota<'_> {
             None => FileLock::open(&self.project.options.state_dir)?,
         };
         let swept =
-            project.try_take().and_then(|held| match (held, self.project.vault.blobs().sweeping()?) {
+            project.try_take().and_then(|held| match (held, self.project.blob_store.blobs().sweeping()?) {
                 (Some(_held), Some(right)) => self.sweep(&mut writer, &right),
                 _ => Ok(()),
             });
@@ -106,17 +106,17 @@ impl Quota<'_> {
     }
 
     fn sweep(&self, writer: &mut WriterState, right: &Sweeping) -> Result<(), WorkspaceError> {
-        let hands = self.project.hands();
-        if let Some(open) = writer.journal.prepare()? {
-            hands.recover(&mut writer.journal, &open)?;
+        let context = self.project.transaction_context();
+        if let Some(open) = writer.journal.catch_up()? {
+            context.recover(&mut writer.journal, &open)?;
         }
-        self.project.vault.forget();
-        let ledger = self.project.vault.ledger();
+        self.project.blob_store.forget_packs();
+        let ledger = self.project.blob_store.usage();
         let failed = |source| state_error("keep", ledger.path(), source);
         let mut book = HashMap::new();
         for entry in ledger.entries().map_err(failed)? {
-            if let Some(stored) = self.project.vault.blobs().stored_bytes(&entry.hash)? {
-                book.insert(entry.hash, (cost(stored), entry.cost.is_some()));
+            if let Some(stored) = self.project.blob_store.blobs().stored_bytes(&entry.hash)? {
+                book.insert(entry.hash, (disk_cost(stored), entry.cost.is_some()));
             }
         }
         let others = self.needed_by_others(&book);
@@ -125,37 +125,37 @@ impl Quota<'_> {
             *ours |= !others.contains(hash);
         }
         let quota = self.project.limits().project_bytes;
-        let target = quota - quota / SLACK;
-        let mut needs = MarkPhase::new(&self.project.vault, &book);
+        let target = quota - quota / FREE_FRACTION;
+        let mut needs = MarkPhase::new(&self.project.blob_store, &book);
         let based = self.need_always(&mut needs)?;
         let lines = writer.journal.lines()?;
-        let from = needs.walk(&lines, &based, target)?;
+        let from = needs.first_line_kept(&lines, &based, target)?;
         if from > 0 {
-            hands.step(Step::Forget, None)?;
+            context.reach_failpoint(Step::Forget, None)?;
             writer.journal.cut_to(lines, from, &based)?;
             writer.base = None;
         }
-        let total = needs.repack()?;
+        let total = needs.repack_needed()?;
         let MarkPhase { marked, .. } = needs;
-        hands.step(Step::Sweep, None)?;
+        context.reach_failpoint(Step::Sweep, None)?;
         let gone = book.keys().filter(|hash| !marked.contains_key(*hash) && !others.contains(*hash));
-        self.project.vault.blobs().sweep(right, gone.copied())?;
-        hands.step(Step::Swept, None)?;
-        self.project.vault.keep_packs(|pack| marked.contains_key(pack))?;
+        self.project.blob_store.blobs().sweep(right, gone.copied())?;
+        context.reach_failpoint(Step::Swept, None)?;
+        self.project.blob_store.keep_packs(|pack| marked.contains_key(pack))?;
         let kept =
             marked.iter().map(|(hash, mark)| BlobEntry { hash: *hash, cost: mark.ours.then_some(mark.cost) });
         let mut kept: Vec<BlobEntry> = kept.collect();
         kept.sort_by_key(|entry| *entry.hash.as_bytes());
         // With more than that it would be swept again and again for nothing.
-        let floor = if total > target { total.saturating_add(quota / SLACK) } else { 0 };
+        let floor = if total > target { total.saturating_add(quota / FREE_FRACTION) } else { 0 };
         ledger.replace(&kept, floor).map_err(failed)?;
-        self.project.vault.forget();
+        self.project.blob_store.forget_packs();
         Ok(())
     }
 
     /// The blobs of ours that other projects rely on.
     fn needed_by_others(&self, book: &HashMap<ContentHash, (u64, bool)>) -> HashSet<ContentHash> {
-        let ours = self.project.vault.ledger().path();
+        let ours = self.project.blob_store.usage().path();
         let projects = ours.parent().and_then(Path::parent).map(fs::read_dir);
         let Some(Ok(projects)) = projects else { return HashSet::new() };
         let mut needed = HashSet::new();
@@ -189,12 +189,12 @@ impl Quota<'_> {
                 copy.map_err(|source| state_error("list", &self.project.options.state_dir, source))?.path();
             based.extend(base_of(&copy));
             for hash in stored_contents(&copy)? {
-                needs.content(&hash)?;
+                needs.mark_content(&hash)?;
             }
             let state = copy.join("state");
             needs.state_dir(&state)?;
             for line in Journal::new(&state, u64::MAX).lines()? {
-                needs.line(&line)?;
+                needs.mark_line(&line)?;
             }
         }
         Ok(based)
@@ -222,7 +222,7 @@ struct MarkedBlob {
 
 /// The blobs that are needed, among those that this project has recorded.
 struct MarkPhase<'a> {
-    vault: &'a BlobStore,
+    blob_store: &'a BlobStore,
     book: &'a HashMap<ContentHash, (u64, bool)>,
     marked: HashMap<ContentHash, MarkedBlob>,
     total: u64,
@@ -233,9 +233,9 @@ struct MarkPhase<'a> {
 }
 
 impl<'a> MarkPhase<'a> {
-    fn new(vault: &'a BlobStore, book: &'a HashMap<ContentHash, (u64, bool)>) -> Self {
+    fn new(blob_store: &'a BlobStore, book: &'a HashMap<ContentHash, (u64, bool)>) -> Self {
         Self {
-            vault,
+            blob_store,
             book,
             marked: HashMap::new(),
             total: 0,
@@ -245,7 +245,7 @@ impl<'a> MarkPhase<'a> {
         }
     }
 
-    fn blob(&mut self, hash: &ContentHash) {
+    fn mark_blob(&mut self, hash: &ContentHash) {
         let Some((cost, ours)) = self.book.get(hash).copied() else { return };
         if self.marked.insert(*hash, MarkedBlob { cost, ours }).is_none() {
             self.fresh.push(*hash);
@@ -255,28 +255,28 @@ impl<'a> MarkPhase<'a> {
         }
     }
 
-    fn content(&mut self, hash: &ContentHash) -> Result<(), WorkspaceError> {
+    fn mark_content(&mut self, hash: &ContentHash) -> Result<(), WorkspaceError> {
         if self.contents.insert(*hash) {
-            self.blob(hash);
+            self.mark_blob(hash);
             // Where it is a blob of its own that somebody else keeps, it may go with them: both are
             // kept.
             if !self.marked.contains_key(hash)
-                && let Some(pack) = self.vault.pack_of(hash)?
+                && let Some(pack) = self.blob_store.pack_of(hash)?
             {
-                self.blob(&pack);
+                self.mark_blob(&pack);
             }
         }
         Ok(())
     }
 
-    fn tree(&mut self, hash: &ContentHash) -> Result<(), WorkspaceError> {
-        self.blob(hash);
-        let vault = self.vault;
-        let loaded = load_tree_with(hash, vault.blobs(), |chunk, files| {
-            self.blob(&chunk);
+    fn mark_tree(&mut self, hash: &ContentHash) -> Result<(), WorkspaceError> {
+        self.mark_blob(hash);
+        let blob_store = self.blob_store;
+        let loaded = load_tree_with(hash, blob_store.blobs(), |chunk, files| {
+            self.mark_blob(&chunk);
             if self.chunks.insert(chunk) {
                 for (_, state) in files()? {
-                    state.hash.iter().try_for_each(|hash| self.content(hash))?;
+                    state.hash.iter().try_for_each(|hash| self.mark_content(hash))?;
                 }
             }
             Ok(())
@@ -292,7 +292,7 @@ impl<'a> MarkPhase<'a> {
         for entry in &tree.entries {
             if let EntryContent::Hashed { hash, kept: true } = entry.content {
                 // What can't be looked up is found missing when the tree is next looked at.
-                self.content(&hash).ok();
+                self.mark_content(&hash).ok();
             }
         }
     }
@@ -300,13 +300,13 @@ impl<'a> MarkPhase<'a> {
     /// Marks the contents before a change: an undo needs them.
     fn record(&mut self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
         let before = record.files.iter().filter_map(|file| file.before.as_ref());
-        before.filter_map(|state| state.hash.as_ref()).try_for_each(|hash| self.content(hash))
+        before.filter_map(|state| state.hash.as_ref()).try_for_each(|hash| self.mark_content(hash))
     }
 
-    fn line(&mut self, line: &JournalLine) -> Result<(), WorkspaceError> {
+    fn mark_line(&mut self, line: &JournalLine) -> Result<(), WorkspaceError> {
         match line {
             JournalLine::Change(record) => self.record(record),
-            JournalLine::Checkpoint(record) => self.tree(&record.tree),
+            JournalLine::Checkpoint(record) => self.mark_tree(&record.tree),
             JournalLine::Placed(_)
             | JournalLine::Done(_)
             | JournalLine::Void(_)
@@ -317,19 +317,19 @@ impl<'a> MarkPhase<'a> {
 
     /// Marks the blobs that snapshots and running commands of a state directory need.
     fn state_dir(&mut self, dir: &Path) -> Result<(), WorkspaceError> {
-        if let Some(tree) = read_cache(&dir.join("stat-cache"), self.vault) {
+        if let Some(tree) = read_cache(&dir.join("stat-cache"), self.blob_store) {
             self.tree_in_memory(&tree);
         }
-        for begin in begins(dir)? {
-            let (tree, contents) = begin.needs();
-            self.tree(&tree)?;
-            contents.iter().try_for_each(|hash| self.content(hash))?;
+        for begin in command_starts(dir)? {
+            let (tree, contents) = begin.needed_blobs();
+            self.mark_tree(&tree)?;
+            contents.iter().try_for_each(|hash| self.mark_content(hash))?;
         }
         Ok(())
     }
 
     /// From which line on the journal fits.
-    fn walk(
+    fn first_line_kept(
         &mut self,
         lines: &[JournalLine],
         based: &HashSet<CheckpointId>,
@@ -338,12 +338,12 @@ impl<'a> MarkPhase<'a> {
         let newest = lines.iter().rev().find(|line| matches!(line, JournalLine::Checkpoint(_)));
         let is_based = |line: &&JournalLine| matches!(line, JournalLine::Checkpoint(record) if based.contains(&record.id));
         for line in newest.into_iter().chain(lines.iter().filter(is_based)) {
-            self.line(line)?;
+            self.mark_line(line)?;
         }
         let (mut from, mut changed) = (lines.len(), false);
         for (place, line) in lines.iter().enumerate().rev() {
             self.fresh.clear();
-            self.line(line)?;
+            self.mark_line(line)?;
             if self.total > target && changed && !self.fresh.is_empty() {
                 self.unmark_fresh();
                 break;
@@ -368,15 +368,16 @@ impl<'a> MarkPhase<'a> {
 
     /// Puts the contents that are needed of packs which are mostly not into new ones; gives what
     /// all takes then.
-    fn repack(&mut self) -> Result<u64, WorkspaceError> {
+    fn repack_needed(&mut self) -> Result<u64, WorkspaceError> {
         let (marked, contents) = (&self.marked, &self.contents);
-        let moved = self.vault.repack(|pack| marked.contains_key(pack), |hash| contents.contains(hash))?;
+        let moved =
+            self.blob_store.repack(|pack| marked.contains_key(pack), |hash| contents.contains(hash))?;
         for (old, new) in moved {
             if let Some(mark) = self.marked.remove(&old).filter(|mark| mark.ours) {
                 self.total = self.total.saturating_sub(mark.cost);
             }
             for pack in new {
-                let cost = self.vault.blobs().stored_bytes(&pack)?.map_or(0, cost);
+                let cost = self.blob_store.blobs().stored_bytes(&pack)?.map_or(0, disk_cost);
                 if self.marked.insert(pack, MarkedBlob { cost, ours: true }).is_none() {
                     self.total = self.total.saturating_add(cost);
                 }

@@ -28,7 +28,7 @@ pub(crate) const PACK_FROM: usize = 128;
 const PACK_BYTES: usize = 2 * 1024 * 1024;
 /// So many packs are kept unpacked, some 8 MiB: an undo goes through the files of several
 /// directories in turn.
-const UNPACKED: usize = 4;
+const MAX_UNPACKED_PACKS: usize = 4;
 /// Larger contents are blobs of their own.
 const PACKED_FILE_BYTES: usize = 128 * 1024;
 /// With an index larger than this no more packs are made: it would take too much memory to read.
@@ -113,13 +113,13 @@ impl BlobStore {
     }
 
     /// The book of what this project put.
-    pub(crate) fn ledger(&self) -> &BlobUsage {
+    pub(crate) fn usage(&self) -> &BlobUsage {
         &self.ledger
     }
 
     /// Keeps a content.
     pub(crate) fn put(&self, bytes: &[u8], durability: Durability) -> Result<ContentHash, WorkspaceError> {
-        let note = &mut |hash: &ContentHash, stored| self.ledger.note(hash, stored);
+        let note = &mut |hash: &ContentHash, stored| self.ledger.note_put(hash, stored);
         let hash = self.blobs.put_noting(bytes, durability, note)?;
         if durability == Durability::Later {
             self.note_unsynced();
@@ -132,7 +132,7 @@ impl BlobStore {
         let mut is_new = false;
         let note = &mut |hash: &ContentHash, stored| {
             is_new |= matches!(stored, Stored::New(_));
-            self.ledger.note(hash, stored)
+            self.ledger.note_put(hash, stored)
         };
         let hash = self.blobs.put_noting(bytes, Durability::Later, note)?;
         if is_new {
@@ -143,7 +143,7 @@ impl BlobStore {
 
     /// Returns true if there is a blob of its own with this hash, which counts as put just now. The
     /// first time it is read, so that nothing relies on a damaged one.
-    pub(crate) fn renew(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+    pub(crate) fn touch_blob(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         if !self.blobs.renew(hash)? {
             return Ok(false);
         }
@@ -154,7 +154,7 @@ impl BlobStore {
             }
             self.lock_verified().insert(*hash);
         }
-        let noted = self.ledger.note(hash, Stored::Already);
+        let noted = self.ledger.note_put(hash, Stored::Already);
         noted.map_err(|source| state_error("write", self.ledger.path(), source))?;
         Ok(true)
     }
@@ -201,7 +201,7 @@ impl BlobStore {
         if self.blobs.contains(hash)? {
             return Ok(true);
         }
-        match self.place(hash)? {
+        match self.position_of(hash)? {
             Some(place) => Ok(self.blobs.contains(&place.pack)?),
             None => Ok(false),
         }
@@ -212,11 +212,11 @@ impl BlobStore {
     /// for that.
     pub(crate) fn rely_on(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         if self.whole_blob(hash)?.is_some() {
-            let noted = self.ledger.note(hash, Stored::Already);
+            let noted = self.ledger.note_put(hash, Stored::Already);
             noted.map_err(|source| state_error("write", self.ledger.path(), source))?;
             return Ok(true);
         }
-        match self.place(hash)? {
+        match self.position_of(hash)? {
             Some(place) => Ok(self.blobs.contains(&place.pack)?),
             None => Ok(false),
         }
@@ -244,8 +244,8 @@ impl BlobStore {
         if let Some(bytes) = self.whole_blob(hash)? {
             return Ok(Some(bytes));
         }
-        let Some(place) = self.place(hash)? else { return Ok(None) };
-        let Some(pack) = self.pack(&place.pack)? else { return Ok(None) };
+        let Some(place) = self.position_of(hash)? else { return Ok(None) };
+        let Some(pack) = self.unpacked(&place.pack)? else { return Ok(None) };
         let bytes = usize::try_from(place.offset)
             .ok()
             .and_then(|offset| pack.get(offset..))
@@ -254,19 +254,19 @@ impl BlobStore {
     }
 
     /// For asking after many contents: each pack is looked for once.
-    pub(crate) fn holdings(&self) -> BlobReader<'_> {
-        BlobReader { vault: self, packs: HashMap::new() }
+    pub(crate) fn reader(&self) -> BlobReader<'_> {
+        BlobReader { blob_store: self, packs: HashMap::new() }
     }
 
     /// Packs may have been removed: what is known of them is read again.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn forget_packs(&self) {
         *self.lock() = PackIndex::default();
         self.lock_verified().clear();
     }
 
     /// The pack in which the content lies.
     pub(crate) fn pack_of(&self, hash: &ContentHash) -> Result<Option<ContentHash>, WorkspaceError> {
-        Ok(self.place(hash)?.map(|place| place.pack))
+        Ok(self.position_of(hash)?.map(|place| place.pack))
     }
 
     /// Puts those contents into new packs that are needed of kept packs which are mostly not; gives
@@ -311,10 +311,10 @@ impl BlobStore {
         }
         let mut text = Vec::new();
         for (pack, contents) in packs.iter().filter(|(pack, _)| is_kept(pack)) {
-            text.extend(section(pack, contents));
+            text.extend(index_section(pack, contents));
         }
         replace_durably(&self.path, &text).map_err(|source| state_error("replace", &self.path, source))?;
-        self.forget();
+        self.forget_packs();
         Ok(())
     }
 
@@ -345,13 +345,13 @@ impl BlobStore {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pack(&self, hash: &ContentHash) -> Result<Option<Arc<Vec<u8>>>, WorkspaceError> {
+    fn unpacked(&self, hash: &ContentHash) -> Result<Option<Arc<Vec<u8>>>, WorkspaceError> {
         if let Some((_, bytes)) = self.lock().unpacked.iter().find(|(known, _)| known == hash) {
             return Ok(Some(bytes.clone()));
         }
         let Some(bytes) = self.whole_blob(hash)?.map(Arc::new) else { return Ok(None) };
         let mut index = self.lock();
-        if index.unpacked.len() >= UNPACKED {
+        if index.unpacked.len() >= MAX_UNPACKED_PACKS {
             index.unpacked.remove(0);
         }
         index.unpacked.push((*hash, bytes.clone()));
@@ -359,7 +359,7 @@ impl BlobStore {
         Ok(Some(bytes))
     }
 
-    fn place(&self, hash: &ContentHash) -> Result<Option<PackPosition>, WorkspaceError> {
+    fn position_of(&self, hash: &ContentHash) -> Result<Option<PackPosition>, WorkspaceError> {
         let mut index = self.lock();
         if let Some(place) = index.places.get(hash) {
             return Ok(Some(*place));
@@ -392,8 +392,8 @@ impl BlobStore {
     }
 
     /// Says where the contents of a pack lie.
-    fn note(&self, pack: ContentHash, contents: &[PackedBlob]) -> Result<(), WorkspaceError> {
-        let section = section(&pack, contents);
+    fn note_pack(&self, pack: ContentHash, contents: &[PackedBlob]) -> Result<(), WorkspaceError> {
+        let section = index_section(&pack, contents);
         if let Some(dir) = self.path.parent() {
             make_private_dir(dir)?;
         }
@@ -410,29 +410,35 @@ impl BlobStore {
     /// Begins a pack, unless there are too many already.
     pub(crate) fn begin_pack(&self) -> Option<PackBuilder<'_>> {
         let size = std::fs::metadata(&self.path).map_or(0, |found| found.len());
-        (size < INDEX_BYTES).then(|| PackBuilder { vault: self, bytes: Vec::new(), contents: Vec::new() })
+        (size < INDEX_BYTES).then(|| PackBuilder {
+            blob_store: self,
+            bytes: Vec::new(),
+            contents: Vec::new(),
+        })
     }
 }
 
 /// Looks up many contents, each pack once.
 pub(crate) struct BlobReader<'a> {
-    vault: &'a BlobStore,
+    blob_store: &'a BlobStore,
     packs: HashMap<ContentHash, bool>,
 }
 
 impl BlobReader<'_> {
     /// As [`BlobStore::contains`].
     pub(crate) fn has(&mut self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
-        let Some(place) = self.vault.place(hash)? else { return Ok(self.vault.blobs.contains(hash)?) };
+        let Some(place) = self.blob_store.position_of(hash)? else {
+            return Ok(self.blob_store.blobs.contains(hash)?);
+        };
         let known = match self.packs.get(&place.pack) {
             Some(known) => *known,
             None => {
-                let is_there = self.vault.blobs.contains(&place.pack)?;
+                let is_there = self.blob_store.blobs.contains(&place.pack)?;
                 self.packs.insert(place.pack, is_there);
                 is_there
             }
         };
-        Ok(known || self.vault.blobs.contains(hash)?)
+        Ok(known || self.blob_store.blobs.contains(hash)?)
     }
 }
 
@@ -455,7 +461,7 @@ pub(crate) fn section_of(contents: &[(ContentHash, PackPosition)]) -> Vec<u8> {
     let Some((_, PackPosition { pack, .. })) = contents.first() else { return Vec::new() };
     let packed: Vec<PackedBlob> =
         contents.iter().map(|(hash, place)| (*hash, place.offset, place.length)).collect();
-    section(pack, &packed)
+    index_section(pack, &packed)
 }
 
 /// Returns the places that a damaged section seems to name. None of them is to be trusted.
@@ -464,11 +470,11 @@ pub(crate) fn salvage_section(bytes: &[u8]) -> Vec<(ContentHash, PackPosition)> 
     else {
         return Vec::new();
     };
-    places(ContentHash::from(*pack), bytes.get(HEAD_BYTES..).unwrap_or_default())
+    index_positions(ContentHash::from(*pack), bytes.get(HEAD_BYTES..).unwrap_or_default())
 }
 
 /// Returns the index section of one pack.
-fn section(pack: &ContentHash, contents: &[PackedBlob]) -> Vec<u8> {
+fn index_section(pack: &ContentHash, contents: &[PackedBlob]) -> Vec<u8> {
     let mut body = pack.as_bytes().to_vec();
     body.extend_from_slice(&u32::try_from(contents.len()).unwrap_or_default().to_le_bytes());
     for (hash, offset, length) in contents {
@@ -495,10 +501,10 @@ fn read_section(bytes: &[u8]) -> Option<PackSection<'_>> {
     if magic != SECTION_MAGIC || ContentHash::of(body) != ContentHash::from(*sum) {
         return None;
     }
-    Some((places(ContentHash::from(*pack), section.get(HEAD_BYTES..)?), rest))
+    Some((index_positions(ContentHash::from(*pack), section.get(HEAD_BYTES..)?), rest))
 }
 
-fn places(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, PackPosition)> {
+fn index_positions(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, PackPosition)> {
     let (places, _) = bytes.as_chunks::<PLACE_BYTES>();
     let places = places.iter().filter_map(|place| {
         let (hash, place) = place.split_first_chunk::<32>()?;
@@ -537,7 +543,7 @@ pub(crate) fn read_sections(
 
 /// Contents being put together.
 pub(crate) struct PackBuilder<'a> {
-    vault: &'a BlobStore,
+    blob_store: &'a BlobStore,
     bytes: Vec<u8>,
     contents: Vec<PackedBlob>,
 }
@@ -547,7 +553,7 @@ impl PackBuilder<'_> {
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
         let place = u32::try_from(self.bytes.len()).ok().zip(u32::try_from(bytes.len()).ok());
         let Some((offset, length)) = place.filter(|_| bytes.len() <= PACKED_FILE_BYTES) else {
-            return self.vault.put(bytes, Durability::Later);
+            return self.blob_store.put(bytes, Durability::Later);
         };
         let hash = ContentHash::of(bytes);
         self.bytes.extend_from_slice(bytes);
@@ -563,8 +569,8 @@ impl PackBuilder<'_> {
         if self.contents.is_empty() {
             return Ok(());
         }
-        let pack = self.vault.put(&self.bytes, Durability::Later)?;
-        self.vault.note(pack, &self.contents)?;
+        let pack = self.blob_store.put(&self.bytes, Durability::Later)?;
+        self.blob_store.note_pack(pack, &self.contents)?;
         self.bytes.clear();
         self.contents.clear();
         Ok(())
@@ -579,24 +585,24 @@ mod tests {
     fn packed_contents_come_back_in_any_process() {
         let dir = tempfile::tempdir().unwrap();
         let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
-        let vault = BlobStore::new(blobs.clone(), dir.path());
+        let blob_store = BlobStore::new(blobs.clone(), dir.path());
         let contents: Vec<Vec<u8>> = (0..300_usize).map(|n| vec![n.to_le_bytes()[0]; n * 97]).collect();
-        let mut pack = vault.begin_pack().unwrap();
+        let mut pack = blob_store.begin_pack().unwrap();
         let hashes: Vec<ContentHash> = contents.iter().map(|bytes| pack.put(bytes).unwrap()).collect();
         pack.close().unwrap();
-        vault.sync().unwrap();
-        for vault in [vault, BlobStore::new(blobs.clone(), dir.path())] {
+        blob_store.sync().unwrap();
+        for blob_store in [blob_store, BlobStore::new(blobs.clone(), dir.path())] {
             for (hash, bytes) in hashes.iter().zip(&contents) {
-                assert!(vault.contains(hash).unwrap());
-                assert_eq!(vault.get(hash).unwrap().as_ref(), Some(bytes));
+                assert!(blob_store.contains(hash).unwrap());
+                assert_eq!(blob_store.get(hash).unwrap().as_ref(), Some(bytes));
             }
-            assert!(!vault.contains(&ContentHash::of(b"never put")).unwrap());
+            assert!(!blob_store.contains(&ContentHash::of(b"never put")).unwrap());
         }
         let index = std::fs::read(dir.path().join("packs")).unwrap();
         for cut in [0, 5, HEAD_BYTES, index.len() - 1] {
             std::fs::write(dir.path().join("packs"), &index[..cut]).unwrap();
-            let vault = BlobStore::new(blobs.clone(), dir.path());
-            assert_eq!(vault.get(hashes.last().unwrap()).unwrap(), None, "cut at {cut}");
+            let blob_store = BlobStore::new(blobs.clone(), dir.path());
+            assert_eq!(blob_store.get(hashes.last().unwrap()).unwrap(), None, "cut at {cut}");
         }
     }
 
@@ -604,10 +610,10 @@ mod tests {
     fn a_damaged_section_of_the_index_costs_its_own_pack_alone() {
         let dir = tempfile::tempdir().unwrap();
         let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
-        let vault = BlobStore::new(blobs.clone(), dir.path());
+        let blob_store = BlobStore::new(blobs.clone(), dir.path());
         let mut ends = Vec::new();
         let put = |round: u8| {
-            let mut pack = vault.begin_pack().unwrap();
+            let mut pack = blob_store.begin_pack().unwrap();
             let hash = pack.put(&[round; 40]).unwrap();
             pack.put(&[round + 100; 40]).unwrap();
             pack.close().unwrap();
@@ -654,8 +660,8 @@ mod tests {
         fn no_bytes_make_the_index_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
             let _read = read_section(&bytes);
             let sum = ContentHash::of(&bytes);
-            let sealed = [SECTION_MAGIC.as_slice(), sum.as_bytes(), &bytes].concat();
-            let _read = read_section(&sealed);
+            let recovered = [SECTION_MAGIC.as_slice(), sum.as_bytes(), &bytes].concat();
+            let _read = read_section(&recovered);
         }
     }
 }

@@ -16,16 +16,16 @@ use crate::error::WorkspaceError;
 use crate::files::remove::remove_tree;
 use crate::journal::history::History;
 use crate::preview::pending::put_back;
-use crate::rules::{COPIES, COPIES_DIGITS};
+use crate::rules::{COPIES_DIR_DIGITS, COPIES_DIR_PREFIX};
 use crate::state::lock::{FileLock, OwnedLockGuard, make_private_dir, state_error};
 use crate::workspace::Workspace;
 
 /// The directory of all copies in a project's state directory.
-const WORK: &str = "work";
+const COPIES_DIR: &str = "work";
 /// The prefix of a copy's name while it is removed.
-const REMOVED: &str = "removed-";
+const REMOVED_PREFIX: &str = "removed-";
 /// A lock file whose name was taken away meanwhile is tried anew so often.
-const ATTEMPTS: usize = 8;
+const MAX_LOCK_ATTEMPTS: usize = 8;
 
 /// The places of one session's copy.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub(crate) struct CopyLocation {
 
 impl CopyLocation {
     pub(crate) fn of(workspace: &Workspace, session: &SessionId) -> Self {
-        let work = workspace.project.options.state_dir.join(WORK);
+        let work = workspace.project.options.state_dir.join(COPIES_DIR);
         let dir = work.join(session.as_str());
         let sibling = sibling_of(workspace.root()).map(|all| all.join(session.as_str()));
         Self { work, dir, sibling, session: session.clone(), root: workspace.root().to_owned() }
@@ -57,7 +57,7 @@ impl CopyLocation {
     }
 
     /// The state directory of a refresh under way.
-    pub(crate) fn refreshing(&self) -> PathBuf {
+    pub(crate) fn refresh_dir(&self) -> PathBuf {
         self.dir.join("refreshing")
     }
 
@@ -88,8 +88,8 @@ impl CopyLocation {
     }
 
     /// Takes the copy, or the place where one is to be, for as long as what comes back lives.
-    pub(crate) fn hold(&self) -> Result<OwnedLockGuard, WorkspaceError> {
-        for _ in 0..ATTEMPTS {
+    pub(crate) fn acquire(&self) -> Result<OwnedLockGuard, WorkspaceError> {
+        for _ in 0..MAX_LOCK_ATTEMPTS {
             let lock = match FileLock::open(&self.dir) {
                 // Swept as a half-made one before the lock file was in it.
                 Err(WorkspaceError::State { source, .. })
@@ -99,7 +99,7 @@ impl CopyLocation {
                 }
                 lock => lock?,
             };
-            let held = lock.hold()?;
+            let held = lock.into_guard()?;
             // The one who had it may have removed the copy, and the lock file with it.
             if held.is_in_place() {
                 return Ok(held);
@@ -109,12 +109,12 @@ impl CopyLocation {
         Err(state_error("lock", &self.dir, source))
     }
 
-    /// As [`CopyLocation::hold`] where there is something to take.
-    pub(crate) fn hold_existing(&self) -> Result<Option<OwnedLockGuard>, WorkspaceError> {
+    /// As [`CopyLocation::acquire`] where there is something to take.
+    pub(crate) fn acquire_existing(&self) -> Result<Option<OwnedLockGuard>, WorkspaceError> {
         if self.dir.symlink_metadata().is_err() {
             return Ok(None);
         }
-        self.hold().map(Some)
+        self.acquire().map(Some)
     }
 
     /// Returns the process that has the copy open, if one does.
@@ -153,7 +153,7 @@ impl CopyLocation {
         CopyRecord::remove(&self.dir)?;
         self.clear_sibling()?;
         // Under another name, so that a new copy of the session may be made while the old one goes.
-        let gone = self.work.join(format!("{REMOVED}{}", self.session));
+        let gone = self.work.join(format!("{REMOVED_PREFIX}{}", self.session));
         remove_tree(&gone)?;
         fs::rename(&self.dir, &gone).map_err(|source| state_error("remove", &self.dir, source))?;
         remove_tree(&gone)
@@ -161,8 +161,8 @@ impl CopyLocation {
 }
 
 /// All copies' places of a project.
-pub(crate) fn all(workspace: &Workspace) -> Result<Vec<CopyLocation>, WorkspaceError> {
-    let names = names_in(&workspace.project.options.state_dir.join(WORK))?;
+pub(crate) fn all_locations(workspace: &Workspace) -> Result<Vec<CopyLocation>, WorkspaceError> {
+    let names = names_in(&workspace.project.options.state_dir.join(COPIES_DIR))?;
     let sessions = names.iter().filter_map(|name| name.to_str()?.parse::<SessionId>().ok());
     Ok(sessions.map(|session| CopyLocation::of(workspace, &session)).collect())
 }
@@ -190,7 +190,7 @@ impl CopyDir {
 
 /// The copies in a project's state directory. Half made ones aren't among them.
 pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<CopyDir>, WorkspaceError> {
-    let work = state_dir.join(WORK);
+    let work = state_dir.join(COPIES_DIR);
     let mut copies = Vec::new();
     for name in names_in(&work)? {
         let Some(session) = name.to_str().and_then(|name| name.parse::<SessionId>().ok()) else { continue };
@@ -207,14 +207,14 @@ pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<CopyDir>, WorkspaceError
 
 /// Takes away what crashes left half made or half removed, what was never kept, and what is landed.
 /// What can't be, or is somebody's right now, stays for the next time.
-pub(crate) fn sweep(workspace: &Workspace) {
-    let work = workspace.project.options.state_dir.join(WORK);
+pub(crate) fn sweep_copies(workspace: &Workspace) {
+    let work = workspace.project.options.state_dir.join(COPIES_DIR);
     for name in names_in(&work).unwrap_or_default() {
-        if name.to_str().is_some_and(|name| name.starts_with(REMOVED)) {
+        if name.to_str().is_some_and(|name| name.starts_with(REMOVED_PREFIX)) {
             let _next_time = remove_tree(&work.join(name));
         }
     }
-    let places = all(workspace).unwrap_or_default();
+    let places = all_locations(workspace).unwrap_or_default();
     // Read once, and not at all where there are no copies.
     let landings = if places.is_empty() { None } else { workspace.project.history().ok() };
     for place in places {
@@ -227,7 +227,7 @@ pub(crate) fn sweep(workspace: &Workspace) {
         };
         if is_left_over()
             && place.holder().is_none()
-            && let Ok(Some(_held)) = place.hold_existing()
+            && let Ok(Some(_held)) = place.acquire_existing()
             && is_left_over()
         {
             let _next_time = place.remove();
@@ -256,7 +256,7 @@ fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>, WorkspaceError> {
 fn sibling_of(root: &Path) -> Option<PathBuf> {
     let root = fs::canonicalize(root).ok()?;
     let digits = ContentHash::of(std::os::unix::ffi::OsStrExt::as_bytes(root.as_os_str())).to_string();
-    Some(root.parent()?.join(format!("{COPIES}{}", digits.get(..COPIES_DIGITS)?)))
+    Some(root.parent()?.join(format!("{COPIES_DIR_PREFIX}{}", digits.get(..COPIES_DIR_DIGITS)?)))
 }
 
 fn is_ours(dir: &Path) -> bool {

@@ -17,32 +17,33 @@ use crate::transaction::staging::write_all;
 use crate::workspace::Workspace;
 
 /// Writes torn files again from the kept contents.
-pub(crate) fn heal(copy: &Workspace) -> Result<(), UnavailableReason> {
+pub(crate) fn repair_torn_files(copy: &Workspace) -> Result<(), UnavailableReason> {
     let Some(tree) = copy.snapshots.saved_tree() else {
         return Err("the machine stopped before all of it was on the disk".into());
     };
     for entry in tree.entries.iter().filter(|entry| entry.seen.is_file()) {
         let Ok(path) = RelPath::parse(&entry.path) else { continue };
-        let Ok(Some(now)) = copy.project.door.look(&path) else { continue };
+        let Ok(Some(now)) = copy.project.root_dir.stat(&path) else { continue };
         let is_torn =
             (now.ino, now.mtime) == (entry.seen.ino, entry.seen.mtime) && now.size != entry.seen.size;
         if !is_torn {
             continue;
         }
         let kept = match entry.content {
-            EntryContent::Hashed { hash, .. } => copy.project.vault.get(&hash)?,
+            EntryContent::Hashed { hash, .. } => copy.project.blob_store.get(&hash)?,
             EntryContent::Unkept => None,
         };
         let torn = || UnavailableReason(format!("the machine stopped before `{path}` was on the disk"));
         let bytes = kept.ok_or_else(torn)?;
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let written = copy.project.door.enter(path.as_bytes(), flags, Links::Refuse).and_then(|file| {
-            ftruncate(&file, 0)?;
-            write_all(&file, &bytes)?;
-            set_modified(&file, entry.seen.mtime)
-        });
+        let written =
+            copy.project.root_dir.open_beneath(path.as_bytes(), flags, Links::Refuse).and_then(|file| {
+                ftruncate(&file, 0)?;
+                write_all(&file, &bytes)?;
+                set_modified(&file, entry.seen.mtime)
+            });
         written.map_err(|errno| {
-            UnavailableReason(crate::error::WorkspaceError::at("mend", &path, errno).to_string())
+            UnavailableReason(crate::error::WorkspaceError::from_errno("mend", &path, errno).to_string())
         })?;
     }
     Ok(())

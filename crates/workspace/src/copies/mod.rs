@@ -56,17 +56,18 @@ pub struct Copies<'a> {
 
 impl Copies<'_> {
     /// Makes a copy of this tree for a session, by the first tier that works here. It outlives what
-    /// comes back only if that is [kept](IsolatedCopy::keep). A checkpoint of the tree is made first. Links are copied as links; pipes, sockets and devices are left out.
-    /// The overlay shows ignored files as they are; the other tiers leave them out, and commands
-    /// see ignored directories as the tree has them.
+    /// comes back only if that is [kept](IsolatedCopy::keep). A checkpoint of the tree is made
+    /// first. Links are copied as links; pipes, sockets and devices are left out. The overlay shows
+    /// ignored files as they are; the other tiers leave them out, and commands see ignored
+    /// directories as the tree has them.
     ///
     /// # Errors
     /// [`WorkspaceError::NoCopy`] with each tier's reason; [`WorkspaceError::CopyExists`];
     /// [`WorkspaceError::Busy`] when one is being made right now; as [`Workspace::checkpoint`].
     pub fn create(&self, session: &SessionId, means: &CopyTools<'_>) -> Result<IsolatedCopy, WorkspaceError> {
-        location::sweep(self.workspace);
+        location::sweep_copies(self.workspace);
         let place = CopyLocation::of(self.workspace, session);
-        let held = place.hold()?;
+        let held = place.acquire()?;
         match place.record()? {
             CopyRecordState::Nothing => place.clear()?,
             CopyRecordState::Damaged(_) | CopyRecordState::Record(_) => {
@@ -93,7 +94,7 @@ impl Copies<'_> {
         let making = CopyRequest { workspace: self.workspace, tree: &tree, place, means };
         let mut unavailable_tiers = Vec::new();
         for tier in means.tiers {
-            let made = match tiers::attempt(making, *tier) {
+            let made = match tiers::make_copy(making, *tier) {
                 Ok(made) => made,
                 Err(reason) => {
                     unavailable_tiers.push((*tier, reason.0));
@@ -111,7 +112,7 @@ impl Copies<'_> {
             let info = CopyInfo { session: session.clone(), tier: *tier, created, base, holder: None };
             let record = CopyRecord::new(info, made.beside);
             let opened = self.open_as_copy(made.base.clone(), place)?;
-            opened.snapshots.seed(Arc::clone(&made.seed))?;
+            opened.snapshots.seed_with(Arc::clone(&made.seed))?;
             record.write(place.dir())?;
             let (workspace, left_out) = (Arc::new(opened), made.left_out);
             return Ok(NewCopy { workspace, record, unavailable_tiers, left_out });
@@ -121,10 +122,10 @@ impl Copies<'_> {
 
     pub(crate) fn open_as_copy(&self, base: Base, place: &CopyLocation) -> Result<Workspace, WorkspaceError> {
         // The copy's own directory of state goes with the copy.
-        let removed_dir = Some(self.workspace.project.options.removed());
+        let removed_dir = Some(self.workspace.project.options.removed_dir_path());
         let options =
             Options { state_dir: place.state(), removed_dir, ..self.workspace.project.options.clone() };
-        open_base(self.workspace.root(), base, self.workspace.project.vault.dir(), options)
+        open_base(self.workspace.root(), base, self.workspace.project.blob_store.dir(), options)
     }
 
     /// Opens a session's copy again, such as after a restart.
@@ -136,7 +137,7 @@ impl Copies<'_> {
     pub fn open(&self, session: &SessionId, means: &CopyTools<'_>) -> Result<IsolatedCopy, WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
         let place = CopyLocation::of(self.workspace, session);
-        let held = place.hold_existing()?.ok_or_else(unknown)?;
+        let held = place.acquire_existing()?.ok_or_else(unknown)?;
         let mut record = match place.record()? {
             CopyRecordState::Record(record) => *record,
             CopyRecordState::Nothing => {
@@ -162,11 +163,11 @@ impl Copies<'_> {
         let refused = |reason: crate::copies::info::UnavailableReason| WorkspaceError::NoCopy {
             reasons: vec![(record.info.tier, reason.0)],
         };
-        let base = tiers::reopen(self.workspace, &record, &place, means).map_err(refused)?;
-        refresh::finish(self.workspace, base.clone(), &place.refreshing())?;
+        let base = tiers::reopen_copy(self.workspace, &record, &place, means).map_err(refused)?;
+        refresh::finish_refresh(self.workspace, base.clone(), &place.refresh_dir())?;
         let workspace = Arc::new(self.open_as_copy(base, &place)?);
         if !record.is_of_this_boot() && record.info.tier != Tier::Overlay {
-            mend::heal(&workspace).map_err(refused)?;
+            mend::repair_torn_files(&workspace).map_err(refused)?;
             record.note_boot();
             record.write(place.dir())?;
         }
@@ -182,9 +183,9 @@ impl Copies<'_> {
     /// # Errors
     /// [`WorkspaceError::State`].
     pub fn list(&self) -> Result<Vec<CopyInfo>, WorkspaceError> {
-        location::sweep(self.workspace);
+        location::sweep_copies(self.workspace);
         let mut found = Vec::new();
-        for place in location::all(self.workspace)? {
+        for place in location::all_locations(self.workspace)? {
             if let CopyRecordState::Record(record) = place.record()? {
                 found.push(CopyInfo { holder: place.holder(), ..record.info });
             }
@@ -212,7 +213,7 @@ impl Copies<'_> {
     pub fn discard(&self, session: &SessionId) -> Result<(), WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
         let place = CopyLocation::of(self.workspace, session);
-        let _held = place.hold_existing()?.ok_or_else(unknown)?;
+        let _held = place.acquire_existing()?.ok_or_else(unknown)?;
         let was_there = !matches!(place.record()?, CopyRecordState::Nothing);
         place.remove()?;
         if was_there { Ok(()) } else { Err(unknown()) }

@@ -20,7 +20,7 @@ use crate::state::lock::{replace_durably, state_error};
 
 /// The format's number.
 const VERSION: u32 = 2;
-const NAME: &str = "record";
+const RECORD_FILE: &str = "record";
 
 /// One copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,14 +59,14 @@ impl CopyRecord {
             kept: false,
             beside,
             layer: 1,
-            boot: boot(),
+            boot: boot_id(),
             opened_after: ChangeId::NONE,
         }
     }
 
     /// Writes it in place of the one that is there; after a crash it is one or the other.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), WorkspaceError> {
-        let path = dir.join(NAME);
+        let path = dir.join(RECORD_FILE);
         let failed = |source| state_error("write", &path, source);
         let json = serde_json::to_string(self).map_err(|error| failed(error.into()))?;
         let text = format!("{}\n{json}\n", ContentHash::of(json.as_bytes()));
@@ -75,7 +75,7 @@ impl CopyRecord {
 
     /// Reads the record of the session's copy in `dir`.
     pub(crate) fn read(dir: &Path, session: &SessionId) -> Result<CopyRecordState, WorkspaceError> {
-        let path = dir.join(NAME);
+        let path = dir.join(RECORD_FILE);
         let mut text = Vec::new();
         let read = fs::File::open(&path).and_then(|file| file.take(RECORD_BYTES + 1).read_to_end(&mut text));
         match read {
@@ -87,7 +87,7 @@ impl CopyRecord {
 
     /// Takes it away: from here on the copy is something half removed.
     pub(crate) fn remove(dir: &Path) -> Result<(), WorkspaceError> {
-        let path = dir.join(NAME);
+        let path = dir.join(RECORD_FILE);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(state_error("remove", &path, error))
@@ -98,7 +98,7 @@ impl CopyRecord {
 
     /// Returns true if the machine ran on since, so that all that was written is there.
     pub(crate) fn is_of_this_boot(&self) -> bool {
-        self.boot.is_some() && self.boot == boot()
+        self.boot.is_some() && self.boot == boot_id()
     }
 
     /// Returns true if this landing brought all that the copy has into the tree.
@@ -108,7 +108,7 @@ impl CopyRecord {
 
     /// It was seen to be whole in this run of the machine.
     pub(crate) fn note_boot(&mut self) {
-        self.boot = boot();
+        self.boot = boot_id();
     }
 }
 
@@ -133,7 +133,7 @@ fn parse(text: &[u8], session: &SessionId) -> CopyRecordState {
 }
 
 /// The kernel's name of this run of the machine.
-fn boot() -> Option<String> {
+fn boot_id() -> Option<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
@@ -181,9 +181,9 @@ mod tests {
         assert_eq!(*back, record);
         let other = SessionId::new(UnixMillis(5), 7);
         assert!(matches!(CopyRecord::read(dir, &other).unwrap(), CopyRecordState::Damaged(_)));
-        let text = fs::read(dir.join(NAME)).unwrap();
+        let text = fs::read(dir.join(RECORD_FILE)).unwrap();
         for cut in [0, 1, 64, 65, text.len() / 2] {
-            fs::write(dir.join(NAME), &text[..cut]).unwrap();
+            fs::write(dir.join(RECORD_FILE), &text[..cut]).unwrap();
             assert!(
                 matches!(CopyRecord::read(dir, &session).unwrap(), CopyRecordState::Damaged(_)),
                 "cut at {cut}"
@@ -192,7 +192,7 @@ mod tests {
         for flip in 0..text.len() - 1 {
             let mut damaged = text.clone();
             damaged[flip] ^= 1;
-            fs::write(dir.join(NAME), &damaged).unwrap();
+            fs::write(dir.join(RECORD_FILE), &damaged).unwrap();
             let found = CopyRecord::read(dir, &session).unwrap();
             assert!(matches!(found, CopyRecordState::Damaged(_)), "bit flipped at {flip}");
         }

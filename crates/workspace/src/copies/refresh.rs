@@ -1,8 +1,8 @@
 //! A copy brought up to date with the tree it was made from.
 //!
-//! What the user changed since is landed in the copy as a copy's changes are landed in the tree:
-//! what only one side changed is that side's, what both changed is merged, and what doesn't go
-//! together stays as the copy has it.
+//! The user's changes since then are landed in the copy as a copy's changes are landed in the tree:
+//! a file that only one side changed is that side's, a file that both changed is merged, and where
+//! the changes conflict, the copy's version stays.
 //!
 //! The tree beneath an overlay must not change under the mount. So the layer is made anew: a second
 //! one that shares the first one's files is mounted over the tree as it is now, the changes are
@@ -28,13 +28,13 @@ use crate::landing::changes::{CopyChanges, LandOptions, Landing, OnConflict};
 use crate::landing::collect::with_renames;
 use crate::landing::contested;
 use crate::options::Options;
-use crate::snapshot::compare::{dir_records, filtered};
-use crate::snapshot::differences::{Difference, differences, directories_only_in};
+use crate::snapshot::compare::{dir_records, drop_rule_changes};
+use crate::snapshot::differences::{Difference, diff_trees, directories_only_in};
 use crate::snapshot::tree::Tree;
 use crate::workspace::{Workspace, open_base};
 
 /// The label of the checkpoint that a refreshed copy is compared with.
-const LABEL: &str = "taken over into the isolated run";
+const REFRESH_LABEL: &str = "taken over into the isolated run";
 
 impl IsolatedCopy {
     /// Takes over what the user changed in their tree since the copy was made, or last refreshed.
@@ -59,15 +59,15 @@ impl IsolatedCopy {
             return Ok(RefreshReport::default());
         }
         self.check_idle()?;
-        let base = user.checkpoint(&self.info.session, LABEL)?;
+        let base = user.checkpoint(&self.info.session, REFRESH_LABEL)?;
         let changes = self.users_changes(user, &base)?;
         let workspace = Arc::clone(&self.workspace);
         // Nobody edits the copy meanwhile.
-        let landing = workspace.transactions.writing(|_, _| match self.info.tier {
+        let landing = workspace.transactions.write_locked(|_, _| match self.info.tier {
             Tier::Overlay => self.refresh_overlay(user, means, base, &changes),
             Tier::Reflink | Tier::Worktree | Tier::Copy => self.refresh_directory(user, base, &changes),
         })?;
-        Ok(told(&changes, landing))
+        Ok(to_report(&changes, landing))
     }
 
     fn check_idle(&self) -> Result<(), WorkspaceError> {
@@ -82,14 +82,14 @@ impl IsolatedCopy {
     fn users_changes(&self, user: &Workspace, base: &CheckpointId) -> Result<CopyChanges, WorkspaceError> {
         let (before, after) =
             (user.transactions.checkpoint_tree(&self.info.base)?, user.transactions.checkpoint_tree(base)?);
-        let found = changed(user, &before, &after)?;
+        let found = changed_between(user, &before, &after)?;
         let (made, removed) = (directories_only_in(&after, &before), directories_only_in(&before, &after));
         Ok(CopyChanges {
             session: self.info.session.clone(),
             base: self.info.base,
             files: with_renames(found),
-            made: dir_records(&user.project.door, &made, true),
-            removed: dir_records(&user.project.door, &removed, false),
+            made: dir_records(&user.project.root_dir, &made, true),
+            removed: dir_records(&user.project.root_dir, &removed, false),
             objections: Vec::new(),
         })
     }
@@ -100,13 +100,13 @@ impl IsolatedCopy {
         base: CheckpointId,
         changes: &CopyChanges,
     ) -> Result<Landing, WorkspaceError> {
-        let Some(tree) = self.workspace.base() else { return Err(self.lost()) };
-        let journal = self.place.refreshing();
+        let Some(tree) = self.workspace.base() else { return Err(self.lost_error()) };
+        let journal = self.place.refresh_dir();
         let landing = land_in(user, tree, &journal, changes)?;
         // A crash before this leaves a copy that has all of it and is compared with the old base:
         // what the user changed is in both then, and the next refresh finds it so.
-        contested::note(self.place.dir(), changes, &landing)?;
-        self.note(self.record.layer, base)?;
+        contested::note_contested(self.place.dir(), changes, &landing)?;
+        self.note_layer(self.record.layer, base)?;
         remove_tree(&journal)?;
         Ok(landing)
     }
@@ -118,41 +118,42 @@ impl IsolatedCopy {
         base: CheckpointId,
         changes: &CopyChanges,
     ) -> Result<Landing, WorkspaceError> {
-        let files = self.place.files(self.record.beside).map(Path::to_owned).ok_or_else(|| self.lost())?;
+        let files =
+            self.place.files(self.record.beside).map(Path::to_owned).ok_or_else(|| self.lost_error())?;
         let (old, new) = (self.record.layer, self.record.layer.saturating_add(1));
-        overlay::sweep(&files, old);
+        overlay::remove_other_layers(&files, old);
         // What is about to be changed isn't shared: the old layer counts until the new one is
         // complete.
         let own: HashSet<&[u8]> = changes.files.iter().map(|file| file.path.as_bytes()).collect();
         let made = overlay::begin_layer(user, &files, new)
             .and_then(|()| overlay::share_layer(&files, old, new, &own))
             .and_then(|()| {
-                overlay::mount(user, means, &files, new)
+                overlay::mount_layer(user, means, &files, new)
                     .map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
             })
             .and_then(|mounted| {
-                let journal = overlay::journal(&files, new);
+                let journal = overlay::refresh_journal_dir(&files, new);
                 let landing = land_in(user, mounted.clone(), &journal, changes)?;
                 remove_tree(&journal)?;
                 Ok((mounted, landing))
             });
-        let (mounted, landing) = made.inspect_err(|_| overlay::sweep(&files, old))?;
+        let (mounted, landing) = made.inspect_err(|_| overlay::remove_other_layers(&files, old))?;
         let record = self.record.clone();
-        contested::note(self.place.dir(), changes, &landing)?;
-        self.note(new, base)?;
+        contested::note_contested(self.place.dir(), changes, &landing)?;
+        self.note_layer(new, base)?;
         if let Err(error) = self.workspace.project.replace_base(mounted) {
             self.info = record.info.clone();
             self.record = record;
             self.record.write(self.place.dir())?;
-            overlay::sweep(&files, old);
+            overlay::remove_other_layers(&files, old);
             return Err(error);
         }
-        overlay::sweep(&files, new);
+        overlay::remove_other_layers(&files, new);
         Ok(landing)
     }
 
     /// Writes down which layer counts, and with which checkpoint it is compared.
-    fn note(&mut self, layer: u32, base: CheckpointId) -> Result<(), WorkspaceError> {
+    fn note_layer(&mut self, layer: u32, base: CheckpointId) -> Result<(), WorkspaceError> {
         let mut record = self.record.clone();
         record.layer = layer;
         record.info.base = base;
@@ -162,13 +163,13 @@ impl IsolatedCopy {
         Ok(())
     }
 
-    fn lost(&self) -> WorkspaceError {
+    fn lost_error(&self) -> WorkspaceError {
         WorkspaceError::UnknownCopy { session: self.info.session.clone() }
     }
 }
 
 /// Ends a refresh that a crash cut off: what it changed so far is taken back.
-pub(crate) fn finish(user: &Workspace, tree: Base, journal: &Path) -> Result<(), WorkspaceError> {
+pub(crate) fn finish_refresh(user: &Workspace, tree: Base, journal: &Path) -> Result<(), WorkspaceError> {
     if journal.symlink_metadata().is_err() {
         return Ok(());
     }
@@ -192,16 +193,16 @@ fn land_in(
 
 fn open_beside(user: &Workspace, tree: Base, journal: &Path) -> Result<Workspace, WorkspaceError> {
     let options = Options { state_dir: journal.to_owned(), ..user.project.options.clone() };
-    open_base(user.root(), tree, user.project.vault.dir(), options)
+    open_base(user.root(), tree, user.project.blob_store.dir(), options)
 }
 
 /// Returns the differences between two checkpoints of a tree. A file that only left the sight of
 /// ignore rules is still there; one that only came into it is new to a copy.
-fn changed(user: &Workspace, before: &Tree, after: &Tree) -> Result<Vec<Difference>, WorkspaceError> {
-    let all = differences(before, after);
+fn changed_between(user: &Workspace, before: &Tree, after: &Tree) -> Result<Vec<Difference>, WorkspaceError> {
+    let all = diff_trees(before, after);
     let (gone, others): (Vec<Difference>, Vec<Difference>) =
         all.into_iter().partition(|difference| difference.after.is_none());
-    let mut found = filtered(user.project.inputs(), before, gone)?;
+    let mut found = drop_rule_changes(user.project.compare_inputs(), before, gone)?;
     // One that a look found changed rather than gone: the next refresh sees which.
     found.retain(|difference| difference.after.is_none());
     found.extend(others);
@@ -209,7 +210,7 @@ fn changed(user: &Workspace, before: &Tree, after: &Tree) -> Result<Vec<Differen
     Ok(found)
 }
 
-fn told(changes: &CopyChanges, landing: Landing) -> RefreshReport {
+fn to_report(changes: &CopyChanges, landing: Landing) -> RefreshReport {
     let conflicts: Vec<RelPath> = landing.conflicts.into_iter().map(|(path, _)| path).collect();
     let merged = landing.merged;
     let paths = changes.files.iter().map(|file| &file.path);

@@ -9,7 +9,7 @@ use crate::copies::info::{CopyTools, UnavailableReason};
 use crate::copies::location::CopyLocation;
 use crate::copies::record::{CopyBase, CopyRecord};
 use crate::copies::tier::Tier;
-use crate::copies::tiers::making::{CopyRequest, MadeCopy, TREE, directory_base};
+use crate::copies::tiers::making::{CopyRequest, MadeCopy, TREE_DIR, directory_base};
 use crate::error::WorkspaceError;
 use crate::landing::changes::{CopyChanges, Landing};
 use crate::snapshot::entry::FileState;
@@ -24,20 +24,20 @@ pub(crate) mod overlay;
 pub(crate) mod worktree;
 
 /// Makes a copy in this way. What a failure leaves in the place is the caller's to take away.
-pub(crate) fn attempt(making: CopyRequest<'_>, tier: Tier) -> Result<MadeCopy, UnavailableReason> {
+pub(crate) fn make_copy(making: CopyRequest<'_>, tier: Tier) -> Result<MadeCopy, UnavailableReason> {
     if lies_in(&making.workspace.project.options.state_dir, making.workspace.root()) {
         return Err("the state directory lies in the project itself".into());
     }
     match tier {
-        Tier::Overlay => overlay::make(making),
-        Tier::Reflink => making.directory(CopyBase::of(making)?, fill::FillMethod::Clone),
-        Tier::Worktree => worktree::make(making),
-        Tier::Copy => making.directory(CopyBase::State, fill::FillMethod::Copy),
+        Tier::Overlay => overlay::make_overlay(making),
+        Tier::Reflink => making.make_directory_copy(CopyBase::of(making)?, fill::FillMethod::Clone),
+        Tier::Worktree => worktree::make_worktree(making),
+        Tier::Copy => making.make_directory_copy(CopyBase::State, fill::FillMethod::Copy),
     }
 }
 
 /// A copy that was made earlier, opened again.
-pub(crate) fn reopen(
+pub(crate) fn reopen_copy(
     workspace: &Workspace,
     record: &CopyRecord,
     place: &CopyLocation,
@@ -45,14 +45,14 @@ pub(crate) fn reopen(
 ) -> Result<Base, UnavailableReason> {
     let files = place.files(record.beside).ok_or("the directory beside the project is gone")?;
     if record.info.tier == Tier::Overlay {
-        overlay::sweep(files, record.layer);
-        return overlay::mount(workspace, means, files, record.layer);
+        overlay::remove_other_layers(files, record.layer);
+        return overlay::mount_layer(workspace, means, files, record.layer);
     }
-    let tree = files.join(TREE);
+    let tree = files.join(TREE_DIR);
     if !fs::symlink_metadata(&tree).is_ok_and(|found| found.is_dir()) {
         return Err(UnavailableReason(format!("its directory {} is gone", tree.display())));
     }
-    let caches = caches::beneath(workspace).unwrap_or_default();
+    let caches = caches::cache_directories(workspace).unwrap_or_default();
     Ok(directory_base(&tree, caches))
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn take_large(
             change.after.as_ref().is_some_and(is_large) || change.before.as_ref().is_some_and(is_large)
         });
         let taken = match large {
-            Some(change) => large::take(user, copy, change)?,
+            Some(change) => large::take_file(user, copy, change)?,
             None => false,
         };
         if !taken {

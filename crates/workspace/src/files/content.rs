@@ -162,7 +162,7 @@ fn decode(bytes: Vec<u8>) -> Body {
             if bom {
                 text.drain(..UTF8_BOM.len());
             }
-            typed(text, Encoding::Utf8, bom)
+            text_body(text, Encoding::Utf8, bom)
         }
         Err(error) => latin1(error.as_bytes()),
     }
@@ -174,7 +174,7 @@ fn utf16(bytes: &[u8], encoding: Encoding, unit: fn([u8; 2]) -> u16) -> Body {
         return Body::Binary;
     }
     match char::decode_utf16(pairs.iter().map(|pair| unit(*pair))).collect::<Result<String, _>>() {
-        Ok(text) if !text.contains('\0') => typed(text, encoding, true),
+        Ok(text) if !text.contains('\0') => text_body(text, encoding, true),
         Ok(_) | Err(_) => Body::Binary,
     }
 }
@@ -187,10 +187,10 @@ fn latin1(bytes: &[u8]) -> Body {
     if !bytes.iter().all(is_text) {
         return Body::Binary;
     }
-    typed(bytes.iter().map(|byte| char::from(*byte)).collect(), Encoding::Latin1, false)
+    text_body(bytes.iter().map(|byte| char::from(*byte)).collect(), Encoding::Latin1, false)
 }
 
-fn typed(text: String, encoding: Encoding, bom: bool) -> Body {
+fn text_body(text: String, encoding: Encoding, bom: bool) -> Body {
     let trailing_newline = text.ends_with('\n');
     let line_ending = line_ending(text.as_bytes());
     Body::Text(Text { text, encoding, line_ending, bom, trailing_newline })

@@ -118,11 +118,12 @@ pub(crate) fn file_diff(path: &RelPath, old: Option<DiffSide<'_>>, new: Option<D
             opaque,
         };
     }
-    let body = body(path, old, new, &mut diff);
+    let body = diff_body(path, old, new, &mut diff);
     if body.is_empty() && mode_line.is_empty() {
         return diff;
     }
-    diff.text = format!("diff --git {} {}\n{mode_line}{body}", quoted("a/", path), quoted("b/", path));
+    diff.text =
+        format!("diff --git {} {}\n{mode_line}{body}", quote_path("a/", path), quote_path("b/", path));
     diff
 }
 
@@ -130,15 +131,20 @@ fn is_link(mode: u32) -> bool {
     mode & 0o170_000 == 0o120_000
 }
 
-fn body(path: &RelPath, old: Option<DiffSide<'_>>, new: Option<DiffSide<'_>>, diff: &mut FileDiff) -> String {
+fn diff_body(
+    path: &RelPath,
+    old: Option<DiffSide<'_>>,
+    new: Option<DiffSide<'_>>,
+    diff: &mut FileDiff,
+) -> String {
     let name = |prefix, side: Option<DiffSide<'_>>| match side {
-        Some(_) => quoted(prefix, path),
+        Some(_) => quote_path(prefix, path),
         None => "/dev/null".to_owned(),
     };
     let (from, to) = (name("a/", old), name("b/", new));
     let (old, new) = match (shown_bytes(old), shown_bytes(new)) {
         (Some(old), Some(new)) if old == new => return String::new(),
-        (old, new) => (old.and_then(readable), new.and_then(readable)),
+        (old, new) => (old.and_then(readable_text), new.and_then(readable_text)),
     };
     let (Some(old), Some(new)) = (old, new) else {
         diff.opaque = true;
@@ -159,7 +165,7 @@ fn shown_bytes(side: Option<DiffSide<'_>>) -> Option<&[u8]> {
     }
 }
 
-fn readable(bytes: &[u8]) -> Option<String> {
+fn readable_text(bytes: &[u8]) -> Option<String> {
     let content = FileContent::from_bytes(bytes.to_vec(), false);
     content.text()?;
     match std::str::from_utf8(bytes) {
@@ -171,7 +177,7 @@ fn readable(bytes: &[u8]) -> Option<String> {
 
 /// The name with its prefix, in C's notation where git would need it: control characters, quotes,
 /// backslashes, bytes that aren't UTF-8.
-pub(crate) fn quoted(prefix: &str, path: &RelPath) -> String {
+pub(crate) fn quote_path(prefix: &str, path: &RelPath) -> String {
     let special = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\\');
     if let Some(text) = path.as_str()
         && !path.as_bytes().iter().any(special)
@@ -255,7 +261,7 @@ mod tests {
             (b"\xff", "\"a/\\377\""),
         ];
         for (path, expected) in table {
-            assert_eq!(quoted("a/", &RelPath::parse(path).unwrap()), expected);
+            assert_eq!(quote_path("a/", &RelPath::parse(path).unwrap()), expected);
         }
     }
 }

@@ -10,9 +10,9 @@ use crate::limits::MAX_DEPTH;
 use crate::transaction::staging::write_all;
 
 /// The size of one read while a file is copied between file systems, in bytes.
-pub(crate) const PIECE: usize = 128 * 1024;
+pub(crate) const READ_SIZE: usize = 128 * 1024;
 
-pub(crate) fn children(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
+pub(crate) fn entry_names(dir: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
@@ -48,7 +48,7 @@ pub(crate) fn copy(
         let old = open_dir(from, name)?;
         mkdirat(to, new, Mode::from_raw_mode(0o700))?;
         let made = open_dir(to, new)?;
-        for child in children(&old)? {
+        for child in entry_names(&old)? {
             copy(old.as_fd(), &child, made.as_fd(), &child, depth + 1)?;
         }
         return Ok(());
@@ -60,7 +60,7 @@ pub(crate) fn copy(
     let old = openat(from, name, reading, Mode::empty())?;
     let writing = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let made = openat(to, new, writing, Mode::from_raw_mode(0o600))?;
-    let mut piece = Vec::with_capacity(PIECE);
+    let mut piece = Vec::with_capacity(READ_SIZE);
     loop {
         piece.clear();
         match rustix::io::read(&old, rustix::buffer::spare_capacity(&mut piece)) {
@@ -80,7 +80,7 @@ pub(crate) fn delete(at: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<()
         return unlinkat(at, name, AtFlags::empty());
     }
     let dir = open_dir(at, name)?;
-    for child in children(&dir)? {
+    for child in entry_names(&dir)? {
         delete(dir.as_fd(), &child, depth + 1)?;
     }
     unlinkat(at, name, AtFlags::REMOVEDIR)

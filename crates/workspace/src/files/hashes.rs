@@ -34,8 +34,8 @@ impl FileHashes {
     }
 
     fn fingerprint(&self, path: &RelPath) -> Option<ContentHash> {
-        let path = self.project.door.canonical(path, FinalLink::Follow).ok()?;
-        let seen = self.project.door.look(&path).ok()??;
+        let path = self.project.root_dir.canonical(path, FinalLink::Follow).ok()?;
+        let seen = self.project.root_dir.stat(&path).ok()??;
         if !seen.is_file() {
             return None;
         }
@@ -46,7 +46,7 @@ impl FileHashes {
             return Some(hash);
         }
         let now = file_clock();
-        let (file, before) = self.project.door.read_file(&path, Links::Refuse).ok()?;
+        let (file, before) = self.project.root_dir.read_file(&path, Links::Refuse).ok()?;
         let hash = hash_pieces(&file).ok()?;
         let after = FileStat::of(&rustix::fs::fstat(&file).ok()?);
         if before == after && is_settled(&before, now) {

@@ -49,7 +49,7 @@ pub struct Listing {
 /// Lists what is beneath the root, or beneath a directory; a directory that is ignored itself lists
 /// nothing of what rules ignore, and everything else.
 pub(crate) fn list(
-    door: &RootDir,
+    root_dir: &RootDir,
     rules: &RuleCache,
     max_files: usize,
     siblings: &(dyn Fn() -> HashSet<Vec<u8>> + Sync),
@@ -57,17 +57,18 @@ pub(crate) fn list(
 ) -> Result<Listing, WorkspaceError> {
     let glob = options.glob.as_deref().map(ListPattern::new).transpose()?;
     let under = match &options.under {
-        Some(path) => door.canonical(path, FinalLink::Follow)?.as_bytes().to_vec(),
+        Some(path) => root_dir.canonical(path, FinalLink::Follow)?.as_bytes().to_vec(),
         None => Vec::new(),
     };
     let include_ignored = options.include_ignored;
-    let plan = WalkPlan { under, include_ignored, siblings, ..WalkPlan::of_names(door, rules, max_files) };
+    let plan =
+        WalkPlan { under, include_ignored, siblings, ..WalkPlan::of_names(root_dir, rules, max_files) };
     let walked = walk(&plan).map_err(|errno| match &options.under {
-        Some(path) => door.fail("list", path, errno),
-        None => WorkspaceError::Root { path: door.path().to_owned(), source: errno.into() },
+        Some(path) => root_dir.error_for("list", path, errno),
+        None => WorkspaceError::Root { path: root_dir.path().to_owned(), source: errno.into() },
     })?;
     if walked.files.is_empty() {
-        door.check_alive()?;
+        root_dir.check_alive()?;
     }
     let mut listing = Listing { paths: Vec::new(), truncated: walked.overflow };
     for file in walked.files {
@@ -92,7 +93,7 @@ struct ListPattern {
 
 impl ListPattern {
     fn new(pattern: &str) -> Result<Self, WorkspaceError> {
-        check(pattern)?;
+        check_pattern(pattern)?;
         let bare = pattern.strip_prefix("./").unwrap_or(pattern);
         let glob = GlobBuilder::new(bare.strip_prefix('/').unwrap_or(bare)).literal_separator(true).build();
         let glob = glob.map_err(|error| WorkspaceError::Glob {
@@ -110,7 +111,7 @@ impl ListPattern {
 }
 
 /// Refuses what the matcher isn't to be asked: it would take the stack, or panic.
-fn check(pattern: &str) -> Result<(), WorkspaceError> {
+fn check_pattern(pattern: &str) -> Result<(), WorkspaceError> {
     let count = |wanted: u8| pattern.bytes().filter(|byte| *byte == wanted).count();
     let table = [
         (pattern.len(), GLOB_BYTES, "bytes"),

@@ -13,11 +13,11 @@ use crate::files::root_dir::{Links, RootDir};
 use crate::limits;
 
 /// Names that Windows takes for devices, with any extension.
-const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
+const DEVICE_NAMES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 /// Those that go with a digit from 1 to 9, or one of the superscripts ¹²³.
-const NUMBERED: [&str; 2] = ["com", "lpt"];
+const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
 /// Characters that Windows has in no name.
-const FORBIDDEN: [char; 8] = ['<', '>', ':', '"', '\\', '|', '?', '*'];
+const FORBIDDEN_CHARS: [char; 8] = ['<', '>', ':', '"', '\\', '|', '?', '*'];
 
 /// A problem that a name makes on other systems.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,9 +52,9 @@ impl fmt::Display for NameTrouble {
 }
 
 /// Returns the problem of one component of a path, by itself.
-pub(crate) fn trouble(component: &[u8]) -> Option<NameTrouble> {
+pub(crate) fn find_trouble(component: &[u8]) -> Option<NameTrouble> {
     let Ok(name) = std::str::from_utf8(component) else { return Some(NameTrouble::Encoding) };
-    if let Some(bad) = name.chars().find(|c| FORBIDDEN.contains(c) || (*c as u32) < 0x20) {
+    if let Some(bad) = name.chars().find(|c| FORBIDDEN_CHARS.contains(c) || (*c as u32) < 0x20) {
         return Some(NameTrouble::Character(bad));
     }
     if name.ends_with(['.', ' ']) {
@@ -66,12 +66,12 @@ pub(crate) fn trouble(component: &[u8]) -> Option<NameTrouble> {
         let digit = stem.strip_prefix(*prefix).map(|digit| digit.chars().collect::<Vec<char>>());
         matches!(digit.as_deref(), Some(['1'..='9' | '¹' | '²' | '³']))
     };
-    let reserved = DEVICES.contains(&stem.as_str()) || NUMBERED.iter().any(is_numbered);
+    let reserved = DEVICE_NAMES.contains(&stem.as_str()) || NUMBERED_DEVICES.iter().any(is_numbered);
     reserved.then_some(NameTrouble::Reserved)
 }
 
 /// A name as systems compare it to which letter case doesn't count.
-fn folded(name: &[u8]) -> Option<String> {
+fn fold_case(name: &[u8]) -> Option<String> {
     // Both ways, so that letters with two lower or upper cases fall together too.
     std::str::from_utf8(name).ok().map(|name| name.to_uppercase().to_lowercase())
 }
@@ -79,7 +79,7 @@ fn folded(name: &[u8]) -> Option<String> {
 /// Returns the problems that names of added files make on other systems; sorted, each
 /// name once, and at most [`limits::NAME_TROUBLES`] of them.
 #[must_use]
-pub(crate) fn name_troubles(door: &RootDir, changes: &[FileChange]) -> Vec<(RelPath, NameTrouble)> {
+pub(crate) fn name_troubles(root_dir: &RootDir, changes: &[FileChange]) -> Vec<(RelPath, NameTrouble)> {
     let mut found: Vec<(RelPath, NameTrouble)> = Vec::new();
     let mut looked_at: HashMap<RelPath, Option<NameTrouble>> = HashMap::new();
     for change in changes.iter().filter(|change| change.kind == FileChangeKind::Added) {
@@ -89,7 +89,7 @@ pub(crate) fn name_troubles(door: &RootDir, changes: &[FileChange]) -> Vec<(RelP
             if looked_at.contains_key(&at) {
                 break;
             }
-            let trouble = trouble(at.file_name()).or_else(|| collision(door, &at));
+            let trouble = find_trouble(at.file_name()).or_else(|| find_collision(root_dir, &at));
             found.extend(trouble.clone().map(|trouble| (at.clone(), trouble)));
             looked_at.insert(at, trouble);
         }
@@ -103,16 +103,16 @@ pub(crate) fn name_troubles(door: &RootDir, changes: &[FileChange]) -> Vec<(RelP
 }
 
 /// Another name beside it that differs in letter case alone.
-fn collision(door: &RootDir, path: &RelPath) -> Option<NameTrouble> {
+fn find_collision(root_dir: &RootDir, path: &RelPath) -> Option<NameTrouble> {
     let name = path.file_name();
-    let wanted = folded(name)?;
+    let wanted = fold_case(name)?;
     let parent = path.parent();
     let at = parent.as_ref().map_or(b".".as_slice(), RelPath::as_bytes);
-    let dir = door.enter(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse).ok()?;
+    let dir = root_dir.open_beneath(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse).ok()?;
     let entries = Dir::read_from(&dir).ok()?.flatten().take(limits::NAMES_LOOKED_AT);
     let mut others = entries.filter(|entry| {
         let other = entry.file_name().to_bytes();
-        other != name && other.len() <= wanted.len() * 4 && folded(other).as_ref() == Some(&wanted)
+        other != name && other.len() <= wanted.len() * 4 && fold_case(other).as_ref() == Some(&wanted)
     });
     let other = others.next()?;
     let beside = match &parent {
@@ -149,16 +149,16 @@ mod tests {
             ("ordentlich-ä", None),
         ];
         for (name, expected) in table {
-            assert_eq!(trouble(name.as_bytes()), expected, "{name:?}");
+            assert_eq!(find_trouble(name.as_bytes()), expected, "{name:?}");
         }
-        assert_eq!(trouble(b"\xff"), Some(NameTrouble::Encoding));
+        assert_eq!(find_trouble(b"\xff"), Some(NameTrouble::Encoding));
     }
 
     proptest::proptest! {
         #[test]
         fn no_name_makes_it_panic(name in proptest::collection::vec(proptest::num::u8::ANY, 0..40)) {
-            let _told = trouble(&name);
-            let _folded = folded(&name);
+            let _told = find_trouble(&name);
+            let _folded = fold_case(&name);
         }
     }
 }

@@ -10,16 +10,16 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmod, fchmod, openat, renameat, st
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
-use crate::files::directory::children;
+use crate::files::directory::entry_names;
 use crate::files::stat::{FileStat, mode_of};
 use crate::state::lock::state_error;
 
 /// Directories open at once; what lies deeper is moved up first.
-const OPEN: usize = 32;
+const MAX_OPEN_DIRS: usize = 32;
 /// The permissions that the owner needs to empty a directory.
-const OWNER: u32 = 0o700;
+const OWNER_PERMISSIONS: u32 = 0o700;
 /// A directory that is being filled meanwhile is emptied so often.
-const ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 
 /// Removes what is at `path`, of any kind, whatever its permissions; nothing being there is fine.
 /// For state of the program's own, never for what is in a project.
@@ -46,9 +46,9 @@ pub(crate) fn remove_in(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
         other => return other,
     }
     let mut removal = TreeRemoval { top: dir, deep: VecDeque::new(), moved: 0, prefix: name.to_vec() };
-    removal.directory(dir, name, 0)?;
+    removal.remove_directory(dir, name, 0)?;
     while let Some(deep) = removal.deep.pop_front() {
-        removal.directory(dir, &deep, 0)?;
+        removal.remove_directory(dir, &deep, 0)?;
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ fn remove_file(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
     match gone(unlinkat(dir, name, AtFlags::empty())) {
         Err(Errno::ACCESS) => {
             let mode = FileStat::of(&rustix::fs::fstat(dir)?).permissions();
-            fchmod(dir, mode_of(mode | OWNER))?;
+            fchmod(dir, mode_of(mode | OWNER_PERMISSIONS))?;
             gone(unlinkat(dir, name, AtFlags::empty()))
         }
         other => other,
@@ -77,8 +77,8 @@ struct TreeRemoval<'a> {
 }
 
 impl TreeRemoval<'_> {
-    fn directory(&mut self, at: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Errno> {
-        for _ in 0..ROUNDS {
+    fn remove_directory(&mut self, at: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Errno> {
+        for _ in 0..MAX_ROUNDS {
             match unlinkat(at, name, AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOENT) => return Ok(()),
                 // A directory that keeps us out may be empty or not, and so may the one above it.
@@ -86,13 +86,15 @@ impl TreeRemoval<'_> {
                 Err(Errno::NOTDIR) => return remove_file(at, name),
                 Err(errno) => return Err(errno),
             }
-            if depth >= OPEN {
+            if depth >= MAX_OPEN_DIRS {
                 return self.move_up(at, name);
             }
             let dir = open_all(at, name)?;
-            for child in children(&dir)? {
+            for child in entry_names(&dir)? {
                 match remove_file(dir.as_fd(), &child) {
-                    Err(Errno::ISDIR | Errno::PERM) => self.directory(dir.as_fd(), &child, depth + 1)?,
+                    Err(Errno::ISDIR | Errno::PERM) => {
+                        self.remove_directory(dir.as_fd(), &child, depth + 1)?
+                    }
                     other => other?,
                 }
             }
@@ -124,8 +126,8 @@ fn open_all(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
     match open_dir(at, name) {
         Ok(dir) => {
             let mode = FileStat::of(&rustix::fs::fstat(&dir)?).permissions();
-            if mode & OWNER != OWNER {
-                fchmod(&dir, mode_of(mode | OWNER))?;
+            if mode & OWNER_PERMISSIONS != OWNER_PERMISSIONS {
+                fchmod(&dir, mode_of(mode | OWNER_PERMISSIONS))?;
             }
             Ok(dir)
         }
@@ -134,7 +136,7 @@ fn open_all(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
             let dir = openat(at, name, flags, Mode::empty())?;
             // Such a descriptor takes no fchmod; the name by which the system lists it leads to the
             // same directory.
-            chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode_of(OWNER))?;
+            chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode_of(OWNER_PERMISSIONS))?;
             open_dir(at, name)
         }
         Err(errno) => Err(errno),

@@ -24,7 +24,7 @@ use crate::error::{NotAFile, WorkspaceError};
 use crate::limits::MAX_LINKS;
 
 /// The size of one read while a file is hashed, in bytes.
-const PIECE: usize = 128 * 1024;
+const READ_SIZE: usize = 128 * 1024;
 
 /// The treatment of a link that is the last component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,32 +111,32 @@ impl RootDir {
     }
 
     /// An error for `path`, after a look whether the root itself is the trouble.
-    pub(crate) fn fail(&self, action: &'static str, path: &RelPath, errno: Errno) -> WorkspaceError {
+    pub(crate) fn error_for(&self, action: &'static str, path: &RelPath, errno: Errno) -> WorkspaceError {
         match self.check_alive() {
             Err(gone) => gone,
-            Ok(()) => WorkspaceError::at(action, path, errno),
+            Ok(()) => WorkspaceError::from_errno(action, path, errno),
         }
     }
 
     /// Opens `path` beneath the root.
-    pub(crate) fn enter(&self, path: &[u8], flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open_beneath(&self, path: &[u8], flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
         open_beneath(self.root(), path, flags, links)
     }
 
     /// Opens a directory by its canonical path; `None` is the root.
-    pub(crate) fn directory(&self, path: Option<&RelPath>) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open_directory(&self, path: Option<&RelPath>) -> Result<OwnedFd, Errno> {
         let bytes = path.map_or(b".".as_slice(), RelPath::as_bytes);
-        self.enter(bytes, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
+        self.open_beneath(bytes, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
     }
 
     /// Opens the directory that holds the canonical `path`.
     pub(crate) fn parent(&self, path: &RelPath) -> Result<OwnedFd, Errno> {
-        self.directory(path.parent().as_ref())
+        self.open_directory(path.parent().as_ref())
     }
 
     /// Returns the metadata of the canonical `path`, links not followed; `None` if nothing is
     /// there, also because a link stands where a directory was.
-    pub(crate) fn look(&self, path: &RelPath) -> Result<Option<FileStat>, Errno> {
+    pub(crate) fn stat(&self, path: &RelPath) -> Result<Option<FileStat>, Errno> {
         let dir = match self.parent(path) {
             Ok(dir) => dir,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
@@ -150,7 +150,7 @@ impl RootDir {
     }
 
     /// The outermost thing above the canonical `path` that isn't a directory, if there is one.
-    pub(crate) fn obstacle(&self, path: &RelPath) -> Result<Option<(RelPath, FileStat)>, Errno> {
+    pub(crate) fn find_obstacle(&self, path: &RelPath) -> Result<Option<(RelPath, FileStat)>, Errno> {
         if self.parent(path).is_ok() {
             return Ok(None);
         }
@@ -161,7 +161,7 @@ impl RootDir {
             above.push(dir);
         }
         for dir in above.into_iter().rev() {
-            match self.look(&dir)? {
+            match self.stat(&dir)? {
                 Some(seen) if seen.is_dir() => {}
                 Some(seen) => return Ok(Some((dir, seen))),
                 None => return Ok(None),
@@ -183,9 +183,10 @@ impl RootDir {
     ) -> Result<(OwnedFd, FileStat), WorkspaceError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let flags = if links == Links::Refuse { flags | OFlags::NOFOLLOW } else { flags };
-        let file =
-            self.enter(path.as_bytes(), flags, links).map_err(|errno| self.fail("read", path, errno))?;
-        let stat = fstat(&file).map_err(|errno| self.fail("read", path, errno))?;
+        let file = self
+            .open_beneath(path.as_bytes(), flags, links)
+            .map_err(|errno| self.error_for("read", path, errno))?;
+        let stat = fstat(&file).map_err(|errno| self.error_for("read", path, errno))?;
         let seen = FileStat::of(&stat);
         match seen.not_a_file() {
             Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
@@ -201,8 +202,8 @@ impl RootDir {
 
     /// Gives the directory at the canonical `path` these permission bits, also where it can't be
     /// opened.
-    pub(crate) fn permit(&self, path: &RelPath, permissions: u32) -> Result<(), Errno> {
-        permit(self.enter(path.as_bytes(), PERMITTED, Links::Refuse)?, permissions)
+    pub(crate) fn set_permissions(&self, path: &RelPath, permissions: u32) -> Result<(), Errno> {
+        set_permissions(self.open_beneath(path.as_bytes(), PERMISSION_FLAGS, Links::Refuse)?, permissions)
     }
 
     /// The path without links: what `path` stands for. Components that don't exist (yet) are taken
@@ -222,7 +223,7 @@ impl RootDir {
 
     fn resolve(&self, path: &RelPath, last: FinalLink) -> Result<RelPath, WorkspaceError> {
         let outside = || WorkspaceError::Outside { path: path.clone() };
-        let failed = |errno| self.fail("resolve", path, errno);
+        let failed = |errno| self.error_for("resolve", path, errno);
         let mut pending: VecDeque<Vec<u8>> = path.components().map(<[u8]>::to_vec).collect();
         let mut done: Vec<(Vec<u8>, Option<OwnedFd>)> = Vec::new();
         let mut links = 0;
@@ -278,12 +279,12 @@ impl RootDir {
 /// The flags to open a directory for changing its permissions: without needing any, where the
 /// system can.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const PERMITTED: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
+const PERMISSION_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-const PERMITTED: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
+const PERMISSION_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
+fn set_permissions(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
     use std::os::fd::AsRawFd as _;
     // Such a descriptor takes no fchmod; the name by which the system lists it leads to the same
     // directory.
@@ -291,7 +292,7 @@ fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
+fn set_permissions(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
     rustix::fs::fchmod(&dir, mode_of(permissions))
 }
 
@@ -299,13 +300,13 @@ fn permit(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
 /// F2FS and tmpfs. Not network file systems, which may know late of what others do; nor overlays,
 /// whose lower directories may change behind them.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const STAMPING: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+const STAMPING_FILE_SYSTEMS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, trivial_numeric_casts)]
 fn stamping_device(root: &OwnedFd) -> Option<u64> {
     let kind = rustix::fs::fstatfs(root).ok()?.f_type as u64;
-    STAMPING.contains(&kind).then(|| fstat(root).map(|stat| stat.st_dev as u64).ok())?
+    STAMPING_FILE_SYSTEMS.contains(&kind).then(|| fstat(root).map(|stat| stat.st_dev as u64).ok())?
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -316,7 +317,7 @@ fn stamping_device(_root: &OwnedFd) -> Option<u64> {
 /// Hashes a file of any size piece by piece.
 pub(crate) fn hash_pieces(file: &OwnedFd) -> io::Result<ContentHash> {
     let mut hasher = blake3::Hasher::new();
-    let mut piece = Vec::with_capacity(PIECE);
+    let mut piece = Vec::with_capacity(READ_SIZE);
     loop {
         piece.clear();
         match rustix::io::read(file, rustix::buffer::spare_capacity(&mut piece)) {
@@ -352,7 +353,7 @@ mod tests {
         symlink("../../..", root.join("a/out")).unwrap();
         symlink("loop", root.join("loop")).unwrap();
         symlink("a/new", root.join("dangling")).unwrap();
-        let door = RootDir::open(root).unwrap();
+        let root_dir = RootDir::open(root).unwrap();
         let table = [
             ("a/b/file", FinalLink::Follow, Ok("a/b/file")),
             ("short/file", FinalLink::Follow, Ok("a/b/file")),
@@ -368,11 +369,13 @@ mod tests {
         ];
         for (given, last, expected) in table {
             let found =
-                door.canonical(&rel(given), last).map(|path| path.to_string()).map_err(|error| match error {
-                    WorkspaceError::Outside { .. } => "outside",
-                    WorkspaceError::NotFound { .. } => "absent",
-                    other => panic!("{given}: {other}"),
-                });
+                root_dir.canonical(&rel(given), last).map(|path| path.to_string()).map_err(
+                    |error| match error {
+                        WorkspaceError::Outside { .. } => "outside",
+                        WorkspaceError::NotFound { .. } => "absent",
+                        other => panic!("{given}: {other}"),
+                    },
+                );
             assert_eq!(found, expected.map(str::to_owned), "{given}");
         }
     }

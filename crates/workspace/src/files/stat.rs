@@ -89,10 +89,11 @@ pub(crate) fn mode_of(permissions: u32) -> Mode {
 
 /// File times come from a clock that ticks at least 100 times a second on every kernel we run on;
 /// twice that.
-pub(crate) const TICK_NS: i64 = 20_000_000;
+pub(crate) const CLOCK_TICK_NS: i64 = 20_000_000;
 
 /// The same.
-pub(crate) const TICK: std::time::Duration = std::time::Duration::from_nanos(TICK_NS.unsigned_abs());
+pub(crate) const CLOCK_TICK: std::time::Duration =
+    std::time::Duration::from_nanos(CLOCK_TICK_NS.unsigned_abs());
 
 /// Some file systems keep whole or even seconds only.
 pub(crate) const COARSE_TICK_NS: i64 = 2_000_000_000;
@@ -102,7 +103,7 @@ pub(crate) const COARSE_TICK_NS: i64 = 2_000_000_000;
 pub(crate) fn is_settled(seen: &FileStat, now: i64) -> bool {
     let newest = seen.mtime.max(seen.ctime);
     let coarse = seen.mtime % 1_000_000_000 == 0 && seen.ctime % 1_000_000_000 == 0;
-    let tick = if coarse { COARSE_TICK_NS } else { TICK_NS };
+    let tick = if coarse { COARSE_TICK_NS } else { CLOCK_TICK_NS };
     newest < now.saturating_sub(tick)
 }
 

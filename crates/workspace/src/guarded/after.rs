@@ -10,7 +10,7 @@ use crate::error::WorkspaceError;
 use crate::files::stat::FileStat;
 use crate::guarded::keep::KeptPath;
 use crate::guarded::look::{BuildProducts, GuardedScan};
-use crate::guarded::settings::armed_at;
+use crate::guarded::settings::executed_settings;
 use crate::guarded::stored::CutOffWindow;
 use crate::guarded::{
     ForbiddenChanges, GuardedPath, GuardedState, SessionEdits, look_for_guarded, settings_of_bare,
@@ -45,7 +45,7 @@ struct GuardedCheck<'a> {
 }
 
 impl GuardedState {
-    pub(crate) fn after(
+    pub(crate) fn check_after(
         &self,
         workspace: &Workspace,
         kept: bool,
@@ -64,10 +64,10 @@ impl GuardedState {
             found: Vec::new(),
             more: 0,
         };
-        after.repositories();
-        after.bare();
-        after.known();
-        after.made();
+        after.check_repositories();
+        after.check_bare_repositories();
+        after.check_known();
+        after.check_new();
         let hidden = look.unreadable.iter().any(|dir| !self.unreadable.contains(dir));
         let mut problems = Vec::new();
         if after.more > 0 {
@@ -87,7 +87,7 @@ impl GuardedState {
 
 impl GuardedCheck<'_> {
     /// Everything named `.git`.
-    fn repositories(&mut self) {
+    fn check_repositories(&mut self) {
         let guard = self.guard;
         for path in guard.repositories.planted(self.look.repositories.iter().cloned()) {
             // Of a pointer or a link the text is kept.
@@ -110,11 +110,11 @@ impl GuardedCheck<'_> {
     }
 
     /// Repositories without a `.git`.
-    fn bare(&mut self) {
+    fn check_bare_repositories(&mut self) {
         for dir in &self.look.bare {
             let bytes = dir.as_ref().map_or(&b""[..], RelPath::as_bytes);
             let Some(noted) = self.look.notes.get(bytes) else { continue };
-            let armed = dir.as_ref().and_then(|dir| armed_at(&self.workspace.project.door, dir));
+            let armed = dir.as_ref().and_then(|dir| executed_settings(&self.workspace.project.root_dir, dir));
             // It came with a directory above it.
             let came = |(ino, before): &(u64, Option<ContentHash>)| {
                 *ino == noted.ino && (armed.is_none() || armed == *before)
@@ -123,7 +123,7 @@ impl GuardedCheck<'_> {
             if self.guard.bare.contains_key(dir) || self.guard.bare.values().any(came) {
                 continue;
             }
-            let is_loose = dir.as_ref().is_some_and(|dir| self.products.ignore(dir.as_bytes()));
+            let is_loose = dir.as_ref().is_some_and(|dir| self.products.is_ignored_dir(dir.as_bytes()));
             if is_loose && !dir.as_ref().is_some_and(|dir| self.is_newly_armed(dir)) {
                 continue;
             }
@@ -147,16 +147,16 @@ impl GuardedCheck<'_> {
     }
 
     /// Checks the paths that were there before.
-    fn known(&mut self) {
+    fn check_known(&mut self) {
         let guard = self.guard;
         for (path, known) in &guard.known {
             if self.is_trusted(path, known) {
                 continue;
             }
-            let there = self.workspace.project.door.look(path).ok().flatten();
+            let there = self.workspace.project.root_dir.stat(path).ok().flatten();
             let Some(there) = there else {
                 let is_its_doing = !known.loose && self.is_of_command(path);
-                if is_its_doing && !self.moved_along(known) && !self.edits.made(path, None) {
+                if is_its_doing && !self.moved_along(known) && !self.edits.has_left(path, None) {
                     self.put_back(path, known, GuardViolationKind::Deleted);
                 }
                 continue;
@@ -169,7 +169,7 @@ impl GuardedCheck<'_> {
                 }
                 continue;
             };
-            let now = KeptPath::of(&self.workspace.project.door, path, Some(before));
+            let now = KeptPath::of(&self.workspace.project.root_dir, path, Some(before));
             let differences = KeptPath::differences(Some(before), now.as_ref(), path);
             let is_its_doing = differences.iter().any(|file| self.is_of_command(file));
             if is_its_doing && !self.were_edited(&differences, now.as_ref(), path) {
@@ -179,17 +179,17 @@ impl GuardedCheck<'_> {
     }
 
     /// Guarded names that weren't there before.
-    fn made(&mut self) {
+    fn check_new(&mut self) {
         let guard = self.guard;
         let settings = settings_of_bare(self.workspace, guard.bare.keys());
         let all: BTreeSet<&RelPath> =
             self.look.guarded.iter().chain(&self.look.among_products).chain(&settings).collect();
         for path in all.into_iter().filter(|path| !guard.known.contains_key(*path)) {
-            let Ok(Some(seen)) = self.workspace.project.door.look(path) else { continue };
+            let Ok(Some(seen)) = self.workspace.project.root_dir.stat(path) else { continue };
             if guard.known.values().any(|known| known.seen.ino == seen.ino && self.is_moved(known, path)) {
                 continue;
             }
-            let now = KeptPath::of(&self.workspace.project.door, path, None);
+            let now = KeptPath::of(&self.workspace.project.root_dir, path, None);
             let differences = KeptPath::differences(None, now.as_ref(), path);
             if !self.were_edited(&differences, now.as_ref(), path) {
                 self.take_away(path, GuardViolationKind::Made);
@@ -201,10 +201,10 @@ impl GuardedCheck<'_> {
     /// that it is in is still the same.
     fn is_trusted(&self, path: &RelPath, known: &GuardedPath) -> bool {
         let above = || {
-            let parent = self.workspace.project.door.parent(path).ok()?;
+            let parent = self.workspace.project.root_dir.parent(path).ok()?;
             Some(FileStat::of(&fstat(&parent).ok()?).ino)
         };
-        let there = || matches!(self.workspace.project.door.look(path), Ok(Some(_)));
+        let there = || matches!(self.workspace.project.root_dir.stat(path), Ok(Some(_)));
         self.kept && known.mounted && !known.shared && above() == Some(known.above) && there()
     }
 
@@ -216,9 +216,9 @@ impl GuardedCheck<'_> {
     }
 
     fn is_moved(&self, known: &GuardedPath, path: &RelPath) -> bool {
-        matches!(self.workspace.project.door.look(path), Ok(Some(seen)) if seen.ino == known.seen.ino)
+        matches!(self.workspace.project.root_dir.stat(path), Ok(Some(seen)) if seen.ino == known.seen.ino)
             && known.kept.as_ref().is_none_or(|before| {
-                let now = KeptPath::of(&self.workspace.project.door, path, Some(before));
+                let now = KeptPath::of(&self.workspace.project.root_dir, path, Some(before));
                 KeptPath::differences(Some(before), now.as_ref(), path).is_empty()
             })
     }
@@ -227,21 +227,21 @@ impl GuardedCheck<'_> {
     fn were_edited(&self, differences: &[RelPath], now: Option<&KeptPath>, path: &RelPath) -> bool {
         let Some(now) = now else { return false };
         differences.iter().all(|file| match now.hash_at(path, file) {
-            None => self.edits.made(file, None),
-            Some(Some(content)) => self.edits.made(file, Some(content)),
+            None => self.edits.has_left(file, None),
+            Some(Some(content)) => self.edits.has_left(file, Some(content)),
             Some(None) => false,
         })
     }
 
     fn is_ignored(&self, path: &RelPath) -> bool {
-        path.parent().is_some_and(|dir| self.products.ignore(dir.as_bytes()))
+        path.parent().is_some_and(|dir| self.products.is_ignored_dir(dir.as_bytes()))
     }
 
     /// Returns true if the repository runs something, and not what it or another one ran before the
     /// command.
     fn is_newly_armed(&self, path: &RelPath) -> bool {
         let armed = &self.guard.armed;
-        armed_at(&self.workspace.project.door, path).is_some_and(|now| match armed.get(path) {
+        executed_settings(&self.workspace.project.root_dir, path).is_some_and(|now| match armed.get(path) {
             Some(before) => now != *before,
             None => !armed.values().any(|before| *before == now),
         })
@@ -250,7 +250,7 @@ impl GuardedCheck<'_> {
     /// Returns true if the command may have changed the path last: somebody else may have, after
     /// one that was cut off.
     fn is_of_command(&self, path: &RelPath) -> bool {
-        self.window.is_none_or(|window| window.has(self.workspace, path))
+        self.window.is_none_or(|window| window.contains(self.workspace, path))
     }
 
     fn take_away(&mut self, path: &RelPath, kind: GuardViolationKind) {
@@ -261,7 +261,7 @@ impl GuardedCheck<'_> {
         if matches!(moved, Err(WorkspaceError::NotFound { .. })) {
             return;
         }
-        self.tell(path, kind, moved.map(Some), false);
+        self.add_violation(path, kind, moved.map(Some), false);
     }
 
     fn put_back(&mut self, path: &RelPath, known: &GuardedPath, kind: GuardViolationKind) {
@@ -272,14 +272,15 @@ impl GuardedCheck<'_> {
         };
         let done = moved.and_then(|moved| {
             let Some(kept) = &known.kept else { return Err(WorkspaceError::NotKept { path: path.clone() }) };
-            let put = kept.put_back(&self.workspace.project.door, path);
-            put.map_err(|errno| self.workspace.project.door.fail("put back", path, errno)).map(|()| moved)
+            let put = kept.put_back(&self.workspace.project.root_dir, path);
+            put.map_err(|errno| self.workspace.project.root_dir.error_for("put back", path, errno))
+                .map(|()| moved)
         });
         let is_back = done.is_ok();
-        self.tell(path, kind, done, is_back);
+        self.add_violation(path, kind, done, is_back);
     }
 
-    fn tell(
+    fn add_violation(
         &mut self,
         path: &RelPath,
         kind: GuardViolationKind,

@@ -10,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::files::directory::{children, open_dir};
+use crate::files::directory::{entry_names, open_dir};
 use crate::files::root_dir::{Links, RootDir, read_up_to};
 use crate::files::stat::{FileStat, mode_of};
 use crate::files::stat::{file_clock, is_settled};
@@ -51,8 +51,8 @@ struct ContentBudget {
 impl KeptPath {
     /// Keeps what is at the path. What `before` has with the same signature isn't read again.
     /// `None` where it is too large, gone or unreadable.
-    pub(crate) fn of(door: &RootDir, path: &RelPath, before: Option<&Self>) -> Option<Self> {
-        let parent = door.parent(path).ok()?;
+    pub(crate) fn of(root_dir: &RootDir, path: &RelPath, before: Option<&Self>) -> Option<Self> {
+        let parent = root_dir.parent(path).ok()?;
         let mut room = ContentBudget { files: MAX_FILES, bytes: MAX_BYTES, now: file_clock() };
         keep(parent.as_fd(), path.file_name(), before, &mut room, 0).ok().flatten()
     }
@@ -70,7 +70,7 @@ impl KeptPath {
     /// empty or another kind of thing.
     pub(crate) fn differences(before: Option<&Self>, now: Option<&Self>, path: &RelPath) -> Vec<RelPath> {
         let mut found = Vec::new();
-        differ(before, now, path, &mut found);
+        collect_differences(before, now, path, &mut found);
         found
     }
 
@@ -90,8 +90,8 @@ impl KeptPath {
 
     /// Makes it anew at the path, where nothing may be. Directories above it that are gone are
     /// made.
-    pub(crate) fn put_back(&self, door: &RootDir, path: &RelPath) -> Result<(), Errno> {
-        let mut dir = door.directory(None)?;
+    pub(crate) fn put_back(&self, root_dir: &RootDir, path: &RelPath) -> Result<(), Errno> {
+        let mut dir = root_dir.open_directory(None)?;
         let mut names = path.components().peekable();
         while let Some(name) = names.next() {
             if names.peek().is_none() {
@@ -174,7 +174,7 @@ fn keep_directory(
     depth: usize,
 ) -> Result<Option<KeptPath>, Errno> {
     let seen = FileStat::of(&fstat(&dir)?);
-    let mut names = children(&dir)?;
+    let mut names = entry_names(&dir)?;
     names.sort_unstable();
     let known: &[(Vec<u8>, KeptPath)] = match before.map(|kept| &kept.content) {
         Some(KeptContent::Directory(children)) => children,
@@ -206,13 +206,18 @@ fn read(at: BorrowedFd<'_>, name: &[u8], limit: u64) -> Result<Option<Vec<u8>>, 
 
 /// Reads at most `limit` bytes of the regular file at the path; `None` for anything else and for
 /// more.
-pub(crate) fn read_small(door: &RootDir, path: &RelPath, limit: u64) -> Option<Vec<u8>> {
-    let (file, seen) = door.read_file(path, Links::Refuse).ok()?;
+pub(crate) fn read_small(root_dir: &RootDir, path: &RelPath, limit: u64) -> Option<Vec<u8>> {
+    let (file, seen) = root_dir.read_file(path, Links::Refuse).ok()?;
     read_up_to(&file, seen.size, limit).ok().flatten()
 }
 
-fn differ(before: Option<&KeptPath>, now: Option<&KeptPath>, path: &RelPath, found: &mut Vec<RelPath>) {
-    fn children(kept: Option<&KeptPath>) -> Option<&[(Vec<u8>, KeptPath)]> {
+fn collect_differences(
+    before: Option<&KeptPath>,
+    now: Option<&KeptPath>,
+    path: &RelPath,
+    found: &mut Vec<RelPath>,
+) {
+    fn kept_children(kept: Option<&KeptPath>) -> Option<&[(Vec<u8>, KeptPath)]> {
         match kept.map(|kept| &kept.content) {
             Some(KeptContent::Directory(children)) => Some(children),
             _ => None,
@@ -223,7 +228,7 @@ fn differ(before: Option<&KeptPath>, now: Option<&KeptPath>, path: &RelPath, fou
     {
         return;
     }
-    let (old, new) = (children(before), children(now));
+    let (old, new) = (kept_children(before), kept_children(now));
     let is_one_directory = old.is_some() && new.is_some();
     let lists = old.unwrap_or_default().iter().chain(new.unwrap_or_default());
     let mut names: Vec<&Vec<u8>> = lists.map(|(name, _)| name).collect();
@@ -235,7 +240,7 @@ fn differ(before: Option<&KeptPath>, now: Option<&KeptPath>, path: &RelPath, fou
         let of = |list: Option<&'_ [(Vec<u8>, KeptPath)]>| {
             list.and_then(|list| list.iter().find(|(other, _)| other == name)).map(|(_, kept)| kept.clone())
         };
-        differ(of(old).as_ref(), of(new).as_ref(), &child, found);
+        collect_differences(of(old).as_ref(), of(new).as_ref(), &child, found);
     }
     // An empty directory that came or went, a file, or something that became another kind of thing.
     if !is_one_directory && found.len() == length {

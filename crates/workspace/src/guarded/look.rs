@@ -34,7 +34,7 @@ const PARALLEL_FROM: usize = 512;
 /// More threads than this only wait for each other.
 const MAX_THREADS: usize = 4;
 /// The three names that make a directory a repository to git, in lower case.
-const PARTS: [&[u8]; 3] = [b"head", b"objects", b"refs"];
+const BARE_REPOSITORY_NAMES: [&[u8]; 3] = [b"head", b"objects", b"refs"];
 
 /// A directory's identity and times when its names were listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl DirNotes {
     }
 
     fn is_bare(&self) -> bool {
-        PARTS.iter().all(|part| self.parts.iter().any(|name| name.eq_ignore_ascii_case(part)))
+        BARE_REPOSITORY_NAMES.iter().all(|part| self.parts.iter().any(|name| name.eq_ignore_ascii_case(part)))
     }
 }
 
@@ -129,7 +129,7 @@ impl GuardedScanner<'_> {
                     }
                     DirListing::Gone => continue,
                 };
-                self.collect(path, &noted, &products, &mut look, &mut below);
+                self.sort_names(path, &noted, &products, &mut look, &mut below);
                 notes.insert(path.clone(), noted);
             }
             depth += 1;
@@ -145,7 +145,7 @@ impl GuardedScanner<'_> {
     }
 
     /// Sorts a directory's names into what was found, and gives the directories to enter.
-    fn collect(
+    fn sort_names(
         &self,
         path: &[u8],
         noted: &DirNotes,
@@ -165,7 +165,7 @@ impl GuardedScanner<'_> {
             if self.project.rules.is_own(path.as_bytes()) {
                 continue;
             }
-            if !products.hold(path.as_bytes()) {
+            if !products.contains(path.as_bytes()) {
                 closed.push(name);
                 look.guarded.push(path);
             } else if RelPath::parse(name).is_ok_and(|name| (self.guards.on_entering)(&name)) {
@@ -211,7 +211,7 @@ impl GuardedScanner<'_> {
         let before = self.before.get(path);
         if let Some(noted) = before
             && let Some(then) = noted.signature
-            && let Ok(stat) = statat(self.project.door.root(), at, AtFlags::SYMLINK_NOFOLLOW)
+            && let Ok(stat) = statat(self.project.root_dir.root(), at, AtFlags::SYMLINK_NOFOLLOW)
             && then == (DirSignature { device: device_of(&stat), seen: FileStat::of(&stat) })
         {
             return DirListing::Known(Arc::clone(noted));
@@ -224,12 +224,13 @@ impl GuardedScanner<'_> {
     }
 
     fn list_anew(&self, at: &[u8], begun: i64, names: &mut DirNames) -> Result<DirNotes, Errno> {
-        let dir = self.project.door.enter(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
+        let dir =
+            self.project.root_dir.open_beneath(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
         // Before the names are read: a later change shows in a later signature.
         let stat = fstat(&dir)?;
         let signature = DirSignature { device: device_of(&stat), seen: FileStat::of(&stat) };
-        let tells =
-            self.project.door.lists_by_time() == Some(signature.device) && is_settled(&signature.seen, begun);
+        let tells = self.project.root_dir.lists_by_time() == Some(signature.device)
+            && is_settled(&signature.seen, begun);
         let fd = dir.as_fd();
         names.read(fd, |name| Ok(FileStat::of(&statat(fd, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type()))?;
         let mut noted = DirNotes {
@@ -244,7 +245,7 @@ impl GuardedScanner<'_> {
             if name.kind == FileType::Directory {
                 noted.directories.push(bytes.to_vec());
             }
-            if PARTS.iter().any(|part| bytes.eq_ignore_ascii_case(part)) {
+            if BARE_REPOSITORY_NAMES.iter().any(|part| bytes.eq_ignore_ascii_case(part)) {
                 noted.parts.push(bytes.to_vec());
             }
             if RelPath::parse(bytes).is_ok_and(|name| (self.guards.guarded)(&name)) {
@@ -257,7 +258,7 @@ impl GuardedScanner<'_> {
 
 /// Tells which paths lie among dependencies or build products.
 pub(crate) struct BuildProducts<'a> {
-    door: &'a RootDir,
+    root_dir: &'a RootDir,
     rules: &'a RuleCache,
     /// The newest snapshot: a directory that it looked into isn't hidden by rules that a command
     /// wrote since.
@@ -267,21 +268,21 @@ pub(crate) struct BuildProducts<'a> {
 
 impl<'a> BuildProducts<'a> {
     pub(crate) fn of(project: &'a Project, snapshots: &Snapshots) -> Self {
-        let (door, rules) = (&project.door, &project.rules);
-        Self { door, rules, tree: snapshots.newest_tree(), ignored: RefCell::default() }
+        let (root_dir, rules) = (&project.root_dir, &project.rules);
+        Self { root_dir, rules, tree: snapshots.newest_tree(), ignored: RefCell::default() }
     }
 
     /// Returns true if a directory above the path is ignored and nobody opens it as a project.
-    pub(crate) fn hold(&self, path: &[u8]) -> bool {
+    pub(crate) fn contains(&self, path: &[u8]) -> bool {
         let mut slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         slashes.any(|cut| {
             let dir = path.get(..cut).unwrap_or_default();
-            is_no_project(last_component(dir)) && self.ignore(dir)
+            is_no_project(last_component(dir)) && self.is_ignored_dir(dir)
         })
     }
 
     /// Returns true if rules ignore the directory, or one above it.
-    pub(crate) fn ignore(&self, dir: &[u8]) -> bool {
+    pub(crate) fn is_ignored_dir(&self, dir: &[u8]) -> bool {
         if let Some(known) = self.ignored.borrow().get(dir) {
             return *known;
         }
@@ -291,15 +292,17 @@ impl<'a> BuildProducts<'a> {
     }
 
     fn is_ignored(&self, dir: &[u8]) -> bool {
-        let mut layers = self.rules.outermost(self.door.path());
+        let mut layers = self.rules.outer_rules(self.root_dir.path());
         let cuts = dir.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let mut above: &[u8] = b"";
         for cut in cuts.chain([dir.len()]) {
             let at: &[u8] = if above.is_empty() { b"." } else { above };
-            let Ok(open) = self.door.enter(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse) else {
+            let Ok(open) = self.root_dir.open_beneath(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
+            else {
                 return false;
             };
-            let files: Vec<_> = RULE_FILES.into_iter().filter_map(|name| seen(open.as_fd(), name)).collect();
+            let files: Vec<_> =
+                RULE_FILES.into_iter().filter_map(|name| stat_rule_file(open.as_fd(), name)).collect();
             if !files.is_empty() {
                 layers = RuleLayer::new(above, files, layers);
             }
@@ -316,7 +319,7 @@ impl<'a> BuildProducts<'a> {
     }
 }
 
-fn seen(dir: BorrowedFd<'_>, name: &'static [u8]) -> Option<(&'static [u8], FileStat)> {
+fn stat_rule_file(dir: BorrowedFd<'_>, name: &'static [u8]) -> Option<(&'static [u8], FileStat)> {
     let seen = FileStat::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
     seen.is_file().then_some((name, seen))
 }
@@ -325,7 +328,7 @@ impl RuleSource for BuildProducts<'_> {
     fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Gitignore> {
         let path: &[u8] = if dir.is_empty() { b"." } else { dir };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let Ok(open) = self.door.enter(path, flags, Links::Refuse) else {
+        let Ok(open) = self.root_dir.open_beneath(path, flags, Links::Refuse) else {
             return Arc::new(Gitignore::empty());
         };
         self.rules.load(open.as_fd(), dir, files).0

@@ -7,7 +7,7 @@
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use crate::files::directory::children;
+use crate::files::directory::entry_names;
 use crate::files::root_dir::RootDir;
 use crate::guarded::keep::read_small;
 
@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 256 * 1024;
 const MAX_POINTERS: usize = 4;
 
 /// Sections of a plain clone's settings, and their keys, in lower case.
-const PLAIN: &[(&str, &[&str])] = &[
+const HARMLESS_SETTINGS: &[(&str, &[&str])] = &[
     (
         "core",
         &[
@@ -64,21 +64,21 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("tag", &["gpgsign"]),
 ];
 
-/// What tells whether git runs something in the repository at `path`, a `.git` or a bare one, and
-/// whether it is something else by now: a hash of its settings and hooks. `None` where it runs
-/// nothing.
-pub(crate) fn armed_at(door: &RootDir, path: &RelPath) -> Option<ContentHash> {
+/// Returns a hash of the settings and hooks of the repository at `path`, a `.git` or a bare one, if
+/// git runs something because of them; `None` if it runs nothing. Another hash means that git may
+/// run something else by now.
+pub(crate) fn executed_settings(root_dir: &RootDir, path: &RelPath) -> Option<ContentHash> {
     let mut dir = path.clone();
     for _ in 0..MAX_POINTERS {
-        match door.look(&dir) {
-            Ok(Some(seen)) if seen.is_dir() => return armed(door, &dir),
+        match root_dir.stat(&dir) {
+            Ok(Some(seen)) if seen.is_dir() => return settings_hash(root_dir, &dir),
             Ok(Some(seen)) if seen.is_file() => {}
             Ok(None) => return None,
             // Links, and what can't be looked at.
             _ => return Some(ContentHash::of(dir.as_bytes())),
         }
-        let text = read_small(door, &dir, MAX_BYTES).unwrap_or_default();
-        match pointed(&dir, &text) {
+        let text = read_small(root_dir, &dir, MAX_BYTES).unwrap_or_default();
+        match gitfile_target(&dir, &text) {
             Some(target) => dir = target,
             None => return Some(ContentHash::of(&text)),
         }
@@ -87,7 +87,7 @@ pub(crate) fn armed_at(door: &RootDir, path: &RelPath) -> Option<ContentHash> {
 }
 
 /// Returns the target of a `.git` file, if that is in the tree, by its text alone.
-fn pointed(file: &RelPath, text: &[u8]) -> Option<RelPath> {
+fn gitfile_target(file: &RelPath, text: &[u8]) -> Option<RelPath> {
     let target = text.strip_prefix(b"gitdir:")?.trim_ascii();
     if target.starts_with(b"/") {
         return None;
@@ -104,37 +104,37 @@ fn pointed(file: &RelPath, text: &[u8]) -> Option<RelPath> {
     RelPath::parse(parts.join(&b'/')).ok()
 }
 
-fn armed(door: &RootDir, dir: &RelPath) -> Option<ContentHash> {
+fn settings_hash(root_dir: &RootDir, dir: &RelPath) -> Option<ContentHash> {
     let mut text = Vec::new();
     let mut runs = false;
-    let Ok(open) = door.directory(Some(dir)) else { return Some(ContentHash::of(dir.as_bytes())) };
-    let names = children(&open).unwrap_or_default();
+    let Ok(open) = root_dir.open_directory(Some(dir)) else { return Some(ContentHash::of(dir.as_bytes())) };
+    let names = entry_names(&open).unwrap_or_default();
     let is = |name: &[u8], other: &str| name.eq_ignore_ascii_case(other.as_bytes());
     for name in &names {
         if is(name, "config") {
-            let settings = dir.join(name).ok().and_then(|path| read_small(door, &path, MAX_BYTES));
+            let settings = dir.join(name).ok().and_then(|path| read_small(root_dir, &path, MAX_BYTES));
             runs |= settings.as_ref().is_none_or(|settings| !is_plain(settings));
             text.extend(settings.unwrap_or_default());
         } else if is(name, "config.worktree") || is(name, "commondir") {
             runs = true;
-            let other = dir.join(name).ok().and_then(|path| read_small(door, &path, MAX_BYTES));
+            let other = dir.join(name).ok().and_then(|path| read_small(root_dir, &path, MAX_BYTES));
             text.extend(other.unwrap_or_default());
         } else if is(name, "hooks") {
-            runs |= hooks(door, dir, name, &mut text);
+            runs |= add_hooks(root_dir, dir, name, &mut text);
         }
     }
     runs.then(|| ContentHash::of(&text))
 }
 
 /// Returns true if there are hooks; adds to `text` what tells them from others.
-fn hooks(door: &RootDir, dir: &RelPath, name: &[u8], text: &mut Vec<u8>) -> bool {
+fn add_hooks(root_dir: &RootDir, dir: &RelPath, name: &[u8], text: &mut Vec<u8>) -> bool {
     let Ok(dir) = dir.join(name) else { return true };
-    let Ok(open) = door.directory(Some(&dir)) else { return true };
-    let Ok(mut names) = children(&open) else { return true };
+    let Ok(open) = root_dir.open_directory(Some(&dir)) else { return true };
+    let Ok(mut names) = entry_names(&open) else { return true };
     names.retain(|name| !name.ends_with(b".sample"));
     names.sort_unstable();
     for name in &names {
-        let seen = dir.join(name).ok().and_then(|path| door.look(&path).ok().flatten());
+        let seen = dir.join(name).ok().and_then(|path| root_dir.stat(&path).ok().flatten());
         text.extend_from_slice(name);
         text.extend_from_slice(format!("{seen:?}").as_bytes());
     }
@@ -163,7 +163,7 @@ fn is_plain(text: &[u8]) -> bool {
                     .strip_prefix('"')
                     .and_then(|rest| rest.strip_suffix('"'))
                     .is_some_and(|name| !name.contains(['"', '\\', ']', '[']));
-            let section = PLAIN.iter().find(|(section, _)| name.eq_ignore_ascii_case(section));
+            let section = HARMLESS_SETTINGS.iter().find(|(section, _)| name.eq_ignore_ascii_case(section));
             keys = section.map_or(&[], |(_, keys)| keys);
             return quoted && section.is_some();
         }
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn pointers_lead_no_further_than_the_tree() {
         let at = RelPath::parse("build/dep/.git").unwrap();
-        let to = |text: &str| pointed(&at, text.as_bytes()).map(|path| path.to_string());
+        let to = |text: &str| gitfile_target(&at, text.as_bytes()).map(|path| path.to_string());
         assert_eq!(to("gitdir: ../store/dep\n"), Some("build/store/dep".to_owned()));
         assert_eq!(to("gitdir: ../../../x"), None);
         assert_eq!(to("gitdir: /tmp/x"), None);

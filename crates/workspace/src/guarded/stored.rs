@@ -1,8 +1,8 @@
 //! The guarded paths before a command as its heartbeat has them, so that recovery after a crash
 //! moves away and puts back what the end of the command would have.
 //!
-//! Contents are stored among the blobs. Inodes tell directories apart only where the tree lies on the same
-//! device as then.
+//! Contents are stored among the blobs. Inodes tell directories apart only where the tree lies on
+//! the same device as then.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::commands::attribution::emptied_at;
 use crate::commands::tree_snapshot::TreeSnapshot;
 use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
-use crate::files::directory::children;
+use crate::files::directory::entry_names;
 use crate::files::stat::FileStat;
 use crate::guarded::keep::{KeptContent, KeptPath};
 use crate::guarded::look::DirNotes;
@@ -50,9 +50,9 @@ impl GuardedState {
         rules: GuardRules,
     ) -> Result<Self, WorkspaceError> {
         let guard = Self::before(workspace, rules)?;
-        if let Some(beat) = &before.beat {
-            let _using = workspace.project.vault.blobs().using()?;
-            beat.note_guarded(guard.store(workspace)?)?;
+        if let Some(heartbeat) = &before.heartbeat {
+            let _using = workspace.project.blob_store.blobs().using()?;
+            heartbeat.note_guarded(guard.store(workspace)?)?;
         }
         Ok(guard)
     }
@@ -61,7 +61,8 @@ impl GuardedState {
     fn store(&self, workspace: &Workspace) -> Result<StoredGuard, WorkspaceError> {
         let mut known = Vec::with_capacity(self.known.len());
         for (path, one) in &self.known {
-            let kept = one.kept.as_ref().map(|kept| store(kept, &workspace.project.vault)).transpose()?;
+            let kept =
+                one.kept.as_ref().map(|kept| store(kept, &workspace.project.blob_store)).transpose()?;
             known.push(StoredPath {
                 path: path.clone(),
                 inode: one.seen.ino,
@@ -77,7 +78,7 @@ impl GuardedState {
             (RelPath::parse(&**dir).ok(), names.collect())
         });
         Ok(StoredGuard {
-            device: device(workspace),
+            device: device_of_root(workspace),
             repositories: self.repositories.clone(),
             known,
             armed: self.armed.iter().map(|(path, hash)| (path.clone(), *hash)).collect(),
@@ -91,24 +92,28 @@ impl StoredGuard {
     /// Moves away what a command that was cut off made, and puts back what it changed or deleted;
     /// what was changed after the window is left. Gives that, and true if a directory can't be
     /// listed that could be before.
-    pub(crate) fn settle(
+    pub(crate) fn undo_forbidden(
         &self,
         workspace: &Workspace,
         rules: GuardRules,
         window: CutOffWindow,
     ) -> Result<(ForbiddenChanges, bool), WorkspaceError> {
-        let ended = self.load(workspace, rules)?.after(workspace, false, Some(window));
+        let ended = self.load(workspace, rules)?.check_after(workspace, false, Some(window));
         Ok((ended.aftermath, ended.hidden))
     }
 
     fn load(&self, workspace: &Workspace, rules: GuardRules) -> Result<GuardedState, WorkspaceError> {
-        let is_same_device = device(workspace) == self.device;
+        let is_same_device = device_of_root(workspace) == self.device;
         let mut known = BTreeMap::new();
         for one in &self.known {
-            let kept =
-                one.kept.as_ref().map(|kept| load(kept, &workspace.project.vault)).transpose()?.flatten();
+            let kept = one
+                .kept
+                .as_ref()
+                .map(|kept| load(kept, &workspace.project.blob_store))
+                .transpose()?
+                .flatten();
             // Without contents and the same device nothing tells what is there from what was.
-            let inode = match workspace.project.door.look(&one.path) {
+            let inode = match workspace.project.root_dir.stat(&one.path) {
                 _ if is_same_device => one.inode,
                 Ok(Some(seen)) if kept.is_none() => seen.ino,
                 _ => 0,
@@ -129,7 +134,7 @@ impl StoredGuard {
         let repositories = self.repositories.clone();
         Ok(GuardedState {
             rules,
-            repositories: repositories.placed(&workspace.reach(), workspace.root(), is_same_device),
+            repositories: repositories.placed(&workspace.reach_path(), workspace.root(), is_same_device),
             known,
             armed: self.armed.iter().cloned().collect(),
             bare: self.bare.iter().map(|(dir, inode, hash)| (dir.clone(), (*inode, *hash))).collect(),
@@ -142,24 +147,28 @@ impl StoredGuard {
 
 impl CutOffWindow {
     /// Returns true if the path was last changed within the window, or something in it was.
-    pub(crate) fn has(self, workspace: &Workspace, path: &RelPath) -> bool {
-        match workspace.project.door.look(path) {
+    pub(crate) fn contains(self, workspace: &Workspace, path: &RelPath) -> bool {
+        match workspace.project.root_dir.stat(path) {
             Ok(Some(seen)) if seen.ctime <= self.until => true,
             Ok(Some(seen)) => seen.is_dir() && self.has_any_in(workspace, path, &mut { MAX_NAMES }, 0),
             Ok(None) => {
-                emptied_at(&workspace.project.door, path).is_some_and(|emptied| emptied <= self.until)
+                emptied_at(&workspace.project.root_dir, path).is_some_and(|emptied| emptied <= self.until)
             }
             Err(_) => false,
         }
     }
 
     fn has_any_in(self, workspace: &Workspace, dir: &RelPath, room: &mut usize, depth: usize) -> bool {
-        let names =
-            workspace.project.door.directory(Some(dir)).and_then(|open| children(&open)).unwrap_or_default();
+        let names = workspace
+            .project
+            .root_dir
+            .open_directory(Some(dir))
+            .and_then(|open| entry_names(&open))
+            .unwrap_or_default();
         for path in names.iter().filter_map(|name| dir.join(name).ok()) {
             let Some(left) = room.checked_sub(1) else { return false };
             *room = left;
-            let Ok(Some(seen)) = workspace.project.door.look(&path) else { continue };
+            let Ok(Some(seen)) = workspace.project.root_dir.stat(&path) else { continue };
             if (self.began..=self.until).contains(&seen.ctime)
                 || (seen.is_dir() && depth < MAX_DEPTH && self.has_any_in(workspace, &path, room, depth + 1))
             {
@@ -170,20 +179,20 @@ impl CutOffWindow {
     }
 }
 
-fn device(workspace: &Workspace) -> u64 {
-    fstat(workspace.project.door.root()).map_or(0, |stat| device_of(&stat))
+fn device_of_root(workspace: &Workspace) -> u64 {
+    fstat(workspace.project.root_dir.root()).map_or(0, |stat| device_of(&stat))
 }
 
 fn bare_seen(mode: u32, ino: u64) -> FileStat {
     FileStat { mode, size: 0, mtime: 0, ctime: 0, ino, owner: (0, 0), names: 1 }
 }
 
-fn store(kept: &KeptPath, vault: &BlobStore) -> Result<StoredContent, WorkspaceError> {
+fn store(kept: &KeptPath, blob_store: &BlobStore) -> Result<StoredContent, WorkspaceError> {
     let mode = kept.seen.mode;
     Ok(match &kept.content {
         KeptContent::File(bytes, hash) => {
-            if !vault.rely_on(hash)? {
-                vault.put(bytes, Durability::Later)?;
+            if !blob_store.rely_on(hash)? {
+                blob_store.put(bytes, Durability::Later)?;
             }
             StoredContent::File { mode, hash: *hash }
         }
@@ -192,7 +201,7 @@ fn store(kept: &KeptPath, vault: &BlobStore) -> Result<StoredContent, WorkspaceE
             let mut stored = Vec::with_capacity(children.len());
             for (name, child) in children {
                 if let Ok(name) = RelPath::parse(name) {
-                    stored.push((name, store(child, vault)?));
+                    stored.push((name, store(child, blob_store)?));
                 }
             }
             StoredContent::Directory { mode, children: stored }
@@ -202,17 +211,17 @@ fn store(kept: &KeptPath, vault: &BlobStore) -> Result<StoredContent, WorkspaceE
 }
 
 /// `None` where a content is lost.
-fn load(stored: &StoredContent, vault: &BlobStore) -> Result<Option<KeptPath>, WorkspaceError> {
+fn load(stored: &StoredContent, blob_store: &BlobStore) -> Result<Option<KeptPath>, WorkspaceError> {
     let (mode, content) = match stored {
         StoredContent::File { mode, hash } => {
-            let Some(bytes) = vault.get(hash)? else { return Ok(None) };
+            let Some(bytes) = blob_store.get(hash)? else { return Ok(None) };
             (*mode, KeptContent::File(bytes.into(), *hash))
         }
         StoredContent::Link(target) => (FileType::Symlink.as_raw_mode(), KeptContent::Link(target.clone())),
         StoredContent::Directory { mode, children } => {
             let mut loaded = Vec::with_capacity(children.len());
             for (name, child) in children {
-                let Some(child) = load(child, vault)? else { return Ok(None) };
+                let Some(child) = load(child, blob_store)? else { return Ok(None) };
                 loaded.push((name.as_bytes().to_vec(), child));
             }
             (*mode, KeptContent::Directory(loaded))

@@ -43,10 +43,10 @@ pub(crate) fn ignored_changes(snapshots: &Snapshots, since: i64, until: i64) -> 
     let plan = WalkPlan {
         include_ignored: true,
         stat: true,
-        ..WalkPlan::of_names(&snapshots.project.door, &snapshots.project.rules, MAX_LOOKED_AT)
+        ..WalkPlan::of_names(&snapshots.project.root_dir, &snapshots.project.rules, MAX_LOOKED_AT)
     };
     let Ok(walked) = walk(&plan) else { return unknown };
-    let Ok(tree) = snapshots.snapshot(ContentMode::Hashes, None) else { return unknown };
+    let Ok(tree) = snapshots.take_snapshot(ContentMode::Hashes, None) else { return unknown };
     let is_covered =
         |path: &[u8]| tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path)).is_ok();
     let changed = walked.files.iter().filter(|file| {

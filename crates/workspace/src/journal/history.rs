@@ -43,7 +43,7 @@ struct JournalGap {
 }
 
 /// Finds the damaged lines, and who may have written them.
-fn gaps(lines: &[JournalLine], finished: &HashSet<ChangeId>) -> Vec<JournalGap> {
+fn find_gaps(lines: &[JournalLine], finished: &HashSet<ChangeId>) -> Vec<JournalGap> {
     let writer = |line: &JournalLine| match line {
         JournalLine::Change(record) => Some(record.session.clone()),
         JournalLine::Checkpoint(record) => Some(record.session.clone()),
@@ -68,7 +68,7 @@ fn gaps(lines: &[JournalLine], finished: &HashSet<ChangeId>) -> Vec<JournalGap> 
 
 /// The changes that happened: those that were closed, and those whose closing line is damaged. One
 /// of these that was taken back instead left its files as they were before, which an undo finds so.
-fn finished(lines: &[JournalLine]) -> HashSet<ChangeId> {
+fn finished_changes(lines: &[JournalLine]) -> HashSet<ChangeId> {
     let (mut finished, mut void, mut open) = (HashSet::new(), HashSet::new(), None);
     for line in lines {
         match line {
@@ -102,8 +102,8 @@ pub(crate) struct SelectedChanges<'a> {
 
 impl History {
     pub(crate) fn new(lines: Vec<JournalLine>) -> Self {
-        let finished = finished(&lines);
-        let gaps = gaps(&lines, &finished);
+        let finished = finished_changes(&lines);
+        let gaps = find_gaps(&lines, &finished);
         let (mut done, mut checkpoints, mut dropped) = (Vec::new(), HashSet::new(), None);
         for line in lines {
             match line {
@@ -203,7 +203,7 @@ impl History {
     }
 
     /// The changes to take back.
-    pub(crate) fn select(&self, target: &UndoTarget) -> Result<SelectedChanges<'_>, WorkspaceError> {
+    pub(crate) fn select_changes(&self, target: &UndoTarget) -> Result<SelectedChanges<'_>, WorkspaceError> {
         let asked = match target {
             UndoTarget::To(checkpoint) => return self.select_since(*checkpoint),
             UndoTarget::LastRun => None,
@@ -404,7 +404,7 @@ mod tests {
                 Some(FileState { kind: FileKind::File, mode: 0o644, size: 8, hash })
             };
             let mut journal = Journal::new(&state, u64::MAX);
-            journal.prepare().unwrap();
+            journal.catch_up().unwrap();
             let tree = kept[0];
             let label = "before the run".to_owned();
             let first = CheckpointRecord { id: CheckpointId(1), session: session(0), label, at: None, tree };

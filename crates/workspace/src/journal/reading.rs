@@ -59,7 +59,7 @@ pub(crate) fn read_lines(text: &[u8], from: u64) -> ReadLines {
 }
 
 /// The bytes of lines as a journal has them.
-pub(crate) fn written(lines: &[JournalLine]) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn to_bytes(lines: &[JournalLine]) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = Vec::new();
     for line in lines {
         push_line(&mut text, &serde_json::to_vec(line)?);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::change::{ChangeId, CheckpointId};
 use crate::files::paths::is_beneath;
 use crate::snapshot::entry::FileState;
-use crate::transaction::sibling::sibling;
+use crate::transaction::sibling::sibling_name;
 
 /// The cause of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,12 +133,12 @@ impl ChangeRecord {
         let tops = self.cleared.iter().filter(move |dir| !is_inner(dir));
         tops.filter_map(|dir| {
             // Files are counted from 0, so that no file has this name.
-            Some((dir, sibling(&dir.path, dir.path.parent().as_ref(), self.id, usize::MAX).ok()?))
+            Some((dir, sibling_name(&dir.path, dir.path.parent().as_ref(), self.id, usize::MAX).ok()?))
         })
     }
 
     /// The directories whose permissions it sets, with those before and after.
-    pub(crate) fn permissions(&self) -> impl Iterator<Item = (&RelPath, u32, u32)> {
+    pub(crate) fn permission_changes(&self) -> impl Iterator<Item = (&RelPath, u32, u32)> {
         self.modes.iter().map(|dir| (&dir.path, dir.before, dir.after))
     }
 
@@ -150,7 +150,7 @@ impl ChangeRecord {
 }
 
 /// Returns the place of `path` after `top`, which is it or above it, was moved.
-pub(crate) fn moved(path: &RelPath, top: &RelPath, to: &RelPath) -> Option<RelPath> {
+pub(crate) fn path_after_move(path: &RelPath, top: &RelPath, to: &RelPath) -> Option<RelPath> {
     let rest = path.as_bytes().strip_prefix(top.as_bytes())?;
     RelPath::parse([to.as_bytes(), rest].concat()).ok()
 }
@@ -173,7 +173,7 @@ pub(crate) struct DroppedLines {
     /// Every change up to this number is gone.
     pub(crate) through: u64,
     /// The sessions whose changes, that were in effect, were among them: the newest, at most
-    /// [`MAX_DROPPED_SESSIONS`].
+    /// `MAX_DROPPED_SESSIONS`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sessions: Vec<SessionId>,
 }

@@ -20,10 +20,10 @@ use crate::landing::refusals::LandingFilter;
 use crate::landing::verdict::is_same;
 use crate::landing::{Landings, contested, stored};
 use crate::rules::is_git;
-use crate::snapshot::compare::{dir_records, filtered};
-use crate::snapshot::differences::{Difference, differences, directories_only_in};
+use crate::snapshot::compare::{dir_records, drop_rule_changes};
+use crate::snapshot::differences::{Difference, diff_trees, directories_only_in};
 use crate::snapshot::entry::{FileKind, FileState, TreeEntry};
-use crate::snapshot::observe::observe;
+use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
@@ -48,31 +48,34 @@ impl Landings<'_> {
     #[doc(hidden)]
     pub fn changes_of(&self, copy: &Workspace, info: &CopyInfo) -> Result<CopyChanges, WorkspaceError> {
         // Until they are written down beside the copy, nothing says that the contents are needed.
-        let _using = self.workspace.project.vault.blobs().using()?;
+        let _using = self.workspace.project.blob_store.blobs().using()?;
         let base = self.workspace.transactions.checkpoint_tree(&info.base)?;
         let now = copy.snapshots.snapshot_after(&base, false)?;
         let compared = ComparedCopy { user: self.workspace, copy, base: &base, now: &now };
-        let mut found = filtered(copy.project.inputs(), &base, differences(&base, &now))?;
+        let mut found = drop_rule_changes(copy.project.compare_inputs(), &base, diff_trees(&base, &now))?;
         // Between two directories signatures tell nothing.
         found.retain(|difference| !is_uncertain(difference));
         compared.add_unkept(&mut found)?;
         compared.add_edited(&mut found)?;
-        compared.contest(&mut found, contested::read(&self.workspace.project.copy_dir(&info.session))?)?;
+        compared.compare_contested(
+            &mut found,
+            contested::read(&self.workspace.project.copy_dir(&info.session))?,
+        )?;
         found.retain(|difference| !difference.path.components().any(is_git));
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let mut large = LargeFiles::of(&self.workspace.project.copy_dir(&info.session));
         for difference in &mut found {
             compared.keep(difference, &mut large)?;
         }
-        large.tidy()?;
-        copy.project.vault.sync()?;
-        self.workspace.project.vault.sync()?;
+        large.remove_unwanted()?;
+        copy.project.blob_store.sync()?;
+        self.workspace.project.blob_store.sync()?;
         let (made, removed) = (directories_only_in(&now, &base), directories_only_in(&base, &now));
-        let made = dir_records(&copy.project.door, &made, true);
+        let made = dir_records(&copy.project.root_dir, &made, true);
         let objections = match LandingFilter::of(self.workspace) {
             Some(filter) => {
                 let dirs: Vec<RelPath> = made.iter().map(|dir| dir.path.clone()).collect();
-                filter.objections(copy, &found, &dirs)?
+                filter.refusals(copy, &found, &dirs)?
             }
             None => Vec::new(),
         };
@@ -82,7 +85,7 @@ impl Landings<'_> {
             files: with_renames(found),
             made,
             objections,
-            removed: dir_records(&copy.project.door, &removed, false),
+            removed: dir_records(&copy.project.root_dir, &removed, false),
         };
         stored::write(&self.workspace.project.copy_dir(&changes.session), &changes)?;
         Ok(changes)
@@ -127,7 +130,7 @@ impl ComparedCopy<'_> {
                 continue;
             }
             let Ok(path) = RelPath::parse(&entry.path) else { continue };
-            let here = self.user.project.door.look(&path).ok().flatten();
+            let here = self.user.project.root_dir.stat(&path).ok().flatten();
             // An overlay shows a file that nobody changed as it is, down to its inode and the time
             // it changed last.
             let signature = |seen: &FileStat| (seen.ino, seen.size, seen.mtime, seen.ctime);
@@ -181,7 +184,11 @@ impl ComparedCopy<'_> {
     }
 
     /// Compares files that both sides changed before a refresh with what they were then.
-    fn contest(&self, found: &mut Vec<Difference>, contested: ContestedFiles) -> Result<(), WorkspaceError> {
+    fn compare_contested(
+        &self,
+        found: &mut Vec<Difference>,
+        contested: ContestedFiles,
+    ) -> Result<(), WorkspaceError> {
         if contested.is_empty() {
             return Ok(());
         }
@@ -201,7 +208,7 @@ impl ComparedCopy<'_> {
         let path = &difference.path;
         let Some(after) = &mut difference.after else { return Ok(()) };
         if let Some(hash) = after.hash
-            && self.user.project.vault.verify(&hash)? == BlobCondition::Whole
+            && self.user.project.blob_store.verify(&hash)? == BlobCondition::Whole
         {
             return Ok(());
         }
@@ -219,26 +226,26 @@ impl ComparedCopy<'_> {
             return if here == Some(hash) {
                 Ok(())
             } else {
-                large.keep(&self.copy.project.door, path, after)
+                large.keep(&self.copy.project.root_dir, path, after)
             };
         }
-        let bytes = match self.copy.project.vault.get(&hash)? {
+        let bytes = match self.copy.project.blob_store.get(&hash)? {
             Some(bytes) => bytes,
             None => self.read(path, after)?,
         };
         if ContentHash::of(&bytes) != hash {
             return Err(raced());
         }
-        self.user.project.vault.put(&bytes, Durability::Later)?;
+        self.user.project.blob_store.put(&bytes, Durability::Later)?;
         Ok(())
     }
 
     fn read(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {
-        let door = &self.copy.project.door;
+        let root_dir = &self.copy.project.root_dir;
         if state.kind == FileKind::Link {
-            return door.read_link(path).map_err(|errno| door.fail("read", path, errno));
+            return root_dir.read_link(path).map_err(|errno| root_dir.error_for("read", path, errno));
         }
-        let (file, seen) = door.read_file(path, Links::Refuse)?;
+        let (file, seen) = root_dir.read_file(path, Links::Refuse)?;
         let bytes =
             read_up_to(&file, seen.size, state.size).map_err(|source| io_error("read", path, source))?;
         bytes.ok_or_else(|| WorkspaceError::Raced { path: path.clone() })
@@ -259,7 +266,7 @@ fn paths_of(found: &[Difference]) -> HashSet<Vec<u8>> {
 
 /// The file's state, hashed whatever its size; `None` where there is no file that can be read.
 fn state_at(workspace: &Workspace, path: &RelPath) -> Result<Option<FileState>, WorkspaceError> {
-    match observe(&workspace.project.door, path) {
+    match observe_file(&workspace.project.root_dir, path) {
         Ok(found) => Ok(found.map(|(state, _)| state)),
         Err(
             WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. } | WorkspaceError::Denied { .. },
@@ -270,7 +277,7 @@ fn state_at(workspace: &Workspace, path: &RelPath) -> Result<Option<FileState>, 
 
 pub(crate) fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
     let mut renames: HashMap<RelPath, RelPath> =
-        renames(&found).into_iter().map(|(from, to)| (to, from)).collect();
+        find_renames(&found).into_iter().map(|(from, to)| (to, from)).collect();
     let files = found.into_iter().map(|Difference { path, before, after }| {
         let from = renames.remove(&path);
         CopyChange { path, from, before, after }
@@ -281,7 +288,7 @@ pub(crate) fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
 /// Files that have the content and the permissions of one that is gone, as (earlier, later) name:
 /// each at most once, those that keep their last component first. An empty file has nothing to be
 /// known by.
-pub(crate) fn renames(found: &[Difference]) -> Vec<(RelPath, RelPath)> {
+pub(crate) fn find_renames(found: &[Difference]) -> Vec<(RelPath, RelPath)> {
     type FileSignature = (FileKind, u32, ContentHash);
     let nature = |state: &FileState| -> Option<FileSignature> {
         let hash = state.hash.filter(|_| state.size > 0)?;

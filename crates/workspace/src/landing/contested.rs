@@ -31,7 +31,11 @@ struct ContestedLine {
 ///
 /// # Errors
 /// [`WorkspaceError::State`]; [`WorkspaceError::Lost`] when what was noted before is damaged.
-pub(crate) fn note(dir: &Path, changes: &CopyChanges, landing: &Landing) -> Result<(), WorkspaceError> {
+pub(crate) fn note_contested(
+    dir: &Path,
+    changes: &CopyChanges,
+    landing: &Landing,
+) -> Result<(), WorkspaceError> {
     let known = read(dir)?;
     let apart: HashSet<&RelPath> = landing.conflicts.iter().map(|(path, _)| path).collect();
     let merged: HashSet<&RelPath> = landing.merged.iter().collect();
@@ -51,15 +55,15 @@ pub(crate) fn note(dir: &Path, changes: &CopyChanges, landing: &Landing) -> Resu
     }
     let lines: Vec<ContestedLine> =
         noted.into_iter().map(|(path, before)| ContestedLine { path, before }).collect();
-    line_file::write_to(dir, line_file::CONTESTED, &lines)
+    line_file::write_to(dir, line_file::CONTESTED_FILE, &lines)
 }
 
 /// Those that were noted.
 pub(crate) fn read(dir: &Path) -> Result<ContestedFiles, WorkspaceError> {
     let damaged = || WorkspaceError::Lost { what: "the list of contested files".to_owned() };
-    let Some(text) = line_file::read_from(dir, line_file::CONTESTED)? else {
+    let Some(text) = line_file::read_from(dir, line_file::CONTESTED_FILE)? else {
         return Ok(ContestedFiles::new());
     };
-    let lines: Vec<ContestedLine> = line_file::parsed(&text).ok_or_else(damaged)?;
+    let lines: Vec<ContestedLine> = line_file::parse_line(&text).ok_or_else(damaged)?;
     Ok(lines.into_iter().map(|line| (line.path, line.before)).collect())
 }

@@ -6,7 +6,7 @@ use journeyman_protocol::{FileChangeKind, RelPath};
 use journeyman_text_diff::count_changed_lines;
 
 use crate::error::WorkspaceError;
-use crate::files::diff::{Diff, DiffSide, FileDiff, file_diff, git_mode, quoted};
+use crate::files::diff::{Diff, DiffSide, FileDiff, file_diff, git_mode, quote_path};
 use crate::landing::Landings;
 use crate::landing::changes::{CopyChange, CopyChanges};
 use crate::limits::DIFF_FILE_BYTES;
@@ -31,12 +31,12 @@ impl Landings<'_> {
     /// [`WorkspaceError::Lost`] when contents are gone, failures of the blobs.
     pub fn diff(&self, changes: &CopyChanges, max_bytes: usize) -> Result<Diff, WorkspaceError> {
         let mut diff = Diff::default();
-        for (change, renamed) in shown(changes) {
+        for (change, renamed) in shown_changes(changes) {
             let piece = match renamed {
-                Some(from) => rename(from, &change.path),
+                Some(from) => rename_diff(from, &change.path),
                 None => {
-                    let (before, after) = self.sides(change)?;
-                    file_diff(&change.path, side(&before), side(&after))
+                    let (before, after) = self.read_sides(change)?;
+                    file_diff(&change.path, diff_side(&before), diff_side(&after))
                 }
             };
             diff.add(&change.path, &piece, max_bytes);
@@ -52,13 +52,15 @@ impl Landings<'_> {
     /// As [`Landings::diff`].
     pub fn stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
         let mut stat = DiffStat::default();
-        for (change, renamed) in shown(changes) {
+        for (change, renamed) in shown_changes(changes) {
             stat.files += 1;
             if renamed.is_some() {
                 continue;
             }
-            let (before, after) = self.sides(change)?;
-            if let (Some(before), Some(after)) = (countable(before.as_ref()), countable(after.as_ref())) {
+            let (before, after) = self.read_sides(change)?;
+            if let (Some(before), Some(after)) =
+                (countable_bytes(before.as_ref()), countable_bytes(after.as_ref()))
+            {
                 let counts = count_changed_lines(before, after);
                 stat.added += counts.added;
                 stat.removed += counts.removed;
@@ -68,7 +70,7 @@ impl Landings<'_> {
     }
 
     /// Both contents of a change.
-    fn sides(
+    fn read_sides(
         &self,
         change: &CopyChange,
     ) -> Result<(Option<DiffContent>, Option<DiffContent>), WorkspaceError> {
@@ -78,7 +80,7 @@ impl Landings<'_> {
             let bytes = match state.hash {
                 Some(hash) if state.size <= largest => {
                     let lost = || WorkspaceError::Lost { what: change.path.to_string() };
-                    Some(self.workspace.project.vault.get(&hash)?.ok_or_else(lost)?)
+                    Some(self.workspace.project.blob_store.get(&hash)?.ok_or_else(lost)?)
                 }
                 _ => None,
             };
@@ -97,7 +99,7 @@ struct DiffContent {
 
 /// The changes, each with its earlier name where it has one; without those that such a name is all
 /// there is of.
-fn shown(changes: &CopyChanges) -> impl Iterator<Item = (&CopyChange, Option<&RelPath>)> {
+fn shown_changes(changes: &CopyChanges) -> impl Iterator<Item = (&CopyChange, Option<&RelPath>)> {
     let gone: HashSet<&RelPath> =
         changes.files.iter().filter(|file| file.after.is_none()).map(|file| &file.path).collect();
     let moved: HashSet<&RelPath> = changes
@@ -113,23 +115,23 @@ fn shown(changes: &CopyChanges) -> impl Iterator<Item = (&CopyChange, Option<&Re
     })
 }
 
-fn rename(from: &RelPath, to: &RelPath) -> FileDiff {
+fn rename_diff(from: &RelPath, to: &RelPath) -> FileDiff {
     let text = format!(
         "diff --git {} {}\nsimilarity index 100%\nrename from {}\nrename to {}\n",
-        quoted("a/", from),
-        quoted("b/", to),
-        quoted("", from),
-        quoted("", to)
+        quote_path("a/", from),
+        quote_path("b/", to),
+        quote_path("", from),
+        quote_path("", to)
     );
     FileDiff { text, kind: FileChangeKind::Added, added: 0, removed: 0, opaque: false }
 }
 
-fn side(content: &Option<DiffContent>) -> Option<DiffSide<'_>> {
+fn diff_side(content: &Option<DiffContent>) -> Option<DiffSide<'_>> {
     content.as_ref().map(|content| DiffSide { mode: content.mode, bytes: content.bytes.as_deref() })
 }
 
 /// The bytes to count lines of; `None` where there are none to count.
-fn countable(content: Option<&DiffContent>) -> Option<&[u8]> {
+fn countable_bytes(content: Option<&DiffContent>) -> Option<&[u8]> {
     match content {
         None => Some(&[]),
         Some(content) => content.bytes.as_deref().filter(|bytes| !bytes.contains(&0)),

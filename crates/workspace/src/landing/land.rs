@@ -9,13 +9,13 @@ use crate::error::WorkspaceError;
 use crate::journal::record::ChangeCause;
 use crate::landing::Landings;
 use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, Landing, OnConflict};
-use crate::landing::collect::renames;
+use crate::landing::collect::find_renames;
 use crate::landing::plan::{ExtraOperations, LandingPlanner};
 use crate::landing::verdict::is_same;
 use crate::rules::is_git;
 use crate::snapshot::capture::ContentMode;
-use crate::snapshot::compare::filtered;
-use crate::snapshot::differences::{Difference, differences, kind_of};
+use crate::snapshot::compare::drop_rule_changes;
+use crate::snapshot::differences::{Difference, diff_trees, kind_of};
 use crate::transaction::operation::ChangeIntent;
 use crate::workspace::Workspace;
 
@@ -49,15 +49,17 @@ impl Landings<'_> {
         (session, call): (&SessionId, Option<&CallId>),
         besides: ExtraOperations,
     ) -> Result<Landing, WorkspaceError> {
-        self.workspace.project.door.check_alive()?;
+        self.workspace.project.root_dir.check_alive()?;
         if let Some(file) = changes.files.iter().find(|file| file.path.components().any(is_git)) {
             return Err(WorkspaceError::Protected { path: file.path.clone() });
         }
-        if let Some(file) = changes.files.iter().find(|file| self.workspace.project.rules.holds(&file.path)) {
+        if let Some(file) =
+            changes.files.iter().find(|file| self.workspace.project.rules.is_own_file(&file.path))
+        {
             return Err(WorkspaceError::Own { path: file.path.clone() });
         }
         let moved = self.moved_here(changes)?;
-        let landing = self.workspace.transactions.writing(|writer, hands| {
+        let landing = self.workspace.transactions.write_locked(|writer, context| {
             let mut plan = LandingPlanner::new(self.workspace, changes, &moved, options, &besides).plan()?;
             if options.on_conflict != OnConflict::Refuse || plan.conflicts.is_empty() {
                 plan.operations.extend(besides.operations);
@@ -95,7 +97,7 @@ impl Landings<'_> {
                 remove: plan.remove,
                 settles_copy: call.is_none() && landing.left.is_empty(),
             };
-            landing.applied.id = hands.execute(&mut writer.journal, intent, &plan.operations)?;
+            landing.applied.id = context.execute(&mut writer.journal, intent, &plan.operations)?;
             Ok(landing)
         })?;
         self.workspace.quota().keep_to_quota()?;
@@ -107,7 +109,7 @@ impl Landings<'_> {
     fn moved_here(&self, changes: &CopyChanges) -> Result<HashMap<RelPath, RelPath>, WorkspaceError> {
         let is_gone = |file: &&CopyChange| {
             file.before.is_some()
-                && !matches!(self.workspace.project.door.look(&file.path), Ok(Some(seen)) if !seen.is_dir())
+                && !matches!(self.workspace.project.root_dir.stat(&file.path), Ok(Some(seen)) if !seen.is_dir())
         };
         let gone: HashSet<&RelPath> = changes.files.iter().filter(is_gone).map(|file| &file.path).collect();
         if gone.is_empty() {
@@ -121,10 +123,11 @@ impl Landings<'_> {
             }
             Err(other) => return Err(other),
         };
-        let now = self.workspace.snapshots.snapshot(ContentMode::Hashes, Some(&before))?;
-        let found = filtered(self.workspace.project.inputs(), &before, differences(&before, &now))?;
+        let now = self.workspace.snapshots.take_snapshot(ContentMode::Hashes, Some(&before))?;
+        let found =
+            drop_rule_changes(self.workspace.project.compare_inputs(), &before, diff_trees(&before, &now))?;
         let mut moved: HashMap<RelPath, RelPath> =
-            renames(&found).into_iter().filter(|(from, _)| gone.contains(from)).collect();
+            find_renames(&found).into_iter().filter(|(from, _)| gone.contains(from)).collect();
         // A file under a new name that has the copy's changes already was landed there before.
         let is_new = |difference: &&Difference| difference.before.is_none();
         let known = found.iter().filter(is_new).filter_map(|new| Some((new.after?.hash?, new)));

@@ -19,7 +19,7 @@ use crate::state::lock::{make_private_dir, state_error};
 use crate::transaction::staging::copy_pieces;
 
 /// The directory in the copy's.
-const NAME: &str = "large";
+const LARGE_FILES_DIR: &str = "large";
 
 /// The large files kept beside one copy.
 pub(crate) struct LargeFiles {
@@ -31,7 +31,7 @@ pub(crate) struct LargeFiles {
 
 impl LargeFiles {
     pub(crate) fn of(copy_dir: &Path) -> Self {
-        Self { dir: copy_dir.join(NAME), wanted: HashSet::new(), bytes: 0 }
+        Self { dir: copy_dir.join(LARGE_FILES_DIR), wanted: HashSet::new(), bytes: 0 }
     }
 
     /// Returns the path of a content, if it is kept.
@@ -45,7 +45,7 @@ impl LargeFiles {
     /// is said there.
     pub(crate) fn keep(
         &mut self,
-        door: &RootDir,
+        root_dir: &RootDir,
         path: &RelPath,
         state: &FileState,
     ) -> Result<(), WorkspaceError> {
@@ -62,7 +62,7 @@ impl LargeFiles {
         make_private_dir(&self.dir)?;
         let target = self.dir.join(hash.to_string());
         let new = target.with_extension("new");
-        let (file, _) = door.read_file(path, Links::Refuse)?;
+        let (file, _) = root_dir.read_file(path, Links::Refuse)?;
         let made = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
         let made: OwnedFd = made.map_err(|source| state_error("write", &new, source))?.into();
         let copied = copy_pieces(&file, &made)
@@ -81,7 +81,7 @@ impl LargeFiles {
     }
 
     /// Drops what isn't wanted any more.
-    pub(crate) fn tidy(&self) -> Result<(), WorkspaceError> {
+    pub(crate) fn remove_unwanted(&self) -> Result<(), WorkspaceError> {
         let failed = |source| state_error("tidy up", &self.dir, source);
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

@@ -12,10 +12,10 @@ use crate::journal::line_format::{parse, push_line};
 use crate::state::lock::{make_private_dir, replace_durably, state_error, sync_above};
 
 /// The file in the copy's directory: one line, as the journal's.
-pub(crate) const NAME: &str = "changes";
+pub(crate) const CHANGES_FILE: &str = "changes";
 
 /// The list of contested files, beside it.
-pub(crate) const CONTESTED: &str = "contested";
+pub(crate) const CONTESTED_FILE: &str = "contested";
 
 /// A larger one wasn't written by us: 400,000 files with long paths.
 pub(crate) const STORED_BYTES: u64 = 512 * 1024 * 1024;
@@ -44,10 +44,10 @@ pub(crate) fn read_from(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, Works
 /// Returns true if such a file is there and not as it was written.
 pub(crate) fn is_damaged(dir: &Path, name: &str) -> Result<bool, WorkspaceError> {
     let text = read_from(dir, name)?;
-    Ok(text.is_some_and(|text| parsed::<serde::de::IgnoredAny>(&text).is_none()))
+    Ok(text.is_some_and(|text| parse_line::<serde::de::IgnoredAny>(&text).is_none()))
 }
 
 /// Parses the line of such a file, if it is whole.
-pub(crate) fn parsed<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
+pub(crate) fn parse_line<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
     text.strip_suffix(b"\n").and_then(parse)
 }

@@ -26,7 +26,7 @@ use crate::landing::verdict::{
 use crate::limits::MAX_DEPTH;
 use crate::rules::is_git;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe;
+use crate::snapshot::observe::observe_file;
 use crate::transaction::operation::Operation;
 use crate::workspace::Workspace;
 
@@ -69,7 +69,7 @@ struct TargetNames<'o> {
 }
 
 pub(crate) struct LandingPlanner<'a> {
-    door: &'a RootDir,
+    root_dir: &'a RootDir,
     contents: ContentStores<'a>,
     changes: &'a CopyChanges,
     moved: &'a HashMap<RelPath, RelPath>,
@@ -91,10 +91,10 @@ impl<'a> LandingPlanner<'a> {
     ) -> Self {
         let limits = workspace.project.limits();
         Self {
-            door: &workspace.project.door,
+            root_dir: &workspace.project.root_dir,
             contents: ContentStores {
-                door: &workspace.project.door,
-                vault: &workspace.project.vault,
+                root_dir: &workspace.project.root_dir,
+                blob_store: &workspace.project.blob_store,
                 large: LargeFiles::of(&workspace.project.copy_dir(&changes.session)),
             },
             changes,
@@ -108,8 +108,8 @@ impl<'a> LandingPlanner<'a> {
     }
 
     pub(crate) fn plan(&self) -> Result<LandingPlan, WorkspaceError> {
-        let mut outcomes = self.outcomes()?;
-        while self.block(&mut outcomes)? {}
+        let mut outcomes = self.judge_changes()?;
+        while self.block_obstructed(&mut outcomes)? {}
         let mut plan = LandingPlan::default();
         for outcome in outcomes {
             let ChangeOutcome { path, operations, merged, already, conflict, left } = outcome;
@@ -135,7 +135,7 @@ impl<'a> LandingPlanner<'a> {
         }
         plan.operations.sort_by(|one, other| one.path.cmp(&other.path));
         self.check_size(&plan.operations)?;
-        (plan.make, plan.remove) = self.directories(&plan.operations)?;
+        (plan.make, plan.remove) = self.plan_directories(&plan.operations)?;
         Ok(plan)
     }
 
@@ -155,7 +155,7 @@ impl<'a> LandingPlanner<'a> {
     }
 
     /// Judges each change by itself.
-    fn outcomes(&self) -> Result<Vec<ChangeOutcome>, WorkspaceError> {
+    fn judge_changes(&self) -> Result<Vec<ChangeOutcome>, WorkspaceError> {
         let gone: HashMap<&RelPath, &CopyChange> = self
             .changes
             .files
@@ -178,36 +178,36 @@ impl<'a> LandingPlanner<'a> {
                 continue;
             }
             if let Some(why) = objections.get(&file.path) {
-                outcomes.push(self.refused(&file.path, why));
+                outcomes.push(self.refused_outcome(&file.path, why));
                 continue;
             }
             let source = file.from.as_ref().filter(|from| sources.get(from) == Some(&&file.path));
             let source = source.and_then(|from| gone.get(from).copied());
             let (path, verdict) = match source {
-                Some(source) => (file.path.clone(), self.renamed(source, file)?),
-                None => self.file(file)?,
+                Some(source) => (file.path.clone(), self.judge_renamed(source, file)?),
+                None => self.judge_file(file)?,
             };
-            outcomes.push(self.outcome(path, verdict));
+            outcomes.push(self.make_outcome(path, verdict));
         }
         Ok(outcomes)
     }
 
     /// Returns the outcome for a change that is never landed.
-    fn refused(&self, path: &RelPath, why: &str) -> ChangeOutcome {
+    fn refused_outcome(&self, path: &RelPath, why: &str) -> ChangeOutcome {
         let (path, conflict) = (path.clone(), Some(why.to_owned()));
         let left = matches!(self.options.on_conflict, OnConflict::Markers | OnConflict::Theirs);
         ChangeOutcome { path, operations: Vec::new(), merged: false, already: false, conflict, left }
     }
 
-    fn judge(&self) -> FileMerger<'_, ContentStores<'a>> {
+    fn merger(&self) -> FileMerger<'_, ContentStores<'a>> {
         let labels = Labels { ours: "here", base: None, theirs: &self.label };
         FileMerger { contents: &self.contents, labels, kept_file_bytes: self.kept_file_bytes }
     }
 
     /// A file that kept its name in the copy, and where the user has it.
-    fn file(&self, file: &CopyChange) -> Result<(RelPath, LandingVerdict), WorkspaceError> {
+    fn judge_file(&self, file: &CopyChange) -> Result<(RelPath, LandingVerdict), WorkspaceError> {
         let path = self.moved.get(&file.path).unwrap_or(&file.path);
-        let here = here(self.door, path)?;
+        let here = current_file(self.root_dir, path)?;
         let sides = MergeSides { base: file.before.as_ref(), here: &here, copy: file.after.as_ref() };
         if *path != file.path && file.after.is_none() {
             let reason = format!("it was given the name `{path}` here, and deleted in the copy");
@@ -216,21 +216,25 @@ impl<'a> LandingPlanner<'a> {
                 LandingVerdict::Conflict(LandingConflict { reason, theirs: None, marked: None }),
             ));
         }
-        Ok((path.clone(), self.judge().file(path, sides)?))
+        Ok((path.clone(), self.merger().merge_file(path, sides)?))
     }
 
-    fn renamed(&self, source: &CopyChange, file: &CopyChange) -> Result<LandingVerdict, WorkspaceError> {
+    fn judge_renamed(
+        &self,
+        source: &CopyChange,
+        file: &CopyChange,
+    ) -> Result<LandingVerdict, WorkspaceError> {
         let (from, to) = (&source.path, &file.path);
         if let Some(elsewhere) = self.moved.get(from).filter(|elsewhere| *elsewhere != to) {
             let reason = format!("`{from}` was given this name in the copy, and the name `{elsewhere}` here");
             return Ok(LandingVerdict::Conflict(LandingConflict { reason, theirs: None, marked: None }));
         }
-        let (at_from, at_to) = (here(self.door, from)?, here(self.door, to)?);
+        let (at_from, at_to) = (current_file(self.root_dir, from)?, current_file(self.root_dir, to)?);
         let sides = MergeSides { base: source.before.as_ref(), here: &at_to, copy: file.after.as_ref() };
-        self.judge().renamed((from, &at_from), to, sides)
+        self.merger().merge_renamed((from, &at_from), to, sides)
     }
 
-    fn outcome(&self, path: RelPath, verdict: LandingVerdict) -> ChangeOutcome {
+    fn make_outcome(&self, path: RelPath, verdict: LandingVerdict) -> ChangeOutcome {
         let nothing = ChangeOutcome {
             path,
             operations: Vec::new(),
@@ -265,7 +269,7 @@ impl<'a> LandingPlanner<'a> {
 
     /// Takes what is blocked out of the plan; whether there was any, so that others may be blocked
     /// now.
-    fn block(&self, outcomes: &mut [ChangeOutcome]) -> Result<bool, WorkspaceError> {
+    fn block_obstructed(&self, outcomes: &mut [ChangeOutcome]) -> Result<bool, WorkspaceError> {
         let mut blocked: BTreeMap<usize, String> = BTreeMap::new();
         let aims = TargetNames::of(outcomes, &self.changes.removed).with(self.besides);
         let mut taken: HashMap<&RelPath, usize> = HashMap::new();
@@ -275,7 +279,7 @@ impl<'a> LandingPlanner<'a> {
                     blocked.insert(index, format!("`{}` would be changed twice", operation.path));
                 }
                 if operation.after.is_some()
-                    && let Some(reason) = self.obstruction(operation, &aims)?
+                    && let Some(reason) = self.find_obstruction(operation, &aims)?
                 {
                     blocked.insert(index, reason);
                 }
@@ -293,20 +297,20 @@ impl<'a> LandingPlanner<'a> {
     }
 
     /// Returns the reason why a file can't be there, if there is one.
-    fn obstruction(
+    fn find_obstruction(
         &self,
         operation: &Operation,
         aims: &TargetNames<'_>,
     ) -> Result<Option<String>, WorkspaceError> {
         let path = &operation.path;
-        if let Some(above) = above(path).find(|above| aims.placed.contains(above.as_bytes())) {
+        if let Some(above) = directories_above(path).find(|above| aims.placed.contains(above.as_bytes())) {
             return Ok(Some(format!("`{above}` is to be a file")));
         }
         if operation.before.is_some() {
             return Ok(None);
         }
-        let failed = |errno| self.door.fail("look at", path, errno);
-        match self.door.obstacle(path) {
+        let failed = |errno| self.root_dir.error_for("look at", path, errno);
+        match self.root_dir.find_obstacle(path) {
             Err(Errno::ACCESS) => return Ok(Some("its directory can't be entered".to_owned())),
             Err(errno) => return Err(failed(errno)),
             Ok(Some((at, seen))) if !aims.removed.contains(&at) => {
@@ -317,28 +321,33 @@ impl<'a> LandingPlanner<'a> {
             Ok(Some(_)) => return Ok(None),
             Ok(None) => {}
         }
-        let stands = self.door.look(path).map_err(failed)?;
-        if stands.is_some_and(|seen| seen.is_dir()) && !self.empties(path, aims, 0)? {
+        let stands = self.root_dir.stat(path).map_err(failed)?;
+        if stands.is_some_and(|seen| seen.is_dir()) && !self.is_emptied(path, aims, 0)? {
             return Ok(Some("a directory that holds other files stands in its way".to_owned()));
         }
         Ok(None)
     }
 
     /// Returns true if nothing is left in a directory once all is done.
-    fn empties(&self, dir: &RelPath, aims: &TargetNames<'_>, depth: usize) -> Result<bool, WorkspaceError> {
-        let failed = |errno| self.door.fail("look at", dir, errno);
+    fn is_emptied(
+        &self,
+        dir: &RelPath,
+        aims: &TargetNames<'_>,
+        depth: usize,
+    ) -> Result<bool, WorkspaceError> {
+        let failed = |errno| self.root_dir.error_for("look at", dir, errno);
         if depth > MAX_DEPTH {
             return Ok(false);
         }
         let mut holds = false;
-        for name in names(self.door, dir).map_err(failed)? {
+        for name in names_in(self.root_dir, dir).map_err(failed)? {
             let Ok(path) = dir.join(name) else { return Ok(false) };
             holds = true;
             if aims.removed.contains(&path) {
                 continue;
             }
-            let is_dir = self.door.look(&path).map_err(failed)?.is_some_and(|seen| seen.is_dir());
-            if !is_dir || !self.empties(&path, aims, depth + 1)? {
+            let is_dir = self.root_dir.stat(&path).map_err(failed)?.is_some_and(|seen| seen.is_dir());
+            if !is_dir || !self.is_emptied(&path, aims, depth + 1)? {
                 return Ok(false);
             }
         }
@@ -349,7 +358,7 @@ impl<'a> LandingPlanner<'a> {
 
     /// Directories to make besides those that files need, and those to remove if they are empty in
     /// the end.
-    fn directories(
+    fn plan_directories(
         &self,
         operations: &[Operation],
     ) -> Result<(Vec<DirRecord>, Vec<DirRecord>), WorkspaceError> {
@@ -363,9 +372,9 @@ impl<'a> LandingPlanner<'a> {
             .collect();
         let is_ours = |dir: &&DirRecord| !dir.path.components().any(is_git);
         let look = |path: &RelPath| -> Result<Option<FileStat>, WorkspaceError> {
-            match self.door.look(path) {
+            match self.root_dir.stat(path) {
                 Err(Errno::ACCESS) => Ok(None),
-                other => other.map_err(|errno| self.door.fail("look at", path, errno)),
+                other => other.map_err(|errno| self.root_dir.error_for("look at", path, errno)),
             }
         };
         let mut make = Vec::new();
@@ -373,7 +382,7 @@ impl<'a> LandingPlanner<'a> {
             let in_the_way = match look(&dir.path)? {
                 Some(seen) if seen.is_dir() => continue,
                 Some(_) => Some(dir.path.clone()),
-                None => self.door.obstacle(&dir.path).ok().flatten().map(|(at, _)| at),
+                None => self.root_dir.find_obstacle(&dir.path).ok().flatten().map(|(at, _)| at),
             };
             let is_free = in_the_way.is_none_or(|at| aims.removed.contains(&at));
             let to_be_file = |path: &RelPath| aims.placed.contains(path.as_bytes());
@@ -382,7 +391,7 @@ impl<'a> LandingPlanner<'a> {
             if is_free
                 && !left_out
                 && !to_be_file(&dir.path)
-                && !above(&dir.path).any(|path| to_be_file(&path))
+                && !directories_above(&dir.path).any(|path| to_be_file(&path))
             {
                 make.push(dir.clone());
             }
@@ -426,7 +435,7 @@ impl<'o> TargetNames<'o> {
 }
 
 /// The directories above a path, the nearest first.
-fn above(path: &RelPath) -> impl Iterator<Item = RelPath> {
+fn directories_above(path: &RelPath) -> impl Iterator<Item = RelPath> {
     std::iter::successors(path.parent(), RelPath::parent)
 }
 
@@ -435,9 +444,9 @@ fn has_beneath(paths: &BTreeSet<&[u8]>, dir: &RelPath) -> bool {
     paths.range(prefix.as_slice()..).next().is_some_and(|path| path.starts_with(&prefix))
 }
 
-fn names(door: &RootDir, dir: &RelPath) -> Result<Vec<Vec<u8>>, Errno> {
+fn names_in(root_dir: &RootDir, dir: &RelPath) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(door.directory(Some(dir))?)? {
+    for entry in Dir::read_from(root_dir.open_directory(Some(dir))?)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {
@@ -448,8 +457,8 @@ fn names(door: &RootDir, dir: &RelPath) -> Result<Vec<Vec<u8>>, Errno> {
 }
 
 /// Returns the state of the user's tree there.
-fn here(door: &RootDir, path: &RelPath) -> Result<CurrentFile, WorkspaceError> {
-    match observe(door, path) {
+fn current_file(root_dir: &RootDir, path: &RelPath) -> Result<CurrentFile, WorkspaceError> {
+    match observe_file(root_dir, path) {
         Ok(None) | Err(WorkspaceError::NotFound { .. }) => Ok(CurrentFile::Nothing),
         Ok(Some((state, seen))) => Ok(CurrentFile::File(state, seen)),
         Err(WorkspaceError::NotAFile { kind: NotAFile::Directory, .. }) => Ok(CurrentFile::Directory),
@@ -461,32 +470,32 @@ fn here(door: &RootDir, path: &RelPath) -> Result<CurrentFile, WorkspaceError> {
 
 /// The contents of the user's tree, and those that are kept.
 struct ContentStores<'a> {
-    door: &'a RootDir,
-    vault: &'a BlobStore,
+    root_dir: &'a RootDir,
+    blob_store: &'a BlobStore,
     large: LargeFiles,
 }
 
 impl ContentSource for ContentStores<'_> {
-    fn kept(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        self.vault.get(hash)
+    fn kept_content(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        self.blob_store.get(hash)
     }
 
-    fn has(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
-        self.vault.contains(hash)
+    fn is_kept(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        self.blob_store.contains(hash)
     }
 
-    fn large(&self, hash: &ContentHash, size: u64) -> Option<PathBuf> {
+    fn large_file(&self, hash: &ContentHash, size: u64) -> Option<PathBuf> {
         self.large.path(hash, size)
     }
 
-    fn here(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {
+    fn read_current(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {
         let raced = || WorkspaceError::Raced { path: path.clone() };
         let bytes = match state.kind {
             FileKind::Link => {
-                self.door.read_link(path).map_err(|errno| self.door.fail("read", path, errno))?
+                self.root_dir.read_link(path).map_err(|errno| self.root_dir.error_for("read", path, errno))?
             }
             FileKind::File => {
-                let (file, seen) = self.door.read_file(path, Links::Refuse)?;
+                let (file, seen) = self.root_dir.read_file(path, Links::Refuse)?;
                 let read = read_up_to(&file, seen.size, state.size);
                 read.map_err(|source| io_error("read", path, source))?.ok_or_else(raced)?
             }

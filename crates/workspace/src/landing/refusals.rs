@@ -17,18 +17,18 @@ use crate::snapshot::differences::Difference;
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::workspace::Workspace;
 
-const GUARDED: &str =
+const GUARDED_REASON: &str =
     "programs outside the sandbox run or obey it, so the change of it is the person's to make";
-const REPOSITORY: &str = "it is part of a repository that a command made: git would run what it says";
-const LEADS_OUT: &str = "it is a link that leads out of the project";
-const NAME: &str = "its name has control characters, or isn't UTF-8";
-const OTHERS_RIGHTS: &str = "it would run with its owner's or its group's rights (set-user-id, set-group-id)";
+const REPOSITORY_REASON: &str = "it is part of a repository that a command made: git would run what it says";
+const LEADS_OUT_REASON: &str = "it is a link that leads out of the project";
+const NAME_REASON: &str = "its name has control characters, or isn't UTF-8";
+const SET_ID_REASON: &str = "it would run with its owner's or its group's rights (set-user-id, set-group-id)";
 
 /// Directories of the system's own programs and libraries, which only its administrator changes.
 /// Environments of interpreters have links to them.
-const SYSTEM: [&str; 6] = ["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
+const SYSTEM_DIRECTORIES: [&str; 6] = ["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
 /// Refusals of one landing that are kept; who meets more has seen enough.
-const MOST_OBJECTIONS: usize = 1_000;
+const MAX_REFUSALS: usize = 1_000;
 
 /// Says what may not be landed in a project.
 pub(crate) struct LandingFilter<'a> {
@@ -47,12 +47,12 @@ impl<'a> LandingFilter<'a> {
     /// Returns the reason to refuse any change of a path.
     pub(crate) fn path(&self, path: &RelPath) -> Option<&'static str> {
         let is_guarded = (self.guards.guarded)(path)
-            && ((self.guards.on_entering)(path) || !self.products.hold(path.as_bytes()));
-        is_guarded.then_some(GUARDED)
+            && ((self.guards.on_entering)(path) || !self.products.contains(path.as_bytes()));
+        is_guarded.then_some(GUARDED_REASON)
     }
 
     /// Returns the reason to refuse a new or replaced file. `target` is a link's.
-    pub(crate) fn file(
+    pub(crate) fn refuse_file(
         &self,
         path: &RelPath,
         is_new: bool,
@@ -60,17 +60,17 @@ impl<'a> LandingFilter<'a> {
         target: Option<&[u8]>,
     ) -> Option<&'static str> {
         if let Some(target) = target {
-            return leads_out(self.user.root(), path, target).then_some(LEADS_OUT);
+            return leads_out(self.user.root(), path, target).then_some(LEADS_OUT_REASON);
         }
         if is_new && !is_readable(path.as_bytes()) {
-            return Some(NAME);
+            return Some(NAME_REASON);
         }
         let new_rights = mode & !before.unwrap_or_default() & 0o6000;
-        (new_rights != 0).then_some(OTHERS_RIGHTS)
+        (new_rights != 0).then_some(SET_ID_REASON)
     }
 
     /// Looks at what differs between a tree and a copy of it.
-    pub(crate) fn objections(
+    pub(crate) fn refusals(
         &self,
         copy: &Workspace,
         found: &[Difference],
@@ -86,8 +86,11 @@ impl<'a> LandingFilter<'a> {
                     Some(edited) => edited,
                     None => edited.insert(edited_files(copy)?),
                 };
-                if edited.get(path).is_none_or(|left| !same(left.as_ref(), difference.after.as_ref())) {
-                    objections.insert(path.clone(), GUARDED);
+                if edited
+                    .get(path)
+                    .is_none_or(|left| !is_same_state(left.as_ref(), difference.after.as_ref()))
+                {
+                    objections.insert(path.clone(), GUARDED_REASON);
                     continue;
                 }
             }
@@ -95,21 +98,23 @@ impl<'a> LandingFilter<'a> {
             let is_changed =
                 difference.before.is_none_or(|before| before.hash != after.hash || before.hash.is_none());
             let target = match after.kind {
-                FileKind::Link if is_changed => copy.project.door.read_link(path).ok(),
+                FileKind::Link if is_changed => copy.project.root_dir.read_link(path).ok(),
                 FileKind::Link => continue,
                 FileKind::File => None,
             };
             let before = difference.before.map(|before| before.mode);
-            let wrong = self.file(path, difference.before.is_none(), (before, after.mode), target.as_deref());
+            let wrong =
+                self.refuse_file(path, difference.before.is_none(), (before, after.mode), target.as_deref());
             if let Some(wrong) = wrong {
                 objections.insert(path.clone(), wrong);
             }
         }
         let changed: Vec<&RelPath> = found.iter().map(|difference| &difference.path).collect();
-        for path in in_bare_repositories(&self.user.project.door, &copy.project.door, &changed, made) {
-            objections.insert(path, REPOSITORY);
+        for path in in_bare_repositories(&self.user.project.root_dir, &copy.project.root_dir, &changed, made)
+        {
+            objections.insert(path, REPOSITORY_REASON);
         }
-        let objections = objections.into_iter().take(MOST_OBJECTIONS);
+        let objections = objections.into_iter().take(MAX_REFUSALS);
         Ok(objections.map(|(path, why)| (path, why.to_owned())).collect())
     }
 }
@@ -121,8 +126,8 @@ pub(crate) fn is_repository(names: &[Vec<u8>]) -> bool {
 }
 
 /// The same of a directory of a tree.
-fn is_bare(door: &RootDir, dir: Option<&RelPath>) -> bool {
-    let names = door.directory(dir).and_then(|dir| crate::files::directory::children(&dir));
+fn is_bare(root_dir: &RootDir, dir: Option<&RelPath>) -> bool {
+    let names = root_dir.open_directory(dir).and_then(|dir| crate::files::directory::entry_names(&dir));
     names.is_ok_and(|names| is_repository(&names))
 }
 
@@ -181,7 +186,7 @@ pub(crate) fn edited_files(copy: &Workspace) -> Result<BTreeMap<RelPath, Option<
     Ok(edited)
 }
 
-fn same(left: Option<&FileState>, now: Option<&FileState>) -> bool {
+fn is_same_state(left: Option<&FileState>, now: Option<&FileState>) -> bool {
     match (left, now) {
         (None, None) => true,
         (Some(left), Some(now)) => left.kind == now.kind && left.hash.is_some() && left.hash == now.hash,
@@ -201,7 +206,8 @@ fn leads_out(root: &Path, path: &RelPath, target: &[u8]) -> bool {
     let plain =
         |path: &Path| path.components().all(|it| matches!(it, Component::Normal(_) | Component::RootDir));
     if target.is_absolute() {
-        let allowed = target.starts_with(root) || SYSTEM.iter().any(|system| target.starts_with(system));
+        let allowed =
+            target.starts_with(root) || SYSTEM_DIRECTORIES.iter().any(|system| target.starts_with(system));
         return !allowed || !plain(target);
     }
     let mut depth = path.components().count().saturating_sub(1);

@@ -9,21 +9,21 @@ use journeyman_protocol::{ContentHash, SessionId};
 
 use crate::error::WorkspaceError;
 use crate::landing::changes::CopyChanges;
-use crate::landing::line_file::{NAME, parsed, read_from, write_to};
+use crate::landing::line_file::{CHANGES_FILE, parse_line, read_from, write_to};
 use crate::rules::is_git;
 use crate::state::lock::state_error;
 
 pub(crate) fn write(dir: &Path, changes: &CopyChanges) -> Result<(), WorkspaceError> {
-    write_to(dir, NAME, changes)
+    write_to(dir, CHANGES_FILE, changes)
 }
 
 /// Reads the stored changes, if they are whole and of that session.
 pub(crate) fn read(dir: &Path, session: &SessionId) -> Result<Option<CopyChanges>, WorkspaceError> {
-    let Some(text) = read_from(dir, NAME)? else { return Ok(None) };
-    let changes: Option<CopyChanges> = parsed(&text);
+    let Some(text) = read_from(dir, CHANGES_FILE)? else { return Ok(None) };
+    let changes: Option<CopyChanges> = parse_line(&text);
     Ok(changes.filter(|changes| {
         let sorted = changes.files.is_sorted_by(|one, other| one.path < other.path);
-        // Whoever edits the file by hand gets nothing past the door by it.
+        // Whoever edits the file by hand gets nothing past the root by it.
         let touches_git = changes.files.iter().any(|file| file.path.components().any(is_git));
         changes.session == *session && sorted && !touches_git
     }))
@@ -34,8 +34,8 @@ pub(crate) fn read(dir: &Path, session: &SessionId) -> Result<Option<CopyChanges
 ///
 /// # Errors
 /// [`WorkspaceError::State`]; [`WorkspaceError::Lost`] for a damaged list of contested files.
-pub(crate) fn contents(dir: &Path) -> Result<Vec<ContentHash>, WorkspaceError> {
-    let changes: Option<CopyChanges> = read_from(dir, NAME)?.and_then(|text| parsed(&text));
+pub(crate) fn referenced_contents(dir: &Path) -> Result<Vec<ContentHash>, WorkspaceError> {
+    let changes: Option<CopyChanges> = read_from(dir, CHANGES_FILE)?.and_then(|text| parse_line(&text));
     let files = changes.map(|changes| changes.files).unwrap_or_default();
     let states = files.iter().flat_map(|file| [file.before, file.after]);
     let contested = crate::landing::contested::read(dir)?;
@@ -44,7 +44,7 @@ pub(crate) fn contents(dir: &Path) -> Result<Vec<ContentHash>, WorkspaceError> {
 }
 
 pub(crate) fn remove(dir: &Path) -> Result<(), WorkspaceError> {
-    let path = dir.join(NAME);
+    let path = dir.join(CHANGES_FILE);
     match fs::remove_file(&path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(state_error("remove", &path, error)),
         _ => Ok(()),

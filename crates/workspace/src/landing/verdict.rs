@@ -17,12 +17,12 @@ use crate::transaction::staging::executable_mode;
 /// The advice for a file that can't be landed.
 const BY_HAND: &str = "it has to be taken from the copy by hand";
 /// The reasons for files that can be landed, but not undone.
-const DELETING: &str = "deleting it couldn't be undone";
-const REPLACING: &str = "replacing it couldn't be undone";
+const DELETION_NOT_UNDOABLE: &str = "deleting it couldn't be undone";
+const REPLACEMENT_NOT_UNDOABLE: &str = "replacing it couldn't be undone";
 
 /// Returns true if a conflict's reason is only that landing it couldn't be undone.
 pub(crate) fn is_beyond_undo(reason: &str) -> bool {
-    [DELETING, REPLACING].iter().any(|but| reason == too_large(but))
+    [DELETION_NOT_UNDOABLE, REPLACEMENT_NOT_UNDOABLE].iter().any(|but| reason == too_large(but))
 }
 
 /// The state of a name in the user's tree.
@@ -55,16 +55,16 @@ impl CurrentFile {
 /// The source of contents.
 pub(crate) trait ContentSource {
     /// A content that was kept; `None` when it isn't (any more).
-    fn kept(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError>;
+    fn kept_content(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError>;
 
     /// Returns true if it is kept.
-    fn has(&self, hash: &ContentHash) -> Result<bool, WorkspaceError>;
+    fn is_kept(&self, hash: &ContentHash) -> Result<bool, WorkspaceError>;
 
     /// Returns the path of a file that was too large for the blobs; `None` if it wasn't kept.
-    fn large(&self, hash: &ContentHash, size: u64) -> Option<PathBuf>;
+    fn large_file(&self, hash: &ContentHash, size: u64) -> Option<PathBuf>;
 
     /// Reads the user's file, which was just seen as `state`.
-    fn here(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError>;
+    fn read_current(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError>;
 }
 
 /// The decision.
@@ -136,7 +136,7 @@ pub(crate) struct FileMerger<'a, C> {
 
 impl<C: ContentSource> FileMerger<'_, C> {
     /// A file under one name.
-    pub(crate) fn file(
+    pub(crate) fn merge_file(
         &self,
         path: &RelPath,
         sides: MergeSides<'_>,
@@ -149,14 +149,14 @@ impl<C: ContentSource> FileMerger<'_, C> {
         if is_same(now, copy) {
             return Ok(LandingVerdict::Already);
         }
-        let Some(copy) = copy else { return Ok(self.deletion(path, sides)) };
-        let Some(after) = self.after(path, now, copy)? else {
+        let Some(copy) = copy else { return Ok(self.merge_deletion(path, sides)) };
+        let Some(after) = self.file_after(path, now, copy)? else {
             return Ok(conflict(too_large(BY_HAND), None, None));
         };
-        let take = vec![operation(path, here, Some(after))];
+        let take = vec![write_operation(path, here, Some(after))];
         if is_same(now, base) {
             if now.is_some_and(|now| self.is_too_large(now) && !is_same_content(now, copy)) {
-                return Ok(conflict(too_large(REPLACING), Some(take), None));
+                return Ok(conflict(too_large(REPLACEMENT_NOT_UNDOABLE), Some(take), None));
             }
             return Ok(LandingVerdict::Land { operations: take, merged: false });
         }
@@ -167,7 +167,7 @@ impl<C: ContentSource> FileMerger<'_, C> {
             };
             return Ok(conflict(reason, Some(take), None));
         };
-        match self.combine(base, (path, now), copy)? {
+        match self.merge_both(base, (path, now), copy)? {
             MergedSides::To { content, mode } => {
                 let merged = matches!(content, MergedContent::Bytes(_));
                 let state = FileState { mode, ..*now };
@@ -180,48 +180,52 @@ impl<C: ContentSource> FileMerger<'_, C> {
                         executable: false,
                         like: None,
                     },
-                    MergedContent::Bytes(bytes) => written(bytes, mode),
-                    MergedContent::Copy => match self.after(path, Some(now), copy)? {
+                    MergedContent::Bytes(bytes) => file_with(bytes, mode),
+                    MergedContent::Copy => match self.file_after(path, Some(now), copy)? {
                         Some(after) => with_mode(after, mode),
                         None => return Ok(conflict(too_large(BY_HAND), None, None)),
                     },
                 };
-                Ok(LandingVerdict::Land { operations: vec![operation(path, here, Some(after))], merged })
+                Ok(LandingVerdict::Land {
+                    operations: vec![write_operation(path, here, Some(after))],
+                    merged,
+                })
             }
             MergedSides::Apart { reason, marked, mode } => {
-                let marked = marked.map(|bytes| vec![operation(path, here, Some(written(bytes, mode)))]);
+                let marked =
+                    marked.map(|bytes| vec![write_operation(path, here, Some(file_with(bytes, mode)))]);
                 Ok(conflict(reason, Some(take), marked))
             }
         }
     }
 
     /// A file that the copy hasn't any more.
-    fn deletion(&self, path: &RelPath, sides: MergeSides<'_>) -> LandingVerdict {
+    fn merge_deletion(&self, path: &RelPath, sides: MergeSides<'_>) -> LandingVerdict {
         let Some(now) = sides.here.state() else { return LandingVerdict::Already };
-        let gone = vec![operation(path, sides.here, None)];
+        let gone = vec![write_operation(path, sides.here, None)];
         if !is_same(Some(now), sides.base) {
             return conflict("it was changed here, and deleted in the copy", Some(gone), None);
         }
         if self.is_too_large(now) {
-            return conflict(too_large(DELETING), Some(gone), None);
+            return conflict(too_large(DELETION_NOT_UNDOABLE), Some(gone), None);
         }
         LandingVerdict::Land { operations: gone, merged: false }
     }
 
     /// A file that the copy gave another name. `base` is what it was under the old one.
-    pub(crate) fn renamed(
+    pub(crate) fn merge_renamed(
         &self,
         (from, at_from): (&RelPath, &CurrentFile),
         to: &RelPath,
         sides: MergeSides<'_>,
     ) -> Result<LandingVerdict, WorkspaceError> {
         let MergeSides { base, here: at_to, copy } = sides;
-        let Some(copy) = copy else { return self.file(to, sides) };
-        let gone = || at_from.state().map(|_| operation(from, at_from, None));
+        let Some(copy) = copy else { return self.merge_file(to, sides) };
+        let gone = || at_from.state().map(|_| write_operation(from, at_from, None));
         if is_same(at_to.state(), Some(copy)) {
-            return self.file(from, MergeSides { base, here: at_from, copy: None });
+            return self.merge_file(from, MergeSides { base, here: at_from, copy: None });
         }
-        let Some(take) = self.after(to, None, copy)? else {
+        let Some(take) = self.file_after(to, None, copy)? else {
             return Ok(conflict(too_large(BY_HAND), None, None));
         };
         let moved = |mut after: FileAfter| {
@@ -229,11 +233,11 @@ impl<C: ContentSource> FileMerger<'_, C> {
             if let CurrentFile::File(FileState { kind: FileKind::File, .. }, seen) = at_from {
                 after.like = Some((from.clone(), *seen));
             }
-            gone().into_iter().chain([operation(to, at_to, Some(after))]).collect::<Vec<_>>()
+            gone().into_iter().chain([write_operation(to, at_to, Some(after))]).collect::<Vec<_>>()
         };
         if let (CurrentFile::Nothing, CurrentFile::File(..)) = (at_from, at_to) {
             // The user gave it the same name.
-            return self.file(to, sides);
+            return self.merge_file(to, sides);
         }
         if let CurrentFile::File(..) | CurrentFile::Other(_) = at_to {
             let theirs = matches!(at_to, CurrentFile::File(..)).then(|| moved(take));
@@ -253,11 +257,11 @@ impl<C: ContentSource> FileMerger<'_, C> {
         };
         if is_same(Some(now), base) {
             if self.is_too_large(now) {
-                return Ok(conflict(too_large(DELETING), Some(moved(take)), None));
+                return Ok(conflict(too_large(DELETION_NOT_UNDOABLE), Some(moved(take)), None));
             }
             return Ok(LandingVerdict::Land { operations: moved(take), merged: false });
         }
-        match self.combine(base, (from, now), copy)? {
+        match self.merge_both(base, (from, now), copy)? {
             MergedSides::To { content, mode } => {
                 let merged = matches!(content, MergedContent::Bytes(_));
                 let after = match content {
@@ -265,14 +269,14 @@ impl<C: ContentSource> FileMerger<'_, C> {
                         let reason = too_large("it isn't given another name");
                         return Ok(conflict(reason, None, None));
                     }
-                    MergedContent::Here => self.carried(from, now, mode)?,
-                    MergedContent::Bytes(bytes) => written(bytes, mode),
+                    MergedContent::Here => self.moved_user_content(from, now, mode)?,
+                    MergedContent::Bytes(bytes) => file_with(bytes, mode),
                     MergedContent::Copy => with_mode(take, mode),
                 };
                 Ok(LandingVerdict::Land { operations: moved(after), merged })
             }
             MergedSides::Apart { reason, marked, mode } => {
-                let marked = marked.map(|bytes| moved(written(bytes, mode)));
+                let marked = marked.map(|bytes| moved(file_with(bytes, mode)));
                 let reason = format!("{reason}; the copy has it from `{from}`");
                 Ok(conflict(reason, Some(moved(take)), marked))
             }
@@ -280,8 +284,13 @@ impl<C: ContentSource> FileMerger<'_, C> {
     }
 
     /// The user's own content, under another name.
-    fn carried(&self, from: &RelPath, now: &FileState, mode: u32) -> Result<FileAfter, WorkspaceError> {
-        let bytes = self.contents.here(from, now)?;
+    fn moved_user_content(
+        &self,
+        from: &RelPath,
+        now: &FileState,
+        mode: u32,
+    ) -> Result<FileAfter, WorkspaceError> {
+        let bytes = self.contents.read_current(from, now)?;
         let source = NewContent::Bytes(bytes);
         Ok(FileAfter {
             state: FileState { mode, ..*now },
@@ -293,7 +302,7 @@ impl<C: ContentSource> FileMerger<'_, C> {
     }
 
     /// Puts both sides' content and permissions together. They differ.
-    fn combine(
+    fn merge_both(
         &self,
         base: Option<&FileState>,
         (path, now): (&RelPath, &FileState),
@@ -318,7 +327,7 @@ impl<C: ContentSource> FileMerger<'_, C> {
         if let Some(base) = base {
             if is_same_content(now, base) {
                 return Ok(match self.is_too_large(now) {
-                    true => apart(&too_large(REPLACING)),
+                    true => apart(&too_large(REPLACEMENT_NOT_UNDOABLE)),
                     false => MergedSides::To { content: MergedContent::Copy, mode },
                 });
             }
@@ -335,12 +344,12 @@ impl<C: ContentSource> FileMerger<'_, C> {
         let base = match base.map(|base| base.hash) {
             None => Some(Vec::new()),
             Some(None) => None,
-            Some(Some(hash)) => self.contents.kept(&hash)?,
+            Some(Some(hash)) => self.contents.kept_content(&hash)?,
         };
-        let (Some(base), Some(theirs)) = (base, self.kept(copy)?) else {
+        let (Some(base), Some(theirs)) = (base, self.kept_state(copy)?) else {
             return Ok(apart("it was changed here and in the copy, and what both started from isn't kept"));
         };
-        let ours = self.contents.here(path, now)?;
+        let ours = self.contents.read_current(path, now)?;
         Ok(match merge_texts(&base, &ours, &theirs) {
             // The user has the copy's changes already.
             Merge::Clean(bytes) if bytes == ours => MergedSides::To { content: MergedContent::Here, mode },
@@ -356,8 +365,8 @@ impl<C: ContentSource> FileMerger<'_, C> {
         })
     }
 
-    fn kept(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        state.hash.map_or(Ok(None), |hash| self.contents.kept(&hash))
+    fn kept_state(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        state.hash.map_or(Ok(None), |hash| self.contents.kept_content(&hash))
     }
 
     fn is_too_large(&self, now: &FileState) -> bool {
@@ -366,7 +375,7 @@ impl<C: ContentSource> FileMerger<'_, C> {
 
     /// A file as the copy has it; `None` when it is too large to be kept, and neither there (`now`)
     /// nor beside the copy.
-    fn after(
+    fn file_after(
         &self,
         path: &RelPath,
         now: Option<&FileState>,
@@ -375,9 +384,9 @@ impl<C: ContentSource> FileMerger<'_, C> {
         let is_there = now.is_some_and(|now| is_same_content(now, copy));
         let source = match copy.hash {
             Some(_) if is_there => NewContent::Unchanged,
-            Some(hash) if self.contents.has(&hash)? => NewContent::Blob(hash),
+            Some(hash) if self.contents.is_kept(&hash)? => NewContent::Blob(hash),
             hash if copy.size > self.kept_file_bytes => {
-                match hash.and_then(|hash| self.contents.large(&hash, copy.size)) {
+                match hash.and_then(|hash| self.contents.large_file(&hash, copy.size)) {
                     Some(file) => NewContent::File(file),
                     None => return Ok(None),
                 }
@@ -415,13 +424,13 @@ fn merged_mode(base: Option<&FileState>, now: &FileState, copy: &FileState) -> u
     }
 }
 
-fn written(bytes: Vec<u8>, mode: u32) -> FileAfter {
+fn file_with(bytes: Vec<u8>, mode: u32) -> FileAfter {
     let (size, hash) = (bytes.len() as u64, Some(ContentHash::of(&bytes)));
     let state = FileState { kind: FileKind::File, mode, size, hash };
     FileAfter { state, source: NewContent::Bytes(bytes), mode: Some(mode), executable: false, like: None }
 }
 
-fn operation(path: &RelPath, here: &CurrentFile, after: Option<FileAfter>) -> Operation {
+fn write_operation(path: &RelPath, here: &CurrentFile, after: Option<FileAfter>) -> Operation {
     let before = here.before();
     let mut operation = Operation { path: path.clone(), before, after };
     if let (Some((before, _)), Some(after)) = (&operation.before, &mut operation.after)

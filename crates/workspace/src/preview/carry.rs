@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Mode, RenameFlags, fremovexattr, mkdirat, renameat_wit
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
-use crate::files::directory::children;
+use crate::files::directory::entry_names;
 use crate::files::remove::remove_in;
 use crate::files::root_dir::{Links, RootDir};
 use crate::files::stat::FileStat;
@@ -28,9 +28,9 @@ use crate::state::lock::{make_private_dir, state_error};
 use crate::workspace::Workspace;
 
 /// The directory that what goes is moved to.
-const GONE: &str = "gone";
+const GONE_DIR: &str = "gone";
 /// Marks that the kernel writes on a layer's files and that mean nothing in the tree.
-const MARKS: [&str; 6] = [
+const OVERLAY_ATTRIBUTES: [&str; 6] = [
     "user.overlay.opaque",
     "user.overlay.origin",
     "user.overlay.impure",
@@ -38,7 +38,7 @@ const MARKS: [&str; 6] = [
     "user.overlay.upper",
     "user.overlay.uuid",
 ];
-const MEANWHILE: &str = "it was changed here meanwhile, and left as it is";
+const CHANGED_MEANWHILE: &str = "it was changed here meanwhile, and left as it is";
 
 /// A landing's second half, made ready before its first one: from then on nothing fails as a whole.
 #[derive(Debug)]
@@ -60,31 +60,32 @@ pub(crate) fn prepare<'a>(
     if changes.is_empty() {
         return Ok(UncoveredMoves { changes, dir, gone: None });
     }
-    let at = files.join(GONE);
+    let at = files.join(GONE_DIR);
     make_private_dir(&at)?;
-    let door = RootDir::open(&at)?;
-    let going = changes.iter().filter(|change| goes(change)).map(|change| change.path.clone()).collect();
+    let root_dir = RootDir::open(&at)?;
+    let going =
+        changes.iter().filter(|change| only_removes(change)).map(|change| change.path.clone()).collect();
     let pending = PendingMoves::write(dir, &at, going)?;
-    Ok(UncoveredMoves { changes, dir, gone: Some((door, pending)) })
+    Ok(UncoveredMoves { changes, dir, gone: Some((root_dir, pending)) })
 }
 
 /// Returns true if something only goes; another change may say what comes.
-fn goes(change: &UncoveredChange) -> bool {
+fn only_removes(change: &UncoveredChange) -> bool {
     matches!(change.what, UncoveredKind::Removed(_) | UncoveredKind::RemovedTree(_))
 }
 
 impl UncoveredMoves<'_> {
     /// Returns the paths to remove that changed since they were examined.
-    pub(crate) fn changed(&self, user: &Workspace) -> Vec<(RelPath, String)> {
+    pub(crate) fn changed_since(&self, user: &Workspace) -> Vec<(RelPath, String)> {
         let had = |change: &&&UncoveredChange| {
-            goes(change) || matches!(change.what, UncoveredKind::Replaced { .. })
+            only_removes(change) || matches!(change.what, UncoveredKind::Replaced { .. })
         };
         let changed = self
             .changes
             .iter()
             .filter(had)
-            .filter(|change| !change.is_same(&user.project.door, &change.path));
-        changed.map(|change| (change.path.clone(), MEANWHILE.to_owned())).collect()
+            .filter(|change| !change.is_same(&user.project.root_dir, &change.path));
+        changed.map(|change| (change.path.clone(), CHANGED_MEANWHILE.to_owned())).collect()
     }
 
     /// Moves it; gives what had to be left, each with the reason.
@@ -92,34 +93,38 @@ impl UncoveredMoves<'_> {
         let Some((gone, pending)) = &self.gone else { return Vec::new() };
         let mut carrier = UncoveredMover { user, upper, gone, pending, left: Vec::new() };
         let (going, coming): (Vec<&UncoveredChange>, Vec<&UncoveredChange>) =
-            self.changes.iter().partition(|change| goes(change));
+            self.changes.iter().partition(|change| only_removes(change));
         let mut coming: BTreeMap<&RelPath, &UncoveredChange> =
             coming.into_iter().map(|change| (&change.path, change)).collect();
         // First what goes: other things may take its place. What has one that takes it is exchanged
         // for that, in one step.
         for change in going {
             let successor = coming.remove(&change.path);
-            match successor.map(|next| (next, carrier.exchange(change))) {
+            match successor.map(|next| (next, carrier.exchange_entry(change))) {
                 None => carrier.take_away(change),
                 Some((_, Ok(()))) => {}
                 // A file system that can't exchange: then one after the other, and the list brings
                 // it back.
                 Some((next, Err(Errno::INVAL | Errno::NOSYS))) => {
                     carrier.take_away(change);
-                    carrier.place(next);
+                    carrier.place_entry(next);
                 }
-                Some((_, Err(errno))) => carrier.leave(&change.path, std::io::Error::from(errno).to_string()),
+                Some((_, Err(errno))) => {
+                    carrier.leave_out(&change.path, std::io::Error::from(errno).to_string())
+                }
             }
         }
         for change in coming.into_values() {
-            carrier.place(change);
+            carrier.place_entry(change);
         }
         let mut left = carrier.left;
-        let flushed = rustix::fs::fsync(user.project.door.root());
+        let flushed = rustix::fs::fsync(user.project.root_dir.root());
         let ended = flushed.map_err(|errno| state_error("flush", user.root(), errno.into()));
         // While the list is there, the layer's end would put back what went.
-        if let (Err(error), Some(change)) = (ended.and(pending::over(self.dir)), self.changes.first()) {
-            pending::over(self.dir).ok();
+        if let (Err(error), Some(change)) =
+            (ended.and(pending::finish_landing(self.dir)), self.changes.first())
+        {
+            pending::finish_landing(self.dir).ok();
             left.push((change.path.clone(), error.to_string()));
         }
         left
@@ -128,19 +133,19 @@ impl UncoveredMoves<'_> {
 
 impl DirTotals {
     /// Returns true if the directory that was counted is at `path`, as it was.
-    fn is_at(&self, door: &RootDir, path: &RelPath) -> bool {
-        self.print.is_some() && TreeFingerprint::of(door, path) == self.print
+    fn is_at(&self, root_dir: &RootDir, path: &RelPath) -> bool {
+        self.print.is_some() && TreeFingerprint::of(root_dir, path) == self.print
     }
 }
 
 impl UncoveredChange {
-    /// Returns true if what goes is at `path` beneath `door`, as it was looked at.
-    fn is_same(&self, door: &RootDir, path: &RelPath) -> bool {
+    /// Returns true if what goes is at `path` beneath `root_dir`, as it was looked at.
+    fn is_same(&self, root_dir: &RootDir, path: &RelPath) -> bool {
         match &self.what {
             UncoveredKind::Removed(old) | UncoveredKind::Replaced { old, .. } => {
-                door.look(path).ok().flatten().is_some_and(|now| old.same_content(&now))
+                root_dir.stat(path).ok().flatten().is_some_and(|now| old.same_content(&now))
             }
-            UncoveredKind::RemovedTree(tally) => tally.is_at(door, path),
+            UncoveredKind::RemovedTree(tally) => tally.is_at(root_dir, path),
             UncoveredKind::Added(_) | UncoveredKind::AddedTree(_) => false,
         }
     }
@@ -155,19 +160,19 @@ struct UncoveredMover<'a> {
 }
 
 impl UncoveredMover<'_> {
-    fn leave(&mut self, path: &RelPath, why: impl Into<String>) {
+    fn leave_out(&mut self, path: &RelPath, why: impl Into<String>) {
         self.left.push((path.clone(), why.into()));
     }
 
     fn take_away(&mut self, change: &UncoveredChange) {
         let path = &change.path;
-        if matches!(self.user.project.door.look(path), Ok(None)) {
+        if matches!(self.user.project.root_dir.stat(path), Ok(None)) {
             return;
         }
         match self.remove(change) {
             Ok(true) => {}
-            Ok(false) => self.leave(path, MEANWHILE),
-            Err(errno) => self.leave(path, std::io::Error::from(errno).to_string()),
+            Ok(false) => self.leave_out(path, CHANGED_MEANWHILE),
+            Err(errno) => self.leave_out(path, std::io::Error::from(errno).to_string()),
         }
     }
 
@@ -175,10 +180,10 @@ impl UncoveredMover<'_> {
     /// more: a directory takes long to compare.
     fn remove(&mut self, change: &UncoveredChange) -> Result<bool, Errno> {
         let path = &change.path;
-        if !change.is_same(&self.user.project.door, path) {
+        if !change.is_same(&self.user.project.root_dir, path) {
             return Ok(false);
         }
-        let parent = self.user.project.door.parent(path)?;
+        let parent = self.user.project.root_dir.parent(path)?;
         let name = self.pending.name(path).ok_or(Errno::NOENT)?;
         let moved = RelPath::parse(name.as_bytes()).map_err(|_| Errno::INVAL)?;
         let gone = self.gone.root();
@@ -198,49 +203,49 @@ impl UncoveredMover<'_> {
     }
 
     /// Puts what comes in the place of what goes, which is in the layer then.
-    fn exchange(&mut self, change: &UncoveredChange) -> Result<(), Errno> {
+    fn exchange_entry(&mut self, change: &UncoveredChange) -> Result<(), Errno> {
         let path = &change.path;
-        if !change.is_same(&self.user.project.door, path) {
-            self.leave(path, MEANWHILE);
+        if !change.is_same(&self.user.project.root_dir, path) {
+            self.leave_out(path, CHANGED_MEANWHILE);
             return Ok(());
         }
-        strip(self.upper, path)?;
-        let (from, to) = (self.upper.parent(path)?, self.user.project.door.parent(path)?);
+        strip_overlay_marks(self.upper, path)?;
+        let (from, to) = (self.upper.parent(path)?, self.user.project.root_dir.parent(path)?);
         let swap = || renameat_with(&from, path.file_name(), &to, path.file_name(), RenameFlags::EXCHANGE);
         swap()?;
         if !change.is_same(self.upper, path) {
             swap()?;
-            self.leave(path, MEANWHILE);
+            self.leave_out(path, CHANGED_MEANWHILE);
         }
         Ok(())
     }
 
-    fn place(&mut self, change: &UncoveredChange) {
+    fn place_entry(&mut self, change: &UncoveredChange) {
         let path = &change.path;
         if matches!(change.what, UncoveredKind::Replaced { .. }) {
-            match self.exchange(change) {
+            match self.exchange_entry(change) {
                 Err(Errno::INVAL | Errno::NOSYS) => {}
-                Err(errno) => return self.leave(path, std::io::Error::from(errno).to_string()),
+                Err(errno) => return self.leave_out(path, std::io::Error::from(errno).to_string()),
                 Ok(()) => return,
             }
         }
-        let there = self.user.project.door.look(path).ok().flatten();
+        let there = self.user.project.root_dir.stat(path).ok().flatten();
         let is_free = match &change.what {
-            UncoveredKind::Replaced { .. } => change.is_same(&self.user.project.door, path),
+            UncoveredKind::Replaced { .. } => change.is_same(&self.user.project.root_dir, path),
             _ => there.is_none(),
         };
         if !is_free {
-            return self.leave(path, MEANWHILE);
+            return self.leave_out(path, CHANGED_MEANWHILE);
         }
         if let Err(errno) = self.put(change) {
-            self.leave(path, std::io::Error::from(errno).to_string());
+            self.leave_out(path, std::io::Error::from(errno).to_string());
         }
     }
 
     fn put(&mut self, change: &UncoveredChange) -> Result<(), Errno> {
         let path = &change.path;
         let parent = self.parent(path)?;
-        strip(self.upper, path)?;
+        strip_overlay_marks(self.upper, path)?;
         let from = self.upper.parent(path)?;
         let how = if matches!(change.what, UncoveredKind::Replaced { .. }) {
             RenameFlags::empty()
@@ -252,39 +257,39 @@ impl UncoveredMover<'_> {
 
     /// The tree's directory that is to hold it, made as the layer has it where it isn't there.
     fn parent(&self, path: &RelPath) -> Result<OwnedFd, Errno> {
-        match self.user.project.door.parent(path) {
+        match self.user.project.root_dir.parent(path) {
             Err(Errno::NOENT) => {}
             other => return other,
         }
         let Some(above) = path.parent() else { return Err(Errno::NOENT) };
         let outer = self.parent(&above)?;
-        let mode = self.upper.look(&above)?.map_or(0o755, |seen| seen.permissions());
+        let mode = self.upper.stat(&above)?.map_or(0o755, |seen| seen.permissions());
         match mkdirat(&outer, above.file_name(), Mode::from_raw_mode(mode)) {
-            Ok(()) | Err(Errno::EXIST) => self.user.project.door.parent(path),
+            Ok(()) | Err(Errno::EXIST) => self.user.project.root_dir.parent(path),
             Err(errno) => Err(errno),
         }
     }
 }
 
 /// Takes the kernel's marks off, and pipes, sockets and devices out.
-fn strip(upper: &RootDir, path: &RelPath) -> Result<(), Errno> {
-    let Some(seen) = upper.look(path)? else { return Err(Errno::NOENT) };
+fn strip_overlay_marks(upper: &RootDir, path: &RelPath) -> Result<(), Errno> {
+    let Some(seen) = upper.stat(path)? else { return Err(Errno::NOENT) };
     let mut open: Vec<(RelPath, FileStat)> = vec![(path.clone(), seen)];
     while let Some((at, seen)) = open.pop() {
         if seen.is_file() {
             if let Ok((file, _)) = upper.read_file(&at, Links::Refuse) {
-                unmark(&file);
+                remove_attributes(&file);
             }
             continue;
         }
         if !seen.is_dir() {
             continue;
         }
-        let dir = upper.directory(Some(&at))?;
-        unmark(&dir);
-        for name in children(&dir)? {
+        let dir = upper.open_directory(Some(&at))?;
+        remove_attributes(&dir);
+        for name in entry_names(&dir)? {
             let Ok(inner) = at.join(&name) else { continue };
-            match upper.look(&inner)? {
+            match upper.stat(&inner)? {
                 Some(seen) if seen.is_file() || seen.is_dir() => open.push((inner, seen)),
                 Some(seen) if seen.is_link() => {}
                 _ => unlinkat(&dir, name.as_slice(), AtFlags::empty())?,
@@ -294,17 +299,17 @@ fn strip(upper: &RootDir, path: &RelPath) -> Result<(), Errno> {
     Ok(())
 }
 
-fn unmark(file: &OwnedFd) {
-    for mark in MARKS {
+fn remove_attributes(file: &OwnedFd) {
+    for mark in OVERLAY_ATTRIBUTES {
         // Most files have none of them.
         fremovexattr(file, mark).ok();
     }
 }
 
 /// Removes directories that are to be gone, now that what was in them is.
-pub(crate) fn remove_emptied(door: &RootDir, dirs: &[DirRecord]) {
+pub(crate) fn remove_emptied(root_dir: &RootDir, dirs: &[DirRecord]) {
     for dir in dirs.iter().rev() {
-        if let Ok(parent) = door.parent(&dir.path) {
+        if let Ok(parent) = root_dir.parent(&dir.path) {
             // One that somebody else uses stays.
             let _only_if_empty = unlinkat(&parent, dir.path.file_name(), AtFlags::REMOVEDIR);
         }

@@ -4,7 +4,7 @@
 use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{AtFlags, statat};
 
-use crate::files::directory::children;
+use crate::files::directory::entry_names;
 use crate::files::root_dir::RootDir;
 use crate::files::stat::FileStat;
 use crate::limits::MAX_DEPTH;
@@ -26,8 +26,8 @@ impl TreeFingerprint {
     /// Takes that of the directory at `dir`; `None` where something in it can't be looked at, for
     /// then nobody could tell whether it changed. The directory's own time of change is left out: a
     /// move changes it.
-    pub(crate) fn of(door: &RootDir, dir: &RelPath) -> Option<Self> {
-        let top = door.look(dir).ok()??;
+    pub(crate) fn of(root_dir: &RootDir, dir: &RelPath) -> Option<Self> {
+        let top = root_dir.stat(dir).ok()??;
         let mut print = Self { entries: 0, bytes: 0, sum: [0; 4] };
         print.add(b"", &FileStat { ctime: 0, ..top });
         let above = dir.as_bytes().len();
@@ -36,8 +36,8 @@ impl TreeFingerprint {
             if depth > MAX_DEPTH {
                 return None;
             }
-            let listed = door.directory(Some(&at)).ok()?;
-            for name in children(&listed).ok()? {
+            let listed = root_dir.open_directory(Some(&at)).ok()?;
+            for name in entry_names(&listed).ok()? {
                 let seen = FileStat::of(&statat(&listed, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW).ok()?);
                 let path = at.join(&name).ok()?;
                 print.add(path.as_bytes().get(above..)?, &seen);

@@ -2,10 +2,10 @@
 //! is done.
 //!
 //! The layer lies over the user's tree as a copy's does, for one command only. What it did is told
-//! [exactly](Trial::examine), ignored files too, from the layer itself: files that a checkpoint
-//! covers, and all else that the layer holds or hides. Then it is [landed](Trial::land), with the
-//! mount closed, or dropped. A crash drops it: there is no record of it, and what lies there is
-//! swept with what else is half made.
+//! [exactly](OverlayRun::examine), ignored files too, from the layer itself: files that a
+//! checkpoint covers, and all else that the layer holds or hides. Then it is
+//! [landed](OverlayRun::land), with the mount closed, or dropped. A crash drops it: there is no
+//! record of it, and what lies there is swept with what else is half made.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::landing::verdict::is_beyond_undo;
 use crate::preview::uncovered::{DestructiveChange, UncoveredChanges};
 use crate::rules::is_git;
 use crate::snapshot::capture::ContentMode;
-use crate::snapshot::observe::observe;
+use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::OwnedLockGuard;
 use crate::workspace::Workspace;
@@ -108,16 +108,16 @@ impl Previews<'_> {
     /// [`WorkspaceError::Busy`] when the session's other process has one; as
     /// [`Workspace::checkpoint`].
     pub fn start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<OverlayRun, WorkspaceError> {
-        location::sweep(self.workspace);
+        location::sweep_copies(self.workspace);
         let id = trial_of(session);
         let place = CopyLocation::of(self.workspace, &id);
-        let held = place.hold()?;
+        let held = place.acquire()?;
         place.clear()?;
         let base = self.workspace.checkpoint(session, BASE_LABEL)?;
         let tree = self.workspace.snapshots.newest_tree().unwrap_or_default();
-        let opened = self.lay(&tree, &place, sandbox).and_then(|made| {
+        let opened = self.mount_layer(&tree, &place, sandbox).and_then(|made| {
             let workspace = Copies { workspace: self.workspace }.open_as_copy(made.base, &place)?;
-            workspace.snapshots.seed(made.seed)?;
+            workspace.snapshots.seed_with(made.seed)?;
             Ok((workspace, made.beside))
         });
         let (workspace, beside) = opened.inspect_err(|_| {
@@ -135,16 +135,16 @@ impl Previews<'_> {
     /// # Errors
     /// As [`Previews::start`].
     pub fn can_start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<(), WorkspaceError> {
-        location::sweep(self.workspace);
+        location::sweep_copies(self.workspace);
         let place = CopyLocation::of(self.workspace, &trial_of(session));
-        let _held = place.hold()?;
+        let _held = place.acquire()?;
         place.clear()?;
-        let made = self.lay(&Arc::default(), &place, sandbox).map(drop);
+        let made = self.mount_layer(&Arc::default(), &place, sandbox).map(drop);
         place.remove()?;
         made
     }
 
-    fn lay(
+    fn mount_layer(
         &self,
         tree: &Arc<Tree>,
         place: &CopyLocation,
@@ -152,22 +152,22 @@ impl Previews<'_> {
     ) -> Result<MadeCopy, WorkspaceError> {
         let means = CopyTools { sandbox, git: None, tiers: &[Tier::Overlay] };
         let making = CopyRequest { workspace: self.workspace, tree, place, means: &means };
-        let made = crate::copies::tiers::attempt(making, Tier::Overlay);
+        let made = crate::copies::tiers::make_copy(making, Tier::Overlay);
         made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
     }
 
     /// Returns what there is at `path` that no checkpoint covers, as far as the newest look at the
     /// tree tells; `None` for what one covers, for git's own, and where there is nothing.
     #[must_use]
-    pub fn uncovered(&self, path: &RelPath) -> Option<UncoveredPath> {
-        let seen = self.workspace.project.door.look(path).ok().flatten()?;
+    pub fn uncovered_path(&self, path: &RelPath) -> Option<UncoveredPath> {
+        let seen = self.workspace.project.root_dir.stat(path).ok().flatten()?;
         // Nobody looked yet: what is read now is kept for the checkpoint that is about to be made.
         let tree = self
             .workspace
             .snapshots
             .newest_tree()
-            .or_else(|| self.workspace.snapshots.snapshot(ContentMode::Contents, None).ok())?;
-        if path.components().any(is_git) || self.workspace.project.rules.holds(path) {
+            .or_else(|| self.workspace.snapshots.take_snapshot(ContentMode::Contents, None).ok())?;
+        if path.components().any(is_git) || self.workspace.project.rules.is_own_file(path) {
             return None;
         }
         let bytes = path.as_bytes();
@@ -187,7 +187,7 @@ impl Previews<'_> {
     /// was cut off had moved out of the tree is put back first; what can't be is kept, and its
     /// session's next layer says where.
     pub fn sweep(&self) {
-        location::sweep(self.workspace);
+        location::sweep_copies(self.workspace);
     }
 }
 
@@ -207,8 +207,8 @@ impl OverlayRun {
         let mut changes = user.landings().changes_of(&self.workspace, &self.info)?;
         self.hash_unkept(user, &mut changes)?;
         let now = self.workspace.snapshots.newest_tree().unwrap_or_default();
-        let looked = user.land(&changes, &LandOptions { dry_run: true, ..options() })?;
-        let rest = scan::scan(user, &self.upper()?, (&self.tree, &now), &changes)?;
+        let looked = user.land(&changes, &LandOptions { dry_run: true, ..exact_options() })?;
+        let rest = scan::scan_layer(user, &self.upper_dir()?, (&self.tree, &now), &changes)?;
         let beyond = looked.conflicts.into_iter().filter(|(_, why)| is_beyond_undo(why)).collect();
         Ok(OverlayChanges { changes, beyond, rest })
     }
@@ -221,7 +221,8 @@ impl OverlayRun {
             let place =
                 self.tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(file.path.as_bytes()));
             let known = place.ok().and_then(|at| self.tree.entries.get(at));
-            if let (Some(known), Ok(Some((now, seen)))) = (known, observe(&user.project.door, &file.path))
+            if let (Some(known), Ok(Some((now, seen)))) =
+                (known, observe_file(&user.project.root_dir, &file.path))
                 && known.seen == seen
             {
                 before.hash = now.hash;
@@ -230,9 +231,9 @@ impl OverlayRun {
         Ok(())
     }
 
-    fn upper(&self) -> Result<RootDir, WorkspaceError> {
+    fn upper_dir(&self) -> Result<RootDir, WorkspaceError> {
         let files = self.files()?;
-        RootDir::open(&overlay::upper(&files, 1))
+        RootDir::open(&overlay::upper_dir(&files, 1))
     }
 
     fn files(&self) -> Result<std::path::PathBuf, WorkspaceError> {
@@ -255,16 +256,16 @@ impl OverlayRun {
         session: &SessionId,
         call: &CallId,
     ) -> Result<OverlayLanding, WorkspaceError> {
-        let upper = self.upper()?;
+        let upper = self.upper_dir()?;
         let files = self.files()?;
         // Nobody changes a layer under its mount. Its workspace goes with `self`, its descriptor
         // now.
         self.workspace.project.close_base()?;
-        let mut landing = OverlayLanding { left: tried.objections(), ..OverlayLanding::default() };
+        let mut landing = OverlayLanding { left: tried.refusals(), ..OverlayLanding::default() };
         if !landing.left.is_empty() {
             return Ok(landing);
         }
-        let besides = match tried.rest.operations(user, &upper)? {
+        let besides = match tried.rest.journaled_operations(user, &upper)? {
             Ok(besides) => besides,
             Err(left) => {
                 landing.left = left;
@@ -273,11 +274,11 @@ impl OverlayRun {
         };
         // What can fail, fails before anything is landed.
         let carry = carry::prepare(self.place.dir(), &files, &tried.rest)?;
-        landing.left = carry.changed(user);
+        landing.left = carry.changed_since(user);
         if !landing.left.is_empty() {
             return Ok(landing);
         }
-        let options = LandOptions { beyond_undo: !tried.beyond.is_empty(), ..options() };
+        let options = LandOptions { beyond_undo: !tried.beyond.is_empty(), ..exact_options() };
         let done = user.landings().land_as(&tried.changes, &options, (session, Some(call)), besides)?;
         if !done.conflicts.is_empty() {
             landing.left = done.conflicts;
@@ -286,7 +287,7 @@ impl OverlayRun {
         landing.changes = done.applied.changes;
         landing.landed = true;
         landing.left = carry.run(user, &upper);
-        carry::remove_emptied(&user.project.door, &tried.changes.removed);
+        carry::remove_emptied(&user.project.root_dir, &tried.changes.removed);
         Ok(landing)
     }
 
@@ -319,8 +320,8 @@ impl OverlayChanges {
     /// replaced, but for what tools replaced in directories that they make themselves, and covered
     /// files that are too large to be kept.
     #[must_use]
-    pub fn losses(&self) -> Vec<DestructiveChange> {
-        let mut losses = self.rest.losses();
+    pub fn destructive_changes(&self) -> Vec<DestructiveChange> {
+        let mut losses = self.rest.destructive_changes();
         losses.extend(self.beyond.iter().map(|(path, _)| {
             let file = self.changes.files.iter().find(|file| file.path == *path);
             let before = file.and_then(|file| file.before.as_ref());
@@ -340,7 +341,7 @@ impl OverlayChanges {
     /// Why it can't be landed at all, file by file: what is guarded, what would be a repository,
     /// what leads out of the project, names and kinds that nobody lands.
     #[must_use]
-    pub fn objections(&self) -> Vec<(RelPath, String)> {
+    pub fn refusals(&self) -> Vec<(RelPath, String)> {
         let mut all = self.changes.objections.clone();
         all.extend(self.rest.objections.iter().cloned());
         all
@@ -360,7 +361,7 @@ impl OverlayChanges {
 }
 
 /// Options that land exactly what was examined, or nothing.
-fn options() -> LandOptions {
+fn exact_options() -> LandOptions {
     LandOptions { as_checked: true, ..LandOptions::default() }
 }
 
@@ -379,7 +380,7 @@ fn trial_of(session: &SessionId) -> SessionId {
 impl OverlayRun {
     /// The checkpoint that it lies over.
     #[must_use]
-    pub fn base(&self) -> CheckpointId {
+    pub fn base_checkpoint(&self) -> CheckpointId {
         self.info.base
     }
 }

@@ -1,9 +1,9 @@
 //! A landing that moves what no journal holds, written down before its first step: a crash in it
 //! takes nothing away.
 //!
-//! What goes lies in a directory of its own until all that comes is in place. The list of it stands
-//! in the layer's directory for so long; whoever clears that directory puts back what the list
-//! names first.
+//! Files that go are kept in a directory of their own until all files that come are in place. Until
+//! then the list of them is in the layer's directory; whoever clears that directory first puts back
+//! the files on the list.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -20,7 +20,7 @@ use crate::files::root_dir::RootDir;
 use crate::state::lock::state_error;
 
 /// The list's name in the layer's directory.
-const LIST: &str = "landing";
+const PENDING_FILE: &str = "landing";
 
 /// The paths that a landing moves away, each under its number in the list.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl PendingMoves {
     /// Writes it down in `dir`, for good.
     pub(crate) fn write(dir: &Path, gone: &Path, paths: Vec<RelPath>) -> Result<Self, WorkspaceError> {
         let pending = Self { gone: gone.to_owned(), paths };
-        let at = dir.join(LIST);
+        let at = dir.join(PENDING_FILE);
         let written = || {
             let mut file = File::create(&at)?;
             file.write_all(&serde_json::to_vec(&pending)?)?;
@@ -51,8 +51,8 @@ impl PendingMoves {
 }
 
 /// The landing is over: what went may go for good.
-pub(crate) fn over(dir: &Path) -> Result<(), WorkspaceError> {
-    let at = dir.join(LIST);
+pub(crate) fn finish_landing(dir: &Path) -> Result<(), WorkspaceError> {
+    let at = dir.join(PENDING_FILE);
     match fs::remove_file(&at) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
             Err(state_error("remove", &at, source))
@@ -65,42 +65,42 @@ pub(crate) fn over(dir: &Path) -> Result<(), WorkspaceError> {
 /// there. What can't be, because something else is there now, is kept, and with it all of the
 /// layer's directory.
 pub(crate) fn put_back(dir: &Path, root: &Path) -> Result<(), WorkspaceError> {
-    let at = dir.join(LIST);
+    let at = dir.join(PENDING_FILE);
     let text = match fs::read(&at) {
         Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         other => other.map_err(|source| state_error("read", &at, source))?,
     };
     let Ok(pending) = serde_json::from_slice::<PendingMoves>(&text) else {
         // A crash while it was written: nothing had been moved yet.
-        return over(dir);
+        return finish_landing(dir);
     };
     let gone = match open_directory(&pending.gone) {
         Err(WorkspaceError::State { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            return over(dir);
+            return finish_landing(dir);
         }
         other => other?,
     };
-    let door = RootDir::open(root)?;
+    let root_dir = RootDir::open(root)?;
     for (number, path) in pending.paths.iter().enumerate() {
         let name = number.to_string();
-        let back = door.parent(path).and_then(|parent| {
+        let back = root_dir.parent(path).and_then(|parent| {
             renameat_with(&gone, name.as_bytes(), &parent, path.file_name(), RenameFlags::NOREPLACE)
         });
         match back {
             Ok(()) => {}
             Err(_) if !is_there(&pending.gone.join(&name)) => {}
-            Err(errno) => return Err(kept(&pending.gone.join(name), path, errno)),
+            Err(errno) => return Err(kept_aside_error(&pending.gone.join(name), path, errno)),
         }
     }
-    rustix::fs::fsync(door.root()).map_err(|errno| state_error("flush", root, errno.into()))?;
-    over(dir)
+    rustix::fs::fsync(root_dir.root()).map_err(|errno| state_error("flush", root, errno.into()))?;
+    finish_landing(dir)
 }
 
 fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-fn kept(at: &Path, path: &RelPath, errno: Errno) -> WorkspaceError {
+fn kept_aside_error(at: &Path, path: &RelPath, errno: Errno) -> WorkspaceError {
     let why = format!(
         "a command's landing was cut off, and what had been at `{path}` lies here ({}): move it back or remove it",
         std::io::Error::from(errno)

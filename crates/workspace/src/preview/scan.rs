@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, FileType, fgetxattr, statat};
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
-use crate::files::directory::children;
+use crate::files::directory::entry_names;
 use crate::files::root_dir::{Links, RootDir};
 use crate::files::stat::FileStat;
 use crate::journal::record::DirRecord;
@@ -26,28 +26,28 @@ use crate::preview::uncovered::{
     DirTotals, JOURNALED_FILES, UncoveredChange, UncoveredChanges, UncoveredKind,
 };
 use crate::rules::{is_git, is_tagged_cache};
-use crate::snapshot::observe::observe;
+use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::tool_directories::is_skipped;
 use crate::workspace::Workspace;
 
 /// The kernel's marks on a layer.
-const OPAQUE: &str = "user.overlay.opaque";
+const OPAQUE_ATTRIBUTE: &str = "user.overlay.opaque";
 /// Marks that make a layer's file something else than it looks; layers are mounted so that there
 /// are none.
-const FOREIGN: [&str; 2] = ["user.overlay.redirect", "user.overlay.metacopy"];
+const DISGUISING_ATTRIBUTES: [&str; 2] = ["user.overlay.redirect", "user.overlay.metacopy"];
 /// Refusals of one layer that are kept; who meets more has seen enough.
 const MOST_OBJECTIONS: usize = 1_000;
 
-const REPOSITORY: &str = "it is a repository that the command made: git would run what it says";
+const REPOSITORY_REASON: &str = "it is a repository that the command made: git would run what it says";
 const GIT_GONE: &str = "it is git's own, and the command removed it";
-const DISGUISED: &str = "its layer says that it is something else than it looks";
-const UNTOLD: &str =
+const DISGUISED_REASON: &str = "its layer says that it is something else than it looks";
+const NOT_COMPARABLE_REASON: &str =
     "not all that is in it can be looked at, so nobody could tell whether it changes meanwhile";
 const TOO_DEEP: &str = "it is nested deeper than anybody looks";
 
 /// Reads the layer of a command over `user`'s tree. What `changes` has is left out.
-pub(crate) fn scan(
+pub(crate) fn scan_layer(
     user: &Workspace,
     upper: &RootDir,
     (base, now): (&Tree, &Tree),
@@ -64,12 +64,12 @@ pub(crate) fn scan(
         looked_at: 0,
         rest: UncoveredChanges::default(),
     };
-    scan.directory(None, LowerDir::Shows, 0)?;
+    scan.scan_directory(None, LowerDir::Shows, 0)?;
     let mut rest = scan.rest;
     rest.objections.sort();
     rest.objections.truncate(MOST_OBJECTIONS);
     rest.left_out.sort();
-    rest.choose(user.project.limits().kept_file_bytes);
+    rest.choose_journaled(user.project.limits().kept_file_bytes);
     Ok(rest)
 }
 
@@ -94,14 +94,14 @@ enum LowerDir {
 }
 
 impl LayerScan<'_> {
-    fn failed(&self, path: Option<&RelPath>, errno: Errno) -> WorkspaceError {
+    fn scan_error(&self, path: Option<&RelPath>, errno: Errno) -> WorkspaceError {
         match path {
-            Some(path) => WorkspaceError::at("look at the change of", path, errno),
+            Some(path) => WorkspaceError::from_errno("look at the change of", path, errno),
             None => crate::state::lock::state_error("read the layer", self.upper.path(), errno.into()),
         }
     }
 
-    fn count(&mut self) -> Result<(), WorkspaceError> {
+    fn count_entry(&mut self) -> Result<(), WorkspaceError> {
         self.looked_at += 1;
         if self.looked_at > self.max {
             return Err(WorkspaceError::TooManyFiles { limit: self.max });
@@ -109,7 +109,7 @@ impl LayerScan<'_> {
         Ok(())
     }
 
-    fn object(&mut self, path: &RelPath, why: &str) {
+    fn refuse(&mut self, path: &RelPath, why: &str) {
         if self.rest.objections.len() <= MOST_OBJECTIONS {
             self.rest.objections.push((path.clone(), why.to_owned()));
         }
@@ -121,35 +121,35 @@ impl LayerScan<'_> {
     }
 
     /// A directory of the layer, of which the tree has one too.
-    fn directory(
+    fn scan_directory(
         &mut self,
         dir: Option<&RelPath>,
         lower: LowerDir,
         depth: usize,
     ) -> Result<(), WorkspaceError> {
         if let Some(dir) = dir.filter(|_| depth > MAX_DEPTH) {
-            self.object(dir, TOO_DEEP);
+            self.refuse(dir, TOO_DEEP);
             return Ok(());
         }
-        let open = self.upper.directory(dir).map_err(|errno| self.failed(dir, errno))?;
-        let names = children(&open).map_err(|errno| self.failed(dir, errno))?;
+        let open = self.upper.open_directory(dir).map_err(|errno| self.scan_error(dir, errno))?;
+        let names = entry_names(&open).map_err(|errno| self.scan_error(dir, errno))?;
         for name in &names {
-            self.count()?;
+            self.count_entry()?;
             let path = match dir {
                 Some(dir) => dir.join(name),
                 None => RelPath::parse(name),
             };
             let Ok(path) = path else { continue };
-            self.entry(&open, name, &path, lower, depth)?;
+            self.scan_entry(&open, name, &path, lower, depth)?;
         }
         if lower == LowerDir::Hidden {
             let names: HashSet<Vec<u8>> = names.into_iter().collect();
-            self.hidden(dir, &names, depth)?;
+            self.scan_hidden(dir, &names, depth)?;
         }
         Ok(())
     }
 
-    fn entry(
+    fn scan_entry(
         &mut self,
         open: &OwnedFd,
         name: &[u8],
@@ -157,21 +157,22 @@ impl LayerScan<'_> {
         lower: LowerDir,
         depth: usize,
     ) -> Result<(), WorkspaceError> {
-        let stat =
-            statat(open, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| self.failed(Some(path), errno))?;
+        let stat = statat(open, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| self.scan_error(Some(path), errno))?;
         let seen = FileStat::of(&stat);
-        let here = self.user.project.door.look(path).map_err(|errno| self.failed(Some(path), errno))?;
+        let here =
+            self.user.project.root_dir.stat(path).map_err(|errno| self.scan_error(Some(path), errno))?;
         let is_gone = seen.file_type() == FileType::CharacterDevice && stat.st_rdev == 0;
         if is_git(name) {
-            let why = if is_gone { GIT_GONE } else { REPOSITORY };
+            let why = if is_gone { GIT_GONE } else { REPOSITORY_REASON };
             if here.is_some() || !is_gone {
-                self.object(path, why);
+                self.refuse(path, why);
             }
             return Ok(());
         }
         if is_gone {
             return match here {
-                Some(here) if lower == LowerDir::Shows => self.gone(path, &here, depth),
+                Some(here) if lower == LowerDir::Shows => self.scan_removed(path, &here, depth),
                 _ => Ok(()),
             };
         }
@@ -179,13 +180,13 @@ impl LayerScan<'_> {
             return self.made_or_merged(path, &seen, here.as_ref(), depth);
         }
         if let Some(here) = here.as_ref().filter(|here| here.is_dir()) {
-            self.gone(path, here, depth)?;
+            self.scan_removed(path, here, depth)?;
         }
         if !(seen.is_file() || seen.is_link()) {
             self.rest.left_out.push(path.clone());
             return Ok(());
         }
-        self.file(path, &seen, here.as_ref())
+        self.scan_file(path, &seen, here.as_ref())
     }
 
     /// A directory of the layer.
@@ -196,55 +197,57 @@ impl LayerScan<'_> {
         here: Option<&FileStat>,
         depth: usize,
     ) -> Result<(), WorkspaceError> {
-        let open = self.upper.directory(Some(path)).map_err(|errno| self.failed(Some(path), errno))?;
-        let opaque = match mark(&open, OPAQUE) {
+        let open =
+            self.upper.open_directory(Some(path)).map_err(|errno| self.scan_error(Some(path), errno))?;
+        let opaque = match read_attribute(&open, OPAQUE_ATTRIBUTE) {
             None => false,
             Some(value) if value == b"y" => true,
             // A mark of a kind that this kernel has and we don't know.
             Some(_) => {
-                self.object(path, DISGUISED);
+                self.refuse(path, DISGUISED_REASON);
                 return Ok(());
             }
         };
-        if FOREIGN.iter().any(|name| mark(&open, name).is_some()) {
-            self.object(path, DISGUISED);
+        if DISGUISING_ATTRIBUTES.iter().any(|name| read_attribute(&open, name).is_some()) {
+            self.refuse(path, DISGUISED_REASON);
             return Ok(());
         }
         drop(open);
         if let Some(here) = here.filter(|here| !here.is_dir()) {
-            self.gone(path, here, depth)?;
+            self.scan_removed(path, here, depth)?;
         }
         let was_dir = here.is_some_and(FileStat::is_dir);
         if self.dirs.contains(path.as_bytes()) {
             let lower = if was_dir && opaque { LowerDir::Hidden } else { LowerDir::Shows };
-            return self.directory(Some(path), lower, depth + 1);
+            return self.scan_directory(Some(path), lower, depth + 1);
         }
         // Out of every checkpoint's sight, with all that is in it.
         if was_dir && !opaque {
-            return self.directory(Some(path), LowerDir::Shows, depth + 1);
+            return self.scan_directory(Some(path), LowerDir::Shows, depth + 1);
         }
         if was_dir {
-            let tally = self.going(path)?;
+            let tally = self.totals_of_removed(path)?;
             self.push(path, UncoveredKind::RemovedTree(tally));
         }
         if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
-            self.object(path, why);
+            self.refuse(path, why);
         }
-        let mut tally = self.tally(path, TreeSide::Layer)?;
+        let mut tally = self.totals_of(path, TreeSide::Layer)?;
         tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(seen.permissions()) });
         self.push(path, UncoveredKind::AddedTree(tally));
         Ok(())
     }
 
     /// Records the files of the tree that an opaque directory doesn't have.
-    fn hidden(
+    fn scan_hidden(
         &mut self,
         dir: Option<&RelPath>,
         names: &HashSet<Vec<u8>>,
         depth: usize,
     ) -> Result<(), WorkspaceError> {
-        let open = self.user.project.door.directory(dir).map_err(|errno| self.failed(dir, errno))?;
-        for name in children(&open).map_err(|errno| self.failed(dir, errno))? {
+        let open =
+            self.user.project.root_dir.open_directory(dir).map_err(|errno| self.scan_error(dir, errno))?;
+        for name in entry_names(&open).map_err(|errno| self.scan_error(dir, errno))? {
             let path = match dir {
                 Some(dir) => dir.join(&name),
                 None => RelPath::parse(&name),
@@ -254,44 +257,44 @@ impl LayerScan<'_> {
                 continue;
             }
             if let Some(here) =
-                self.user.project.door.look(&path).map_err(|errno| self.failed(Some(&path), errno))?
+                self.user.project.root_dir.stat(&path).map_err(|errno| self.scan_error(Some(&path), errno))?
             {
-                self.gone(&path, &here, depth + 1)?;
+                self.scan_removed(&path, &here, depth + 1)?;
             }
         }
         Ok(())
     }
 
     /// Something that the tree has and the command took away.
-    fn gone(&mut self, path: &RelPath, here: &FileStat, depth: usize) -> Result<(), WorkspaceError> {
-        self.count()?;
+    fn scan_removed(&mut self, path: &RelPath, here: &FileStat, depth: usize) -> Result<(), WorkspaceError> {
+        self.count_entry()?;
         if is_git(path.file_name()) {
-            self.object(path, GIT_GONE);
+            self.refuse(path, GIT_GONE);
             return Ok(());
         }
         if !here.is_dir() {
             if !self.covered.contains(path) {
                 if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
-                    self.object(path, why);
+                    self.refuse(path, why);
                 }
                 self.push(path, UncoveredKind::Removed(*here));
             }
             return Ok(());
         }
         if self.dirs.contains(path.as_bytes()) && depth <= MAX_DEPTH {
-            return self.hidden(Some(path), &HashSet::new(), depth);
+            return self.scan_hidden(Some(path), &HashSet::new(), depth);
         }
         if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
-            self.object(path, why);
+            self.refuse(path, why);
         }
-        let mut tally = self.going(path)?;
+        let mut tally = self.totals_of_removed(path)?;
         tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(here.permissions()) });
         self.push(path, UncoveredKind::RemovedTree(tally));
         Ok(())
     }
 
     /// A file or link of the layer.
-    fn file(
+    fn scan_file(
         &mut self,
         path: &RelPath,
         seen: &FileStat,
@@ -299,8 +302,8 @@ impl LayerScan<'_> {
     ) -> Result<(), WorkspaceError> {
         if seen.is_file() {
             let (file, _) = self.upper.read_file(path, Links::Refuse)?;
-            if FOREIGN.iter().any(|name| mark(&file, name).is_some()) {
-                self.object(path, DISGUISED);
+            if DISGUISING_ATTRIBUTES.iter().any(|name| read_attribute(&file, name).is_some()) {
+                self.refuse(path, DISGUISED_REASON);
                 return Ok(());
             }
         }
@@ -313,13 +316,13 @@ impl LayerScan<'_> {
             Some(here) if self.is_same(path, here, seen)? => return Ok(()),
             Some(here) => UncoveredKind::Replaced { old: *here, new: *seen },
         };
-        self.check(path, seen, here)?;
+        self.check_file(path, seen, here)?;
         self.push(path, what);
         Ok(())
     }
 
     /// Looks whether a file may be landed at all.
-    fn check(
+    fn check_file(
         &mut self,
         path: &RelPath,
         seen: &FileStat,
@@ -327,13 +330,14 @@ impl LayerScan<'_> {
     ) -> Result<(), WorkspaceError> {
         let Some(filter) = &self.filter else { return Ok(()) };
         let target = match seen.is_link() {
-            true => Some(self.upper.read_link(path).map_err(|errno| self.failed(Some(path), errno))?),
+            true => Some(self.upper.read_link(path).map_err(|errno| self.scan_error(Some(path), errno))?),
             false => None,
         };
         let modes = (here.map(FileStat::permissions), seen.permissions());
-        let why = filter.path(path).or_else(|| filter.file(path, here.is_none(), modes, target.as_deref()));
+        let why =
+            filter.path(path).or_else(|| filter.refuse_file(path, here.is_none(), modes, target.as_deref()));
         if let Some(why) = why {
-            self.object(path, why);
+            self.refuse(path, why);
         }
         Ok(())
     }
@@ -345,7 +349,7 @@ impl LayerScan<'_> {
         if !alike || (seen.is_file() && here.permissions() != seen.permissions()) {
             return Ok(false);
         }
-        let hash = |door: &RootDir| match observe(door, path) {
+        let hash = |root_dir: &RootDir| match observe_file(root_dir, path) {
             Ok(found) => Ok(found.and_then(|(state, _)| state.hash)),
             // Neither a file nor a link, or one that nobody may read.
             Err(
@@ -355,38 +359,38 @@ impl LayerScan<'_> {
             ) => Ok(None),
             Err(other) => Err(other),
         };
-        let ours = hash(&self.user.project.door)?;
+        let ours = hash(&self.user.project.root_dir)?;
         Ok(ours.is_some() && ours == hash(self.upper)?)
     }
 
-    /// As [`LayerScan::tally`], of a directory of the tree that goes. One that can't be compared
-    /// later isn't removed.
-    fn going(&mut self, dir: &RelPath) -> Result<DirTotals, WorkspaceError> {
+    /// As [`LayerScan::totals_of`], of a directory of the tree that goes. One that can't be
+    /// compared later isn't removed.
+    fn totals_of_removed(&mut self, dir: &RelPath) -> Result<DirTotals, WorkspaceError> {
         // Before it is counted: what comes while that is done is a change.
-        let print = TreeFingerprint::of(&self.user.project.door, dir);
-        let mut tally = self.tally(dir, TreeSide::User)?;
+        let print = TreeFingerprint::of(&self.user.project.root_dir, dir);
+        let mut tally = self.totals_of(dir, TreeSide::User)?;
         tally.print = print;
         if tally.print.is_none() {
-            self.object(dir, UNTOLD);
+            self.refuse(dir, NOT_COMPARABLE_REASON);
         }
         Ok(tally)
     }
 
     /// Counts what is in a directory that no checkpoint looks into.
-    fn tally(&mut self, dir: &RelPath, side: TreeSide) -> Result<DirTotals, WorkspaceError> {
+    fn totals_of(&mut self, dir: &RelPath, side: TreeSide) -> Result<DirTotals, WorkspaceError> {
         let mut tally = DirTotals::default();
         let mut open = vec![(dir.clone(), 0)];
         let (user, upper) = (self.user, self.upper);
-        let door = match side {
-            TreeSide::User => &user.project.door,
+        let root_dir = match side {
+            TreeSide::User => &user.project.root_dir,
             TreeSide::Layer => upper,
         };
         let most = user.project.limits().kept_file_bytes;
         while let Some((at, depth)) = open.pop() {
-            let names = door.directory(Some(&at)).and_then(|dir| children(&dir));
+            let names = root_dir.open_directory(Some(&at)).and_then(|dir| entry_names(&dir));
             let names = match names {
                 Ok(names) => names,
-                Err(errno) if side == TreeSide::Layer => return Err(self.failed(Some(&at), errno)),
+                Err(errno) if side == TreeSide::Layer => return Err(self.scan_error(Some(&at), errno)),
                 // What is in it can't be told.
                 Err(_) => {
                     (tally.more, tally.odd) = (true, true);
@@ -394,7 +398,7 @@ impl LayerScan<'_> {
                 }
             };
             if side == TreeSide::Layer && is_repository(&names) {
-                self.object(&at, REPOSITORY);
+                self.refuse(&at, REPOSITORY_REASON);
             }
             if depth > MAX_DEPTH {
                 (tally.more, tally.odd) = (true, true);
@@ -406,15 +410,15 @@ impl LayerScan<'_> {
                     return Ok(tally);
                 }
                 let Ok(path) = at.join(&name) else { continue };
-                let Ok(Some(seen)) = door.look(&path) else { continue };
+                let Ok(Some(seen)) = root_dir.stat(&path) else { continue };
                 if side == TreeSide::Layer {
-                    if self.whiteout(&path, &seen) {
+                    if self.is_whiteout(&path, &seen) {
                         continue;
                     }
                     if is_git(&name) {
-                        self.object(&path, REPOSITORY);
+                        self.refuse(&path, REPOSITORY_REASON);
                     } else if seen.is_file() || seen.is_link() {
-                        self.check(&path, &seen, None)?;
+                        self.check_file(&path, &seen, None)?;
                     }
                 }
                 if seen.is_dir() {
@@ -438,7 +442,7 @@ impl LayerScan<'_> {
     }
 
     /// Returns true if an entry of the layer only says that something is gone.
-    fn whiteout(&self, path: &RelPath, seen: &FileStat) -> bool {
+    fn is_whiteout(&self, path: &RelPath, seen: &FileStat) -> bool {
         let parent = || self.upper.parent(path).ok();
         seen.file_type() == FileType::CharacterDevice
             && parent()
@@ -451,7 +455,7 @@ impl LayerScan<'_> {
 pub(crate) fn is_remade(user: &Workspace, path: &RelPath) -> bool {
     std::iter::successors(Some(path.clone()), RelPath::parent).any(|dir| {
         is_skipped(dir.file_name())
-            || user.project.door.directory(Some(&dir)).is_ok_and(|dir| is_tagged_cache(dir.as_fd()))
+            || user.project.root_dir.open_directory(Some(&dir)).is_ok_and(|dir| is_tagged_cache(dir.as_fd()))
     })
 }
 
@@ -463,7 +467,7 @@ enum TreeSide {
 }
 
 /// An attribute's value, cut to what any of ours has.
-fn mark(file: &OwnedFd, name: &str) -> Option<Vec<u8>> {
+fn read_attribute(file: &OwnedFd, name: &str) -> Option<Vec<u8>> {
     let mut value = vec![0_u8; 64];
     match fgetxattr(file, name, value.as_mut_slice()) {
         Ok(length) => {

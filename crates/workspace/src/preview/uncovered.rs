@@ -12,7 +12,7 @@ use crate::journal::record::DirRecord;
 use crate::landing::plan::ExtraOperations;
 use crate::preview::fingerprint::TreeFingerprint;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe;
+use crate::snapshot::observe::observe_file;
 use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::workspace::Workspace;
 
@@ -75,7 +75,7 @@ pub(crate) struct UncoveredChanges {
 }
 
 impl UncoveredKind {
-    fn old(&self) -> (u64, u64) {
+    fn old_totals(&self) -> (u64, u64) {
         match self {
             Self::Removed(seen) | Self::Replaced { old: seen, .. } => (1, seen.size),
             Self::RemovedTree(tally) => (tally.files, tally.bytes),
@@ -83,7 +83,7 @@ impl UncoveredKind {
         }
     }
 
-    fn cost(&self) -> (u64, u64) {
+    fn journal_cost(&self) -> (u64, u64) {
         match self {
             Self::Removed(seen) | Self::Added(seen) => (1, seen.size),
             Self::Replaced { old, new } => (1, old.size.saturating_add(new.size)),
@@ -107,11 +107,11 @@ impl UncoveredKind {
 impl UncoveredChanges {
     /// Chooses what is journaled: the smallest first, as far as there is room. Of a directory that
     /// another one took the place of, both or neither.
-    pub(crate) fn choose(&mut self, kept_file_bytes: u64) {
+    pub(crate) fn choose_journaled(&mut self, kept_file_bytes: u64) {
         self.changes.sort_by(|one, other| one.path.cmp(&other.path));
         let mut units: BTreeMap<RelPath, (bool, u64, u64, Vec<usize>)> = BTreeMap::new();
         for (at, change) in self.changes.iter().enumerate() {
-            let (files, bytes) = change.what.cost();
+            let (files, bytes) = change.what.journal_cost();
             let unit = units.entry(change.path.clone()).or_insert((true, 0, 0, Vec::new()));
             unit.0 &= change.what.fits(kept_file_bytes);
             unit.1 = unit.1.saturating_add(files);
@@ -133,7 +133,7 @@ impl UncoveredChanges {
         }
     }
 
-    pub(crate) fn losses(&self) -> Vec<DestructiveChange> {
+    pub(crate) fn destructive_changes(&self) -> Vec<DestructiveChange> {
         let placed = |change: &UncoveredChange| {
             matches!(change.what, UncoveredKind::Added(_) | UncoveredKind::AddedTree(_))
         };
@@ -141,7 +141,7 @@ impl UncoveredChanges {
             self.changes.iter().filter(|change| placed(change)).map(|change| &change.path).collect();
         let mut losses = Vec::new();
         for change in &self.changes {
-            let (files, bytes) = change.what.old();
+            let (files, bytes) = change.what.old_totals();
             let replaced =
                 matches!(change.what, UncoveredKind::Replaced { .. }) || placed.contains(&change.path);
             let directory = matches!(change.what, UncoveredKind::RemovedTree(_));
@@ -167,7 +167,7 @@ impl UncoveredChanges {
     /// Returns the part of it that goes through the journal, as the tree is now; or which files
     /// aren't as they were when they were looked at.
     #[allow(clippy::type_complexity)]
-    pub(crate) fn operations(
+    pub(crate) fn journaled_operations(
         &self,
         user: &Workspace,
         upper: &RootDir,
@@ -196,7 +196,7 @@ impl UncoveredChanges {
         }
         let mut left = Vec::new();
         for (path, (old, new)) in wanted {
-            let now = match observe(&user.project.door, &path) {
+            let now = match observe_file(&user.project.root_dir, &path) {
                 Err(WorkspaceError::NotFound { .. }) => None,
                 other => other?,
             };
@@ -209,7 +209,7 @@ impl UncoveredChanges {
                 left.push((path, "it was changed here meanwhile".to_owned()));
                 continue;
             }
-            let after = new.map(|new| after(upper, &path, &new)).transpose()?;
+            let after = new.map(|new| layer_file(upper, &path, &new)).transpose()?;
             besides.operations.push(Operation { path, before: now, after });
         }
         let placed: HashSet<RelPath> = besides
@@ -225,9 +225,9 @@ impl UncoveredChanges {
 }
 
 /// A file of the layer, as a transaction takes it.
-fn after(upper: &RootDir, path: &RelPath, new: &FileStat) -> Result<FileAfter, WorkspaceError> {
+fn layer_file(upper: &RootDir, path: &RelPath, new: &FileStat) -> Result<FileAfter, WorkspaceError> {
     let (kind, bytes, mode) = if new.is_link() {
-        (FileKind::Link, upper.read_link(path).map_err(|errno| upper.fail("read", path, errno))?, 0o777)
+        (FileKind::Link, upper.read_link(path).map_err(|errno| upper.error_for("read", path, errno))?, 0o777)
     } else {
         let (file, seen) = upper.read_file(path, Links::Refuse)?;
         let read = read_up_to(&file, seen.size, new.size).map_err(|source| io_error("read", path, source))?;

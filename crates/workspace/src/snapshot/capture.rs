@@ -30,13 +30,13 @@ pub(crate) enum ContentMode {
 
 /// A snapshot being made.
 pub(crate) struct Capture<'a> {
-    pub(crate) door: &'a RootDir,
-    pub(crate) vault: &'a BlobStore,
+    pub(crate) root_dir: &'a RootDir,
+    pub(crate) blob_store: &'a BlobStore,
     pub(crate) limits: &'a Limits,
     pub(crate) keep: ContentMode,
 }
 
-/// The result of [`Capture::take`].
+/// The result of [`Capture::take_snapshot`].
 pub(crate) struct Captured {
     pub(crate) tree: Arc<Tree>,
     /// The number of files read.
@@ -46,7 +46,7 @@ pub(crate) struct Captured {
 impl Capture<'_> {
     /// Makes a snapshot of what a walk found. When nothing differs from `last`, it is `last`
     /// itself.
-    pub(crate) fn take(&self, walked: Walked, last: &Arc<Tree>) -> Result<Captured, WorkspaceError> {
+    pub(crate) fn take_snapshot(&self, walked: Walked, last: &Arc<Tree>) -> Result<Captured, WorkspaceError> {
         if walked.overflow {
             return Err(WorkspaceError::TooManyFiles { limit: self.limits.max_files });
         }
@@ -125,7 +125,7 @@ impl Capture<'_> {
         let shared: &[TreeEntry] = entries;
         let packs = self.keep == ContentMode::Contents && places.len() >= PACK_FROM;
         let work = || {
-            let mut pack = if packs { self.vault.begin_pack() } else { None };
+            let mut pack = if packs { self.blob_store.begin_pack() } else { None };
             let mut done = Vec::new();
             while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let Some(entry) = shared.get(*place) else { continue };
@@ -171,13 +171,15 @@ impl Capture<'_> {
     ) -> Result<Option<TreeEntry>, WorkspaceError> {
         let Ok(path) = RelPath::parse(&entry.path) else { return Ok(None) };
         if entry.seen.is_link() {
-            return match self.door.read_link(&path) {
-                Ok(target) => self.entry(entry, &target, entry.seen, is_settled(&entry.seen, now), pack),
+            return match self.root_dir.read_link(&path) {
+                Ok(target) => {
+                    self.capture_entry(entry, &target, entry.seen, is_settled(&entry.seen, now), pack)
+                }
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(None),
-                Err(errno) => Err(self.door.fail("read", &path, errno)),
+                Err(errno) => Err(self.root_dir.error_for("read", &path, errno)),
             };
         }
-        let (file, before) = match self.door.read_file(&path, Links::Refuse) {
+        let (file, before) = match self.root_dir.read_file(&path, Links::Refuse) {
             Ok(opened) => opened,
             Err(WorkspaceError::NotFound { .. } | WorkspaceError::Raced { .. }) => return Ok(None),
             Err(WorkspaceError::NotAFile { kind, .. }) if kind != NotAFile::Other => return Ok(None),
@@ -197,10 +199,10 @@ impl Capture<'_> {
         // A rule file that changed since the walk isn't the one whose rules held in it.
         let stood_still = entry.seen == before && before == after && bytes.len() as u64 == before.size;
         let settled = is_settled(&before, now) && stood_still;
-        self.entry(entry, &bytes, before, settled, pack)
+        self.capture_entry(entry, &bytes, before, settled, pack)
     }
 
-    pub(crate) fn entry(
+    pub(crate) fn capture_entry(
         &self,
         entry: &TreeEntry,
         bytes: &[u8],
@@ -218,7 +220,7 @@ impl Capture<'_> {
                 Some(known) => known,
                 None => match pack {
                     Some(pack) => pack.put(bytes)?,
-                    None => self.vault.put(bytes, Durability::Later)?,
+                    None => self.blob_store.put(bytes, Durability::Later)?,
                 },
             },
         };

@@ -15,21 +15,21 @@ use crate::rules::{FixedRules, RULE_FILES, RuleCache, is_rule_file};
 use crate::snapshot::differences::{Difference, kind_of};
 use crate::snapshot::entry::WalkedDir;
 use crate::snapshot::entry::{EntryContent, FileKind, FileState};
-use crate::snapshot::observe::observe;
+use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
 
 /// The input of a comparison.
 #[derive(Clone, Copy)]
 pub(crate) struct CompareInputs<'a> {
-    pub(crate) door: &'a RootDir,
-    pub(crate) vault: &'a BlobStore,
+    pub(crate) root_dir: &'a RootDir,
+    pub(crate) blob_store: &'a BlobStore,
     pub(crate) rules: &'a RuleCache,
 }
 
 /// Drops what only looks like a difference because ignore rules changed: a file that is out of
 /// sight now and still there wasn't deleted, and one that was out of sight before wasn't added.
 /// Taking such an `addition` back would delete a file that nobody made.
-pub(crate) fn filtered(
+pub(crate) fn drop_rule_changes(
     inputs: CompareInputs<'_>,
     before: &Tree,
     found: Vec<Difference>,
@@ -42,13 +42,13 @@ pub(crate) fn filtered(
     for mut difference in found {
         match (&difference.before, &difference.after) {
             (None, Some(_))
-                if rules.as_ref().is_some_and(|rules| rules.covers(difference.path.as_bytes())) => {}
+                if rules.as_ref().is_some_and(|rules| rules.is_ignored(difference.path.as_bytes())) => {}
             (Some(before), None) => {
-                let now = match observe(inputs.door, &difference.path) {
+                let now = match observe_file(inputs.root_dir, &difference.path) {
                     Ok(now) => now.map(|(state, _)| state),
                     // A directory or a pipe has taken its place: the file is gone.
                     Err(WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. }) => None,
-                    Err(WorkspaceError::Denied { .. }) => unread(inputs.door, &difference.path),
+                    Err(WorkspaceError::Denied { .. }) => unreadable_state(inputs.root_dir, &difference.path),
                     Err(other) => return Err(other),
                 };
                 match now {
@@ -75,8 +75,8 @@ pub(crate) fn filtered_between(
     if found.iter().any(|difference| is_rule_file(difference.path.file_name())) {
         let (old, new) = (old_rules(inputs, before)?, old_rules(inputs, after)?);
         found.retain(|difference| match (&difference.before, &difference.after) {
-            (None, Some(_)) => !old.covers(difference.path.as_bytes()),
-            (Some(_), None) => !new.covers(difference.path.as_bytes()),
+            (None, Some(_)) => !old.is_ignored(difference.path.as_bytes()),
+            (Some(_), None) => !new.is_ignored(difference.path.as_bytes()),
             _ => true,
         });
     }
@@ -84,8 +84,8 @@ pub(crate) fn filtered_between(
 }
 
 /// Returns the state of a file that can't be read.
-fn unread(door: &RootDir, path: &RelPath) -> Option<FileState> {
-    let seen = door.look(path).ok().flatten().filter(crate::files::stat::FileStat::is_file)?;
+fn unreadable_state(root_dir: &RootDir, path: &RelPath) -> Option<FileState> {
+    let seen = root_dir.stat(path).ok().flatten().filter(crate::files::stat::FileStat::is_file)?;
     Some(FileState { kind: FileKind::File, mode: seen.permissions(), size: seen.size, hash: None })
 }
 
@@ -100,22 +100,22 @@ pub(crate) fn is_ignored_now(inputs: CompareInputs<'_>, path: &RelPath) -> bool 
         })
     });
     let texts = rule_files.filter_map(|path| {
-        let (file, seen) = inputs.door.read_file(&path, Links::Refuse).ok()?;
+        let (file, seen) = inputs.root_dir.read_file(&path, Links::Refuse).ok()?;
         Some((path.as_bytes().to_vec(), read_up_to(&file, seen.size, IGNORE_FILE_BYTES).ok()??))
     });
     let texts: Vec<_> = texts.collect();
-    FixedRules::new(&texts, inputs.rules.outermost(inputs.door.path())).covers(path.as_bytes())
+    FixedRules::new(&texts, inputs.rules.outer_rules(inputs.root_dir.path())).is_ignored(path.as_bytes())
 }
 
 fn old_rules(inputs: CompareInputs<'_>, before: &Tree) -> Result<FixedRules, WorkspaceError> {
     let mut files = Vec::new();
     for entry in before.entries.iter().filter(|entry| is_rule_file(last_component(&entry.path))) {
         if let EntryContent::Hashed { hash, .. } = entry.content {
-            let text = inputs.vault.get(&hash)?.unwrap_or_default();
+            let text = inputs.blob_store.get(&hash)?.unwrap_or_default();
             files.push((entry.path.clone(), text));
         }
     }
-    Ok(FixedRules::new(&files, inputs.rules.outermost(inputs.door.path())))
+    Ok(FixedRules::new(&files, inputs.rules.outer_rules(inputs.root_dir.path())))
 }
 
 /// The changes journaled since a command began, by anybody.
@@ -129,7 +129,7 @@ impl JournaledChanges {
     }
 
     /// Takes it out of what differs.
-    pub(crate) fn without(&self, found: Vec<Difference>) -> Vec<Difference> {
+    pub(crate) fn remove_from(&self, found: Vec<Difference>) -> Vec<Difference> {
         let files = self.records.iter().flat_map(|record| &record.files);
         let theirs: HashMap<&RelPath, Option<FileState>> =
             files.map(|file| (&file.path, file.after)).collect();
@@ -179,7 +179,7 @@ impl JournaledChanges {
     }
 
     /// Returns what other sessions journaled that may as well be this one's doing.
-    pub(crate) fn beside(&self, session: &SessionId) -> Vec<FileChange> {
+    pub(crate) fn by_other_sessions(&self, session: &SessionId) -> Vec<FileChange> {
         let beside = self.records.iter().filter(|record| record.beside.contains(session));
         let files = beside.flat_map(|record| &record.files);
         let kind = |file: &FileRecord| kind_of(file.before.is_some(), file.after.is_some());
@@ -205,10 +205,10 @@ pub(crate) fn mode_records(before: &Tree, after: &Tree) -> Vec<ModeRecord> {
 
 /// Directories that are there (or aren't) as a snapshot says; one that is merely ignored now is
 /// neither.
-pub(crate) fn dir_records(door: &RootDir, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
+pub(crate) fn dir_records(root_dir: &RootDir, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
     let paths = dirs.iter().filter_map(|dir| Some((RelPath::parse(&dir.path).ok()?, dir.permissions)));
     let records = paths.filter(|(path, _)| {
-        match door.look(path) {
+        match root_dir.stat(path) {
             Ok(seen) => seen.is_some_and(|seen| seen.is_dir()) == there,
             // The snapshot saw it, and an undo removes it only if it is empty.
             Err(_) => there,

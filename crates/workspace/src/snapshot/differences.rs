@@ -33,7 +33,7 @@ pub(crate) fn kind_of(before: bool, after: bool) -> FileChangeKind {
 
 /// All differences between two trees, sorted. What lies in a directory that couldn't be read in one
 /// of them is left out: nothing is known of it.
-pub(crate) fn differences(before: &Tree, after: &Tree) -> Vec<Difference> {
+pub(crate) fn diff_trees(before: &Tree, after: &Tree) -> Vec<Difference> {
     let unknown = |path: &[u8]| {
         before.unreadable.iter().chain(&after.unreadable).any(|dir| {
             dir.is_empty()

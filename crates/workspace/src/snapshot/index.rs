@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::files::paths::last_component;
 use crate::snapshot::entry::{TreeEntry, WalkedDir};
 use crate::transaction::sibling::is_sibling;
-use crate::walk::names::order;
+use crate::walk::names::compare_paths;
 
 /// Something in a directory, by its place in the tree's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl TreeIndex {
             let file_first = match (files.peek(), below.peek()) {
                 (None, None) => break,
                 (Some((entry, _)), Some((dir, _))) => {
-                    order((&entry.path, false), (&dir.path, true)) == Ordering::Less
+                    compare_paths((&entry.path, false), (&dir.path, true)) == Ordering::Less
                 }
                 (file, _) => file.is_some(),
             };

@@ -8,7 +8,7 @@ use crate::files::stat::FileStat;
 use crate::snapshot::entry::{FileKind, FileState};
 
 /// So often a file is looked at that changes between looking and opening.
-pub(crate) const LOOKS: usize = 8;
+pub(crate) const MAX_LOOKS: usize = 8;
 
 /// Returns the state of the canonical `path` right now, with its content hashed; `None` if nothing
 /// is there, also because a link stands where a directory was.
@@ -16,22 +16,22 @@ pub(crate) const LOOKS: usize = 8;
 /// # Errors
 /// [`WorkspaceError::NotAFile`] for a directory and everything else without content;
 /// [`WorkspaceError::Raced`] when it is another thing at each look.
-pub(crate) fn observe(
-    door: &RootDir,
+pub(crate) fn observe_file(
+    root_dir: &RootDir,
     path: &RelPath,
 ) -> Result<Option<(FileState, FileStat)>, WorkspaceError> {
-    for _ in 0..LOOKS {
-        let look = door.look(path).map_err(|errno| door.fail("look at", path, errno))?;
+    for _ in 0..MAX_LOOKS {
+        let look = root_dir.stat(path).map_err(|errno| root_dir.error_for("look at", path, errno))?;
         let Some(seen) = look else { return Ok(None) };
         if seen.is_link() {
-            let Ok(target) = door.read_link(path) else { continue };
+            let Ok(target) = root_dir.read_link(path) else { continue };
             let (size, hash) = (target.len() as u64, Some(ContentHash::of(&target)));
             return Ok(Some((
                 FileState { kind: FileKind::Link, mode: seen.permissions(), size, hash },
                 seen,
             )));
         }
-        let (file, seen) = match door.read_file(path, Links::Refuse) {
+        let (file, seen) = match root_dir.read_file(path, Links::Refuse) {
             // Gone, or a link by now: the next look tells.
             Err(WorkspaceError::NotFound { .. } | WorkspaceError::Raced { .. }) => continue,
             other => other?,

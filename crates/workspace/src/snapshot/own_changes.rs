@@ -11,14 +11,14 @@ use rustix::io::Errno;
 use crate::snapshot::differences::TreeDifferences;
 
 /// Marks a directory of the upper layer that hides all that lies beneath it.
-const OPAQUE: &str = "user.overlay.opaque";
+const OPAQUE_ATTRIBUTE: &str = "user.overlay.opaque";
 
 /// Keeps of the differences in a copy those that its upper layer makes. Another one is the user's
 /// save beneath the mount: nobody in the copy made it, and the next refresh takes it over.
 pub(crate) fn retain_own(base: Option<&Base>, found: &mut TreeDifferences) {
     let Some(Base::Mounted(mounted)) = base else { return };
     let Some(upper) = mounted.upper() else { return };
-    let is_own = |path: &RelPath| changes(upper, path);
+    let is_own = |path: &RelPath| decides_path(upper, path);
     found.files.retain(|difference| is_own(&difference.path));
     found.made.retain(|dir| is_own(&dir.path));
     found.removed.retain(|dir| is_own(&dir.path));
@@ -26,7 +26,7 @@ pub(crate) fn retain_own(base: Option<&Base>, found: &mut TreeDifferences) {
 }
 
 /// Returns true if the layer decides what is at the path. In doubt it does.
-fn changes(upper: BorrowedFd<'_>, path: &RelPath) -> bool {
+fn decides_path(upper: BorrowedFd<'_>, path: &RelPath) -> bool {
     let mut names = path.components().peekable();
     let mut at: Option<OwnedFd> = None;
     while let Some(name) = names.next() {
@@ -47,5 +47,5 @@ fn changes(upper: BorrowedFd<'_>, path: &RelPath) -> bool {
 
 fn is_opaque(dir: &OwnedFd) -> bool {
     let mut value = [0_u8; 8];
-    fgetxattr(dir, OPAQUE, &mut value[..]).is_ok_and(|length| value.get(..length) == Some(b"y"))
+    fgetxattr(dir, OPAQUE_ATTRIBUTE, &mut value[..]).is_ok_and(|length| value.get(..length) == Some(b"y"))
 }

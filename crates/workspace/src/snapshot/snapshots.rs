@@ -12,8 +12,8 @@ use crate::limits::{MAX_DEPTH, MAX_FILES};
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::capture::{Capture, ContentMode};
-use crate::snapshot::compare::{dir_records, filtered, mode_records};
-use crate::snapshot::differences::{TreeDifferences, differences, directories_only_in};
+use crate::snapshot::compare::{dir_records, drop_rule_changes, mode_records};
+use crate::snapshot::differences::{TreeDifferences, diff_trees, directories_only_in};
 use crate::snapshot::entry::{EntryContent, WalkedDir};
 use crate::snapshot::own_changes::retain_own;
 use crate::snapshot::stored::{cache_bytes, read_cache};
@@ -29,7 +29,7 @@ const SAVE_ONE_IN: usize = 128;
 /// Permission bits without which a directory hides what is in it from its owner.
 const OWNER_LOOKS: u32 = 0o500;
 /// Those that a directory gets which was made without them.
-const OWNER: u32 = 0o700;
+const OWNER_PERMISSIONS: u32 = 0o700;
 
 /// The newest snapshot.
 #[derive(Default)]
@@ -62,22 +62,22 @@ impl Snapshots {
 
     /// Looks at the tree; what is in the directories of `before` is looked at whatever tags they
     /// carry now.
-    pub(crate) fn snapshot(
+    pub(crate) fn take_snapshot(
         &self,
         keep: ContentMode,
         before: Option<&Tree>,
     ) -> Result<Arc<Tree>, WorkspaceError> {
         let _using = match keep {
-            ContentMode::Contents => Some(self.project.vault.blobs().using()?),
+            ContentMode::Contents => Some(self.project.blob_store.blobs().using()?),
             ContentMode::Hashes => None,
         };
         let mut newest = lock(&self.newest);
-        let removals = self.project.vault.blobs().removals();
+        let removals = self.project.blob_store.blobs().removals();
         if newest.removals.is_some_and(|known| known != removals)
             && let Some(tree) = newest.tree.take()
         {
-            self.project.vault.forget();
-            newest.tree = Some(looked_over(&self.project.vault, tree)?);
+            self.project.blob_store.forget_packs();
+            newest.tree = Some(looked_over(&self.project.blob_store, tree)?);
         }
         newest.removals = Some(removals);
         // What this process has looked into stays in sight from one command to the next.
@@ -93,7 +93,7 @@ impl Snapshots {
         let max_files = self.project.limits().max_files;
         let under = Vec::new();
         let plan = WalkPlan {
-            door: &self.project.door,
+            root_dir: &self.project.root_dir,
             rules: &self.project.rules,
             under,
             include_ignored: false,
@@ -111,13 +111,13 @@ impl Snapshots {
         })?;
         self.check_walk(&walked, &last)?;
         let capture = Capture {
-            door: &self.project.door,
-            vault: &self.project.vault,
+            root_dir: &self.project.root_dir,
+            blob_store: &self.project.blob_store,
             limits: self.project.limits(),
             keep,
         };
         let listed = std::mem::take(&mut walked.listed);
-        let captured = capture.take(walked, &last)?;
+        let captured = capture.take_snapshot(walked, &last)?;
         newest.listed = Some((captured.tree.clone(), listed));
         newest.unsaved += captured.read;
         if last.stored.get().is_some() {
@@ -140,7 +140,7 @@ impl Snapshots {
     fn check_walk(&self, walked: &Walked, last: &Tree) -> Result<(), WorkspaceError> {
         if let Some((dir, errno)) = &walked.failed {
             return Err(match RelPath::parse(dir) {
-                Ok(dir) => self.project.door.fail("list", &dir, *errno),
+                Ok(dir) => self.project.root_dir.error_for("list", &dir, *errno),
                 Err(_) => WorkspaceError::Root { path: self.project.root.clone(), source: (*errno).into() },
             });
         }
@@ -149,7 +149,7 @@ impl Snapshots {
             return Err(WorkspaceError::Root { path: self.project.root.clone(), source });
         }
         if walked.files.is_empty() && (!walked.same || last.entries.is_empty()) {
-            self.project.door.check_alive()?;
+            self.project.root_dir.check_alive()?;
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl Snapshots {
 
     /// Takes `tree` for the newest snapshot, whose signatures hold here too, and saves it: what is
     /// as it says isn't read again.
-    pub(crate) fn seed(&self, tree: Arc<Tree>) -> Result<(), WorkspaceError> {
+    pub(crate) fn seed_with(&self, tree: Arc<Tree>) -> Result<(), WorkspaceError> {
         {
             let mut newest = lock(&self.newest);
             newest.tree = Some(tree);
@@ -179,7 +179,7 @@ impl Snapshots {
 
     /// The newest snapshot that was saved; `None` when it isn't there or can't be believed.
     pub(crate) fn saved_tree(&self) -> Option<Tree> {
-        read_cache(&self.cache_path(), &self.project.vault)
+        read_cache(&self.cache_path(), &self.project.blob_store)
     }
 
     pub(crate) fn cache_path(&self) -> PathBuf {
@@ -198,8 +198,11 @@ impl Snapshots {
         // One name for all processes, so that those that are killed here leave one file at most.
         // Where another run in this project saves at the same moment, its cache is as good as ours.
         let new = path.with_extension("new");
-        let saved =
-            crate::state::lock::replace(&new, &path, &cache_bytes(&tree, !self.project.vault.is_unsynced()));
+        let saved = crate::state::lock::replace_file(
+            &new,
+            &path,
+            &cache_bytes(&tree, !self.project.blob_store.is_unsynced()),
+        );
         saved.map_err(|source| crate::state::lock::state_error("save", &path, source))?;
         newest.unsaved = 0;
         Ok(())
@@ -212,7 +215,7 @@ impl Snapshots {
     }
 
     /// Notes that a snapshot was given out.
-    pub(crate) fn gives(&self, tree: &Arc<Tree>) {
+    pub(crate) fn note_given(&self, tree: &Arc<Tree>) {
         let mut newest = lock(&self.newest);
         newest.given.retain(|given| given.strong_count() > 0);
         newest.given.push(Arc::downgrade(tree));
@@ -223,14 +226,14 @@ impl Snapshots {
     /// too.
     pub(crate) fn snapshot_after(&self, before: &Tree, made: bool) -> Result<Arc<Tree>, WorkspaceError> {
         for _ in 0..MAX_DEPTH {
-            let after = self.snapshot(ContentMode::Contents, Some(before))?;
+            let after = self.take_snapshot(ContentMode::Contents, Some(before))?;
             let was_hidden = |path: &[u8]| {
                 before.unreadable.iter().any(|dir| path == dir.as_slice() || is_below(path, dir))
             };
             let hidden: Vec<&Vec<u8>> = after.unreadable.iter().filter(|dir| !was_hidden(dir)).collect();
             let mut opened = false;
             for dir in &hidden {
-                opened |= self.reveal(before, dir, made);
+                opened |= self.restore_permissions(before, dir, made);
             }
             if opened {
                 continue;
@@ -241,12 +244,12 @@ impl Snapshots {
                 None => Ok(after),
             };
         }
-        self.snapshot(ContentMode::Contents, Some(before))
+        self.take_snapshot(ContentMode::Contents, Some(before))
     }
 
     /// Gives a directory, those above it and those once beneath it their earlier permissions where
     /// they keep their owner out; whether any got them.
-    pub(crate) fn reveal(&self, before: &Tree, hidden: &[u8], made: bool) -> bool {
+    pub(crate) fn restore_permissions(&self, before: &Tree, hidden: &[u8], made: bool) -> bool {
         let slashes = hidden.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let above = slashes.chain([hidden.len()]).filter_map(|cut| hidden.get(..cut)).map(|path| {
             let known = before.dirs.iter().find(|dir| dir.path == path);
@@ -257,29 +260,33 @@ impl Snapshots {
         let mut opened = false;
         for (path, then) in above.chain(beneath) {
             let Ok(path) = RelPath::parse(path) else { continue };
-            let Ok(Some(seen)) = self.project.door.look(&path) else { continue };
+            let Ok(Some(seen)) = self.project.root_dir.stat(&path) else { continue };
             let now = seen.permissions();
-            let wanted = then.or(made.then_some(now | OWNER)).filter(|wanted| *wanted != now);
+            let wanted = then.or(made.then_some(now | OWNER_PERMISSIONS)).filter(|wanted| *wanted != now);
             if let Some(wanted) = wanted
                 && seen.is_dir()
                 && now & OWNER_LOOKS != OWNER_LOOKS
             {
-                opened |= self.project.door.permit(&path, wanted).is_ok();
+                opened |= self.project.root_dir.set_permissions(&path, wanted).is_ok();
             }
         }
         opened
     }
 
     /// Returns what differs between two looks, the second of which was just taken.
-    pub(crate) fn compared(&self, before: &Tree, after: &Tree) -> Result<TreeDifferences, WorkspaceError> {
+    pub(crate) fn compare_looks(
+        &self,
+        before: &Tree,
+        after: &Tree,
+    ) -> Result<TreeDifferences, WorkspaceError> {
         if before.is_same(after) {
             return Ok(TreeDifferences::default());
         }
         let (made, removed) = (directories_only_in(after, before), directories_only_in(before, after));
         let mut found = TreeDifferences {
-            files: filtered(self.project.inputs(), before, differences(before, after))?,
-            made: dir_records(&self.project.door, &made, true),
-            removed: dir_records(&self.project.door, &removed, false),
+            files: drop_rule_changes(self.project.compare_inputs(), before, diff_trees(before, after))?,
+            made: dir_records(&self.project.root_dir, &made, true),
+            removed: dir_records(&self.project.root_dir, &removed, false),
             modes: mode_records(before, after),
             beside: Vec::new(),
         };
@@ -288,7 +295,7 @@ impl Snapshots {
     }
 
     /// Returns the signatures of the directories of `tree`, if it is the newest snapshot.
-    pub(crate) fn listed(&self, tree: &Arc<Tree>) -> Vec<Option<ListedDir>> {
+    pub(crate) fn directory_signatures(&self, tree: &Arc<Tree>) -> Vec<Option<ListedDir>> {
         let newest = lock(&self.newest);
         let listed = newest.listed.as_ref().filter(|(of, _)| Arc::ptr_eq(of, tree));
         listed.map(|(_, listed)| listed.clone()).unwrap_or_default()
@@ -301,8 +308,8 @@ impl Snapshots {
 }
 
 /// The tree with every content that isn't kept any more said to be so.
-pub(crate) fn looked_over(vault: &BlobStore, tree: Arc<Tree>) -> Result<Arc<Tree>, WorkspaceError> {
-    let mut holdings = vault.holdings();
+pub(crate) fn looked_over(blob_store: &BlobStore, tree: Arc<Tree>) -> Result<Arc<Tree>, WorkspaceError> {
+    let mut holdings = blob_store.reader();
     let mut lost = HashSet::new();
     for entry in &tree.entries {
         if let EntryContent::Hashed { hash, kept: true } = &entry.content

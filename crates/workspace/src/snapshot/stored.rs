@@ -27,12 +27,12 @@ const HASH_BYTES: usize = 32;
 /// The largest cache that is read: 400,000 files with long paths.
 const CACHE_BYTES: u64 = 256 * 1024 * 1024;
 /// So many kept contents are looked for among the blobs before a cache is believed.
-const SAMPLES: usize = 16;
+const CACHE_SAMPLES: usize = 16;
 
-const SETTLED: u8 = 1;
-const HASHED: u8 = 2;
-const KEPT: u8 = 4;
-const LINK: u8 = 8;
+const FLAG_SETTLED: u8 = 1;
+const FLAG_HASHED: u8 = 2;
+const FLAG_KEPT: u8 = 4;
+const FLAG_LINK: u8 = 8;
 
 /// Takes numbers and byte strings off the front of a record; `None` at the first one that isn't all
 /// there.
@@ -145,11 +145,11 @@ pub(crate) fn cache_bytes(tree: &Tree, durable: bool) -> Vec<u8> {
         out.extend_from_slice(&seen.owner.0.to_le_bytes());
         out.extend_from_slice(&seen.owner.1.to_le_bytes());
         out.extend_from_slice(&seen.names.to_le_bytes());
-        let settled = if entry.settled { SETTLED } else { 0 };
+        let settled = if entry.settled { FLAG_SETTLED } else { 0 };
         match entry.content {
             EntryContent::Unkept => out.push(settled),
             EntryContent::Hashed { hash, kept } => {
-                out.push(settled | HASHED | if kept { KEPT } else { 0 });
+                out.push(settled | FLAG_HASHED | if kept { FLAG_KEPT } else { 0 });
                 out.extend_from_slice(hash.as_bytes());
             }
         }
@@ -163,7 +163,7 @@ pub(crate) fn cache_bytes(tree: &Tree, durable: bool) -> Vec<u8> {
 }
 
 /// Reads the cache; anything that isn't as it was written makes it worth nothing.
-pub(crate) fn read_cache(path: &Path, vault: &BlobStore) -> Option<Tree> {
+pub(crate) fn read_cache(path: &Path, blob_store: &BlobStore) -> Option<Tree> {
     if std::fs::symlink_metadata(path).ok()?.len() > CACHE_BYTES {
         return None;
     }
@@ -176,8 +176,8 @@ pub(crate) fn read_cache(path: &Path, vault: &BlobStore) -> Option<Tree> {
             _ => None,
         })
         .collect();
-    let stride = (kept.len() / SAMPLES).max(1);
-    let all_there = kept.iter().step_by(stride).all(|hash| vault.contains(hash).unwrap_or(false));
+    let stride = (kept.len() / CACHE_SAMPLES).max(1);
+    let all_there = kept.iter().step_by(stride).all(|hash| blob_store.contains(hash).unwrap_or(false));
     all_there.then_some(tree)
 }
 
@@ -206,16 +206,16 @@ fn parse_cache(bytes: &[u8]) -> Option<Tree> {
         let owner = (reader.u32()?, reader.u32()?);
         let names = reader.u32()?;
         let [flags] = reader.array()?;
-        let content = if flags & HASHED == 0 {
+        let content = if flags & FLAG_HASHED == 0 {
             EntryContent::Unkept
         } else {
             EntryContent::Hashed {
                 hash: ContentHash::from(reader.array::<HASH_BYTES>()?),
-                kept: flags & KEPT != 0,
+                kept: flags & FLAG_KEPT != 0,
             }
         };
         let seen = FileStat { mode, size, mtime, ctime, ino, owner, names };
-        entries.push(TreeEntry { path, seen, content, settled: flags & SETTLED != 0 });
+        entries.push(TreeEntry { path, seen, content, settled: flags & FLAG_SETTLED != 0 });
     }
     let tree = Tree { entries, dirs, repositories, rules, stored, ..Tree::default() };
     reader.0.is_empty().then_some(tree)
@@ -236,12 +236,12 @@ fn path_hash(path: &[u8]) -> u64 {
 }
 
 /// Writes a tree into the blobs, gives the hash to find it by, and notes it in the tree. `near` is
-/// one that was stored before and may have chunks in common. Where anything was put, the vault
+/// one that was stored before and may have chunks in common. Where anything was put, the store
 /// knows: the caller syncs.
 pub(crate) fn store_tree(
     tree: &Tree,
     near: Option<&Tree>,
-    vault: &BlobStore,
+    blob_store: &BlobStore,
 ) -> Result<ContentHash, WorkspaceError> {
     let near = if tree.stored.get().is_some() { Some(tree) } else { near };
     let old = near.and_then(|near| Some(PreviousTree { entries: &near.entries, stored: near.stored.get()? }));
@@ -250,9 +250,9 @@ pub(crate) fn store_tree(
     let (mut chunks, mut rest, mut end) = (Vec::new(), tree.entries.as_slice(), 0);
     let mut bytes = Vec::new();
     while !rest.is_empty() {
-        let known = old.as_ref().and_then(|old| old.chunk(rest));
+        let known = old.as_ref().and_then(|old| old.matching_chunk(rest));
         let kept = match known {
-            Some((_, hash)) if vault.renew(&hash)? => known,
+            Some((_, hash)) if blob_store.touch_blob(&hash)? => known,
             _ => None,
         };
         let (length, hash) = match kept {
@@ -260,7 +260,7 @@ pub(crate) fn store_tree(
             None => {
                 bytes.clear();
                 let length = push_chunk(&mut bytes, rest);
-                (length, vault.put_new(&bytes)?)
+                (length, blob_store.put_new(&bytes)?)
             }
         };
         list.extend_from_slice(hash.as_bytes());
@@ -268,7 +268,7 @@ pub(crate) fn store_tree(
         end += length;
         chunks.push((u32::try_from(end).unwrap_or(u32::MAX), hash));
     }
-    let hash = vault.put_new(&list)?;
+    let hash = blob_store.put_new(&list)?;
     tree.stored.get_or_init(|| StoredBlobs { hash, chunks });
     Ok(hash)
 }
@@ -279,8 +279,8 @@ fn push_chunk(chunk: &mut Vec<u8>, entries: &[TreeEntry]) -> usize {
     for entry in entries {
         let state = entry.state();
         push_path(chunk, &entry.path);
-        let link = if state.kind == FileKind::Link { LINK } else { 0 };
-        chunk.push(link | if state.hash.is_some() { HASHED } else { 0 });
+        let link = if state.kind == FileKind::Link { FLAG_LINK } else { 0 };
+        chunk.push(link | if state.hash.is_some() { FLAG_HASHED } else { 0 });
         chunk.extend_from_slice(&state.mode.to_le_bytes());
         chunk.extend_from_slice(&state.size.to_le_bytes());
         if let Some(hash) = state.hash {
@@ -302,7 +302,7 @@ struct PreviousTree<'a> {
 
 impl PreviousTree<'_> {
     /// Its chunk that begins with the first of these files, if all its files are so here too.
-    fn chunk(&self, entries: &[TreeEntry]) -> Option<(usize, ContentHash)> {
+    fn matching_chunk(&self, entries: &[TreeEntry]) -> Option<(usize, ContentHash)> {
         let first = &entries.first()?.path;
         let start = self.entries.binary_search_by(|entry| entry.path.cmp(first)).ok()?;
         let at = self.stored.chunks.partition_point(|(end, _)| *end as usize <= start);
@@ -374,9 +374,9 @@ fn read_chunk(chunk: &[u8], files: &mut StoredFiles) -> Option<()> {
     while !reader.0.is_empty() {
         let path = reader.path()?.to_vec();
         let [flags] = reader.array()?;
-        let kind = if flags & LINK != 0 { FileKind::Link } else { FileKind::File };
+        let kind = if flags & FLAG_LINK != 0 { FileKind::Link } else { FileKind::File };
         let (mode, size) = (reader.u32()?, reader.u64()?);
-        let hash = match flags & HASHED {
+        let hash = match flags & FLAG_HASHED {
             0 => None,
             _ => Some(ContentHash::from(reader.array::<HASH_BYTES>()?)),
         };
@@ -459,22 +459,22 @@ mod tests {
     #[test]
     fn one_changed_file_costs_a_checkpoint_one_chunk() {
         let dir = tempfile::tempdir().unwrap();
-        let vault = vault(dir.path());
+        let blob_store = blob_store(dir.path());
         let mut original = tree(5_000);
-        let first = store_tree(&original, None, &vault).unwrap();
+        let first = store_tree(&original, None, &blob_store).unwrap();
         let before = files(dir.path());
         let near = std::mem::replace(&mut original, tree(5_000));
         original.entries[2_500].content = EntryContent::Hashed { hash: ContentHash::of(b"new"), kept: true };
-        let second = store_tree(&original, Some(&near), &vault).unwrap();
+        let second = store_tree(&original, Some(&near), &blob_store).unwrap();
         let after = files(dir.path());
         assert_ne!(first, second);
         assert_eq!(after - before, 2, "a chunk and a list");
-        let back = load_tree(&second, vault.blobs()).unwrap();
+        let back = load_tree(&second, blob_store.blobs()).unwrap();
         let expected: Vec<_> = original.entries.iter().map(|e| (e.path.clone(), e.state())).collect();
         assert_eq!((back.files, back.dirs), (expected, original.dirs));
     }
 
-    fn vault(dir: &Path) -> BlobStore {
+    fn blob_store(dir: &Path) -> BlobStore {
         BlobStore::new(Arc::new(Blobs::open(&dir.join("blobs"), 1 << 30).unwrap()), dir)
     }
 
@@ -501,11 +501,11 @@ mod tests {
             }
             let mut at = 0;
             other.entries.retain(|_| { at += 1; !gone.contains(&(at - 1)) });
-            let beside = vault(dirs[0].path());
+            let beside = blob_store(dirs[0].path());
             store_tree(&near, None, &beside).unwrap();
             let found = store_tree(&other, Some(&near), &beside).unwrap();
             let noted = other.stored.take();
-            let alone = store_tree(&other, None, &vault(dirs[1].path())).unwrap();
+            let alone = store_tree(&other, None, &blob_store(dirs[1].path())).unwrap();
             proptest::prop_assert_eq!(found, alone);
             proptest::prop_assert_eq!(noted, other.stored.take());
         }
@@ -514,10 +514,10 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_bytes_make_the_readers_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..300)) {
-            let mut sealed = CACHE_MAGIC.to_vec();
-            sealed.extend_from_slice(ContentHash::of(&bytes).as_bytes());
-            sealed.extend_from_slice(&bytes);
-            let _tree = parse_cache(&sealed);
+            let mut recovered = CACHE_MAGIC.to_vec();
+            recovered.extend_from_slice(ContentHash::of(&bytes).as_bytes());
+            recovered.extend_from_slice(&bytes);
+            let _tree = parse_cache(&recovered);
             let mut files = Vec::new();
             let _read = read_chunk(&bytes, &mut files);
         }

@@ -12,9 +12,9 @@ use rustix::io::Errno;
 use crate::error::WorkspaceError;
 
 /// The interval at which a lock that another process holds is polled.
-const PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The maximum time for which somebody holds a lock only to see if it is free.
-const GLANCE: Duration = Duration::from_millis(50);
+const MAX_PROBE: Duration = Duration::from_millis(50);
 /// The lock file holds `pid` and a number; whatever is longer wasn't written by us.
 const HOLDER_BYTES: u64 = 64;
 
@@ -64,7 +64,7 @@ impl FileLock {
     }
 
     /// Takes the lock, waiting at most so long.
-    pub(crate) fn take(&self, wait: Duration) -> Result<LockGuard<'_>, WorkspaceError> {
+    pub(crate) fn acquire(&self, wait: Duration) -> Result<LockGuard<'_>, WorkspaceError> {
         let begin = Instant::now();
         loop {
             if let Some(held) = self.try_take()? {
@@ -73,7 +73,7 @@ impl FileLock {
             if begin.elapsed() >= wait {
                 return Err(WorkspaceError::Busy { holder: self.holder(), waited: wait });
             }
-            std::thread::sleep(PAUSE.min(wait));
+            std::thread::sleep(POLL_INTERVAL.min(wait));
         }
     }
 
@@ -82,7 +82,7 @@ impl FileLock {
         match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 let held = LockGuard(self);
-                self.sign().map_err(|source| state_error("write", &self.path, source))?;
+                self.write_holder().map_err(|source| state_error("write", &self.path, source))?;
                 Ok(Some(held))
             }
             Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
@@ -92,10 +92,10 @@ impl FileLock {
 
     /// Takes the lock for as long as what comes back lives. Somebody who only looks whether it is
     /// free has it for an instant: that is waited for.
-    pub(crate) fn hold(self) -> Result<OwnedLockGuard, WorkspaceError> {
+    pub(crate) fn into_guard(self) -> Result<OwnedLockGuard, WorkspaceError> {
         // What `take` gives would end with this call; the file stays locked until its own
         // unlocking.
-        std::mem::forget(self.take(GLANCE)?);
+        std::mem::forget(self.acquire(MAX_PROBE)?);
         Ok(OwnedLockGuard(self))
     }
 
@@ -117,7 +117,7 @@ impl FileLock {
         matches!((ours, there), (Ok(ours), Ok(there)) if ours == there)
     }
 
-    fn sign(&self) -> std::io::Result<()> {
+    fn write_holder(&self) -> std::io::Result<()> {
         // The number is padded, so that a shorter one leaves nothing of a longer one behind.
         let line = format!("pid {:<10}\n", std::process::id());
         self.file.write_all_at(line.as_bytes(), 0)
@@ -136,7 +136,7 @@ impl FileLock {
 
 /// Replaces a file that is checked when it is read, by way of one beside it. Does nothing while
 /// somebody else does.
-pub(crate) fn replace(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn replace_file(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let file = own_file().write(true).create(true).truncate(false).open(new)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
@@ -200,11 +200,11 @@ mod tests {
     fn a_second_holder_is_told_who_has_it() {
         let dir = tempfile::tempdir().unwrap();
         let (ours, theirs) = (FileLock::open(dir.path()).unwrap(), FileLock::open(dir.path()).unwrap());
-        let held = ours.take(Duration::ZERO).unwrap();
-        let refusal = theirs.take(Duration::ZERO).unwrap_err();
+        let held = ours.acquire(Duration::ZERO).unwrap();
+        let refusal = theirs.acquire(Duration::ZERO).unwrap_err();
         let pid = format!("pid {}", std::process::id());
         assert!(matches!(&refusal, WorkspaceError::Busy { holder, .. } if *holder == pid), "{refusal}");
         drop(held);
-        assert!(theirs.take(Duration::ZERO).is_ok());
+        assert!(theirs.acquire(Duration::ZERO).is_ok());
     }
 }

@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use crate::error::{ActualState, WorkspaceError};
 use crate::files::root_dir::{Links, RootDir};
 use crate::files::stat::{FileStat, mode_of};
-use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, moved};
+use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, path_after_move};
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::transaction::operation::{Operation, OperationKind, TransactionContext};
-use crate::transaction::rename::{exchange, move_new};
+use crate::transaction::rename::{exchange_files, move_new};
 use crate::walk::names::names_in;
 
 /// So often a file is put back that somebody goes on replacing at the same instant.
-const EXCHANGES: usize = 1000;
+const MAX_EXCHANGES: usize = 1000;
 
 /// The effect of a directory's new permissions on its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum OwnerAccess {
 }
 
 /// Returns true if a directory's owner may do more with the second permissions than with the first.
-pub(crate) fn gives(from: u32, to: u32) -> bool {
+pub(crate) fn grants_more(from: u32, to: u32) -> bool {
     to & !from & 0o700 != 0
 }
 
@@ -37,7 +37,7 @@ impl OwnerAccess {
         modes: impl Iterator<Item = (&'a RelPath, u32, u32)>,
     ) -> Vec<(&'a RelPath, u32, u32)> {
         let mut modes: Vec<_> =
-            modes.filter(|(_, from, to)| gives(*from, *to) == (self == Self::Given)).collect();
+            modes.filter(|(_, from, to)| grants_more(*from, *to) == (self == Self::Given)).collect();
         modes.sort_by(|one, other| one.0.cmp(other.0));
         if self == Self::Taken {
             modes.reverse();
@@ -49,21 +49,21 @@ impl OwnerAccess {
 impl TransactionContext<'_> {
     pub(crate) fn remove(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
         let (Some(sibling), Some((_, seen))) = (&file.sibling, &operation.before) else { return Ok(()) };
-        let failed = |errno| self.door.fail("delete", &file.path, errno);
-        let dir = self.door.parent(&file.path).map_err(failed)?;
-        let room = self.door.parent(sibling).map_err(failed)?;
+        let failed = |errno| self.root_dir.error_for("delete", &file.path, errno);
+        let dir = self.root_dir.parent(&file.path).map_err(failed)?;
+        let room = self.root_dir.parent(sibling).map_err(failed)?;
         let (name, aside) = (file.path.file_name(), sibling.file_name());
         match move_new(dir.as_fd(), name, room.as_fd(), aside) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Err(conflict(file, ActualState::Nothing)),
+            Err(Errno::NOENT) => return Err(conflict_error(file, ActualState::Nothing)),
             Err(errno) => return Err(failed(errno)),
         }
-        let moved = self.door.look(sibling).map_err(failed)?;
+        let moved = self.root_dir.stat(sibling).map_err(failed)?;
         if moved.is_some_and(|moved| moved.same_content(seen)) {
             return Ok(());
         }
         move_new(room.as_fd(), aside, dir.as_fd(), name).map_err(failed)?;
-        Err(conflict(file, ActualState::Other))
+        Err(conflict_error(file, ActualState::Other))
     }
 
     pub(crate) fn make_directories(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
@@ -71,12 +71,12 @@ impl TransactionContext<'_> {
             self.set_aside(record, top, &aside)?;
         }
         for dir in &record.made {
-            let failed = |errno| self.door.fail("create the directory", &dir.path, errno);
-            let parent = self.door.parent(&dir.path).map_err(failed)?;
+            let failed = |errno| self.root_dir.error_for("create the directory", &dir.path, errno);
+            let parent = self.root_dir.parent(&dir.path).map_err(failed)?;
             match mkdirat(&parent, dir.path.file_name(), Mode::from_raw_mode(0o777)) {
                 Ok(()) => {}
                 Err(Errno::EXIST) => {
-                    let there = self.door.look(&dir.path).map_err(failed)?;
+                    let there = self.root_dir.stat(&dir.path).map_err(failed)?;
                     if there.is_some_and(|there| there.is_dir()) {
                         // Somebody else made it just now; it will do.
                         continue;
@@ -87,7 +87,7 @@ impl TransactionContext<'_> {
                 Err(errno) => return Err(failed(errno)),
             }
             if let Some(mode) = dir.mode {
-                let made = self.door.directory(Some(&dir.path)).map_err(failed)?;
+                let made = self.root_dir.open_directory(Some(&dir.path)).map_err(failed)?;
                 fchmod(&made, mode_of(mode)).map_err(failed)?;
             }
         }
@@ -102,8 +102,8 @@ impl TransactionContext<'_> {
         top: &DirRecord,
         aside: &RelPath,
     ) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.door.fail("make room for", &top.path, errno);
-        let parent = self.door.parent(&top.path).map_err(failed)?;
+        let failed = |errno| self.root_dir.error_for("make room for", &top.path, errno);
+        let parent = self.root_dir.parent(&top.path).map_err(failed)?;
         let (name, other) = (top.path.file_name(), aside.file_name());
         match move_new(parent.as_fd(), name, parent.as_fd(), other) {
             Ok(()) => {}
@@ -122,8 +122,8 @@ impl TransactionContext<'_> {
     /// Returns true if a directory that was set aside holds anything but the record's directories.
     fn holds_others(&self, record: &ChangeRecord, top: &DirRecord, aside: &RelPath) -> Result<bool, Errno> {
         for dir in record.cleared_with(top) {
-            let Some(place) = moved(&dir.path, &top.path, aside) else { continue };
-            let open = match self.door.directory(Some(&place)) {
+            let Some(place) = path_after_move(&dir.path, &top.path, aside) else { continue };
+            let open = match self.root_dir.open_directory(Some(&place)) {
                 Err(Errno::NOENT) => continue,
                 other => other?,
             };
@@ -140,8 +140,8 @@ impl TransactionContext<'_> {
     /// Removes it and what is in it of the record, where it can't be moved.
     fn clear(&self, record: &ChangeRecord, top: &DirRecord) -> Result<(), WorkspaceError> {
         for dir in record.cleared_with(top).into_iter().rev() {
-            let failed = |errno| self.door.fail("make room for", &dir.path, errno);
-            let parent = self.door.parent(&dir.path).map_err(failed)?;
+            let failed = |errno| self.root_dir.error_for("make room for", &dir.path, errno);
+            let parent = self.root_dir.parent(&dir.path).map_err(failed)?;
             match unlinkat(&parent, dir.path.file_name(), AtFlags::REMOVEDIR) {
                 Ok(()) => {}
                 Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(in_the_way(dir)),
@@ -154,7 +154,7 @@ impl TransactionContext<'_> {
     /// Sets the permissions of the record's directories that give their owner more, so that files
     /// in them can be changed. The others are set when that is over.
     pub(crate) fn give_permissions(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
-        for (path, from, to) in OwnerAccess::Given.of(record.permissions()) {
+        for (path, from, to) in OwnerAccess::Given.of(record.permission_changes()) {
             if !self.set_dir_mode(path, from, to)? {
                 return Err(WorkspaceError::Raced { path: path.clone() });
             }
@@ -164,35 +164,35 @@ impl TransactionContext<'_> {
 
     /// Sets a directory's permissions where they are as expected; gives whether they were.
     pub(crate) fn set_dir_mode(&self, path: &RelPath, from: u32, to: u32) -> Result<bool, WorkspaceError> {
-        let failed = |errno| self.door.fail("set the permissions of", path, errno);
-        self.permit(path, from, to).map_err(failed)
+        let failed = |errno| self.root_dir.error_for("set the permissions of", path, errno);
+        self.set_permissions(path, from, to).map_err(failed)
     }
 
-    pub(crate) fn permit(&self, path: &RelPath, from: u32, to: u32) -> Result<bool, Errno> {
-        let seen = self.door.look(path)?;
+    pub(crate) fn set_permissions(&self, path: &RelPath, from: u32, to: u32) -> Result<bool, Errno> {
+        let seen = self.root_dir.stat(path)?;
         if !seen.is_some_and(|seen| seen.is_dir() && seen.permissions() == from) {
             return Ok(false);
         }
-        self.door.permit(path, to)?;
+        self.root_dir.set_permissions(path, to)?;
         Ok(true)
     }
 
     pub(crate) fn place(&self, operation: &Operation, file: &FileRecord) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.door.fail("write", &file.path, errno);
+        let failed = |errno| self.root_dir.error_for("write", &file.path, errno);
         match (file.kind_of_move(), &file.sibling, &operation.before) {
             (OperationKind::Create, Some(sibling), _) => {
-                let room = self.door.parent(sibling).map_err(failed)?;
-                let dir = self.door.parent(&file.path).map_err(failed)?;
+                let room = self.root_dir.parent(sibling).map_err(failed)?;
+                let dir = self.root_dir.parent(&file.path).map_err(failed)?;
                 match move_new(room.as_fd(), sibling.file_name(), dir.as_fd(), file.path.file_name()) {
-                    Err(Errno::EXIST) => Err(conflict(file, self.found(&file.path))),
+                    Err(Errno::EXIST) => Err(conflict_error(file, self.actual_state(&file.path))),
                     other => other.map_err(failed),
                 }
             }
             (OperationKind::Replace, Some(sibling), Some((_, seen))) => self.replace(file, sibling, seen),
             (OperationKind::Chmod, _, Some((_, seen))) => {
-                let (target, now) = self.door.read_file(&file.path, Links::Refuse)?;
+                let (target, now) = self.root_dir.read_file(&file.path, Links::Refuse)?;
                 if !now.same_content(seen) {
-                    return Err(conflict(file, self.found(&file.path)));
+                    return Err(conflict_error(file, self.actual_state(&file.path)));
                 }
                 if now.names > 1 {
                     return Err(WorkspaceError::Raced { path: file.path.clone() });
@@ -205,45 +205,45 @@ impl TransactionContext<'_> {
     }
 
     fn replace(&self, file: &FileRecord, sibling: &RelPath, seen: &FileStat) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.door.fail("write", &file.path, errno);
-        let room = self.door.parent(sibling).map_err(failed)?;
-        let dir = self.door.parent(&file.path).map_err(failed)?;
+        let failed = |errno| self.root_dir.error_for("write", &file.path, errno);
+        let room = self.root_dir.parent(sibling).map_err(failed)?;
+        let dir = self.root_dir.parent(&file.path).map_err(failed)?;
         let (aside, name) = (sibling.file_name(), file.path.file_name());
-        match exchange(room.as_fd(), aside, dir.as_fd(), name) {
+        match exchange_files(room.as_fd(), aside, dir.as_fd(), name) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Err(conflict(file, self.found(&file.path))),
+            Err(Errno::NOENT) => return Err(conflict_error(file, self.actual_state(&file.path))),
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 // The file system can't exchange; the last look is all there is against a late
                 // change, and the blobs hold what going back needs.
-                let now = self.door.look(&file.path).map_err(failed)?;
+                let now = self.root_dir.stat(&file.path).map_err(failed)?;
                 if !now.is_some_and(|now| now.same_content(seen)) {
-                    return Err(conflict(file, self.found(&file.path)));
+                    return Err(conflict_error(file, self.actual_state(&file.path)));
                 }
                 return rustix::fs::renameat(&room, aside, &dir, name).map_err(failed);
             }
             Err(errno) => return Err(failed(errno)),
         }
-        let moved = self.door.look(sibling).map_err(failed)?;
+        let moved = self.root_dir.stat(sibling).map_err(failed)?;
         if moved.is_some_and(|moved| moved.same_content(seen)) {
             return Ok(());
         }
         self.exchange_back(file, sibling)?;
-        Err(conflict(file, self.found(&file.path)))
+        Err(conflict_error(file, self.actual_state(&file.path)))
     }
 
     /// Puts back what an exchange took away, although it wasn't what was expected. Whoever wrote it
     /// may be writing still: what comes to light under the sibling's name is looked at each time,
     /// and if it is newer than what was put back, it goes back in its turn.
     fn exchange_back(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.door.fail("write", &file.path, errno);
-        let room = self.door.parent(sibling).map_err(failed)?;
-        let dir = self.door.parent(&file.path).map_err(failed)?;
-        let aside = || self.door.look(sibling).map_err(failed);
+        let failed = |errno| self.root_dir.error_for("write", &file.path, errno);
+        let room = self.root_dir.parent(sibling).map_err(failed)?;
+        let dir = self.root_dir.parent(&file.path).map_err(failed)?;
+        let aside = || self.root_dir.stat(sibling).map_err(failed);
         let staged = file.after;
         let mut stale: Option<FileStat> = None;
-        for _ in 0..EXCHANGES {
+        for _ in 0..MAX_EXCHANGES {
             let goes_back = aside()?;
-            match exchange(room.as_fd(), sibling.file_name(), dir.as_fd(), file.path.file_name()) {
+            match exchange_files(room.as_fd(), sibling.file_name(), dir.as_fd(), file.path.file_name()) {
                 Ok(()) => {}
                 // They deleted it meanwhile; theirs goes back under its name.
                 Err(Errno::NOENT) => {
@@ -257,8 +257,8 @@ impl TransactionContext<'_> {
                 (Some(stale), Some(came)) => came.same_content(&stale),
                 // The first time it has to be our own new content.
                 (None, Some(_)) => {
-                    let state =
-                        crate::snapshot::observe::observe(self.door, sibling)?.map(|(state, _)| state);
+                    let state = crate::snapshot::observe::observe_file(self.root_dir, sibling)?
+                        .map(|(state, _)| state);
                     state.zip(staged).is_some_and(|(state, staged)| state.same_content(&staged))
                 }
                 (_, None) => true,
@@ -271,14 +271,14 @@ impl TransactionContext<'_> {
         Err(WorkspaceError::Raced { path: file.path.clone() })
     }
 
-    fn found(&self, path: &RelPath) -> ActualState {
-        found(self.door, path)
+    fn actual_state(&self, path: &RelPath) -> ActualState {
+        actual_state(self.root_dir, path)
     }
 }
 
 /// Returns the state of the file, for a conflict.
-pub(crate) fn found(door: &RootDir, path: &RelPath) -> ActualState {
-    match crate::snapshot::observe::observe(door, path) {
+pub(crate) fn actual_state(root_dir: &RootDir, path: &RelPath) -> ActualState {
+    match crate::snapshot::observe::observe_file(root_dir, path) {
         Ok(None) => ActualState::Nothing,
         Ok(Some((FileState { kind: FileKind::File, hash: Some(hash), size, .. }, _))) => {
             ActualState::Content { hash, size }
@@ -292,7 +292,7 @@ fn in_the_way(dir: &DirRecord) -> WorkspaceError {
     WorkspaceError::Contradiction { path: dir.path.clone(), reason }
 }
 
-fn conflict(file: &FileRecord, found: ActualState) -> WorkspaceError {
+fn conflict_error(file: &FileRecord, found: ActualState) -> WorkspaceError {
     let expected = file.before.and_then(|before| before.hash);
     WorkspaceError::Conflict { path: file.path.clone(), expected, found }
 }

@@ -101,8 +101,8 @@ pub(crate) struct ChangeIntent {
 
 /// The means to carry out a transaction.
 pub(crate) struct TransactionContext<'a> {
-    pub(crate) door: &'a RootDir,
-    pub(crate) vault: &'a BlobStore,
+    pub(crate) root_dir: &'a RootDir,
+    pub(crate) blob_store: &'a BlobStore,
     pub(crate) limits: &'a Limits,
     pub(crate) failpoint: Option<&'a Failpoint>,
 }

@@ -14,8 +14,8 @@ use crate::files::stat::FileStat;
 use crate::limits::{Limits, MAX_CHANGES};
 use crate::rules::is_git;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe;
-use crate::transaction::moves::found;
+use crate::snapshot::observe::observe_file;
+use crate::transaction::moves::actual_state;
 use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::transaction::staging::executable_mode;
 
@@ -46,25 +46,25 @@ impl FileDraft {
 
 /// The files that a change set touches.
 struct FileDrafts<'a> {
-    door: &'a RootDir,
+    root_dir: &'a RootDir,
     limits: &'a Limits,
     files: BTreeMap<RelPath, FileDraft>,
 }
 
 /// Plans a change set. Nothing is written; a precondition that doesn't hold is a conflict.
 pub(crate) fn plan(
-    door: &RootDir,
+    root_dir: &RootDir,
     limits: &Limits,
     changes: Vec<Change>,
 ) -> Result<Vec<Operation>, WorkspaceError> {
     if changes.len() > MAX_CHANGES {
         return Err(WorkspaceError::TooManyChanges { given: changes.len(), limit: MAX_CHANGES });
     }
-    let mut drafts = FileDrafts { door, limits, files: BTreeMap::new() };
+    let mut drafts = FileDrafts { root_dir, limits, files: BTreeMap::new() };
     for change in changes {
         drafts.add(change)?;
     }
-    drafts.check()?;
+    drafts.check_expected()?;
     Ok(drafts.finish())
 }
 
@@ -79,19 +79,19 @@ impl FileDrafts<'_> {
     }
 
     /// The file that `path` stands for, looked at once.
-    fn draft(
+    fn draft_of(
         &mut self,
         path: &RelPath,
         last: FinalLink,
     ) -> Result<(RelPath, &mut FileDraft), WorkspaceError> {
-        let canonical = self.door.canonical(path, last)?;
+        let canonical = self.root_dir.canonical(path, last)?;
         if path.components().chain(canonical.components()).any(is_git) {
             return Err(WorkspaceError::Protected { path: path.clone() });
         }
         let draft = match self.files.entry(canonical.clone()) {
             Slot::Occupied(slot) => slot.into_mut(),
             Slot::Vacant(slot) => {
-                let before = match observe(self.door, &canonical) {
+                let before = match observe_file(self.root_dir, &canonical) {
                     // Gone between two looks.
                     Err(WorkspaceError::NotFound { .. }) => None,
                     other => other?,
@@ -103,8 +103,8 @@ impl FileDrafts<'_> {
     }
 
     fn write(&mut self, path: &RelPath, bytes: Vec<u8>, expected: Expected) -> Result<(), WorkspaceError> {
-        let (canonical, draft) = self.draft(path, FinalLink::Follow)?;
-        check(path, draft.state(), expected)?;
+        let (canonical, draft) = self.draft_of(path, FinalLink::Follow)?;
+        check_expected(path, draft.state(), expected)?;
         let state = draft.state().copied();
         let hash = ContentHash::of(&bytes);
         let unchanged = state.is_some_and(|state| state.kind == FileKind::File && state.hash == Some(hash));
@@ -130,10 +130,10 @@ impl FileDrafts<'_> {
     }
 
     fn delete(&mut self, path: &RelPath, expected: Expected) -> Result<(), WorkspaceError> {
-        let (canonical, draft) = self.draft(path, FinalLink::Keep)?;
+        let (canonical, draft) = self.draft_of(path, FinalLink::Keep)?;
         let Some(state) = draft.state().copied() else {
             return Err(match expected {
-                Expected::Hash(hash) => conflict(path, Some(hash), ActualState::Nothing),
+                Expected::Hash(hash) => conflict_error(path, Some(hash), ActualState::Nothing),
                 Expected::Anything | Expected::Absent => WorkspaceError::NotFound { path: path.clone() },
             });
         };
@@ -141,21 +141,21 @@ impl FileDrafts<'_> {
         match (expected, state.kind) {
             // What was read through the link is what it points to.
             (Expected::Hash(hash), FileKind::Link) => {
-                let target = self.door.canonical(path, FinalLink::Follow)?;
-                let there = observe(self.door, &target)?;
+                let target = self.root_dir.canonical(path, FinalLink::Follow)?;
+                let there = observe_file(self.root_dir, &target)?;
                 if there.and_then(|(there, _)| there.hash) == Some(hash) || state.hash == Some(hash) {
                     return Ok(());
                 }
-                Err(conflict(path, Some(hash), found(self.door, &canonical)))
+                Err(conflict_error(path, Some(hash), actual_state(self.root_dir, &canonical)))
             }
-            _ => check(path, Some(&state), expected),
+            _ => check_expected(path, Some(&state), expected),
         }
     }
 
     fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<(), WorkspaceError> {
         let limit = self.limits.kept_file_bytes;
-        let door = self.door;
-        let (source, draft) = self.draft(from, FinalLink::Keep)?;
+        let root_dir = self.root_dir;
+        let (source, draft) = self.draft_of(from, FinalLink::Keep)?;
         let Some(state) = draft.state().copied() else {
             return Err(WorkspaceError::NotFound { path: from.clone() });
         };
@@ -165,19 +165,19 @@ impl FileDrafts<'_> {
                 source: NewContent::Bytes(bytes), mode, executable, like, ..
             }) => (bytes, mode, executable, like),
             DraftState::File(FileAfter { mode, .. }) => {
-                (contents(door, &source, &state, limit)?, mode, false, like)
+                (planned_contents(root_dir, &source, &state, limit)?, mode, false, like)
             }
             DraftState::AsBefore | DraftState::Absent => {
-                (contents(door, &source, &state, limit)?, Some(state.mode), false, like)
+                (planned_contents(root_dir, &source, &state, limit)?, Some(state.mode), false, like)
             }
         };
-        let (target, draft) = self.draft(to, FinalLink::Keep)?;
+        let (target, draft) = self.draft_of(to, FinalLink::Keep)?;
         if let Some(there) = draft.state() {
             let there = match (there.kind, there.hash) {
                 (FileKind::File, Some(hash)) => ActualState::Content { hash, size: there.size },
                 _ => ActualState::Other,
             };
-            return Err(conflict(&target, None, there));
+            return Err(conflict_error(&target, None, there));
         }
         // A new file that takes the place of a deleted one gets its mode, as a written one does.
         let taken = draft.before.as_ref().filter(|(before, _)| before.kind == FileKind::File);
@@ -193,7 +193,7 @@ impl FileDrafts<'_> {
     }
 
     fn set_executable(&mut self, path: &RelPath, executable: bool) -> Result<(), WorkspaceError> {
-        let (_, draft) = self.draft(path, FinalLink::Follow)?;
+        let (_, draft) = self.draft_of(path, FinalLink::Follow)?;
         let Some(mut state) = draft.state().copied() else {
             return Err(WorkspaceError::NotFound { path: path.clone() });
         };
@@ -216,7 +216,7 @@ impl FileDrafts<'_> {
     }
 
     /// Refuses a file beneath another one.
-    fn check(&self) -> Result<(), WorkspaceError> {
+    fn check_expected(&self) -> Result<(), WorkspaceError> {
         let mut above: Option<&RelPath> = None;
         let there = self.files.iter().filter(|(_, draft)| draft.state().is_some()).map(|(path, _)| path);
         let mut there: Vec<&RelPath> = there.collect();
@@ -256,25 +256,29 @@ impl FileDrafts<'_> {
     }
 }
 
-fn contents(
-    door: &RootDir,
+fn planned_contents(
+    root_dir: &RootDir,
     path: &RelPath,
     state: &FileState,
     limit: u64,
 ) -> Result<Vec<u8>, WorkspaceError> {
     if state.kind == FileKind::Link {
-        return door.read_link(path).map_err(|errno| door.fail("read", path, errno));
+        return root_dir.read_link(path).map_err(|errno| root_dir.error_for("read", path, errno));
     }
-    let (file, seen) = door.read_file(path, Links::Refuse)?;
+    let (file, seen) = root_dir.read_file(path, Links::Refuse)?;
     let bytes = read_up_to(&file, seen.size, limit).map_err(|source| io_error("read", path, source))?;
     bytes.ok_or_else(|| WorkspaceError::TooLarge { path: path.clone(), size: seen.size, limit })
 }
 
-fn conflict(path: &RelPath, expected: Option<ContentHash>, found: ActualState) -> WorkspaceError {
+fn conflict_error(path: &RelPath, expected: Option<ContentHash>, found: ActualState) -> WorkspaceError {
     WorkspaceError::Conflict { path: path.clone(), expected, found }
 }
 
-fn check(path: &RelPath, state: Option<&FileState>, expected: Expected) -> Result<(), WorkspaceError> {
+fn check_expected(
+    path: &RelPath,
+    state: Option<&FileState>,
+    expected: Expected,
+) -> Result<(), WorkspaceError> {
     let there = match state {
         None => ActualState::Nothing,
         Some(FileState { kind: FileKind::File, hash: Some(hash), size, .. }) => {
@@ -285,7 +289,7 @@ fn check(path: &RelPath, state: Option<&FileState>, expected: Expected) -> Resul
     match (expected, &there) {
         (Expected::Anything, _) | (Expected::Absent, ActualState::Nothing) => Ok(()),
         (Expected::Hash(wanted), ActualState::Content { hash, .. }) if wanted == *hash => Ok(()),
-        (Expected::Absent, _) => Err(conflict(path, None, there)),
-        (Expected::Hash(wanted), _) => Err(conflict(path, Some(wanted), there)),
+        (Expected::Absent, _) => Err(conflict_error(path, None, there)),
+        (Expected::Hash(wanted), _) => Err(conflict_error(path, Some(wanted), there)),
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn move_new(
 
 /// Lets two files change names, in one instant. `EINVAL`, `ENOSYS` or `ENOTSUP` where that can't be
 /// done.
-pub(crate) fn exchange(
+pub(crate) fn exchange_files(
     one_dir: BorrowedFd<'_>,
     one: &[u8],
     other_dir: BorrowedFd<'_>,

@@ -13,11 +13,11 @@ use crate::contents::store::BlobCondition;
 use crate::error::{WorkspaceError, may_pass};
 use crate::files::root_dir::Links;
 use crate::files::stat::mode_of;
-use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine, ModeRecord, moved};
+use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine, ModeRecord, path_after_move};
 use crate::journal::{Journal, Sync, UnfinishedChange};
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe;
-use crate::transaction::moves::{OwnerAccess, gives};
+use crate::snapshot::observe::observe_file;
+use crate::transaction::moves::{OwnerAccess, grants_more};
 use crate::transaction::operation::{OperationKind, TransactionContext};
 use crate::transaction::rename::move_new;
 
@@ -31,11 +31,12 @@ impl TransactionContext<'_> {
         let record = &open.record;
         // A directory that holds nothing of the change is made after the removals, and may be all
         // that is missing.
-        let is_made = |dir: &DirRecord| matches!(self.door.look(&dir.path), Ok(Some(seen)) if seen.is_dir());
+        let is_made =
+            |dir: &DirRecord| matches!(self.root_dir.stat(&dir.path), Ok(Some(seen)) if seen.is_dir());
         let has_mode = |dir: &ModeRecord| {
             // The others come last of all, when nothing can be taken back any more.
-            !gives(dir.before, dir.after)
-                || matches!(self.door.look(&dir.path), Ok(Some(seen)) if seen.permissions() == dir.after)
+            !grants_more(dir.before, dir.after)
+                || matches!(self.root_dir.stat(&dir.path), Ok(Some(seen)) if seen.permissions() == dir.after)
         };
         let is_complete = || {
             record.files.iter().all(|file| self.is_after(file))
@@ -48,7 +49,7 @@ impl TransactionContext<'_> {
             }
             // What can't be cleaned up stays open for the next one who looks, and keeps nobody from
             // working.
-            return match self.clean(record) {
+            return match self.remove_leftovers(record) {
                 Ok(()) => journal.append(&[JournalLine::Done(record.id)], Sync::Later),
                 Err(_) => Ok(()),
             };
@@ -60,13 +61,13 @@ impl TransactionContext<'_> {
     /// Removes what was moved aside, and directories that are to go once they are empty. What can't
     /// be removed now and perhaps later is an error, so that it is tried again; what somebody has a
     /// hand in stays.
-    pub(crate) fn clean(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
+    pub(crate) fn remove_leftovers(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
         let mut first = None;
         let mut note = |path: &RelPath, result: Result<(), Errno>| {
             if let Err(errno) = result
                 && may_pass(errno)
             {
-                first.get_or_insert_with(|| self.door.fail("clean up beside", path, errno));
+                first.get_or_insert_with(|| self.root_dir.error_for("clean up beside", path, errno));
             }
         };
         for file in &record.files {
@@ -76,7 +77,7 @@ impl TransactionContext<'_> {
         }
         for (top, aside) in record.set_aside() {
             for dir in record.cleared_with(top).into_iter().rev() {
-                if let Some(place) = moved(&dir.path, &top.path, &aside) {
+                if let Some(place) = path_after_move(&dir.path, &top.path, &aside) {
                     note(&dir.path, self.remove_dir(&place));
                 }
             }
@@ -86,8 +87,8 @@ impl TransactionContext<'_> {
                 // Not empty: somebody put something there, and it stays.
                 note(&dir.path, self.remove_dir(&dir.path));
             }
-            for (path, from, to) in OwnerAccess::Taken.of(record.permissions()) {
-                note(path, self.permit(path, from, to).map(drop));
+            for (path, from, to) in OwnerAccess::Taken.of(record.permission_changes()) {
+                note(path, self.set_permissions(path, from, to).map(drop));
             }
         }
         first.map_or(Ok(()), Err)
@@ -102,7 +103,7 @@ impl TransactionContext<'_> {
                 first.get_or_insert(error);
             }
         };
-        let modes = || record.permissions().map(|(path, before, after)| (path, after, before));
+        let modes = || record.permission_changes().map(|(path, before, after)| (path, after, before));
         for (path, from, to) in OwnerAccess::Given.of(modes()) {
             note(self.set_dir_mode(path, from, to).map(drop));
         }
@@ -113,7 +114,9 @@ impl TransactionContext<'_> {
         }
         for dir in record.made.iter().rev() {
             match self.remove_dir(&dir.path) {
-                Err(errno) if may_pass(errno) => note(Err(self.door.fail("remove", &dir.path, errno))),
+                Err(errno) if may_pass(errno) => {
+                    note(Err(self.root_dir.error_for("remove", &dir.path, errno)))
+                }
                 // Not there, or not empty any more: somebody else's now.
                 _ => {}
             }
@@ -133,8 +136,8 @@ impl TransactionContext<'_> {
         first.map_or(Ok(()), Err)
     }
 
-    fn state(&self, path: &RelPath) -> Result<Option<FileState>, WorkspaceError> {
-        match observe(self.door, path) {
+    fn current_state(&self, path: &RelPath) -> Result<Option<FileState>, WorkspaceError> {
+        match observe_file(self.root_dir, path) {
             Ok(found) => Ok(found.map(|(state, _)| state)),
             Err(WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. }) => Ok(None),
             Err(other) => Err(other),
@@ -142,13 +145,13 @@ impl TransactionContext<'_> {
     }
 
     fn is_after(&self, file: &FileRecord) -> bool {
-        self.state(&file.path).is_ok_and(|now| is_at(file, now, file.after))
+        self.current_state(&file.path).is_ok_and(|now| is_at(file, now, file.after))
     }
 
     fn revert_file(&self, file: &FileRecord) -> Result<(), WorkspaceError> {
-        let now = self.state(&file.path)?;
+        let now = self.current_state(&file.path)?;
         let is_after = is_at(file, now, file.after);
-        let failed = |errno| self.door.fail("restore", &file.path, errno);
+        let failed = |errno| self.root_dir.error_for("restore", &file.path, errno);
         if file.kind_of_move() == OperationKind::Chmod {
             return match (&file.before, is_after) {
                 (Some(before), true) => self.set_mode(&file.path, before.mode),
@@ -156,7 +159,7 @@ impl TransactionContext<'_> {
             };
         }
         let Some(sibling) = &file.sibling else { return Ok(()) };
-        let aside = self.door.look(sibling).map_err(failed)?;
+        let aside = self.root_dir.stat(sibling).map_err(failed)?;
         match (file.kind_of_move(), aside) {
             // Staged and not placed.
             (OperationKind::Create, Some(_)) => self.unlink(sibling).map_err(failed),
@@ -169,7 +172,7 @@ impl TransactionContext<'_> {
                 other => other.map_err(failed),
             },
             (OperationKind::Replace, Some(_)) => {
-                let aside = self.state(sibling)?;
+                let aside = self.current_state(sibling)?;
                 let is = |then: Option<FileState>| aside.is_some() && is_at(file, aside, then);
                 // What is neither, with the new content in place, is what somebody wrote in the
                 // last instant.
@@ -190,7 +193,7 @@ impl TransactionContext<'_> {
                 Some(before) => self.set_mode(&file.path, before.mode),
                 None => Ok(()),
             },
-            (OperationKind::Replace, None) if is_after => self.rewrite(file, sibling),
+            (OperationKind::Replace, None) if is_after => self.restore_content(file, sibling),
             _ => Ok(()),
         }
     }
@@ -199,31 +202,31 @@ impl TransactionContext<'_> {
     /// else it stays too, under the sibling's name.
     fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         match file.before.and_then(|before| before.hash) {
-            Some(hash) if self.vault.verify(&hash)? == BlobCondition::Whole => {
-                self.unlink(sibling).map_err(|errno| self.door.fail("restore", &file.path, errno))
+            Some(hash) if self.blob_store.verify(&hash)? == BlobCondition::Whole => {
+                self.unlink(sibling).map_err(|errno| self.root_dir.error_for("restore", &file.path, errno))
             }
             _ => Ok(()),
         }
     }
 
     fn put_back(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
-        let (room, dir) = (self.door.parent(sibling)?, self.door.parent(path)?);
+        let (room, dir) = (self.root_dir.parent(sibling)?, self.root_dir.parent(path)?);
         move_new(room.as_fd(), sibling.file_name(), dir.as_fd(), path.file_name())
     }
 
     fn replace_back(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
-        let (room, dir) = (self.door.parent(sibling)?, self.door.parent(path)?);
+        let (room, dir) = (self.root_dir.parent(sibling)?, self.root_dir.parent(path)?);
         renameat(&room, sibling.file_name(), &dir, path.file_name())
     }
 
     /// Restores a file from the blobs, on file systems that can't exchange files.
-    fn rewrite(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
+    fn restore_content(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         let lost = || WorkspaceError::Lost { what: file.path.to_string() };
         let before = file.before.ok_or_else(lost)?;
         let hash = before.hash.ok_or_else(lost)?;
-        let bytes = self.vault.get(&hash)?.ok_or_else(lost)?;
-        let failed = |errno| self.door.fail("restore", &file.path, errno);
-        let dir = self.door.parent(sibling).map_err(failed)?;
+        let bytes = self.blob_store.get(&hash)?.ok_or_else(lost)?;
+        let failed = |errno| self.root_dir.error_for("restore", &file.path, errno);
+        let dir = self.root_dir.parent(sibling).map_err(failed)?;
         if before.kind == FileKind::Link {
             symlinkat(bytes.as_slice(), &dir, sibling.file_name()).map_err(failed)?;
         } else {
@@ -237,12 +240,12 @@ impl TransactionContext<'_> {
     }
 
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), WorkspaceError> {
-        let (file, _) = self.door.read_file(path, Links::Refuse)?;
-        fchmod(&file, mode_of(mode)).map_err(|errno| self.door.fail("restore", path, errno))
+        let (file, _) = self.root_dir.read_file(path, Links::Refuse)?;
+        fchmod(&file, mode_of(mode)).map_err(|errno| self.root_dir.error_for("restore", path, errno))
     }
 
     fn unlink(&self, path: &RelPath) -> Result<(), Errno> {
-        let dir = self.door.parent(path)?;
+        let dir = self.root_dir.parent(path)?;
         match unlinkat(&dir, path.file_name(), AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
             other => other,
@@ -250,7 +253,7 @@ impl TransactionContext<'_> {
     }
 
     fn remove_dir(&self, path: &RelPath) -> Result<(), Errno> {
-        let dir = self.door.parent(path)?;
+        let dir = self.root_dir.parent(path)?;
         unlinkat(&dir, path.file_name(), AtFlags::REMOVEDIR)
     }
 
@@ -259,19 +262,19 @@ impl TransactionContext<'_> {
         match self.put_back(aside, path) {
             // It wasn't set aside, or somebody made something of that name since.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::EXIST) => Ok(()),
-            Err(errno) => Err(self.door.fail("restore the directory", path, errno)),
+            Err(errno) => Err(self.root_dir.error_for("restore the directory", path, errno)),
         }
     }
 
     fn restore_dir(&self, path: &RelPath, mode: Option<u32>) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.door.fail("restore the directory", path, errno);
-        let dir = self.door.parent(path).map_err(failed)?;
+        let failed = |errno| self.root_dir.error_for("restore the directory", path, errno);
+        let dir = self.root_dir.parent(path).map_err(failed)?;
         match mkdirat(&dir, path.file_name(), Mode::from_raw_mode(0o777)) {
             Err(Errno::EXIST) => return Ok(()),
             other => other.map_err(failed)?,
         }
         let Some(mode) = mode else { return Ok(()) };
-        let made = self.door.directory(Some(path)).map_err(failed)?;
+        let made = self.root_dir.open_directory(Some(path)).map_err(failed)?;
         fchmod(&made, mode_of(mode)).map_err(failed)
     }
 }

@@ -26,7 +26,7 @@ pub(crate) const SIBLING_NAME_BYTES: usize = 200;
 
 /// A name that no two changes of a project share, so that it needs no randomness: the change's
 /// number and the file's place in it are hashed together with the path.
-pub(crate) fn sibling(
+pub(crate) fn sibling_name(
     path: &RelPath,
     room: Option<&RelPath>,
     id: ChangeId,
@@ -42,5 +42,5 @@ pub(crate) fn sibling(
         Some(dir) => dir.join(name),
         None => RelPath::parse(name),
     };
-    sibling.map_err(|_| WorkspaceError::at("write", path, Errno::NAMETOOLONG))
+    sibling.map_err(|_| WorkspaceError::from_errno("write", path, Errno::NAMETOOLONG))
 }

@@ -19,9 +19,10 @@ pub(crate) const FLUSH_ALL_FROM: usize = 32;
 /// Extended attributes larger than this aren't copied; the kernel's own bound is 64 KiB.
 const ATTRIBUTE_BYTES: usize = 64 * 1024;
 /// The size of one read while a large file is copied, in bytes.
-const PIECE: usize = 128 * 1024;
+const READ_SIZE: usize = 128 * 1024;
 /// The flags to open a file to copy from.
-const SOURCE: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+const SOURCE_FLAGS: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 impl TransactionContext<'_> {
     /// Writes new content beside its file; gives the descriptor to flush.
@@ -32,15 +33,17 @@ impl TransactionContext<'_> {
         sibling: &RelPath,
     ) -> Result<Option<OwnedFd>, WorkspaceError> {
         let path = &operation.path;
-        let failed = |errno| self.door.fail("write", path, errno);
-        let dir = self.door.parent(sibling).map_err(failed)?;
+        let failed = |errno| self.root_dir.error_for("write", path, errno);
+        let dir = self.root_dir.parent(sibling).map_err(failed)?;
         let name = sibling.file_name();
         let loaded;
         let bytes = match &after.source {
             NewContent::Bytes(bytes) => bytes,
             NewContent::Blob(hash) => {
-                loaded =
-                    self.vault.get(hash)?.ok_or_else(|| WorkspaceError::Lost { what: path.to_string() })?;
+                loaded = self
+                    .blob_store
+                    .get(hash)?
+                    .ok_or_else(|| WorkspaceError::Lost { what: path.to_string() })?;
                 &loaded
             }
             NewContent::File(_) | NewContent::Unchanged => {
@@ -64,14 +67,14 @@ impl TransactionContext<'_> {
         write_all(&file, bytes).map_err(failed)?;
         match &after.source {
             NewContent::File(from) => {
-                let from = openat(CWD, from, SOURCE, Mode::empty())
+                let from = openat(CWD, from, SOURCE_FLAGS, Mode::empty())
                     .map_err(|errno| crate::state::lock::state_error("read", from, errno.into()))?;
                 if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
                     return Err(WorkspaceError::Lost { what: path.to_string() });
                 }
             }
             NewContent::Unchanged => {
-                let (from, _) = self.door.read_file(path, Links::Refuse)?;
+                let (from, _) = self.root_dir.read_file(path, Links::Refuse)?;
                 if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
                     return Err(WorkspaceError::Raced { path: path.clone() });
                 }
@@ -102,7 +105,7 @@ impl TransactionContext<'_> {
                 let _best_effort = fchown(new, None, Some(owner.1));
             }
         }
-        if let Ok((file, _)) = self.door.read_file(path, Links::Refuse) {
+        if let Ok((file, _)) = self.root_dir.read_file(path, Links::Refuse) {
             // Attributes that we may not set, or that the file system hasn't, are the system's to
             // give.
             let _best_effort = copy_attributes(&file, new);
@@ -112,7 +115,7 @@ impl TransactionContext<'_> {
     pub(crate) fn flush(&self, staged: &[OwnedFd], files: &[FileRecord]) -> Result<(), WorkspaceError> {
         let failed = |errno| self.not_flushed(files, errno);
         if files.len() >= FLUSH_ALL_FROM {
-            return flush_file_system(self.door).map_err(failed);
+            return flush_file_system(self.root_dir).map_err(failed);
         }
         staged.iter().try_for_each(fsync).map_err(failed)
     }
@@ -120,15 +123,15 @@ impl TransactionContext<'_> {
     /// The first file stands for all of them: the disk doesn't tell which one it refused.
     fn not_flushed(&self, files: &[FileRecord], errno: Errno) -> WorkspaceError {
         match files.first() {
-            Some(file) => self.door.fail("flush", &file.path, errno),
-            None => WorkspaceError::Root { path: self.door.path().to_owned(), source: errno.into() },
+            Some(file) => self.root_dir.error_for("flush", &file.path, errno),
+            None => WorkspaceError::Root { path: self.root_dir.path().to_owned(), source: errno.into() },
         }
     }
 
     pub(crate) fn flush_directories(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
         let failed = |errno| self.not_flushed(&record.files, errno);
         if record.files.len() >= FLUSH_ALL_FROM {
-            return flush_file_system(self.door).map_err(failed);
+            return flush_file_system(self.root_dir).map_err(failed);
         }
         let siblings = record.files.iter().filter_map(|file| file.sibling.as_ref());
         let files = record.files.iter().map(|file| &file.path);
@@ -136,7 +139,7 @@ impl TransactionContext<'_> {
         let dirs: BTreeSet<Option<RelPath>> =
             siblings.chain(files).chain(others).map(RelPath::parent).collect();
         for dir in dirs {
-            match self.door.directory(dir.as_ref()) {
+            match self.root_dir.open_directory(dir.as_ref()) {
                 Ok(dir) => fsync(&dir).map_err(failed)?,
                 // It went with what was in it, or a link has its place now.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
@@ -167,7 +170,7 @@ pub(crate) fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
 /// Copies all that is left of a file, and gives the hash of it.
 pub(crate) fn copy_pieces(from: &OwnedFd, to: &OwnedFd) -> Result<ContentHash, Errno> {
     let mut hasher = blake3::Hasher::new();
-    let mut piece = Vec::with_capacity(PIECE);
+    let mut piece = Vec::with_capacity(READ_SIZE);
     loop {
         piece.clear();
         match rustix::io::read(from, rustix::buffer::spare_capacity(&mut piece)) {
@@ -206,8 +209,8 @@ fn copy_attributes(_old: &OwnedFd, _new: &OwnedFd) -> Result<(), Errno> {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn flush_file_system(door: &RootDir) -> Result<(), Errno> {
-    rustix::fs::syncfs(door.root())
+fn flush_file_system(root_dir: &RootDir) -> Result<(), Errno> {
+    rustix::fs::syncfs(root_dir.root())
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

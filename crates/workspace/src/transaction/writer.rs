@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use journeyman_protocol::{ContentHash, SessionId};
 
 use crate::change::CheckpointId;
-use crate::commands::heartbeat::{CommandSpan, spans};
+use crate::commands::heartbeat::{CommandSpan, command_spans};
 use crate::error::WorkspaceError;
 use crate::failpoint::Step;
 use crate::journal::record::{CheckpointRecord, JournalLine};
@@ -49,23 +49,23 @@ impl Transactions {
     }
 
     /// Runs `work` with the project's lock, after closing what a crash left open.
-    pub(crate) fn writing<T>(
+    pub(crate) fn write_locked<T>(
         &self,
         work: impl FnOnce(&mut WriterState, &TransactionContext<'_>) -> Result<T, WorkspaceError>,
     ) -> Result<T, WorkspaceError> {
-        let _using = self.project.vault.blobs().using()?;
+        let _using = self.project.blob_store.blobs().using()?;
         let mut writer = lock(&self.writer);
         self.notice_removals(&mut writer);
         let lock = match writer.lock.take() {
             Some(lock) => lock,
             None => FileLock::open(&self.project.options.state_dir)?,
         };
-        let result = lock.take(self.project.limits().lock_wait).and_then(|_held| {
-            let hands = self.project.hands();
-            if let Some(open) = writer.journal.prepare()? {
-                hands.recover(&mut writer.journal, &open)?;
+        let result = lock.acquire(self.project.limits().lock_wait).and_then(|_held| {
+            let context = self.project.transaction_context();
+            if let Some(open) = writer.journal.catch_up()? {
+                context.recover(&mut writer.journal, &open)?;
             }
-            work(&mut writer, &hands)
+            work(&mut writer, &context)
         });
         writer.lock = Some(lock);
         result
@@ -74,9 +74,9 @@ impl Transactions {
     /// Where blobs were removed since, what was known to be among them may not be any more. The
     /// right to [use](journeyman_store::Blobs::using) them is held.
     pub(crate) fn notice_removals(&self, writer: &mut WriterState) {
-        let removals = self.project.vault.blobs().removals();
+        let removals = self.project.blob_store.blobs().removals();
         if writer.removals != removals {
-            self.project.vault.forget();
+            self.project.blob_store.forget_packs();
             writer.base = None;
             writer.removals = removals;
         }
@@ -89,9 +89,9 @@ impl Transactions {
         }
         let lock = FileLock::open(&self.project.options.state_dir)?;
         if let Some(_held) = lock.try_take()?
-            && let Some(open) = writer.journal.prepare()?
+            && let Some(open) = writer.journal.catch_up()?
         {
-            self.project.hands().recover(&mut writer.journal, &open)?;
+            self.project.transaction_context().recover(&mut writer.journal, &open)?;
         }
         writer.lock = Some(lock);
         Ok(())
@@ -109,7 +109,7 @@ impl Transactions {
             _ => None,
         });
         let hash = tree.ok_or(WorkspaceError::UnknownCheckpoint { id: *id })?;
-        match load_tree(&hash, self.project.vault.blobs()) {
+        match load_tree(&hash, self.project.blob_store.blobs()) {
             Err(WorkspaceError::Lost { .. }) => {
                 Err(WorkspaceError::Lost { what: format!("checkpoint {id}") })
             }
@@ -119,18 +119,18 @@ impl Transactions {
 
     /// Looks at the tree while no change is open, and gives the journal's mark of that moment. Only
     /// where somebody else is changing the tree right then does it wait for the project's lock.
-    pub(crate) fn look(
+    pub(crate) fn look_settled(
         &self,
         take: impl Fn() -> Result<Arc<Tree>, WorkspaceError>,
     ) -> Result<(Arc<Tree>, JournalMark), WorkspaceError> {
         if let Some(before) = self.mark_at_rest()? {
             let tree = take()?;
-            self.project.hands().step(Step::Look, None)?;
+            self.project.transaction_context().reach_failpoint(Step::Look, None)?;
             if self.mark_at_rest()? == Some(before) {
                 return Ok((tree, before));
             }
         }
-        self.writing(|writer, _| Ok((take()?, writer.journal.mark()?)))
+        self.write_locked(|writer, _| Ok((take()?, writer.journal.current_mark()?)))
     }
 
     pub(crate) fn mark_at_rest(&self) -> Result<Option<JournalMark>, WorkspaceError> {
@@ -144,7 +144,7 @@ impl Transactions {
         session: &SessionId,
         began: i64,
     ) -> Result<Vec<CommandSpan>, WorkspaceError> {
-        let mut spans = spans(&self.project.options.state_dir, began)?;
+        let mut spans = command_spans(&self.project.options.state_dir, began)?;
         spans.retain(|span| span.session != *session);
         Ok(spans)
     }

@@ -45,15 +45,15 @@ pub(crate) fn flatten(
             *slot = Some(visited);
         }
     }
-    flattening.emit(plan);
+    flattening.emit_directory(plan);
     flattening.walked
 }
 
 impl<'a> Flattening<'a> {
-    fn emit(&mut self, plan: &WalkPlan<'_>) {
+    fn emit_directory(&mut self, plan: &WalkPlan<'_>) {
         // The next one to be emitted last; deep trees don't recurse.
         let mut open: Vec<(usize, OpenDir<'a>)> = Vec::new();
-        open.extend(self.begin(0, plan));
+        open.extend(self.begin_directory(0, plan));
         while let Some((at, top)) = open.last_mut() {
             let slot = match top {
                 OpenDir::Read { prefix, items } => match items.next() {
@@ -90,7 +90,7 @@ impl<'a> Flattening<'a> {
                 },
             };
             let above = *at;
-            match slot.map(|slot| self.begin(slot, plan)) {
+            match slot.map(|slot| self.begin_directory(slot, plan)) {
                 Some(Some(next)) => open.push(next),
                 // What closes or hides it isn't in the signature of the directory above: that has
                 // to be listed again.
@@ -102,12 +102,12 @@ impl<'a> Flattening<'a> {
 
     /// Opens a directory; gives its place among the signatures too. `None` where nothing of it is
     /// known.
-    fn begin(&mut self, slot: usize, plan: &WalkPlan<'_>) -> Option<(usize, OpenDir<'a>)> {
+    fn begin_directory(&mut self, slot: usize, plan: &WalkPlan<'_>) -> Option<(usize, OpenDir<'a>)> {
         let at = self.walked.listed.len();
         let VisitedDir { path, content, listed, .. } = self.slots.get_mut(slot)?.take()?;
         match content {
             VisitedContent::Items { items, permissions } => {
-                self.directory(&path, permissions, listed, plan);
+                self.add_directory(&path, permissions, listed, plan);
                 let mut prefix = path;
                 if !prefix.is_empty() {
                     prefix.push(b'/');
@@ -117,7 +117,7 @@ impl<'a> Flattening<'a> {
             VisitedContent::Same { number } => {
                 let known = self.known?;
                 let permissions = known.dir(number).map_or(0, |dir| dir.permissions);
-                self.directory(&path, permissions, listed, plan);
+                self.add_directory(&path, permissions, listed, plan);
                 Some((at, OpenDir::Same { refs: known.in_dir(number).iter() }))
             }
             VisitedContent::Unreadable => {
@@ -133,7 +133,13 @@ impl<'a> Flattening<'a> {
         }
     }
 
-    fn directory(&mut self, path: &[u8], permissions: u32, listed: Option<ListedDir>, plan: &WalkPlan<'_>) {
+    fn add_directory(
+        &mut self,
+        path: &[u8],
+        permissions: u32,
+        listed: Option<ListedDir>,
+        plan: &WalkPlan<'_>,
+    ) {
         self.walked.listed.push(listed);
         if path != plan.under {
             self.walked.dirs.push(WalkedDir { path: path.to_vec(), permissions });
@@ -142,7 +148,7 @@ impl<'a> Flattening<'a> {
 }
 
 /// The directories' signatures, by number.
-pub(crate) fn listed(found: &[VisitedDir]) -> Vec<Option<ListedDir>> {
+pub(crate) fn signatures(found: &[VisitedDir]) -> Vec<Option<ListedDir>> {
     let mut all = vec![None; found.len()];
     for visited in found {
         if let Some(slot) = visited.number.and_then(|number| all.get_mut(number as usize)) {

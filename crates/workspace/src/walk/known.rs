@@ -4,7 +4,7 @@ use crate::files::paths::last_component;
 use crate::snapshot::entry::{TreeEntry, WalkedDir};
 use crate::snapshot::index::{DirNumber, EntryRef, TreeIndex};
 use crate::snapshot::tree::Tree;
-use crate::walk::names::order;
+use crate::walk::names::compare_paths;
 
 /// The last tree, as a walk asks it.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ impl<'a> LastTree<'a> {
     /// The file of this name in a directory.
     pub(crate) fn file(&self, number: DirNumber, name: &[u8]) -> Option<&'a TreeEntry> {
         let there = self.in_dir(number);
-        let at = there.binary_search_by(|it| order(self.name(*it), (name, false))).ok()?;
+        let at = there.binary_search_by(|it| compare_paths(self.name(*it), (name, false))).ok()?;
         match there.get(at)? {
             EntryRef::File(at) => self.entry(*at),
             EntryRef::Dir(_) => None,

@@ -54,7 +54,7 @@ impl DirNames {
         }
         let bytes = |name: &DirName| text.get(name.start..name.end).unwrap_or_default();
         let is_dir = |name: &DirName| name.kind == FileType::Directory;
-        self.all.sort_unstable_by(|a, b| order((bytes(a), is_dir(a)), (bytes(b), is_dir(b))));
+        self.all.sort_unstable_by(|a, b| compare_paths((bytes(a), is_dir(a)), (bytes(b), is_dir(b))));
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl DirNames {
 }
 
 /// Full paths sort as if a directory's name ended with `/`.
-pub(crate) fn order((a, a_is_dir): (&[u8], bool), (b, b_is_dir): (&[u8], bool)) -> Ordering {
+pub(crate) fn compare_paths((a, a_is_dir): (&[u8], bool), (b, b_is_dir): (&[u8], bool)) -> Ordering {
     let both = a.len().min(b.len());
     let (a_front, a_rest) = a.split_at_checked(both).unwrap_or_default();
     let (b_front, b_rest) = b.split_at_checked(both).unwrap_or_default();
@@ -142,7 +142,7 @@ mod tests {
         ) {
             let full = |(name, is_dir): &(String, bool)| if *is_dir { format!("{name}/") } else { name.clone() };
             let mut ours = names.clone();
-            ours.sort_by(|a, b| order((a.0.as_bytes(), a.1), (b.0.as_bytes(), b.1)));
+            ours.sort_by(|a, b| compare_paths((a.0.as_bytes(), a.1), (b.0.as_bytes(), b.1)));
             let mut theirs: Vec<String> = names.iter().map(full).collect();
             theirs.sort();
             proptest::prop_assert_eq!(ours.iter().map(full).collect::<Vec<_>>(), theirs);

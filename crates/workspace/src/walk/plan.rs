@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 /// The input of a walk.
 pub(crate) struct WalkPlan<'a> {
-    pub(crate) door: &'a RootDir,
+    pub(crate) root_dir: &'a RootDir,
     pub(crate) rules: &'a RuleCache,
     /// The directory to begin at; empty for the root.
     pub(crate) under: Vec<u8>,
@@ -36,9 +36,9 @@ pub(crate) struct WalkPlan<'a> {
 
 impl<'a> WalkPlan<'a> {
     /// A walk of the whole tree for names alone: what isn't ignored, nothing of it looked at.
-    pub(crate) fn of_names(door: &'a RootDir, rules: &'a RuleCache, max_files: usize) -> Self {
+    pub(crate) fn of_names(root_dir: &'a RootDir, rules: &'a RuleCache, max_files: usize) -> Self {
         Self {
-            door,
+            root_dir,
             rules,
             under: Vec::new(),
             include_ignored: false,
@@ -77,7 +77,7 @@ pub(crate) struct ListedDir {
 
 impl ListedDir {
     /// Returns true if a name that came or went since must show in the signature.
-    pub(crate) fn tells(&self) -> bool {
+    pub(crate) fn shows_changes(&self) -> bool {
         self.tells
     }
 }

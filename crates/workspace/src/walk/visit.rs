@@ -19,13 +19,13 @@ use crate::rules;
 use crate::rules::{RuleLayer, RuleSource, is_ignored};
 use crate::snapshot::index::EntryRef;
 use crate::walk::known::LastTree;
-use crate::walk::names::{DirNames, order};
+use crate::walk::names::{DirNames, compare_paths};
 use crate::walk::plan::ListedDir;
 use crate::walk::shared::WalkState;
 use crate::walk::visited::{DirTask, VisitedContent, VisitedDir, VisitedItem};
 
 /// So often a directory is listed in which something is another kind of thing at each look.
-const LISTINGS: usize = 8;
+const MAX_LISTINGS: usize = 8;
 /// Names of files that hold rules, in the order in which they count.
 pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 
@@ -59,7 +59,9 @@ struct DirReader<'a> {
 impl RuleSource for WalkState<'_> {
     fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Gitignore> {
         let path: &[u8] = if dir.is_empty() { b"." } else { dir };
-        let Ok(opened) = self.plan.door.enter(path, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse) else {
+        let Ok(opened) =
+            self.plan.root_dir.open_beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
+        else {
             self.unsure.store(true, Ordering::Relaxed);
             return Arc::new(Gitignore::empty());
         };
@@ -82,11 +84,11 @@ impl WalkState<'_> {
     ) -> (VisitedContent, Option<ListedDir>) {
         let path: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        for _ in 0..LISTINGS {
-            let dir = match self.plan.door.enter(path, flags, Links::Refuse) {
+        for _ in 0..MAX_LISTINGS {
+            let dir = match self.plan.root_dir.open_beneath(path, flags, Links::Refuse) {
                 Ok(dir) => dir,
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return (VisitedContent::Nothing, None),
-                Err(errno) => return (unreadable(errno), None),
+                Err(errno) => return (unreadable_content(errno), None),
             };
             let dir = dir.as_fd();
             // Before the names are read: a later change shows in a later signature.
@@ -97,7 +99,7 @@ impl WalkState<'_> {
             let kind =
                 |name: &[u8]| Ok(FileStat::of(&statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?).file_type());
             if let Err(errno) = finds.names.read(dir, kind) {
-                return (unreadable(errno), None);
+                return (unreadable_content(errno), None);
             }
             let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
             let may_be_cache = finds.names.tagged && task.depth > 0 && !self.plan.include_ignored;
@@ -108,14 +110,14 @@ impl WalkState<'_> {
             }
             let permissions = listed.map_or(0, |listed| listed.seen.permissions());
             let reading = self.begin(task, dir, &finds.names, permissions);
-            match self.select(&reading, &finds.names, below) {
+            match self.select_entries(&reading, &finds.names, below) {
                 Ok(content) => {
                     note_repositories(task, finds);
                     return (content, listed.filter(|_| finds.names.is_plain()));
                 }
                 Err(ReadFailure::Closed(errno)) => {
                     below.clear();
-                    return (unreadable(errno), None);
+                    return (unreadable_content(errno), None);
                 }
                 Err(ReadFailure::Raced) => below.clear(),
             }
@@ -131,7 +133,7 @@ impl WalkState<'_> {
         }
         let stat = rustix::fs::fstat(dir).ok()?;
         let (seen, device) = (FileStat::of(&stat), device_of(&stat));
-        let tells = self.plan.door.lists_by_time() == Some(device) && is_settled(&seen, self.begun);
+        let tells = self.plan.root_dir.lists_by_time() == Some(device) && is_settled(&seen, self.begun);
         Some(ListedDir { seen, device, tells })
     }
 
@@ -155,7 +157,7 @@ impl WalkState<'_> {
                 EntryRef::Dir(number) => {
                     let path = &last.dir(number)?.path;
                     VisitedItem::Dir {
-                        index: self.below((task, true, &task.layers), path, Some(number), below),
+                        index: self.add_task((task, true, &task.layers), path, Some(number), below),
                     }
                 }
                 EntryRef::File(at) => {
@@ -220,7 +222,7 @@ impl WalkState<'_> {
     }
 
     /// Keeps what isn't ignored, and makes tasks of the directories among it.
-    fn select(
+    fn select_entries(
         &self,
         reading: &DirReader<'_>,
         names: &DirNames,
@@ -241,7 +243,7 @@ impl WalkState<'_> {
             let bytes = names.bytes(name);
             let is_dir = name.kind == FileType::Directory;
             let (known, gone) =
-                last.map_or((None, false), |(last, _)| advance(last, &mut old, (bytes, is_dir)));
+                last.map_or((None, false), |(last, _)| advance_to(last, &mut old, (bytes, is_dir)));
             path.truncate(prefix);
             path.extend_from_slice(bytes);
             // What the same rules let through the last time isn't held against them again.
@@ -258,12 +260,12 @@ impl WalkState<'_> {
                     };
                     let above = (task, reading.trusted, &reading.layers);
                     Some((
-                        VisitedItem::Dir { index: self.below(above, &path, number, below) },
+                        VisitedItem::Dir { index: self.add_task(above, &path, number, below) },
                         number.is_some(),
                     ))
                 }
                 FileType::RegularFile | FileType::Symlink => {
-                    let Some(seen) = self.stat(reading, bytes, name.kind)? else {
+                    let Some(seen) = self.stat_if_asked(reading, bytes, name.kind)? else {
                         same &= known.is_none() && !gone;
                         continue;
                     };
@@ -272,7 +274,7 @@ impl WalkState<'_> {
                         below.clear();
                         break;
                     }
-                    Some(file(last.map(|(last, _)| last), known, bytes, seen))
+                    Some(visited_file(last.map(|(last, _)| last), known, bytes, seen))
                 }
                 // A pipe, socket or device has no content to list or keep.
                 _ => None,
@@ -297,7 +299,7 @@ impl WalkState<'_> {
     }
 
     /// Makes a task of a directory, and gives its number.
-    fn below(
+    fn add_task(
         &self,
         (above, trusted, layers): (&DirTask, bool, &Option<Arc<RuleLayer>>),
         path: &[u8],
@@ -313,7 +315,7 @@ impl WalkState<'_> {
     }
 
     /// Returns the metadata, if it is asked for; `None` when the file is gone.
-    fn stat(
+    fn stat_if_asked(
         &self,
         reading: &DirReader<'_>,
         name: &[u8],
@@ -344,14 +346,14 @@ impl WalkState<'_> {
 }
 
 /// Returns the entry of the last tree with this name, and true if others before it are gone.
-fn advance(
+fn advance_to(
     last: LastTree<'_>,
     old: &mut Peekable<Copied<Iter<'_, EntryRef>>>,
     name: (&[u8], bool),
 ) -> (Option<EntryRef>, bool) {
     let mut gone = false;
     while let Some(next) = old.peek() {
-        match order(last.name(*next), name) {
+        match compare_paths(last.name(*next), name) {
             Order::Greater => break,
             Order::Equal => return (old.next(), gone),
             Order::Less => {
@@ -364,7 +366,7 @@ fn advance(
 }
 
 /// A file as it is put together later, and whether it is as it was.
-fn file(
+fn visited_file(
     last: Option<LastTree<'_>>,
     known: Option<EntryRef>,
     name: &[u8],
@@ -383,7 +385,7 @@ pub(crate) fn device_of(stat: &rustix::fs::Stat) -> u64 {
     stat.st_dev as u64
 }
 
-fn unreadable(errno: Errno) -> VisitedContent {
+fn unreadable_content(errno: Errno) -> VisitedContent {
     if may_pass(errno) { VisitedContent::Failed(errno) } else { VisitedContent::Unreadable }
 }
 

@@ -148,7 +148,8 @@ fn an_undo_restores_the_tree_exactly() {
     assert_eq!((project.tree(), report.conflicts), (before, vec![]));
 }
 
-/// Between the crash and the next start somebody edits one of the files: it stays, the others go back.
+/// Between the crash and the next start somebody edits one of the files: it stays, the others go
+/// back.
 #[test]
 fn edits_made_after_a_crash_stay() {
     let steps = 40;
@@ -283,9 +284,9 @@ fn permissions_of_directories_stay_where_somebody_set_them_since() {
     set_permissions(&project);
     drop(begun);
     let done = modes(&project);
-    let sealed =
+    let recovered =
         workspace.recovery().recover_call(&checkpoint, &session(1), &call, UnixMillis(u64::MAX)).unwrap();
-    assert_eq!(shown(&sealed.restored), "~closed ~closed/b +closed/c ~open ~open/inner ~open/inner/a");
+    assert_eq!(shown(&recovered.restored), "~closed ~closed/b +closed/c ~open ~open/inner ~open/inner/a");
     assert_eq!(modes(&project), before);
     workspace.redo().unwrap();
     assert_eq!(modes(&project), done);

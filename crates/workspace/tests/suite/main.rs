@@ -23,9 +23,9 @@ mod model;
 mod names;
 mod quota;
 mod read;
+mod recover;
 mod redo;
 mod repository;
-mod seal;
 mod speed;
 mod support;
 mod tracer;
@@ -34,7 +34,8 @@ mod trial;
 mod undo;
 mod waits;
 
-/// Does the sandbox's work where the sandbox executes this program again, before the test harness reads its arguments.
+/// Does the sandbox's work where the sandbox executes this program again, before the test harness
+/// reads its arguments.
 #[ctor::ctor(unsafe, priority = late)]
 fn run_sandbox_helper() {
     journeyman_sandbox::run_helper_if_asked();

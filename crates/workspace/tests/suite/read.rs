@@ -183,8 +183,8 @@ fn a_wide_and_deep_tree_is_listed_whole_by_two_threads() {
     assert_eq!(listed(&project.open(), ListOptions::default()), expected);
 }
 
-/// Another thread swaps a directory for a link to the outside as fast as it can, while changes and reads go
-/// through it: nothing outside is ever written or read.
+/// Another thread swaps a directory for a link to the outside as fast as it can, while changes and
+/// reads go through it: nothing outside is ever written or read.
 #[test]
 fn a_racing_link_leads_nowhere() {
     let project = Project::with(&[("dir/file", "inside")]);
@@ -220,8 +220,8 @@ fn a_racing_link_leads_nowhere() {
     assert_eq!(support::model(&outside), before);
 }
 
-/// A file that is replaced in the very moment of the change isn't lost: the change is a conflict, or it came
-/// first or last.
+/// A file that is replaced in the very moment of the change isn't lost: the change is a conflict,
+/// or it came first or last.
 #[test]
 fn a_racing_writer_loses_nothing() {
     let project = Project::with(&[("file", "theirs 0")]);
@@ -314,5 +314,5 @@ fn fingerprints_are_those_of_reading() {
         project.write("a", text);
         assert_eq!(workspace.fingerprints(&paths)[..2], [of(text), of(text)]);
     }
-    assert_eq!(workspace.history().kept(&ContentHash::of(b"1")).unwrap(), Some(b"1".to_vec()));
+    assert_eq!(workspace.history().kept_content(&ContentHash::of(b"1")).unwrap(), Some(b"1".to_vec()));
 }

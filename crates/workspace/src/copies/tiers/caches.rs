@@ -17,27 +17,29 @@ use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
 /// The topmost directories that aren't part of the tree as it is now, sorted.
-pub(crate) fn beneath(workspace: &Workspace) -> Result<Vec<RelPath>, WorkspaceError> {
-    let tree = workspace.snapshots.snapshot(ContentMode::Hashes, None)?;
-    let mut found = of(&workspace.project.door, &tree);
+pub(crate) fn cache_directories(workspace: &Workspace) -> Result<Vec<RelPath>, WorkspaceError> {
+    let tree = workspace.snapshots.take_snapshot(ContentMode::Hashes, None)?;
+    let mut found = caches_of(&workspace.project.root_dir, &tree);
     let repositories = tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok());
     found.extend(
         repositories
-            .filter(|path| matches!(workspace.project.door.look(path), Ok(Some(seen)) if seen.is_dir())),
+            .filter(|path| matches!(workspace.project.root_dir.stat(path), Ok(Some(seen)) if seen.is_dir())),
     );
     Ok(found)
 }
 
 /// The topmost directories in the tree's own that aren't part of it, sorted; at most
 /// [`MAX_CACHES`].
-pub(crate) fn of(door: &RootDir, tree: &Tree) -> Vec<RelPath> {
+pub(crate) fn caches_of(root_dir: &RootDir, tree: &Tree) -> Vec<RelPath> {
     let known: HashSet<&[u8]> = tree.dirs.iter().map(|dir| dir.path.as_slice()).collect();
     let unreadable: HashSet<&[u8]> = tree.unreadable.iter().map(Vec::as_slice).collect();
     let mut found = Vec::new();
     let root: &[u8] = b"";
     for path in std::iter::once(root).chain(tree.dirs.iter().map(|dir| dir.path.as_slice())) {
         let begin = if path.is_empty() { b"." } else { path };
-        let Ok(dir) = door.enter(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse) else { continue };
+        let Ok(dir) = root_dir.open_beneath(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse) else {
+            continue;
+        };
         let Ok(entries) = Dir::read_from(&dir) else { continue };
         for entry in entries.flatten() {
             let name = entry.file_name().to_bytes();

@@ -14,9 +14,9 @@ use crate::transaction::staging::write_all;
 /// Up to this size one read and one write are the cheapest; beyond it the kernel copies by itself.
 const SMALL_BYTES: u64 = 64 * 1024;
 /// As much is asked of the kernel at once.
-const PIECE: usize = 16 * 1024 * 1024;
+const COPY_CHUNK: usize = 16 * 1024 * 1024;
 /// As much is read at once where the kernel doesn't copy.
-const BUFFER: usize = 128 * 1024;
+const BUFFER_SIZE: usize = 128 * 1024;
 /// Names of attributes that fit without a second call; most files have none.
 const FEW_NAMES: usize = 512;
 /// The kernel's own bound for the names, and for one value.
@@ -56,11 +56,11 @@ pub(crate) fn copy_bytes(from: &OwnedFd, stat: &Stat, to: &OwnedFd, how: CopyMet
     if seen.size == 0 {
         return Ok(());
     }
-    if how == CopyMethod::Share && share(from, to).is_ok() {
+    if how == CopyMethod::Share && share_blocks(from, to).is_ok() {
         return Ok(());
     }
     if seen.size <= SMALL_BYTES {
-        return pump(from, to, seen.size);
+        return copy_by_reading(from, to, seen.size);
     }
     #[allow(clippy::unnecessary_cast, clippy::cast_lossless, trivial_numeric_casts)]
     let blocks = u64::try_from(stat.st_blocks as i64).unwrap_or_default();
@@ -72,12 +72,12 @@ pub(crate) fn copy_bytes(from: &OwnedFd, stat: &Stat, to: &OwnedFd, how: CopyMet
 
 /// Lets both share their blocks.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn share(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
+pub(crate) fn share_blocks(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
     rustix::fs::ioctl_ficlone(to, from)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) fn share(_from: &OwnedFd, _to: &OwnedFd) -> Result<(), Errno> {
+pub(crate) fn share_blocks(_from: &OwnedFd, _to: &OwnedFd) -> Result<(), Errno> {
     Err(Errno::OPNOTSUPP)
 }
 
@@ -113,7 +113,7 @@ fn copy_range(from: &OwnedFd, to: &OwnedFd, begin: u64, length: u64) -> Result<(
     let (mut source, mut target) = (begin, begin);
     let end = begin.saturating_add(length);
     while source < end {
-        let piece = usize::try_from(end - source).unwrap_or(PIECE).min(PIECE);
+        let piece = usize::try_from(end - source).unwrap_or(COPY_CHUNK).min(COPY_CHUNK);
         match rustix::fs::copy_file_range(from, Some(&mut source), to, Some(&mut target), piece) {
             // Shorter by now, or a file system that has no such call and says so in this way.
             Ok(0) => return pump_from(from, to, source, end),
@@ -136,12 +136,12 @@ fn pump_from(from: &OwnedFd, to: &OwnedFd, begin: u64, end: u64) -> Result<(), E
     use rustix::fs::{SeekFrom, seek};
     seek(from, SeekFrom::Start(begin))?;
     seek(to, SeekFrom::Start(begin))?;
-    pump(from, to, end.saturating_sub(begin))
+    copy_by_reading(from, to, end.saturating_sub(begin))
 }
 
 /// Reads and writes, up to the end or so many bytes.
-fn pump(from: &OwnedFd, to: &OwnedFd, mut left: u64) -> Result<(), Errno> {
-    let mut piece = Vec::with_capacity(usize::try_from(left).unwrap_or(BUFFER).min(BUFFER));
+fn copy_by_reading(from: &OwnedFd, to: &OwnedFd, mut left: u64) -> Result<(), Errno> {
+    let mut piece = Vec::with_capacity(usize::try_from(left).unwrap_or(BUFFER_SIZE).min(BUFFER_SIZE));
     while left > 0 {
         piece.clear();
         match rustix::io::read(from, rustix::buffer::spare_capacity(&mut piece)) {
@@ -178,7 +178,7 @@ pub(crate) fn give_nature(old: &FileStat, to: &OwnedFd) -> Result<(), Errno> {
 
 /// Gives a file this modification time, in nanoseconds since 1970.
 pub(crate) fn set_modified(file: &OwnedFd, mtime: i64) -> Result<(), Errno> {
-    futimens(file, &modified(mtime))
+    futimens(file, &modified_time(mtime))
 }
 
 /// Gives a copied directory what its original has. What can't be given is the system's to give.
@@ -202,7 +202,7 @@ pub(crate) fn give_link_nature(dir: BorrowedFd<'_>, name: &[u8], old: &FileStat)
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let _best_effort = rustix::fs::chownat(dir, name, Some(owner.0), Some(owner.1), flags);
     }
-    utimensat(dir, name, &modified(old.mtime), AtFlags::SYMLINK_NOFOLLOW)
+    utimensat(dir, name, &modified_time(old.mtime), AtFlags::SYMLINK_NOFOLLOW)
 }
 
 fn give_owner(ours: (u32, u32), old: (u32, u32), to: &OwnedFd) {
@@ -216,7 +216,7 @@ fn give_owner(ours: (u32, u32), old: (u32, u32), to: &OwnedFd) {
     }
 }
 
-fn modified(nanos: i64) -> Timestamps {
+fn modified_time(nanos: i64) -> Timestamps {
     let second = 1_000_000_000;
     let keep = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
     #[allow(clippy::useless_conversion)]

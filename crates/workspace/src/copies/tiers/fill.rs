@@ -1,7 +1,7 @@
 //! A directory filled with a copy of a tree: every file that isn't ignored, with its mode, times
 //! and attributes.
 //!
-//! What is copied is the tree as the checkpoint has it: a file that changed or vanished since is
+//! The tree is copied as the checkpoint has it: a file that changed or vanished since is
 //! written from the kept contents. Two threads share the work, by pieces of directories, so that
 //! each directory is opened about once. Nothing waits for the disk; a copy that a crash tears is
 //! swept.
@@ -31,7 +31,7 @@ use crate::transaction::staging::write_all;
 use crate::workspace::Workspace;
 
 /// So many files are one piece of work at most.
-const PIECE: usize = 64;
+const MAX_BATCH_FILES: usize = 64;
 /// So many files have to be copied before a second thread is worth its start.
 const HELP_FROM: usize = 48;
 
@@ -50,7 +50,7 @@ pub(crate) enum FillMethod {
 pub(crate) struct FillJob<'a> {
     from: &'a RootDir,
     tree: &'a Tree,
-    vault: &'a BlobStore,
+    blob_store: &'a BlobStore,
     to: OwnedFd,
     how: FillMethod,
     next: AtomicUsize,
@@ -80,20 +80,20 @@ impl<'a> FillJob<'a> {
         to: &Path,
         how: FillMethod,
     ) -> Result<Self, WorkspaceError> {
-        let (from, vault) = (&workspace.project.door, &workspace.project.vault);
-        Ok(Self { from, tree, vault, to: open_directory(to)?, how, next: AtomicUsize::new(0) })
+        let (from, blob_store) = (&workspace.project.root_dir, &workspace.project.blob_store);
+        Ok(Self { from, tree, blob_store, to: open_directory(to)?, how, next: AtomicUsize::new(0) })
     }
 
     pub(crate) fn run(self) -> Result<FillReport, UnavailableReason> {
         if self.how == FillMethod::Clone {
             self.can_share()?;
         }
-        let mut caches = crate::copies::tiers::caches::of(self.from, self.tree);
-        let mut left_out = self.directories(&caches)?;
-        let pieces = self.pieces();
+        let mut caches = crate::copies::tiers::caches::caches_of(self.from, self.tree);
+        let mut left_out = self.make_directories(&caches)?;
+        let pieces = self.batches();
         let mut placed = self.files(&pieces)?;
         placed.sort_unstable_by_key(|(at, _)| *at);
-        caches.extend(self.repositories()?);
+        caches.extend(self.place_repositories()?);
         self.finish_directories();
         let now = file_clock();
         let mut entries = Vec::with_capacity(placed.len());
@@ -124,27 +124,27 @@ impl<'a> FillJob<'a> {
             let Ok(path) = RelPath::parse(&entry.path) else { continue };
             let Ok((from, _)) = self.from.read_file(&path, Links::Refuse) else { continue };
             let probe = b".probe";
-            let to = file::create(self.to.as_fd(), probe).map_err(words)?;
-            let shared = file::share(&from, &to);
-            remove_in(self.to.as_fd(), probe).map_err(words)?;
+            let to = file::create(self.to.as_fd(), probe).map_err(unavailable_reason)?;
+            let shared = file::share_blocks(&from, &to);
+            remove_in(self.to.as_fd(), probe).map_err(unavailable_reason)?;
             return match shared {
                 Ok(()) => Ok(()),
                 Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::NOSYS) => {
                     Err("the file system can't let files share their blocks".into())
                 }
-                Err(errno) => Err(words(errno)),
+                Err(errno) => Err(unavailable_reason(errno)),
             };
         }
         Ok(())
     }
 
-    fn directories(&self, caches: &[RelPath]) -> Result<Vec<(RelPath, String)>, WorkspaceError> {
+    fn make_directories(&self, caches: &[RelPath]) -> Result<Vec<(RelPath, String)>, WorkspaceError> {
         let make = |path: &[u8], mode: u32| match mkdirat(&self.to, path, mode_of(mode)) {
             Err(Errno::EXIST) if matches!(self.how, FillMethod::Complete(_)) => Ok(()),
-            other => other.map_err(|errno| failed(path, errno)),
+            other => other.map_err(|errno| copy_error(path, errno)),
         };
         if matches!(self.how, FillMethod::Complete(_)) {
-            self.remove_others().map_err(|errno| failed(b".", errno))?;
+            self.remove_others().map_err(|errno| copy_error(b".", errno))?;
         }
         for dir in &self.tree.dirs {
             make(&dir.path, 0o700)?;
@@ -164,13 +164,13 @@ impl<'a> FillJob<'a> {
     }
 
     /// Ranges of files that lie in one directory.
-    fn pieces(&self) -> Vec<std::ops::Range<usize>> {
+    fn batches(&self) -> Vec<std::ops::Range<usize>> {
         let mut pieces: Vec<std::ops::Range<usize>> = Vec::new();
         let mut here: Option<&[u8]> = None;
         for (at, entry) in self.tree.entries.iter().enumerate() {
             let dir = parent(&entry.path);
             match pieces.last_mut() {
-                Some(piece) if here == Some(dir) && piece.len() < PIECE => piece.end = at + 1,
+                Some(piece) if here == Some(dir) && piece.len() < MAX_BATCH_FILES => piece.end = at + 1,
                 _ => pieces.push(at..at + 1),
             }
             here = Some(dir);
@@ -182,7 +182,7 @@ impl<'a> FillJob<'a> {
         let work = || {
             let mut done = Vec::new();
             while let Some(piece) = pieces.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-                self.piece(piece.clone(), &mut done).inspect_err(|_| {
+                self.copy_batch(piece.clone(), &mut done).inspect_err(|_| {
                     // The other thread is to stop too.
                     self.next.store(pieces.len(), Ordering::Relaxed);
                 })?;
@@ -205,7 +205,7 @@ impl<'a> FillJob<'a> {
     }
 
     /// Copies files of one directory.
-    fn piece(
+    fn copy_batch(
         &self,
         range: std::ops::Range<usize>,
         done: &mut Vec<(usize, FileOutcome)>,
@@ -215,19 +215,19 @@ impl<'a> FillJob<'a> {
         let begin: &[u8] = if dir.is_empty() { b"." } else { dir };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         // Where the directory is gone or a link by now, each file says so.
-        let from = self.from.enter(begin, flags, Links::Refuse).ok();
+        let from = self.from.open_beneath(begin, flags, Links::Refuse).ok();
         let to = openat(&self.to, begin, flags | OFlags::NOFOLLOW, Mode::empty());
-        let to = to.map_err(|errno| failed(begin, errno))?;
+        let to = to.map_err(|errno| copy_error(begin, errno))?;
         for at in range {
             let Some(entry) = self.tree.entries.get(at) else { continue };
             let from = from.as_ref().map(AsFd::as_fd);
-            let placed = self.place(from, to.as_fd(), entry);
+            let placed = self.place_file(from, to.as_fd(), entry);
             done.push((at, placed.map_err(|trouble| trouble.of(&entry.path))?));
         }
         Ok(())
     }
 
-    fn place(
+    fn place_file(
         &self,
         from: Option<BorrowedFd<'_>>,
         to: BorrowedFd<'_>,
@@ -241,13 +241,13 @@ impl<'a> FillJob<'a> {
             remove_in(to, name)?;
         }
         if entry.seen.is_link() {
-            return self.link(from, to, name, entry);
+            return self.place_link(from, to, name, entry);
         }
         let opened = from.ok_or(Errno::NOENT).and_then(|from| file::open(from, name));
         let (from, stat) = match opened {
             Ok(opened) => opened,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => {
-                return self.restore(to, name, entry);
+                return self.restore_file(to, name, entry);
             }
             Err(Errno::ACCESS | Errno::PERM) => return stand_in(to, name, entry),
             Err(errno) => return Err(errno.into()),
@@ -255,20 +255,20 @@ impl<'a> FillJob<'a> {
         let kept = matches!(entry.content, EntryContent::Hashed { .. });
         let before = FileStat::of(&stat);
         if before != entry.seen && kept {
-            return self.restore(to, name, entry);
+            return self.restore_file(to, name, entry);
         }
         let made = file::create(to, name)?;
         let how = if self.how == FillMethod::Clone { CopyMethod::Share } else { CopyMethod::Copy };
         file::copy_bytes(&from, &stat, &made, how)?;
         if kept && fstat(&from).map(|stat| FileStat::of(&stat))? != before {
             remove_in(to, name)?;
-            return self.restore(to, name, entry);
+            return self.restore_file(to, name, entry);
         }
         file::copy_nature(&from, &before, &made)?;
         Ok(FileOutcome::There(FileStat::of(&fstat(&made)?)))
     }
 
-    fn link(
+    fn place_link(
         &self,
         from: Option<BorrowedFd<'_>>,
         to: BorrowedFd<'_>,
@@ -284,19 +284,19 @@ impl<'a> FillJob<'a> {
                 symlinkat(target.as_c_str(), to, name)?;
                 finish_link(to, name, entry)
             }
-            _ => self.restore(to, name, entry),
+            _ => self.restore_file(to, name, entry),
         }
     }
 
     /// Writes a file as the checkpoint has it: the tree's own is another one by now.
-    fn restore(
+    fn restore_file(
         &self,
         to: BorrowedFd<'_>,
         name: &[u8],
         entry: &TreeEntry,
     ) -> Result<FileOutcome, CopyFailure> {
         let bytes = match entry.content {
-            EntryContent::Hashed { hash, .. } => self.vault.get(&hash).map_err(CopyFailure::Whole)?,
+            EntryContent::Hashed { hash, .. } => self.blob_store.get(&hash).map_err(CopyFailure::Whole)?,
             EntryContent::Unkept => None,
         };
         let Some(bytes) = bytes else {
@@ -314,20 +314,20 @@ impl<'a> FillJob<'a> {
 
     /// Places for commands to see repositories at; gives them. A file or link that says where one
     /// is says so here too.
-    fn repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
+    fn place_repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
         let mut places = Vec::new();
         for path in &self.tree.repositories {
             let dir = parent(path);
             let begin: &[u8] = if dir.is_empty() { b"." } else { dir };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let (from, to) = (
-                self.from.enter(begin, flags, Links::Refuse),
+                self.from.open_beneath(begin, flags, Links::Refuse),
                 openat(&self.to, begin, flags | OFlags::NOFOLLOW, Mode::empty()),
             );
             // Gone by now, or in a directory that isn't part of the copy.
             let (Ok(from), Ok(to)) = (from, to) else { continue };
-            let placed = pointer(from.as_fd(), to.as_fd(), last_component(path));
-            let is_place = placed.map_err(|errno| failed(path, errno))?;
+            let placed = place_git_entry(from.as_fd(), to.as_fd(), last_component(path));
+            let is_place = placed.map_err(|errno| copy_error(path, errno))?;
             places.extend(RelPath::parse(path).ok().filter(|_| is_place));
         }
         Ok(places)
@@ -339,7 +339,7 @@ impl<'a> FillJob<'a> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root: &[u8] = b".";
         for path in self.tree.dirs.iter().rev().map(|dir| dir.path.as_slice()).chain([root]) {
-            let from = self.from.enter(path, flags, Links::Refuse);
+            let from = self.from.open_beneath(path, flags, Links::Refuse);
             let to = openat(&self.to, path, flags | OFlags::NOFOLLOW, Mode::empty());
             if let (Ok(from), Ok(to)) = (from, to) {
                 file::copy_directory_nature(from.as_fd(), &to);
@@ -357,7 +357,7 @@ impl<'a> FillJob<'a> {
             let begin: &[u8] = if path.is_empty() { b"." } else { &path };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let dir = openat(&self.to, begin, flags, Mode::empty())?;
-            for name in crate::files::directory::children(&dir)? {
+            for name in crate::files::directory::entry_names(&dir)? {
                 let full =
                     if path.is_empty() { name.clone() } else { [&path, b"/".as_slice(), &name].concat() };
                 let stat = statat(&dir, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?;
@@ -389,7 +389,7 @@ impl From<Errno> for CopyFailure {
 impl CopyFailure {
     fn of(self, path: &[u8]) -> WorkspaceError {
         match self {
-            Self::One(errno) => failed(path, errno),
+            Self::One(errno) => copy_error(path, errno),
             Self::Whole(error) => error,
         }
     }
@@ -437,7 +437,7 @@ fn finish_link(to: BorrowedFd<'_>, name: &[u8], entry: &TreeEntry) -> Result<Fil
 
 /// Makes what is named `.git`: an empty directory for a directory, the same file or link for a file
 /// or link. Whether it is a directory.
-fn pointer(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &[u8]) -> Result<bool, Errno> {
+fn place_git_entry(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &[u8]) -> Result<bool, Errno> {
     let Ok(stat) = statat(from, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(false) };
     let seen = FileStat::of(&stat);
     if seen.is_dir() {
@@ -458,13 +458,13 @@ fn parent(path: &[u8]) -> &[u8] {
     path.get(..cut).unwrap_or_default()
 }
 
-fn failed(path: &[u8], errno: Errno) -> WorkspaceError {
+fn copy_error(path: &[u8], errno: Errno) -> WorkspaceError {
     match RelPath::parse(path) {
-        Ok(path) => WorkspaceError::at("copy", &path, errno),
+        Ok(path) => WorkspaceError::from_errno("copy", &path, errno),
         Err(_) => crate::state::lock::state_error("fill", Path::new("the copy"), errno.into()),
     }
 }
 
-fn words(errno: Errno) -> UnavailableReason {
+fn unavailable_reason(errno: Errno) -> UnavailableReason {
     UnavailableReason(std::io::Error::from(errno).to_string())
 }

@@ -14,17 +14,21 @@ use crate::files::remove::remove_in;
 use crate::files::stat::FileStat;
 use crate::landing::changes::CopyChange;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe;
+use crate::snapshot::observe::observe_file;
 use crate::workspace::Workspace;
 
 /// The name of a file that is being copied.
-const NEW: &[u8] = b".journeyman-new";
+const TEMPORARY_NAME: &[u8] = b".journeyman-new";
 
 /// Makes the file in the copy what the user has, if the copy hasn't changed it. Whether that is so
 /// now.
-pub(crate) fn take(user: &Workspace, copy: &Workspace, change: &CopyChange) -> Result<bool, WorkspaceError> {
+pub(crate) fn take_file(
+    user: &Workspace,
+    copy: &Workspace,
+    change: &CopyChange,
+) -> Result<bool, WorkspaceError> {
     let path = &change.path;
-    let signature = |workspace: &Workspace| workspace.project.door.look(path).ok().flatten();
+    let signature = |workspace: &Workspace| workspace.project.root_dir.stat(path).ok().flatten();
     if signature(user).is_some_and(|seen| signature(copy) == Some(seen)) {
         // It shows through.
         return Ok(true);
@@ -32,14 +36,14 @@ pub(crate) fn take(user: &Workspace, copy: &Workspace, change: &CopyChange) -> R
     if !is_unchanged(copy, path, change.before.as_ref())? {
         return Ok(false);
     }
-    let failed = |errno| WorkspaceError::at("copy", path, errno);
+    let failed = |errno| WorkspaceError::from_errno("copy", path, errno);
     match &change.after {
         None => {
-            let dir = copy.project.door.parent(path).map_err(failed)?;
+            let dir = copy.project.root_dir.parent(path).map_err(failed)?;
             remove_in(dir.as_fd(), path.file_name()).map_err(failed)?;
             Ok(true)
         }
-        Some(after) if after.kind == FileKind::File => place(user, copy, path).map_err(failed),
+        Some(after) if after.kind == FileKind::File => place_file(user, copy, path).map_err(failed),
         Some(_) => Ok(false),
     }
 }
@@ -49,7 +53,7 @@ fn is_unchanged(
     path: &RelPath,
     before: Option<&FileState>,
 ) -> Result<bool, WorkspaceError> {
-    let now = match observe(&copy.project.door, path) {
+    let now = match observe_file(&copy.project.root_dir, path) {
         Ok(now) => now.map(|(state, _)| state),
         Err(WorkspaceError::NotAFile { .. } | WorkspaceError::Denied { .. }) => return Ok(false),
         Err(other) => return Err(other),
@@ -61,19 +65,19 @@ fn is_unchanged(
     })
 }
 
-fn place(user: &Workspace, copy: &Workspace, path: &RelPath) -> Result<bool, Errno> {
-    let source = user.project.door.parent(path)?;
+fn place_file(user: &Workspace, copy: &Workspace, path: &RelPath) -> Result<bool, Errno> {
+    let source = user.project.root_dir.parent(path)?;
     let (from, stat) = file::open(source.as_fd(), path.file_name())?;
     make_above(copy, path)?;
-    let dir = copy.project.door.parent(path)?;
+    let dir = copy.project.root_dir.parent(path)?;
     let at = dir.as_fd();
-    remove_in(at, NEW)?;
-    let made = file::create(at, NEW)?;
+    remove_in(at, TEMPORARY_NAME)?;
+    let made = file::create(at, TEMPORARY_NAME)?;
     let copied = file::copy_bytes(&from, &stat, &made, CopyMethod::Share)
         .and_then(|()| file::copy_nature(&from, &FileStat::of(&stat), &made))
-        .and_then(|()| renameat(at, NEW, at, path.file_name()));
+        .and_then(|()| renameat(at, TEMPORARY_NAME, at, path.file_name()));
     if let Err(errno) = copied {
-        remove_in(at, NEW)?;
+        remove_in(at, TEMPORARY_NAME)?;
         return Err(errno);
     }
     Ok(FileStat::of(&fstat(&from)?) == FileStat::of(&stat))
@@ -81,7 +85,7 @@ fn place(user: &Workspace, copy: &Workspace, path: &RelPath) -> Result<bool, Err
 
 fn make_above(copy: &Workspace, path: &RelPath) -> Result<(), Errno> {
     let cuts = path.as_bytes().iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-    let mut here = copy.project.door.directory(None)?;
+    let mut here = copy.project.root_dir.open_directory(None)?;
     let mut begin = 0;
     for cut in cuts {
         let name = path.as_bytes().get(begin..cut).unwrap_or_default();

@@ -38,7 +38,7 @@ pub(crate) struct CopyRequest<'a> {
 
 impl CopyRequest<'_> {
     /// A directory of its own with everything in it.
-    pub(crate) fn directory(
+    pub(crate) fn make_directory_copy(
         self,
         beside: CopyBase,
         how: fill::FillMethod,
@@ -49,7 +49,7 @@ impl CopyRequest<'_> {
 
     pub(crate) fn make_tree_dir(self, beside: CopyBase) -> Result<PathBuf, UnavailableReason> {
         let files = self.files(beside)?;
-        let to = files.join(TREE);
+        let to = files.join(TREE_DIR);
         make_private_dir(&to)?;
         Ok(to)
     }
@@ -78,10 +78,10 @@ impl CopyRequest<'_> {
 }
 
 /// The name of a copy's tree where it is a directory.
-pub(crate) const TREE: &str = "tree";
+pub(crate) const TREE_DIR: &str = "tree";
 
 /// The name of the directory for what commands write to the tree's caches.
-pub(crate) const CACHES: &str = "caches";
+pub(crate) const CACHES_DIR: &str = "caches";
 
 impl CopyBase {
     /// Finds the place for the copy's files on the project's file system.
@@ -102,5 +102,5 @@ impl CopyBase {
 
 /// Returns the base that commands see for a copy in a directory.
 pub(crate) fn directory_base(tree: &Path, caches: Vec<RelPath>) -> Base {
-    Base::Directory { path: tree.to_owned(), caches, layers: tree.with_file_name(CACHES) }
+    Base::Directory { path: tree.to_owned(), caches, layers: tree.with_file_name(CACHES_DIR) }
 }

@@ -23,58 +23,58 @@ use crate::state::lock::state_error;
 use crate::workspace::Workspace;
 
 /// The prefix of each layer's name; its number follows.
-const LAYER: &str = "layer-";
+const LAYER_PREFIX: &str = "layer-";
 
 /// Returns the directory of a layer.
 pub(crate) fn layer_dir(files: &Path, layer: u32) -> PathBuf {
-    files.join(format!("{LAYER}{layer}"))
+    files.join(format!("{LAYER_PREFIX}{layer}"))
 }
 
 /// The part of a layer that changes go to.
-pub(crate) fn upper(files: &Path, layer: u32) -> PathBuf {
+pub(crate) fn upper_dir(files: &Path, layer: u32) -> PathBuf {
     layer_dir(files, layer).join("upper")
 }
 
 /// Returns the journal's directory of a layer that is being refreshed.
-pub(crate) fn journal(files: &Path, layer: u32) -> PathBuf {
+pub(crate) fn refresh_journal_dir(files: &Path, layer: u32) -> PathBuf {
     layer_dir(files, layer).join("journal")
 }
 
-pub(crate) fn make(making: CopyRequest<'_>) -> Result<MadeCopy, UnavailableReason> {
+pub(crate) fn make_overlay(making: CopyRequest<'_>) -> Result<MadeCopy, UnavailableReason> {
     let workspace = making.workspace;
-    possible(workspace)?;
+    check_possible(workspace)?;
     let beside = CopyBase::of(making)?;
     let files = making.files(beside)?;
     begin_layer(workspace, &files, 1)?;
-    let base = mount(workspace, making.means, &files, 1)?;
+    let base = mount_layer(workspace, making.means, &files, 1)?;
     // Inode and times of files show through: what is known of the tree's is true of the copy's.
     Ok(MadeCopy { base, beside, seed: Arc::clone(making.tree), left_out: Vec::new() })
 }
 
 /// Makes an empty layer.
 pub(crate) fn begin_layer(workspace: &Workspace, files: &Path, layer: u32) -> Result<(), WorkspaceError> {
-    let upper = upper(files, layer);
+    let upper = upper_dir(files, layer);
     for dir in [&layer_dir(files, layer), &upper, &layer_dir(files, layer).join("kernel")] {
         let made = DirBuilder::new().mode(0o700).create(dir);
         made.map_err(|source| state_error("create the directory", dir, source))?;
     }
     // What is merged shows the upper root's nature for its own.
-    crate::copies::tiers::file::look_like(workspace.project.door.root(), &open_directory(&upper)?);
+    crate::copies::tiers::file::look_like(workspace.project.root_dir.root(), &open_directory(&upper)?);
     Ok(())
 }
 
 /// Mounts a layer over the tree.
-pub(crate) fn mount(
+pub(crate) fn mount_layer(
     workspace: &Workspace,
     means: &CopyTools<'_>,
     files: &Path,
     layer: u32,
 ) -> Result<Base, UnavailableReason> {
-    possible(workspace)?;
+    check_possible(workspace)?;
     let absolute = |path: &Path| fs::canonicalize(path).map_err(|error| UnavailableReason(error.to_string()));
     let plan = OverlayPlan {
         lower: absolute(workspace.root())?,
-        upper: absolute(&upper(files, layer))?,
+        upper: absolute(&upper_dir(files, layer))?,
         work: absolute(&layer_dir(files, layer).join("kernel"))?,
     };
     let mounted = means.sandbox.mount(&plan).map_err(|error| UnavailableReason(error.to_string()))?;
@@ -89,7 +89,7 @@ pub(crate) fn share_layer(
     new: u32,
     own: &HashSet<&[u8]>,
 ) -> Result<(), WorkspaceError> {
-    let (from, to) = (upper(files, old), upper(files, new));
+    let (from, to) = (upper_dir(files, old), upper_dir(files, new));
     let failed = |errno: Errno| state_error("fill", &to, errno.into());
     let (from, to) = (open_directory(&from)?, open_directory(&to)?);
     let mut open = vec![Vec::new()];
@@ -101,7 +101,7 @@ pub(crate) fn share_layer(
     }
     // The innermost first: what is made in a directory changes its time.
     for path in dirs.iter().rev() {
-        let (from, to) = (enter(&from, path).map_err(failed)?, enter(&to, path).map_err(failed)?);
+        let (from, to) = (open_in(&from, path).map_err(failed)?, open_in(&to, path).map_err(failed)?);
         crate::copies::tiers::file::copy_directory_nature(from.as_fd(), &to);
     }
     Ok(())
@@ -114,9 +114,9 @@ fn share_directory(
     path: &[u8],
     own: &HashSet<&[u8]>,
 ) -> Result<Vec<Vec<u8>>, Errno> {
-    let (from, to) = (enter(from, path)?, enter(to, path)?);
+    let (from, to) = (open_in(from, path)?, open_in(to, path)?);
     let mut below = Vec::new();
-    for name in crate::files::directory::children(&from)? {
+    for name in crate::files::directory::entry_names(&from)? {
         let full = if path.is_empty() { name.clone() } else { [path, b"/", &name].concat() };
         let seen = FileStat::of(&statat(&from, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?);
         if seen.is_dir() {
@@ -139,7 +139,7 @@ fn share_directory(
     Ok(below)
 }
 
-fn enter(dir: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+fn open_in(dir: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
     let path = if path.is_empty() { b".".as_slice() } else { path };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(dir, path, flags, Mode::empty())
@@ -147,17 +147,17 @@ fn enter(dir: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
 
 /// Takes away layers that don't count: a crash may have left one half made, or one that was
 /// replaced.
-pub(crate) fn sweep(files: &Path, keep: u32) {
+pub(crate) fn remove_other_layers(files: &Path, keep: u32) {
     let keep = layer_dir(files, keep);
     for entry in fs::read_dir(files).into_iter().flatten().flatten() {
-        let is_layer = entry.file_name().to_str().is_some_and(|name| name.starts_with(LAYER));
+        let is_layer = entry.file_name().to_str().is_some_and(|name| name.starts_with(LAYER_PREFIX));
         if is_layer && entry.path() != keep {
             let _next_time = remove_tree(&entry.path());
         }
     }
 }
 
-fn possible(workspace: &Workspace) -> Result<(), UnavailableReason> {
+fn check_possible(workspace: &Workspace) -> Result<(), UnavailableReason> {
     if workspace.base().is_some() {
         return Err("the tree is a copy itself".into());
     }
@@ -177,11 +177,11 @@ fn mount_beneath(root: &Path) -> Option<PathBuf> {
     let table = fs::read("/proc/self/mountinfo").ok()?;
     let points =
         table.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b' ').nth(4));
-    points.map(unescaped).find(|point| point != root && point.starts_with(root))
+    points.map(unescape_mount_path).find(|point| point != root && point.starts_with(root))
 }
 
 /// A path of the kernel's table, in which some bytes are written as `\` and three octal digits.
-fn unescaped(text: &[u8]) -> PathBuf {
+fn unescape_mount_path(text: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((first, after)) = rest.split_first() {
@@ -210,7 +210,7 @@ mod tests {
         let table: [(&[u8], &str); 4] =
             [(b"/a/b", "/a/b"), (b"/a\\040b", "/a b"), (b"/a\\134", "/a\\"), (b"/a\\9", "/a\\9")];
         for (text, expected) in table {
-            assert_eq!(unescaped(text), Path::new(expected));
+            assert_eq!(unescape_mount_path(text), Path::new(expected));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::copies::record::CopyBase;
 use crate::copies::tiers::fill::FillMethod;
 use crate::copies::tiers::making::{CopyRequest, MadeCopy};
 
-pub(crate) fn make(making: CopyRequest<'_>) -> Result<MadeCopy, UnavailableReason> {
+pub(crate) fn make_worktree(making: CopyRequest<'_>) -> Result<MadeCopy, UnavailableReason> {
     let git = making.means.git.ok_or("no git was given to make it with")?;
     let to = making.make_tree_dir(CopyBase::State)?;
     let differing = git.check_out(&to).map_err(|error| UnavailableReason(error.to_string()))?;

@@ -1,4 +1,5 @@
-//! What the traced programs do: one thing each that changes a project, or its state directory, or both.
+//! What the traced programs do: one thing each that changes a project, or its state directory, or
+//! both.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -41,7 +42,7 @@ impl Place {
         let blobs = Arc::new(Blobs::open(&self.dir.join("blobs"), 1 << 30).unwrap());
         let limits = Limits {
             lock_wait: Duration::from_secs(20),
-            beat: Duration::from_millis(20),
+            heartbeat: Duration::from_millis(20),
             ..Limits::default()
         };
         Options { limits, ..Options::new(self.state(), blobs) }
@@ -124,7 +125,7 @@ pub(crate) const TASKS: &[Task] = &[
         name: "the_end_of_a_command",
         prepare: with_a_checkpoint,
         work: command,
-        settle: Some(seal),
+        settle: Some(recover),
         back: Some(undo_first),
     },
     Task { name: "going_back_early", prepare: torn_early, work: reopen, settle: None, back: None },
@@ -161,7 +162,8 @@ fn changes() -> Vec<Change> {
     ]
 }
 
-/// Does something, and does it once more, in the same process, where it fails: the failure must have left no trace.
+/// Does something, and does it once more, in the same process, where it fails: the failure must
+/// have left no trace.
 fn attempt(place: &Place, mark: Mark<'_>, work: impl Fn() -> Result<()>) -> Result<()> {
     let before = place.tree();
     mark(Now::Begins);
@@ -296,7 +298,7 @@ fn with_a_checkpoint(place: &Place) {
     assert_eq!(place.open().unwrap().checkpoint(&session(1), "before").unwrap(), CHECKPOINT);
 }
 
-fn seal(_place: &Place, workspace: &Workspace) {
+fn recover(_place: &Place, workspace: &Workspace) {
     workspace.recovery().recover_call(&CHECKPOINT, &session(1), &call(), UnixMillis(u64::MAX)).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! A state directory that somebody, or something, laid hands on.
+//! A state directory that somebody, or something, laid context on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,7 +30,8 @@ fn note(project: &Project, allowed: &mut Allowed) {
     }
 }
 
-/// A project with a bit of everything in its state: edits, a command, a checkpoint, an undo, packs, a sign of life.
+/// A project with a bit of everything in its state: edits, a command, a checkpoint, an undo, packs,
+/// a sign of life.
 fn history() -> (Project, Allowed) {
     let files: Vec<(String, String)> = (0..140).map(|n| (format!("many/{n}"), format!("file {n}"))).collect();
     let names: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -119,7 +120,8 @@ fn users_files_are_there(what: &str, project: &Project, allowed: &Allowed) {
     }
 }
 
-/// Does everything with a damaged state: it works, or says why not; no file becomes what it never was.
+/// Does everything with a damaged state: it works, or says why not; no file becomes what it never
+/// was.
 fn try_everything(what: &str, project: &Project, allowed: &Allowed) {
     let tried = catch_unwind(AssertUnwindSafe(|| {
         let Some(workspace) = is_typed(what, Workspace::open(&project.root(), project.options())) else {

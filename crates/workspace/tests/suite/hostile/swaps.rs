@@ -1,4 +1,5 @@
-//! A directory that is swapped for a link out of the tree, in a loop, while everything is done that writes or reads.
+//! A directory that is swapped for a link out of the tree, in a loop, while everything is done that
+//! writes or reads.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -72,8 +73,9 @@ fn nothing_outside_is_read_or_changed_while_directories_and_links_change_places(
             ];
             let edit = edits[round % edits.len()].clone();
             done[0] += usize::from(workspace.apply(set(1, edit)).is_ok());
-            // The edits alone: what a directory takes along when it is swapped away in the middle of one counts as
-            // the command's, and taking that back in here would leave more each time.
+            // The edits alone: what a directory takes along when it is swapped away in the middle
+            // of one counts as the command's, and taking that back in here would leave more each
+            // time.
             done[1] += usize::from(workspace.undo(UndoTarget::Session(session(1))).is_ok());
             if let Ok(content) = workspace.read(&rel("dir/file"), 1000) {
                 assert_ne!(content.text(), Some(SECRET));
@@ -91,5 +93,9 @@ fn nothing_outside_is_read_or_changed_while_directories_and_links_change_places(
         assert!(done[3] > 0 && done[4] > 0, "{done:?}");
     });
     assert_eq!(model(&outside), before);
-    assert_eq!(workspace.history().kept(&ContentHash::of(SECRET.as_bytes())).unwrap(), None, "it was read");
+    assert_eq!(
+        workspace.history().kept_content(&ContentHash::of(SECRET.as_bytes())).unwrap(),
+        None,
+        "it was read"
+    );
 }

@@ -69,14 +69,14 @@ fn a_copy_is_there_again_after_it_was_closed() {
     for tier in Tier::ALL {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         apply(copy.workspace(), vec![write("file", "second"), write("new", "new")]).unwrap();
-        let found = facts(&copy.workspace().reach().join("."), &["target", ".git"]);
+        let found = facts(&copy.workspace().reach_path().join("."), &["target", ".git"]);
         let info = copy.info().clone();
         drop(copy);
         // In another process's eyes: nothing is known from before.
         let again = project.open().copies().open(&session(1), &tools.means(&Tier::ALL)).unwrap();
         assert_eq!(*again.info(), info);
         let inside = again.workspace();
-        assert_eq!(facts(&inside.reach().join("."), &["target", ".git"]), found, "{tier}");
+        assert_eq!(facts(&inside.reach_path().join("."), &["target", ".git"]), found, "{tier}");
         assert_eq!(inside.root(), project.root());
         // Its journal too.
         let report = inside.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
@@ -215,7 +215,7 @@ fn what_a_crash_left_half_made_is_swept() {
     assert!(matches!(unknown, WorkspaceError::UnknownCopy { .. }), "{unknown}");
     leave();
     let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
-    assert_eq!(facts(&copy.workspace().reach(), &[]), facts(&project.root(), &[]));
+    assert_eq!(facts(&copy.workspace().reach_path(), &[]), facts(&project.root(), &[]));
     assert_eq!(fs::read_dir(&work).unwrap().count(), 1);
     // What isn't a session's is nobody's business here.
     fs::write(work.join("notes"), "mine").unwrap();
@@ -232,7 +232,7 @@ fn a_damaged_record_is_not_taken_for_nothing() {
     let means = tools.means(&[Tier::Copy]);
     let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
     apply(copy.workspace(), vec![write("file", "work of a day")]).unwrap();
-    let edited = copy.workspace().reach().join("file");
+    let edited = copy.workspace().reach_path().join("file");
     drop(copy);
     let record = project.state().join("work").join(session(1).as_str()).join("record");
     let text = fs::read_to_string(&record).unwrap();
@@ -269,7 +269,7 @@ fn discarding_takes_away_whatever_a_copy_holds() {
             "mkdir -p a/b/c && touch a/b/c/x \"$(printf 'odd\\n\\377')\" && mkfifo pipe && chmod 000 a/b/c && chmod 500 a/b a; \
              i=0; while [ $i -lt 60 ]; do mkdir long-name-of-a-directory; cd long-name-of-a-directory; i=$((i+1)); done; touch end",
         );
-        symlink(&outside, inside.reach().join("link")).unwrap();
+        symlink(&outside, inside.reach_path().join("link")).unwrap();
         drop(copy);
         workspace.copies().discard(&session(1)).unwrap();
         assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0, "{tier}");
@@ -328,7 +328,7 @@ fn what_a_power_failure_tore_is_mended() {
     let workspace = project.open();
     let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
     apply(copy.workspace(), vec![write("edited", "by the run")]).unwrap();
-    let tree = copy.workspace().reach();
+    let tree = copy.workspace().reach_path();
     drop(copy);
     // The names and times of files are there, what was in them isn't.
     let tear = |path: &str| {

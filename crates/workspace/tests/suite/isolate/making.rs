@@ -20,7 +20,7 @@ fn every_tier_gives_the_same_tree() {
     for tier in Tier::ALL {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         assert_eq!(copy.left_out(), [], "{tier}");
-        let found = facts(&copy.workspace().reach().join("."), &[".git"]);
+        let found = facts(&copy.workspace().reach_path().join("."), &[".git"]);
         for (path, fact) in &original {
             assert_eq!(found.get(path), Some(fact), "{tier}: {}", String::from_utf8_lossy(path));
         }
@@ -33,7 +33,7 @@ fn every_tier_gives_the_same_tree() {
         assert_eq!(copy.workspace().list(ListOptions::default()).unwrap().paths, ours);
         if tier != Tier::Overlay {
             use std::os::unix::fs::MetadataExt as _;
-            let sparse = fs::metadata(copy.workspace().reach().join("sparse")).unwrap();
+            let sparse = fs::metadata(copy.workspace().reach_path().join("sparse")).unwrap();
             let blocks = fs::metadata(project.root().join("sparse")).unwrap().blocks();
             assert!(sparse.blocks() <= blocks + 64, "{} instead of {blocks}", sparse.blocks());
         }
@@ -135,20 +135,20 @@ fn contents_are_found_from_both_sides() {
     // Many at once go into packs.
     let before = inside.commands().begin().unwrap();
     for number in 0..300 {
-        fs::write(inside.reach().join(format!("g{number:03}")), pattern(900 + number)).unwrap();
+        fs::write(inside.reach_path().join(format!("g{number:03}")), pattern(900 + number)).unwrap();
     }
     inside.commands().end(before, &session(1), None).unwrap();
     let checkpoint = inside.checkpoint(&session(1), "with more").unwrap();
-    fs::remove_file(inside.reach().join("g007")).unwrap();
+    fs::remove_file(inside.reach_path().join("g007")).unwrap();
     let diff = inside.history().diff_since(&checkpoint, 1 << 20).unwrap();
     assert!(diff.text.contains("g007"), "{}", diff.text);
     inside.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
     // The tree's own are restored in the copy though only the tree's workspace kept them.
     let before = inside.commands().begin().unwrap();
-    fs::remove_file(inside.reach().join("f003")).unwrap();
+    fs::remove_file(inside.reach_path().join("f003")).unwrap();
     inside.commands().end(before, &session(2), None).unwrap();
     inside.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
-    assert_eq!(fs::read(inside.reach().join("f003")).unwrap(), pattern(503));
+    assert_eq!(fs::read(inside.reach_path().join("f003")).unwrap(), pattern(503));
     // No index of packs beside the project's.
     let state = project.state().join("work").join(session(1).as_str()).join("state");
     assert!(state.is_dir() && !state.join("packs").exists());
@@ -210,7 +210,7 @@ fn what_may_not_be_read_is_reported_and_does_not_look_deleted() {
     let inside = copy.workspace();
     let base = workspace.commands().begin().unwrap();
     assert_eq!(inside.commands().begin().unwrap().files(), base.files());
-    let meta = fs::symlink_metadata(inside.reach().join("secret")).unwrap();
+    let meta = fs::symlink_metadata(inside.reach_path().join("secret")).unwrap();
     assert_eq!(meta.len(), 6);
     drop(copy);
     workspace.copies().discard(&session(1)).unwrap();
@@ -299,7 +299,7 @@ fn an_overlay_over_another_file_system_is_refused() {
     let copied = workspace
         .copies()
         .create(&session(2), &tools.means(&[Tier::Copy]))
-        .map(|copy| fs::read_to_string(copy.workspace().reach().join("mounted/over")).unwrap());
+        .map(|copy| fs::read_to_string(copy.workspace().reach_path().join("mounted/over")).unwrap());
     rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH).unwrap();
     assert!(refused.unwrap_err().to_string().contains("another file system is mounted"));
     assert_eq!(copied.unwrap(), "y");
@@ -326,7 +326,8 @@ fn a_copy_that_is_landed_is_told_so_whatever_is_left_of_it() {
         Some(shown(&landed.applied.changes))
     };
     for tier in Tier::ALL {
-        // Whoever landed it is cut off before the copy is removed, and the work is taken back by somebody.
+        // Whoever landed it is cut off before the copy is removed, and the work is taken back by
+        // somebody.
         let Some(landed) = land("a", tier) else { continue };
         assert_eq!(landed, "~a");
         let undone = workspace.undo(UndoTarget::Session(session(1))).unwrap();
@@ -372,7 +373,7 @@ fn files_that_share_blocks() {
     let (tools, workspace) = (Tools::of(&project), project.open());
     let copy = workspace.copies().create(&session(1), &tools.means(&[Tier::Reflink])).unwrap();
     assert_eq!(copy.info().tier, Tier::Reflink);
-    let found = facts(&copy.workspace().reach(), &[]);
+    let found = facts(&copy.workspace().reach_path(), &[]);
     assert_eq!(found, facts(&project.root(), &[]));
     apply(copy.workspace(), vec![write("large", "short")]).unwrap();
     assert_eq!(fs::read(project.root().join("large")).unwrap(), pattern(8 * 1024 * 1024));
@@ -391,7 +392,7 @@ fn twenty_thousand_files() {
     let original = facts(&project.root(), &[]);
     for tier in [Tier::Overlay, Tier::Copy] {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
-        assert_eq!(facts(&copy.workspace().reach().join("."), &[]), original, "{tier}");
+        assert_eq!(facts(&copy.workspace().reach_path().join("."), &[]), original, "{tier}");
         drop(copy);
         workspace.copies().discard(&session(1)).unwrap();
     }

@@ -137,8 +137,8 @@ fn what_both_changed_is_merged_or_kept() {
         assert_eq!(text(&copy, "apart").unwrap(), lines("copy", "8"), "{tier}");
         assert_eq!(text(&copy, "gone").unwrap(), lines("copy", "8"), "{tier}");
         assert_eq!(text(&copy, "deleted"), None, "{tier}");
-        // Against the user's tree as it is now, but for what is in conflict: that is against what both started from,
-        // so that landing it has to ask.
+        // Against the user's tree as it is now, but for what is in conflict: that is against what
+        // both started from, so that landing it has to ask.
         assert_eq!(differing(&workspace, &copy), "~apart -deleted ~gone ~merged", "{tier}");
         assert_eq!(project.text("apart"), lines("user", "8"));
     }
@@ -179,7 +179,7 @@ fn every_sort_of_change_on_either_side() {
         let taken =
             paths(&["dir/three", "link", "mode", "opaque/users", "to-dir", "to-dir/inner", "to-link"]);
         assert_eq!(refreshed, RefreshReport { taken, ..RefreshReport::default() }, "{tier}");
-        let reach = copy.workspace().reach();
+        let reach = copy.workspace().reach_path();
         assert_eq!(fs::read_link(reach.join("to-link")).unwrap().to_str(), Some("dir/one"));
         assert_eq!(fs::read_link(reach.join("link")).unwrap().to_str(), Some("elsewhere"));
         assert_eq!(fs::metadata(reach.join("mode")).unwrap().permissions().mode() & 0o7777, 0o755);
@@ -229,11 +229,11 @@ fn what_is_open_follows() {
         let (tools, workspace) = (Tools::of(&project), project.open());
         let Some(mut copy) = isolate(&workspace, &tools, tier) else { continue };
         let inside = copy.workspace().clone();
-        let reach = inside.reach();
+        let reach = inside.reach_path();
         apply(&inside, vec![write("mine", "m")]).unwrap();
         project.write("file", "2");
         copy.refresh(&workspace, &tools.means(&[tier])).unwrap();
-        assert_eq!(inside.reach(), reach);
+        assert_eq!(inside.reach_path(), reach);
         assert_eq!(fs::read_to_string(reach.join("file")).unwrap(), "2");
         assert_eq!(inside.read(&rel("file"), 9).unwrap().text(), Some("2"));
         apply(&inside, vec![write("dir/file", "mine")]).unwrap();
@@ -256,7 +256,7 @@ fn again_and_again() {
             let refreshed = copy.refresh(&workspace, &tools.means(&[tier])).unwrap();
             assert_eq!(refreshed.taken, paths(&["counter"]), "{tier}");
             assert_eq!(text(&copy, "counter").unwrap(), format!("{round}\n"));
-            let made = fs::read_dir(copy.workspace().reach().join(".")).unwrap().count();
+            let made = fs::read_dir(copy.workspace().reach_path().join(".")).unwrap().count();
             assert_eq!(made, 2 + round, "{tier}");
         }
         let place = project.state().join("work").join(session(1).as_str());
@@ -379,7 +379,7 @@ fn files_beyond_what_is_kept() {
             paths(&["deep/new/large", "large", "large-gone"]),
             "{tier}: {refreshed:?}"
         );
-        let found = facts(&copy.workspace().reach().join("."), &[]).into_iter();
+        let found = facts(&copy.workspace().reach_path().join("."), &[]).into_iter();
         let files = |(name, fact): (Vec<u8>, crate::trees::Fact)| (name, fact.bytes());
         let original: Vec<_> = facts(&project.root(), &[]).into_iter().map(files).collect();
         assert_eq!(found.map(files).collect::<Vec<_>>(), original, "{tier}");

@@ -1,4 +1,5 @@
-//! Copies of trees that are repositories, in all their sorts. The repository is seen by commands, and stays as it is.
+//! Copies of trees that are repositories, in all their sorts. The repository is seen by commands,
+//! and stays as it is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ fn commit(dir: &Path) {
     git(dir, &["commit", "-qm", "all"]);
 }
 
-/// Makes copies in every way, looks whether they are the tree, changes them, and whether the tree stayed as it was.
+/// Makes copies in every way, looks whether they are the tree, changes them, and whether the tree
+/// stayed as it was.
 fn check(project: &Project, root: &Path, without: &[&str]) {
     let before = (repository(root), facts(root, &[]));
     let options = project.options();
@@ -36,7 +38,7 @@ fn check(project: &Project, root: &Path, without: &[&str]) {
             let kept = facts.into_iter().filter(move |(path, _)| !in_git(path));
             kept.collect::<Vec<_>>()
         };
-        let (ours, theirs) = (skip(facts(root, &out)), skip(facts(&inside.reach().join("."), &out)));
+        let (ours, theirs) = (skip(facts(root, &out)), skip(facts(&inside.reach_path().join("."), &out)));
         assert_eq!(theirs.len(), ours.len(), "{tier}");
         for (ours, theirs) in ours.iter().zip(&theirs) {
             assert_eq!(ours, theirs, "{tier}: {}", String::from_utf8_lossy(&ours.0));
@@ -142,7 +144,7 @@ fn a_linked_worktree() {
     let before = (repository(&linked), facts(&linked, &[]));
     for tier in [Tier::Overlay, Tier::Worktree, Tier::Copy] {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
-        let found = facts(&copy.workspace().reach().join("."), &[]);
+        let found = facts(&copy.workspace().reach_path().join("."), &[]);
         assert_eq!(found, before.1, "{tier}");
         apply(copy.workspace(), vec![delete("file")]).unwrap();
         assert_eq!(shown(&workspace.landings().changes(&copy).unwrap().files()), "-file", "{tier}");

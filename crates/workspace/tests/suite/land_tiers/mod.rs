@@ -65,7 +65,7 @@ fn what_a_session_does_in_a_copy_comes_to_the_tree() {
         command(tools, &copy, "mv named renamed && chmod 755 tool && rm -r dir && echo file > dir");
         command(tools, &copy, "ln -s a link && mkdir empty && rmdir hollow && echo x > other.log");
         assert_eq!(tree(project), before, "{}", copy.info().tier);
-        let mut wanted = model(&copy.workspace().reach().join("."));
+        let mut wanted = model(&copy.workspace().reach_path().join("."));
         let changes = workspace.landings().changes(&copy).unwrap();
         assert_eq!(
             shown(&changes.files()),
@@ -150,7 +150,8 @@ fn the_users_own_work_meets_the_copys() {
     each_tier(project, |project, workspace, tools, copy| {
         let root = project.root();
         command(tools, &copy, "sed -i s/^3$/three/ merge && echo copy > clash && sed -i s/^9$/nine/ move");
-        // Under an overlay the tree is not to change below it; what the user does is done all the same.
+        // Under an overlay the tree is not to change below it; what the user does is done all the
+        // same.
         let changes = workspace.landings().changes(&copy).unwrap();
         drop(copy);
         project.write("merge", lines.replace("15\n", "fifteen\n"));

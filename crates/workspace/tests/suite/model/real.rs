@@ -18,8 +18,8 @@ use crate::model::acts::{Act, Deed, Target, Wish};
 use crate::model::world::{Cause, Entry, State, Tree, Undone, World, differences, parents};
 use crate::support::{Node, Project, rel, session, set};
 
-/// A command that was cut off is taken back after five of these, so it is short; but longer than two ticks of the
-/// clock that files are stamped with.
+/// A command that was cut off is taken back after five of these, so it is short; but longer than
+/// two ticks of the clock that files are stamped with.
 const BEAT: Duration = Duration::from_millis(5);
 
 pub(crate) struct Run {
@@ -62,7 +62,7 @@ fn failed(what: &str) -> impl Fn(WorkspaceError) -> String {
 impl Run {
     pub(crate) fn new() -> Self {
         let mut project = Project::in_memory();
-        project.limits.beat = BEAT;
+        project.limits.heartbeat = BEAT;
         fs::write(project.root().join("probe"), "").unwrap();
         let new_mode = fs::metadata(project.root().join("probe")).unwrap().permissions().mode() & 0o7777;
         fs::remove_file(project.root().join("probe")).unwrap();
@@ -248,13 +248,13 @@ impl Run {
         self.deeds(saves);
         drop(begun);
         self.workspace = self.project.open();
-        let sealed = self.workspace.recovery().recover_call(
+        let recovered = self.workspace.recovery().recover_call(
             &checkpoint,
             &session(number),
             &call,
             UnixMillis(u64::MAX),
         );
-        let sealed = sealed.map_err(failed("sealing"))?;
+        let recovered = recovered.map_err(failed("recovery"))?;
         let length = self.world.journal.len();
         self.world.found(number, Cause::Own, &before, since);
         if self.world.journal.len() == length {
@@ -263,11 +263,12 @@ impl Run {
         let Some(undone) = self.world.undone(&self.world.cut_off()) else {
             return Err("the model can't take back what was cut off".to_owned());
         };
-        same("what is restored by sealing", kinds(&sealed.restored), undone.restored.clone())?;
-        // Whatever it held before, a person's saves too, is in a checkpoint that can be gone back to.
+        same("what is restored by recovery", kinds(&recovered.restored), undone.restored.clone())?;
+        // Whatever it held before, a person's saves too, is in a checkpoint that can be gone back
+        // to.
         let found = self.world.journal.len();
-        same("the checkpoints of it", sealed.kept.len(), 1)?;
-        self.checkpoints.push((sealed.kept[0], self.world.tree.clone(), found));
+        same("the checkpoints of it", recovered.kept.len(), 1)?;
+        self.checkpoints.push((recovered.kept[0], self.world.tree.clone(), found));
         self.take(undone);
         Ok(())
     }
@@ -310,7 +311,8 @@ impl Run {
         self.world.journal.extend(undone.entry);
     }
 
-    /// The real target, and how many changes there were before it; `None` where there is no checkpoint yet.
+    /// The real target, and how many changes there were before it; `None` where there is no
+    /// checkpoint yet.
     fn target(&self, target: &Target) -> Option<(UndoTarget, usize)> {
         Some(match target {
             Target::LastRun => (UndoTarget::LastRun, 0),
@@ -348,7 +350,8 @@ impl Run {
         self.taken_back(cut, expected, Workspace::redo)
     }
 
-    /// Compares an undo or redo with what it is to come to: nothing to do, something in the way, or a tree.
+    /// Compares an undo or redo with what it is to come to: nothing to do, something in the way, or
+    /// a tree.
     fn taken_back(
         &mut self,
         cut: Option<usize>,

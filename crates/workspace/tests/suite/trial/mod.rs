@@ -1,4 +1,5 @@
-//! Commands tried out in layers of their own: what they did is told exactly, landed as it is, or gone.
+//! Commands tried out in layers of their own: what they did is told exactly, landed as it is, or
+//! gone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -66,8 +67,8 @@ fn call() -> CallId {
     CallId::new("shell")
 }
 
-/// `path files bytes`, with `/` after a directory, `=` where something took its place and `~` where undo brings it
-/// back.
+/// `path files bytes`, with `/` after a directory, `=` where something took its place and `~` where
+/// undo brings it back.
 fn told(losses: &[DestructiveChange]) -> Vec<String> {
     let one = |loss: &DestructiveChange| {
         let (slash, replaced) =
@@ -95,9 +96,9 @@ fn what_is_lost_is_named_and_nothing_is_done() {
     ];
     for (command, losses, changes) in table {
         let Some((trial, tried)) = tried(&workspace, &tools, command) else { return };
-        assert_eq!(told(&tried.losses()), losses, "{command}");
+        assert_eq!(told(&tried.destructive_changes()), losses, "{command}");
         assert_eq!(shown(&tried.changes()), changes, "{command}");
-        assert_eq!(tried.objections(), [], "{command}");
+        assert_eq!(tried.refusals(), [], "{command}");
         trial.discard();
         assert_eq!(model(&project.root()), before, "{command}");
         assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0, "{command}");
@@ -154,14 +155,14 @@ fn an_undo_brings_back_what_was_small() {
     let before = model(&project.root());
     let command = "rm -rf .env data target dir; echo new > made; echo 2 > a";
     let Some((trial, tried)) = tried(&workspace, &tools, command) else { return };
-    assert!(tried.losses().iter().all(|loss| loss.undoable));
+    assert!(tried.destructive_changes().iter().all(|loss| loss.undoable));
     let landing = trial.land(&workspace, &tried, &session(1), &call()).unwrap();
     assert!(landing.landed, "{landing:?}");
-    let sealed = workspace
+    let recovered = workspace
         .recovery()
         .recover_call(&tried_base(&workspace), &session(1), &call(), UnixMillis(0))
         .unwrap();
-    assert_eq!(shown(&sealed.applied), shown(&landing.changes), "the call happened");
+    assert_eq!(shown(&recovered.applied), shown(&landing.changes), "the call happened");
     assert!(!project.root().join(".env").exists() && !project.root().join("target").exists());
     let report = workspace.undo(UndoTarget::Session(session(1))).unwrap();
     assert_eq!(report.conflicts, []);
@@ -186,7 +187,7 @@ fn a_large_build_goes_and_comes_by_name() {
     let command =
         "rm -rf .env target; mkdir -p target/n; for i in $(seq 1500); do echo $i > target/n/$i; done";
     let Some((trial, tried)) = tried(&workspace, &tools, command) else { return };
-    assert_eq!(told(&tried.losses()), [".env~ 1 6", "target/= 10002 80006"]);
+    assert_eq!(told(&tried.destructive_changes()), [".env~ 1 6", "target/= 10002 80006"]);
     let landing = trial.land(&workspace, &tried, &session(1), &call()).unwrap();
     assert!(landing.landed && landing.left.is_empty(), "{landing:?}");
     assert_eq!(shown(&landing.changes), "-.env");
@@ -197,7 +198,7 @@ fn a_large_build_goes_and_comes_by_name() {
         assert_eq!(String::from_utf8_lossy(&marks.stdout), "", "the layer's marks");
     }
     let Some((trial, tried)) = tried_again(&workspace, &tools, "rm -rf target") else { return };
-    assert_eq!(told(&tried.losses()), ["target/ 1500 6393"]);
+    assert_eq!(told(&tried.destructive_changes()), ["target/ 1500 6393"]);
     trial.land(&workspace, &tried, &session(1), &call()).unwrap();
     assert!(!root.join("target").exists());
     workspace.undo(UndoTarget::Session(session(1))).unwrap();
@@ -219,8 +220,11 @@ fn git_clean_takes_what_is_ignored() {
     else {
         return;
     };
-    assert_eq!(told(&tried.losses()), [".env~ 1 6", "data/~ 2 4", "dir/y.log~ 1 2", "target/~ 2 6"]);
-    assert_eq!((shown(&tried.changes()).as_str(), tried.objections()), ("-dir/x", Vec::new()));
+    assert_eq!(
+        told(&tried.destructive_changes()),
+        [".env~ 1 6", "data/~ 2 4", "dir/y.log~ 1 2", "target/~ 2 6"]
+    );
+    assert_eq!((shown(&tried.changes()).as_str(), tried.refusals()), ("-dir/x", Vec::new()));
     let landing = trial.land(&workspace, &tried, &session(1), &call()).unwrap();
     assert!(landing.landed && landing.left.is_empty(), "{landing:?}");
     let mut names: Vec<String> = fs::read_dir(project.root())
@@ -245,7 +249,8 @@ fn what_may_not_come_out() {
     let (workspace, tools) = (open(&project), Tools::of(&project));
     let before = model(&project.root());
     let table: [(&str, &[&str]); 15] = [
-        // 16, 22, 104: guarded names at any depth and in any letter case, where rules hide them too.
+        // 16, 22, 104: guarded names at any depth and in any letter case, where rules hide them
+        // too.
         ("echo x > .envrc", &[".envrc"]),
         ("mkdir -p dir/sub; echo x > dir/sub/.EnvRC", &["dir/sub/.EnvRC"]),
         ("echo x > target/.envrc", &["target/.envrc"]),
@@ -271,7 +276,7 @@ fn what_may_not_come_out() {
     ];
     for (command, expected) in table {
         let Some((trial, tried)) = tried(&workspace, &tools, command) else { return };
-        let objections = tried.objections();
+        let objections = tried.refusals();
         let names: Vec<String> = objections
             .iter()
             .map(|(path, _)| String::from_utf8_lossy(path.as_bytes()).into_owned())
@@ -287,10 +292,10 @@ fn what_may_not_come_out() {
     let Some(trial) = try_out(&workspace, &tools) else { return };
     run(&tools, trial.workspace(), "cp /bin/true target/true; cp /bin/true dir/true");
     for path in ["target/true", "dir/true"] {
-        set_mode(&trial.workspace().reach().join(path), 0o6755);
+        set_mode(&trial.workspace().reach_path().join(path), 0o6755);
     }
     let tried_out = trial.examine(&workspace).unwrap();
-    let names: Vec<String> = tried_out.objections().iter().map(|(path, _)| path.to_string()).collect();
+    let names: Vec<String> = tried_out.refusals().iter().map(|(path, _)| path.to_string()).collect();
     assert_eq!(names, ["dir/true", "target/true"]);
     drop(trial);
     // What is neither a file nor a link stays behind, and nothing else does.
@@ -305,7 +310,7 @@ fn what_may_not_come_out() {
     // An interpreter's environment has links to the system's programs.
     let command = "rm -rf target; mkdir -p .venv/bin; ln -s /usr/bin/env .venv/bin/python";
     let Some((_trial, tried)) = tried_again(&workspace, &tools, command) else { return };
-    assert_eq!(tried.objections(), []);
+    assert_eq!(tried.refusals(), []);
 }
 
 #[test]
@@ -455,7 +460,10 @@ fn large_files_are_lost_and_named() {
     let (workspace, tools) = (open(&project), Tools::of(&project));
     let Some((trial, tried)) = tried(&workspace, &tools, "rm large data/large a") else { return };
     let size = large.len();
-    assert_eq!(told(&tried.losses()), [format!("data/large 1 {size}"), format!("large 1 {size}")]);
+    assert_eq!(
+        told(&tried.destructive_changes()),
+        [format!("data/large 1 {size}"), format!("large 1 {size}")]
+    );
     let landing = trial.land(&workspace, &tried, &session(1), &call()).unwrap();
     assert!(landing.landed && landing.left.is_empty(), "{landing:?}");
     assert!(!project.root().join("large").exists() && !project.root().join("data/large").exists());

@@ -192,7 +192,8 @@ fn what_others_journal_during_a_command_is_theirs() {
     assert_eq!((project.text("a"), project.text("b")), ("1".into(), "1".into()));
 }
 
-/// Opens the project with a hook that lets another session edit while the tree is looked at, the `at`-th time.
+/// Opens the project with a hook that lets another session edit while the tree is looked at, the
+/// `at`-th time.
 fn open_with_an_edit_at(project: &Project, at: usize, path: &'static str) -> Workspace {
     let (other, looks) = (project.open(), AtomicUsize::new(0));
     project.open_failing(Failpoint::new(move |step| {
@@ -280,7 +281,7 @@ fn what_the_commands_of_two_sessions_may_have_done_is_left_by_an_undo_of_either(
 #[test]
 fn a_command_whose_heartbeat_is_late_still_counts_as_running() {
     let mut project = Project::with(&[("both", "b")]);
-    project.limits.beat = Duration::from_secs(3_600);
+    project.limits.heartbeat = Duration::from_secs(3_600);
     let workspace = project.open();
     let call = CallId::new("shell");
     let first = workspace.commands().begin_call(&session(1), &call).unwrap();
@@ -308,9 +309,9 @@ fn what_two_commands_may_have_done_is_left_when_one_of_them_is_recovered() {
     project.write("b", "by ours alone");
     drop(ours);
     let now = journeyman_protocol::UnixMillis(u64::MAX);
-    let sealed = workspace.recovery().recover_call(&checkpoint, &session(1), &call, now).unwrap();
-    let left: Vec<String> = sealed.left.iter().map(|(change, _)| change.path.to_string()).collect();
-    assert_eq!((shown(&sealed.restored).as_str(), left), ("~b", vec!["a".to_owned()]));
+    let recovered = workspace.recovery().recover_call(&checkpoint, &session(1), &call, now).unwrap();
+    let left: Vec<String> = recovered.left.iter().map(|(change, _)| change.path.to_string()).collect();
+    assert_eq!((shown(&recovered.restored).as_str(), left), ("~b", vec!["a".to_owned()]));
     assert_eq!(project.text("a"), "by either");
 }
 

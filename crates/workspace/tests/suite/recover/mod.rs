@@ -1,5 +1,5 @@
-//! What becomes of a call that was cut off: by a killed process, at every step of the sealing itself, and with a
-//! person at work before and after.
+//! What becomes of a call that was cut off: by a killed process, at every step of the recovery
+//! itself, and with a person at work before and after.
 
 mod guarded;
 mod others;
@@ -42,7 +42,7 @@ fn now() -> UnixMillis {
     UnixMillis(u64::try_from(now.as_millis()).unwrap())
 }
 
-fn seal(workspace: &Workspace, checkpoint: CheckpointId) -> RecoveredCall {
+fn recover(workspace: &Workspace, checkpoint: CheckpointId) -> RecoveredCall {
     workspace.recovery().recover_call(&checkpoint, &session(1), &call("shell"), now()).unwrap()
 }
 
@@ -51,16 +51,16 @@ fn begin(workspace: &Workspace) -> TreeSnapshot {
 }
 
 /// `"~a: why; +b: why"`.
-fn left(sealed: &RecoveredCall) -> Vec<String> {
-    sealed
+fn left(recovered: &RecoveredCall) -> Vec<String> {
+    recovered
         .left
         .iter()
         .map(|(change, why)| format!("{}: {why}", shown(std::slice::from_ref(change))))
         .collect()
 }
 
-fn paths_left(sealed: &RecoveredCall) -> String {
-    sealed.left.iter().map(|(change, _)| shown(std::slice::from_ref(change))).collect::<Vec<_>>().join(" ")
+fn paths_left(recovered: &RecoveredCall) -> String {
+    recovered.left.iter().map(|(change, _)| shown(std::slice::from_ref(change))).collect::<Vec<_>>().join(" ")
 }
 
 fn files() -> Vec<(&'static str, &'static str)> {
@@ -82,7 +82,7 @@ fn project() -> Project {
     let mut project = Project::with(&files());
     symlink("a", project.root().join("link")).unwrap();
     fs::create_dir(project.root().join("empty")).unwrap();
-    project.limits.beat = BEAT;
+    project.limits.heartbeat = BEAT;
     project
 }
 
@@ -113,8 +113,8 @@ fn work(root: &Path) {
 
 /// Waits until nothing that happens from now on can be the doing of a command that is dead already.
 fn outlive(project: &Project) {
-    let beats = project.state().join("running");
-    let last = fs::read_dir(beats).unwrap().map(|entry| {
+    let heartbeats = project.state().join("running");
+    let last = fs::read_dir(heartbeats).unwrap().map(|entry| {
         let seen = entry.unwrap().metadata().unwrap();
         i128::from(seen.mtime()) * 1_000_000_000 + i128::from(seen.mtime_nsec())
     });
@@ -134,7 +134,7 @@ fn victim() {
     let Some(dir) = std::env::var_os(VICTIM) else { return };
     let dir = Path::new(&dir);
     let blobs = Arc::new(Blobs::open(&dir.join("blobs"), 1 << 30).unwrap());
-    let limits = Limits { beat: BEAT, ..Limits::default() };
+    let limits = Limits { heartbeat: BEAT, ..Limits::default() };
     let options = Options { limits, ..Options::new(dir.join("state"), blobs) };
     let workspace = Workspace::open(&dir.join("tree"), options).unwrap();
     let stop: usize = std::env::var(STOP).map_or(usize::MAX, |lines| lines.parse().unwrap());
@@ -204,19 +204,19 @@ fn a_killed_process_leaves_a_command_that_goes_back_whole() {
         let checkpoint = killed(&project, kill);
         let workspace = project.open();
         let calls = workspace.recovery().cut_off_calls(&session(1)).unwrap();
-        let sealed = seal(&workspace, checkpoint);
-        let happened = !sealed.applied.is_empty();
+        let recovered = recover(&workspace, checkpoint);
+        let happened = !recovered.applied.is_empty();
         ends[usize::from(happened)] += 1;
         assert_eq!(project.tree(), if happened { done.clone() } else { before }, "after {lines} lines");
-        assert_eq!(left(&sealed), [""; 0], "after {lines} lines");
-        assert!(happened || calls.len() == 1 || sealed == RecoveredCall::default(), "after {lines} lines");
-        assert_eq!(seal(&workspace, checkpoint), sealed, "again after {lines} lines");
-        workspace.recovery().forget_sealed(&session(1)).unwrap();
-        let again = seal(&workspace, checkpoint);
+        assert_eq!(left(&recovered), [""; 0], "after {lines} lines");
+        assert!(happened || calls.len() == 1 || recovered == RecoveredCall::default(), "after {lines} lines");
+        assert_eq!(recover(&workspace, checkpoint), recovered, "again after {lines} lines");
+        workspace.recovery().forget_recovered(&session(1)).unwrap();
+        let again = recover(&workspace, checkpoint);
         // When it ran isn't known any more, so it may have changed any ignored file.
         assert_eq!(again.ignored.more, again.ran, "once forgotten, after {lines} lines");
-        let again = RecoveredCall { ran: sealed.ran, ignored: sealed.ignored.clone(), ..again };
-        assert_eq!(again, sealed, "again after {lines} lines");
+        let again = RecoveredCall { ran: recovered.ran, ignored: recovered.ignored.clone(), ..again };
+        assert_eq!(again, recovered, "again after {lines} lines");
         assert_eq!(workspace.recovery().cut_off_calls(&session(1)).unwrap(), []);
         assert_eq!(fs::read_dir(project.state().join("running")).map_or(0, Iterator::count), 0);
     }
@@ -241,7 +241,7 @@ fn what_a_person_changed_before_and_after_a_crash_stays_and_is_named() {
         fs::remove_file(project.root().join("users/gone")).unwrap();
         project.write("users/new", "the user's, after the crash");
         fs::create_dir(project.root().join("users/room")).unwrap();
-        let sealed = seal(&project.open(), checkpoint);
+        let recovered = recover(&project.open(), checkpoint);
         let mut expected = before;
         let kept = project.tree();
         for path in ["a", "users/own", "users/new", "users/room"] {
@@ -249,7 +249,7 @@ fn what_a_person_changed_before_and_after_a_crash_stays_and_is_named() {
         }
         expected.remove(b"users/gone".as_slice());
         assert_eq!(project.tree(), expected, "after {lines} lines");
-        let mut told = left(&sealed);
+        let mut told = left(&recovered);
         told.sort();
         assert_eq!(
             told,
@@ -295,7 +295,7 @@ fn sealing_that_is_itself_cut_off_is_gone_on_with() {
     };
     let (whole, checkpoint, before) = cut_off(prepare);
     let (hook, count) = cut_at(usize::MAX);
-    let expected = seal(&whole.open_failing(hook), checkpoint);
+    let expected = recover(&whole.open_failing(hook), checkpoint);
     assert_eq!(whole.tree(), before);
     assert_eq!(paths_left(&expected), "~early");
     let steps = count.load(Ordering::Relaxed);
@@ -311,10 +311,10 @@ fn sealing_that_is_itself_cut_off_is_gone_on_with() {
         );
         assert!(matches!(cut, Err(WorkspaceError::CutOff(_))), "{cut:?}");
         let workspace = project.open();
-        let sealed = seal(&workspace, checkpoint);
+        let recovered = recover(&workspace, checkpoint);
         assert_eq!(project.tree(), before, "cut at step {step}");
-        assert_eq!(sealed.restored, expected.restored, "cut at step {step}");
-        assert_eq!(paths_left(&sealed), "~early", "cut at step {step}");
+        assert_eq!(recovered.restored, expected.restored, "cut at step {step}");
+        assert_eq!(paths_left(&recovered), "~early", "cut at step {step}");
         // The session's own edits go back as if nothing had happened.
         let report = workspace.undo(UndoTarget::LastRun).unwrap();
         assert_eq!((shown(&report.restored), report.conflicts), ("~a -edited".to_owned(), vec![]));
@@ -333,15 +333,15 @@ fn what_the_command_does_while_it_is_sealed_goes_back_too() {
         }
         Fault::Go
     };
-    let sealed = seal(&project.open_failing(Failpoint::new(hook)), checkpoint);
-    assert_eq!((project.tree(), left(&sealed)), (before, vec![]));
+    let recovered = recover(&project.open_failing(Failpoint::new(hook)), checkpoint);
+    assert_eq!((project.tree(), left(&recovered)), (before, vec![]));
 }
 
 #[test]
 fn what_a_person_changes_between_two_sealings_stays() {
     let (whole, checkpoint, _) = cut_off(|_, _| {});
     let (hook, count) = cut_at(usize::MAX);
-    seal(&whole.open_failing(hook), checkpoint);
+    recover(&whole.open_failing(hook), checkpoint);
     for step in 0..count.load(Ordering::Relaxed) {
         let (project, checkpoint, _) = cut_off(|_, _| {});
         let (hook, _) = cut_at(step);
@@ -356,9 +356,9 @@ fn what_a_person_changes_between_two_sealings_stays() {
         }
         drop(project.open());
         project.write("a", "the user's");
-        let sealed = seal(&project.open(), checkpoint);
+        let recovered = recover(&project.open(), checkpoint);
         assert_eq!(project.text("a"), "the user's", "cut at step {step}");
-        assert_eq!(paths_left(&sealed), "~a", "cut at step {step}");
+        assert_eq!(paths_left(&recovered), "~a", "cut at step {step}");
         assert!(!project.root().join("made").exists() && project.root().join("old/deep/c").exists());
     }
 }
@@ -376,20 +376,20 @@ fn an_edit_happened_or_it_did_not() {
         if apply(&project.open_failing(hook), changes).is_ok() {
             break;
         }
-        let sealed =
+        let recovered =
             project.open().recovery().recover_call(&checkpoint, &session(1), &call("call"), now()).unwrap();
         let happened = project.tree() != before;
         ends[usize::from(happened)] += 1;
         let applied = if happened { "~a -gone +new/x" } else { "" };
-        assert_eq!(shown(&sealed.applied), applied, "cut at step {step}");
-        assert_eq!((sealed.restored, sealed.left), (vec![], vec![]));
+        assert_eq!(shown(&recovered.applied), applied, "cut at step {step}");
+        assert_eq!((recovered.restored, recovered.left), (vec![], vec![]));
         if happened {
             // What a person took back since isn't in place any more.
             let workspace = project.open();
             workspace.undo(UndoTarget::Session(session(1))).unwrap();
-            let sealed =
+            let recovered =
                 workspace.recovery().recover_call(&checkpoint, &session(1), &call("call"), now()).unwrap();
-            assert_eq!(shown(&sealed.applied), "");
+            assert_eq!(shown(&recovered.applied), "");
         }
     }
     assert!(ends[0] > 0 && ends[1] > 0, "{ends:?}");
@@ -406,8 +406,8 @@ fn edits_made_while_a_command_ran_are_kept() {
     apply(&workspace, vec![write("a", "an edit"), write("b", "an edit")]).unwrap();
     project.write("b", "by the command");
     drop(snapshot);
-    let sealed = seal(&workspace, checkpoint);
-    assert_eq!((shown(&sealed.restored), sealed.left), ("~b -made".to_owned(), vec![]));
+    let recovered = recover(&workspace, checkpoint);
+    assert_eq!((shown(&recovered.restored), recovered.left), ("~b -made".to_owned(), vec![]));
     assert_eq!((project.text("a"), project.text("b")), ("an edit".to_owned(), "an edit".to_owned()));
     // What the command had done to `a` before the edit is known too.
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
@@ -432,36 +432,36 @@ fn commands_that_overlapped_are_sealed_oldest_first() {
     let calls = workspace.recovery().cut_off_calls(&session(1)).unwrap();
     assert_eq!(calls, [call("first"), call("second")]);
     for call in calls {
-        let sealed = workspace.recovery().recover_call(&checkpoint, &session(1), &call, now()).unwrap();
-        assert_eq!(left(&sealed), [""; 0]);
+        let recovered = workspace.recovery().recover_call(&checkpoint, &session(1), &call, now()).unwrap();
+        assert_eq!(left(&recovered), [""; 0]);
     }
     assert_eq!(project.tree(), before);
     let running =
         workspace.recovery().recover_call(&checkpoint, &session(2), &call("others"), now()).unwrap_err();
     assert!(matches!(running, WorkspaceError::Busy { .. }), "{running}");
     drop(others);
-    let sealed = seal_of(&workspace, checkpoint, 2, "others");
-    assert_eq!((sealed.applied, sealed.restored, sealed.left), (vec![], vec![], vec![]));
+    let recovered = seal_of(&workspace, checkpoint, 2, "others");
+    assert_eq!((recovered.applied, recovered.restored, recovered.left), (vec![], vec![], vec![]));
 }
 
 #[test]
 fn what_a_person_saved_while_the_command_ran_can_be_had_again_after_the_crash() {
     for is_later in [false, true] {
         let (project, checkpoint, before) = cut_off(|_, _| {});
-        // The beat of the dead command covers this: nobody can tell whose it is.
+        // The heartbeat of the dead command covers this: nobody can tell whose it is.
         project.write("users/own", "a person's, while the command ran");
         fs::remove_file(project.root().join("users/gone")).unwrap();
         project.write("users/new", "a person's, while the command ran");
         let found = project.tree();
         let workspace = project.open();
-        let sealed = seal(&workspace, checkpoint);
-        assert_eq!((project.tree(), left(&sealed)), (before.clone(), vec![]));
-        let restored = shown(&sealed.restored);
+        let recovered = recover(&workspace, checkpoint);
+        assert_eq!((project.tree(), left(&recovered)), (before.clone(), vec![]));
+        let restored = shown(&recovered.restored);
         assert!(restored.ends_with("+users/gone -users/new ~users/own"), "{restored}");
-        let [kept] = sealed.kept[..] else { panic!("{:?}", sealed.kept) };
+        let [kept] = recovered.kept[..] else { panic!("{:?}", recovered.kept) };
         // When it ran isn't known any more.
-        let again = RecoveredCall { ignored: sealed.ignored.clone(), ..seal(&workspace, checkpoint) };
-        assert_eq!(again, sealed, "again");
+        let again = RecoveredCall { ignored: recovered.ignored.clone(), ..recover(&workspace, checkpoint) };
+        assert_eq!(again, recovered, "again");
         if is_later {
             // The session goes on, and other sessions come and go.
             apply(&workspace, vec![write("later", "l"), write("a", "edited")]).unwrap();
@@ -503,10 +503,10 @@ fn what_a_background_command_did_stays_and_is_known() {
     drop((front, behind));
     let calls = workspace.recovery().cut_off_calls(&session(1)).unwrap();
     assert_eq!(calls, [call("shell"), call("behind")]);
-    assert_eq!(shown(&seal(&workspace, checkpoint).restored), "~a");
-    let sealed = seal_of(&workspace, checkpoint, 1, "behind");
+    assert_eq!(shown(&recover(&workspace, checkpoint).restored), "~a");
+    let recovered = seal_of(&workspace, checkpoint, 1, "behind");
     assert_eq!(
-        (shown(&sealed.applied), sealed.restored, sealed.left),
+        (shown(&recovered.applied), recovered.restored, recovered.left),
         ("~early +new".to_owned(), vec![], vec![])
     );
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
@@ -520,20 +520,23 @@ fn a_call_that_ended_or_never_began_leaves_nothing_to_seal() {
     let project = project();
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
-    assert_eq!(seal(&workspace, checkpoint), RecoveredCall::default());
+    assert_eq!(recover(&workspace, checkpoint), RecoveredCall::default());
     project.write("early", "the user's");
-    assert_eq!(seal(&workspace, checkpoint), RecoveredCall::default(), "nothing ran");
+    assert_eq!(recover(&workspace, checkpoint), RecoveredCall::default(), "nothing ran");
     let snapshot = begin(&workspace);
     work(&project.root());
     let changes = workspace.commands().end(snapshot, &session(1), Some(&call("shell"))).unwrap();
     let done = project.tree();
-    let sealed = seal(&workspace, checkpoint);
-    assert_eq!((sealed.applied, sealed.restored, sealed.left), (changes, vec![], vec![]));
+    let recovered = recover(&workspace, checkpoint);
+    assert_eq!((recovered.applied, recovered.restored, recovered.left), (changes, vec![], vec![]));
     assert_eq!(project.tree(), done);
     // After a restart of the machine a sign of life may be lost: then what differs is named.
-    let sealed =
+    let recovered =
         workspace.recovery().recover_call(&checkpoint, &session(1), &call("other"), UnixMillis(1)).unwrap();
-    assert_eq!((sealed.applied.len(), sealed.restored.len(), paths_left(&sealed).as_str()), (0, 0, "~early"));
+    assert_eq!(
+        (recovered.applied.len(), recovered.restored.len(), paths_left(&recovered).as_str()),
+        (0, 0, "~early")
+    );
 }
 
 #[test]
@@ -545,9 +548,9 @@ fn ignored_files_that_were_changed_while_it_ran_are_named_and_stay() {
     project.write("ignored", "by the command");
     project.write("a", "by the command");
     drop(snapshot);
-    let sealed = seal(&workspace, checkpoint);
-    assert!(sealed.ran);
-    assert_eq!((sealed.ignored.paths, sealed.ignored.more), (vec![rel("ignored")], false));
+    let recovered = recover(&workspace, checkpoint);
+    assert!(recovered.ran);
+    assert_eq!((recovered.ignored.paths, recovered.ignored.more), (vec![rel("ignored")], false));
     assert_eq!((project.text("ignored").as_str(), project.text("a").as_str()), ("by the command", "1"));
 }
 
@@ -561,16 +564,16 @@ fn beat_of(project: &Project) -> PathBuf {
 fn a_sign_of_life_that_is_torn_or_lost_takes_nothing_back() {
     let (project, checkpoint, _) = cut_off(|_, _| {});
     let done = project.tree();
-    let beat = beat_of(&project);
-    let whole = fs::read(&beat).unwrap();
+    let heartbeat = beat_of(&project);
+    let whole = fs::read(&heartbeat).unwrap();
     for torn in [&b""[..], &whole[..whole.len() / 2], b"0123456789abcdef {}\n"] {
-        fs::write(&beat, torn).unwrap();
-        let sealed = seal(&project.open(), checkpoint);
-        assert_eq!((sealed, project.tree()), (RecoveredCall::default(), done.clone()));
+        fs::write(&heartbeat, torn).unwrap();
+        let recovered = recover(&project.open(), checkpoint);
+        assert_eq!((recovered, project.tree()), (RecoveredCall::default(), done.clone()));
     }
-    fs::write(&beat, &whole).unwrap();
-    let sealed = seal(&project.open(), CheckpointId(99_999));
-    assert!(!sealed.restored.is_empty(), "the checkpoint is only for what is left");
+    fs::write(&heartbeat, &whole).unwrap();
+    let recovered = recover(&project.open(), CheckpointId(99_999));
+    assert!(!recovered.restored.is_empty(), "the checkpoint is only for what is left");
 }
 
 #[test]
@@ -587,9 +590,9 @@ fn checks_that_were_cut_off_are_journaled_as_checks() {
     project.write("out/users", "the user's, after the crash");
     let workspace = project.open();
     assert_eq!(workspace.recovery().cut_off_calls(&session(1)).unwrap(), []);
-    let sealed = workspace.recovery().recover_checks(&session(1)).unwrap();
-    assert_eq!(shown(&sealed.applied), "~a ~early +out/snapshot");
-    assert_eq!(left(&sealed), ["+out/users: changed after the command was cut off; kept"]);
+    let recovered = workspace.recovery().recover_checks(&session(1)).unwrap();
+    assert_eq!(shown(&recovered.applied), "~a ~early +out/snapshot");
+    assert_eq!(left(&recovered), ["+out/users: changed after the command was cut off; kept"]);
     assert_eq!(workspace.recovery().recover_checks(&session(1)).unwrap(), RecoveredCall::default());
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!(shown(&report.restored), "~a -out/snapshot");
@@ -609,8 +612,8 @@ fn a_tree_far_from_its_checkpoint_is_described_anew() {
     assert!(fs::metadata(beat_of(&project)).unwrap().len() < 1_000);
     fs::remove_dir_all(project.root().join("many")).unwrap();
     drop(snapshot);
-    let sealed = seal(&workspace, checkpoint);
-    assert_eq!((sealed.restored.len(), project.tree()), (700, before));
+    let recovered = recover(&workspace, checkpoint);
+    assert_eq!((recovered.restored.len(), project.tree()), (700, before));
 }
 
 #[test]
@@ -624,8 +627,8 @@ fn large_files_are_named_and_left() {
     project.write("large", "of the same size 123");
     project.write("a", "small");
     drop(snapshot);
-    let sealed = seal(&workspace, checkpoint);
-    assert_eq!(shown(&sealed.restored), "~a");
-    assert_eq!(left(&sealed), ["~large: it was too large for its earlier content to be kept"]);
+    let recovered = recover(&workspace, checkpoint);
+    assert_eq!(shown(&recovered.restored), "~a");
+    assert_eq!(left(&recovered), ["~large: it was too large for its earlier content to be kept"]);
     assert_eq!(project.text("large"), "of the same size 123");
 }

@@ -13,15 +13,15 @@ fn a_repository_that_a_command_planted_before_it_was_cut_off_is_moved_away() {
     project.write("own/.git/config", "the sandbox guards what was there");
     drop(snapshot);
     let workspace = guarding(&project);
-    let sealed = seal(&workspace, checkpoint);
-    assert_eq!(violations(&sealed), ["the repository users/.git was made and moved to "]);
+    let recovered = recover(&workspace, checkpoint);
+    assert_eq!(violations(&recovered), ["the repository users/.git was made and moved to "]);
     assert!(!project.root().join("users/.git").exists() && project.root().join("own/.git").exists());
-    workspace.recovery().forget_sealed(&session(1)).unwrap();
+    workspace.recovery().forget_recovered(&session(1)).unwrap();
     let snapshot = begin_guarded(&workspace);
     drop(snapshot);
     outlive(&project);
     project.write("users/.git/config", "made by a person afterwards");
-    assert_eq!(seal(&workspace, checkpoint).violations, []);
+    assert_eq!(recover(&workspace, checkpoint).violations, []);
     assert!(project.root().join("users/.git").exists());
 }
 
@@ -43,8 +43,8 @@ fn begin_guarded(workspace: &Workspace) -> TreeSnapshot {
 }
 
 /// The violations, without the place that something was moved to.
-fn violations(sealed: &RecoveredCall) -> Vec<String> {
-    let shown = sealed.violations.iter().map(ToString::to_string);
+fn violations(recovered: &RecoveredCall) -> Vec<String> {
+    let shown = recovered.violations.iter().map(ToString::to_string);
     shown
         .map(|text| {
             text.split_inclusive(" to ")
@@ -84,14 +84,14 @@ fn guarded_files_that_a_cut_off_command_made_or_changed_are_moved_away_or_put_ba
         ".vscode was changed and put back; the command's version is",
         "made/by/it/.envrc was made and moved to ",
     ];
-    for sealing in ["first", "second"] {
-        let sealed = seal(&workspace, checkpoint);
-        assert_eq!(violations(&sealed), told, "{sealing}");
-        assert!(sealed.violations.iter().all(|one| one.call == Some(call("shell"))));
-        assert_eq!((project.tree(), sealed.left), (before.clone(), vec![]), "{sealing}");
+    for recovery in ["first", "second"] {
+        let recovered = recover(&workspace, checkpoint);
+        assert_eq!(violations(&recovered), told, "{recovery}");
+        assert!(recovered.violations.iter().all(|one| one.call == Some(call("shell"))));
+        assert_eq!((project.tree(), recovered.left), (before.clone(), vec![]), "{recovery}");
     }
-    workspace.recovery().forget_sealed(&session(1)).unwrap();
-    assert_eq!(seal(&workspace, checkpoint).violations, []);
+    workspace.recovery().forget_recovered(&session(1)).unwrap();
+    assert_eq!(recover(&workspace, checkpoint).violations, []);
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn a_guarded_file_that_a_person_changed_after_the_crash_stays() {
         project.write(path, "a person's");
     }
     let after = project.tree();
-    let sealed = seal(&guarding(&project), checkpoint);
-    assert_eq!((sealed.violations, project.tree()), (vec![], after));
+    let recovered = recover(&guarding(&project), checkpoint);
+    assert_eq!((recovered.violations, project.tree()), (vec![], after));
 }
 
 #[test]
@@ -120,11 +120,11 @@ fn guarded_files_that_cut_off_checks_made_are_moved_away() {
     project.write("out/.envrc", "evil");
     drop(before);
     let workspace = guarding(&project);
-    for sealing in ["first", "second"] {
-        let sealed = workspace.recovery().recover_checks(&session(1)).unwrap();
-        assert_eq!(violations(&sealed), ["out/.envrc was made and moved to "], "{sealing}");
+    for recovery in ["first", "second"] {
+        let recovered = workspace.recovery().recover_checks(&session(1)).unwrap();
+        assert_eq!(violations(&recovered), ["out/.envrc was made and moved to "], "{recovery}");
     }
     assert!(!project.root().join("out/.envrc").exists());
-    workspace.recovery().forget_sealed(&session(1)).unwrap();
+    workspace.recovery().forget_recovered(&session(1)).unwrap();
     assert_eq!(workspace.recovery().recover_checks(&session(1)).unwrap(), RecoveredCall::default());
 }

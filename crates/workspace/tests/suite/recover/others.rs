@@ -19,10 +19,10 @@ fn recovery_leaves_what_another_session_did_while_the_command_ran() {
     tick();
     let running = workspace.commands().begin_call(&session(2), &call("theirs")).unwrap();
     project.write("theirs/command", "by their command");
-    let sealed = seal(&project.open_failing(Failpoint::new(hook)), checkpoint);
+    let recovered = recover(&project.open_failing(Failpoint::new(hook)), checkpoint);
     let beside =
         "a command of another session ran at the same time, so it can't be told whose change this is; kept";
-    assert_eq!(left(&sealed), [format!("+theirs/command: {beside}")]);
+    assert_eq!(left(&recovered), [format!("+theirs/command: {beside}")]);
     let mut expected = before;
     let kept = project.tree();
     for path in
@@ -50,9 +50,13 @@ fn a_file_left_because_another_session_may_have_changed_it_is_named_at_each_seal
     let expected = [
         "~early: a command of another session ran at the same time, so it can't be told whose change this is; kept",
     ];
-    for sealing in ["first", "second"] {
-        let sealed = seal(&workspace, checkpoint);
-        assert_eq!((left(&sealed), sealed.ran), (expected.map(str::to_owned).to_vec(), true), "{sealing}");
+    for recovery in ["first", "second"] {
+        let recovered = recover(&workspace, checkpoint);
+        assert_eq!(
+            (left(&recovered), recovered.ran),
+            (expected.map(str::to_owned).to_vec(), true),
+            "{recovery}"
+        );
     }
     assert_eq!(project.text("early"), "by one of the two commands");
 }
@@ -67,7 +71,7 @@ fn what_a_sealed_command_left_is_not_taken_for_the_work_of_one_that_still_runs()
     project.write("early", "by the command that is cut off");
     project.write("ignored", "by the command that is cut off");
     drop(cut_off);
-    assert_eq!(paths_left(&seal(&workspace, checkpoint)), "~early");
+    assert_eq!(paths_left(&recover(&workspace, checkpoint)), "~early");
     workspace.commands().end(theirs, &session(2), Some(&call("theirs"))).unwrap();
     for number in [1, 2] {
         let ignored = workspace.history().ignored_changes_since(&checkpoint, &session(number)).unwrap();
@@ -77,9 +81,9 @@ fn what_a_sealed_command_left_is_not_taken_for_the_work_of_one_that_still_runs()
         let kept: Vec<_> = undone.conflicts.iter().map(|(path, _)| path.to_string()).collect();
         assert_eq!((undone.restored, kept), (vec![], vec!["early".to_owned(), "ignored".to_owned()]));
     }
-    workspace.recovery().forget_sealed(&session(1)).unwrap();
+    workspace.recovery().forget_recovered(&session(1)).unwrap();
     let next = begin(&workspace);
     let notes = fs::read_dir(project.state().join("running")).unwrap().count();
-    assert_eq!(notes, 2, "only the heartbeat and the witness of the command that runs");
+    assert_eq!(notes, 2, "only the heartbeat and the process_lock of the command that runs");
     workspace.commands().end(next, &session(1), Some(&call("shell"))).unwrap();
 }
