@@ -78,10 +78,8 @@ const CLAUSE: Rule = Rule {
         ("xtask", 31),
     ],
 };
-const QUOTES: Rule = Rule {
-    name: "angle quotes",
-    allowed: &[("agent", 1), ("policy", 1), ("store", 4), ("xtask", 7)],
-};
+const QUOTES: Rule =
+    Rule { name: "angle quotes", allowed: &[("agent", 1), ("policy", 1), ("store", 4), ("xtask", 7)] };
 const WORD: Rule = Rule {
     name: "names with words of the glossary's last column",
     allowed: &[("agent", 2), ("index", 1), ("tools", 5), ("xtask", 1)],

@@ -95,8 +95,8 @@ pub(crate) struct Job {
 #[derive(Default)]
 struct State {
     unread: Unread,
-    /// The guarded paths before the command, while it runs; locked while one looks at what became of
-    /// them.
+    /// The guarded paths before the command, while it runs; locked while one looks at what became
+    /// of them.
     guard: Option<(Arc<Workspace>, Arc<Mutex<GuardedState>>)>,
     end: Option<End>,
     /// True if somebody asked for the end, and so needs no notice of it.

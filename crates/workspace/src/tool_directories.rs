@@ -5,8 +5,8 @@ use Meaning::{Build, NoProject, Packages, Skipped};
 /// The meaning of a directory's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// It holds what a tool can make again, or another version control system's data, whether or not
-    /// rules ignore it. It isn't entered unless a rule says so with `!`.
+    /// It holds what a tool can make again, or another version control system's data, whether or
+    /// not rules ignore it. It isn't entered unless a rule says so with `!`.
     Skipped,
     /// A package manager fills it, maybe with hard links to files of its store.
     Packages,
@@ -17,8 +17,8 @@ enum Meaning {
     NoProject,
 }
 
-/// Directories such as `target` aren't [`Skipped`] by their names: they are where a rule ignores them
-/// or where they carry a `CACHEDIR.TAG`.
+/// Directories such as `target` aren't [`Skipped`] by their names: they are where a rule ignores
+/// them or where they carry a `CACHEDIR.TAG`.
 const DIRECTORIES: [(&[u8], &[Meaning]); 54] = [
     (b"node_modules", &[Skipped, Packages, NoProject]),
     (b"bower_components", &[Skipped, Packages, NoProject]),
