@@ -14,7 +14,8 @@ use journeyman_store::{Blobs, StoreError};
 
 use crate::commands::heartbeat::{CommandStart, RecoveryStage, heartbeat_paths};
 use crate::contents::blob_usage::damaged_entries;
-use crate::contents::store::{BlobCondition, BlobStore, read_sections};
+use crate::contents::pack_index::read_sections;
+use crate::contents::store::{BlobCondition, BlobStore};
 use crate::copies::location::{CopyDir, copies_in};
 use crate::error::WorkspaceError;
 use crate::journal::reading::{JournalTail, is_gone, read_lines};

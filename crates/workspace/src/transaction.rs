@@ -23,6 +23,7 @@ use crate::snapshot::entry::FileKind;
 use crate::transaction::operation::{
     ChangeIntent, FileAfter, NewContent, Operation, OperationKind, TransactionContext,
 };
+use crate::transaction::rollback::Rollback;
 use crate::transaction::sibling::sibling_name;
 use crate::transaction::staging::FLUSH_ALL_FROM;
 
@@ -73,7 +74,7 @@ impl TransactionContext<'_> {
                 // Nothing that fails from here on can take the change back.
                 self.reach_failpoint(Step::Clean, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
-                let cleaned = self.remove_leftovers(&record);
+                let cleaned = Rollback::new(self).remove_leftovers(&record);
                 self.reach_failpoint(Step::Settle, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
                 // The change has happened whether or not this line gets there; whoever prepares
@@ -87,7 +88,7 @@ impl TransactionContext<'_> {
             Err(failure) => {
                 // What can't be put back now stays open in the journal, and is tried again by
                 // whoever is next.
-                if self.revert(&record).is_err()
+                if Rollback::new(self).revert(&record).is_err()
                     || journal.append(&[JournalLine::Void(id)], Sync::Later).is_err()
                 {
                     journal.invalidate();

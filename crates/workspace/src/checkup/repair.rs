@@ -10,7 +10,8 @@ use journeyman_protocol::ContentHash;
 
 use crate::checkup::{Checkup, CheckupReport, check_journal, damaged_beats, journal_of, read};
 use crate::contents::blob_usage::{BlobEntry, BlobUsage, damaged_entries};
-use crate::contents::store::{BlobCondition, PackPosition, read_sections, salvage_section, section_of};
+use crate::contents::pack_index::{PackPosition, read_sections, salvage_section, section_of};
+use crate::contents::store::BlobCondition;
 use crate::copies::location::{CopyDir, copies_in};
 use crate::error::WorkspaceError;
 use crate::journal::reading::{JournalTail, is_gone, read_lines, to_bytes};

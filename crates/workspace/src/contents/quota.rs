@@ -35,6 +35,7 @@ use crate::snapshot::snapshots::Snapshots;
 use crate::snapshot::stored::{load_tree_with, read_cache};
 use crate::snapshot::tree::Tree;
 use crate::state::lock::{FileLock, state_error};
+use crate::transaction::rollback::Rollback;
 use crate::transaction::writer::{Transactions, WriterState};
 
 /// So much of the quota is free after a sweep, so that the next change doesn't sweep again.
@@ -108,7 +109,7 @@ impl Quota<'_> {
     fn sweep(&self, writer: &mut WriterState, right: &Sweeping) -> Result<(), WorkspaceError> {
         let context = self.project.transaction_context();
         if let Some(open) = writer.journal.catch_up()? {
-            context.recover(&mut writer.journal, &open)?;
+            Rollback::new(&context).recover(&mut writer.journal, &open)?;
         }
         self.project.blob_store.forget_packs();
         let ledger = self.project.blob_store.usage();

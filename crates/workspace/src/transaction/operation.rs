@@ -100,6 +100,7 @@ pub(crate) struct ChangeIntent {
 }
 
 /// The means to carry out a transaction.
+#[derive(Clone, Copy)]
 pub(crate) struct TransactionContext<'a> {
     pub(crate) root_dir: &'a RootDir,
     pub(crate) blob_store: &'a BlobStore,

@@ -21,7 +21,16 @@ use crate::transaction::moves::{OwnerAccess, grants_more};
 use crate::transaction::operation::{OperationKind, TransactionContext};
 use crate::transaction::rename::move_new;
 
-impl TransactionContext<'_> {
+/// Takes a change back, or completes it, from its record and from what is on the disk.
+pub(crate) struct Rollback<'a> {
+    context: TransactionContext<'a>,
+}
+
+impl<'a> Rollback<'a> {
+    pub(crate) fn new(context: &TransactionContext<'a>) -> Self {
+        Self { context: *context }
+    }
+
     /// Closes what a crash left open. The lock is held.
     pub(crate) fn recover(
         &self,
@@ -31,12 +40,11 @@ impl TransactionContext<'_> {
         let record = &open.record;
         // A directory that holds nothing of the change is made after the removals, and may be all
         // that is missing.
-        let is_made =
-            |dir: &DirRecord| matches!(self.root_dir.stat(&dir.path), Ok(Some(seen)) if seen.is_dir());
+        let is_made = |dir: &DirRecord| matches!(self.context.root_dir.stat(&dir.path), Ok(Some(seen)) if seen.is_dir());
         let has_mode = |dir: &ModeRecord| {
             // The others come last of all, when nothing can be taken back any more.
             !grants_more(dir.before, dir.after)
-                || matches!(self.root_dir.stat(&dir.path), Ok(Some(seen)) if seen.permissions() == dir.after)
+                || matches!(self.context.root_dir.stat(&dir.path), Ok(Some(seen)) if seen.permissions() == dir.after)
         };
         let is_complete = || {
             record.files.iter().all(|file| self.is_after(file))
@@ -67,7 +75,7 @@ impl TransactionContext<'_> {
             if let Err(errno) = result
                 && may_pass(errno)
             {
-                first.get_or_insert_with(|| self.root_dir.error_for("clean up beside", path, errno));
+                first.get_or_insert_with(|| self.context.root_dir.error_for("clean up beside", path, errno));
             }
         };
         for file in &record.files {
@@ -88,7 +96,7 @@ impl TransactionContext<'_> {
                 note(&dir.path, self.remove_dir(&dir.path));
             }
             for (path, from, to) in OwnerAccess::Taken.of(record.permission_changes()) {
-                note(path, self.set_permissions(path, from, to).map(drop));
+                note(path, self.context.set_permissions(path, from, to).map(drop));
             }
         }
         first.map_or(Ok(()), Err)
@@ -105,7 +113,7 @@ impl TransactionContext<'_> {
         };
         let modes = || record.permission_changes().map(|(path, before, after)| (path, after, before));
         for (path, from, to) in OwnerAccess::Given.of(modes()) {
-            note(self.set_dir_mode(path, from, to).map(drop));
+            note(self.context.set_dir_mode(path, from, to).map(drop));
         }
         let (removals, others): (Vec<&FileRecord>, Vec<&FileRecord>) =
             record.files.iter().partition(|file| file.kind_of_move() == OperationKind::Remove);
@@ -115,7 +123,7 @@ impl TransactionContext<'_> {
         for dir in record.made.iter().rev() {
             match self.remove_dir(&dir.path) {
                 Err(errno) if may_pass(errno) => {
-                    note(Err(self.root_dir.error_for("remove", &dir.path, errno)))
+                    note(Err(self.context.root_dir.error_for("remove", &dir.path, errno)))
                 }
                 // Not there, or not empty any more: somebody else's now.
                 _ => {}
@@ -131,13 +139,13 @@ impl TransactionContext<'_> {
             note(self.revert_file(file));
         }
         for (path, from, to) in OwnerAccess::Taken.of(modes()) {
-            note(self.set_dir_mode(path, from, to).map(drop));
+            note(self.context.set_dir_mode(path, from, to).map(drop));
         }
         first.map_or(Ok(()), Err)
     }
 
     fn current_state(&self, path: &RelPath) -> Result<Option<FileState>, WorkspaceError> {
-        match observe_file(self.root_dir, path) {
+        match observe_file(self.context.root_dir, path) {
             Ok(found) => Ok(found.map(|(state, _)| state)),
             Err(WorkspaceError::NotAFile { .. } | WorkspaceError::NotFound { .. }) => Ok(None),
             Err(other) => Err(other),
@@ -151,7 +159,7 @@ impl TransactionContext<'_> {
     fn revert_file(&self, file: &FileRecord) -> Result<(), WorkspaceError> {
         let now = self.current_state(&file.path)?;
         let is_after = is_at(file, now, file.after);
-        let failed = |errno| self.root_dir.error_for("restore", &file.path, errno);
+        let failed = |errno| self.context.root_dir.error_for("restore", &file.path, errno);
         if file.kind_of_move() == OperationKind::Chmod {
             return match (&file.before, is_after) {
                 (Some(before), true) => self.set_mode(&file.path, before.mode),
@@ -159,7 +167,7 @@ impl TransactionContext<'_> {
             };
         }
         let Some(sibling) = &file.sibling else { return Ok(()) };
-        let aside = self.root_dir.stat(sibling).map_err(failed)?;
+        let aside = self.context.root_dir.stat(sibling).map_err(failed)?;
         match (file.kind_of_move(), aside) {
             // Staged and not placed.
             (OperationKind::Create, Some(_)) => self.unlink(sibling).map_err(failed),
@@ -202,20 +210,20 @@ impl TransactionContext<'_> {
     /// else it stays too, under the sibling's name.
     fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         match file.before.and_then(|before| before.hash) {
-            Some(hash) if self.blob_store.verify(&hash)? == BlobCondition::Whole => {
-                self.unlink(sibling).map_err(|errno| self.root_dir.error_for("restore", &file.path, errno))
-            }
+            Some(hash) if self.context.blob_store.verify(&hash)? == BlobCondition::Whole => self
+                .unlink(sibling)
+                .map_err(|errno| self.context.root_dir.error_for("restore", &file.path, errno)),
             _ => Ok(()),
         }
     }
 
     fn put_back(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
-        let (room, dir) = (self.root_dir.parent(sibling)?, self.root_dir.parent(path)?);
+        let (room, dir) = (self.context.root_dir.parent(sibling)?, self.context.root_dir.parent(path)?);
         move_new(room.as_fd(), sibling.file_name(), dir.as_fd(), path.file_name())
     }
 
     fn replace_back(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
-        let (room, dir) = (self.root_dir.parent(sibling)?, self.root_dir.parent(path)?);
+        let (room, dir) = (self.context.root_dir.parent(sibling)?, self.context.root_dir.parent(path)?);
         renameat(&room, sibling.file_name(), &dir, path.file_name())
     }
 
@@ -224,9 +232,9 @@ impl TransactionContext<'_> {
         let lost = || WorkspaceError::Lost { what: file.path.to_string() };
         let before = file.before.ok_or_else(lost)?;
         let hash = before.hash.ok_or_else(lost)?;
-        let bytes = self.blob_store.get(&hash)?.ok_or_else(lost)?;
-        let failed = |errno| self.root_dir.error_for("restore", &file.path, errno);
-        let dir = self.root_dir.parent(sibling).map_err(failed)?;
+        let bytes = self.context.blob_store.get(&hash)?.ok_or_else(lost)?;
+        let failed = |errno| self.context.root_dir.error_for("restore", &file.path, errno);
+        let dir = self.context.root_dir.parent(sibling).map_err(failed)?;
         if before.kind == FileKind::Link {
             symlinkat(bytes.as_slice(), &dir, sibling.file_name()).map_err(failed)?;
         } else {
@@ -240,12 +248,12 @@ impl TransactionContext<'_> {
     }
 
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), WorkspaceError> {
-        let (file, _) = self.root_dir.read_file(path, Links::Refuse)?;
-        fchmod(&file, mode_of(mode)).map_err(|errno| self.root_dir.error_for("restore", path, errno))
+        let (file, _) = self.context.root_dir.read_file(path, Links::Refuse)?;
+        fchmod(&file, mode_of(mode)).map_err(|errno| self.context.root_dir.error_for("restore", path, errno))
     }
 
     fn unlink(&self, path: &RelPath) -> Result<(), Errno> {
-        let dir = self.root_dir.parent(path)?;
+        let dir = self.context.root_dir.parent(path)?;
         match unlinkat(&dir, path.file_name(), AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
             other => other,
@@ -253,7 +261,7 @@ impl TransactionContext<'_> {
     }
 
     fn remove_dir(&self, path: &RelPath) -> Result<(), Errno> {
-        let dir = self.root_dir.parent(path)?;
+        let dir = self.context.root_dir.parent(path)?;
         unlinkat(&dir, path.file_name(), AtFlags::REMOVEDIR)
     }
 
@@ -262,19 +270,19 @@ impl TransactionContext<'_> {
         match self.put_back(aside, path) {
             // It wasn't set aside, or somebody made something of that name since.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::EXIST) => Ok(()),
-            Err(errno) => Err(self.root_dir.error_for("restore the directory", path, errno)),
+            Err(errno) => Err(self.context.root_dir.error_for("restore the directory", path, errno)),
         }
     }
 
     fn restore_dir(&self, path: &RelPath, mode: Option<u32>) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.root_dir.error_for("restore the directory", path, errno);
-        let dir = self.root_dir.parent(path).map_err(failed)?;
+        let failed = |errno| self.context.root_dir.error_for("restore the directory", path, errno);
+        let dir = self.context.root_dir.parent(path).map_err(failed)?;
         match mkdirat(&dir, path.file_name(), Mode::from_raw_mode(0o777)) {
             Err(Errno::EXIST) => return Ok(()),
             other => other.map_err(failed)?,
         }
         let Some(mode) = mode else { return Ok(()) };
-        let made = self.root_dir.open_directory(Some(path)).map_err(failed)?;
+        let made = self.context.root_dir.open_directory(Some(path)).map_err(failed)?;
         fchmod(&made, mode_of(mode)).map_err(failed)
     }
 }

@@ -16,6 +16,7 @@ use crate::snapshot::stored::load_tree;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::FileLock;
 use crate::transaction::operation::TransactionContext;
+use crate::transaction::rollback::Rollback;
 
 /// The state of the writer.
 pub(crate) struct WriterState {
@@ -63,7 +64,7 @@ impl Transactions {
         let result = lock.acquire(self.project.limits().lock_wait).and_then(|_held| {
             let context = self.project.transaction_context();
             if let Some(open) = writer.journal.catch_up()? {
-                context.recover(&mut writer.journal, &open)?;
+                Rollback::new(&context).recover(&mut writer.journal, &open)?;
             }
             work(&mut writer, &context)
         });
@@ -91,7 +92,7 @@ impl Transactions {
         if let Some(_held) = lock.try_take()?
             && let Some(open) = writer.journal.catch_up()?
         {
-            self.project.transaction_context().recover(&mut writer.journal, &open)?;
+            Rollback::new(&self.project.transaction_context()).recover(&mut writer.journal, &open)?;
         }
         writer.lock = Some(lock);
         Ok(())
