@@ -39,6 +39,8 @@ mod recovery;
 mod request;
 mod session;
 mod supervision;
+#[cfg(test)]
+mod test_context;
 mod transcript;
 mod verification;
 

@@ -413,3 +413,128 @@ fn by_a_person(record: &CallRecord) -> bool {
     let approval = record.approval.as_ref();
     approval.is_some_and(|it| it.allowed == Some(true) && it.by.as_deref().is_some_and(|by| by != HOOK))
 }
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::CallId;
+    use serde_json::json;
+
+    use super::*;
+    use crate::session::settings::Approver;
+    use crate::test_context::{TestContext, approved, call};
+
+    /// Creates a context in which a person answers, in the mode that asks about each change.
+    async fn with_person() -> TestContext {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.settings.approver = Approver::Handle;
+        test.cx.settings.mode = Mode::Ask;
+        test
+    }
+
+    /// Opens the question about a call that writes a file.
+    async fn question(test: &mut TestContext, id: &str, path: &str) -> (ApprovedCall, PermissionQuestion) {
+        let call = call(id, "write_file", json!({ "path": path, "content": "x" }));
+        let ready = approved(call, &[path]);
+        let judged = test.approvals.judge(&test.cx, &ready.call.name, &ready.effects, false).await;
+        match test.approvals.admit(&mut test.cx, ready, judged) {
+            Authorization::Ask(ready, question) => (ready, question),
+            Authorization::Run(_) | Authorization::Done(_) => panic!("{path} is to be asked about"),
+        }
+    }
+
+    #[tokio::test]
+    async fn unanswerable_calls_are_refused_and_end_the_task_at_the_third() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.settings.mode = Mode::Ask;
+        for count in 1..=MAX_UNANSWERED {
+            assert_eq!(test.approvals.end_unanswered(), None, "before refusal {count}");
+            let ready = approved(call("c1", "write_file", json!({ "path": "a", "content": "" })), &["a"]);
+            let judged = test.approvals.judge(&test.cx, "write_file", &ready.effects, false).await;
+            let Authorization::Done(refused) = test.approvals.admit(&mut test.cx, ready, judged) else {
+                panic!("nobody can be asked")
+            };
+            assert_eq!((refused.state, refused.by.as_deref()), (CallState::Denied, Some("headless")));
+        }
+        assert_eq!(test.approvals.end_unanswered().unwrap().outcome, RunOutcome::PermissionNeeded);
+        test.approvals.begin_task();
+        assert_eq!(test.approvals.end_unanswered(), None, "a task counts anew");
+    }
+
+    #[tokio::test]
+    async fn a_lasting_answer_settles_the_other_questions_of_its_rule() {
+        let mut test = with_person().await;
+        test.record_reply(&[
+            call("c1", "run_command", json!({ "command": "cargo test" })),
+            call("c2", "run_command", json!({ "command": "cargo test" })),
+            call("c3", "run_command", json!({ "command": "cargo bench" })),
+        ]);
+        let mut asked = Vec::new();
+        for (id, command) in [("c1", "cargo test"), ("c2", "cargo test"), ("c3", "cargo bench")] {
+            let mut ready = approved(call(id, "run_command", json!({ "command": command })), &[]);
+            ready.effects.command = Some(command.to_owned());
+            let judged = test.approvals.judge(&test.cx, "run_command", &ready.effects, false).await;
+            match test.approvals.admit(&mut test.cx, ready, judged) {
+                Authorization::Ask(ready, question) => asked.push((ready, question)),
+                _ => panic!("{command} is to be asked about"),
+            }
+        }
+        let shared = Arc::clone(&test.cx.shared);
+        let stop = CancellationToken::new();
+        let answers = async {
+            let mut status = shared.status.subscribe();
+            status.wait_for(|status| status.asked.len() == 3).await.unwrap();
+            let by = "ada".to_owned();
+            let lasting = AuthoredAnswer { answer: PermissionAnswer::allow_rule(), by: by.clone() };
+            assert!(shared.answer(&CallId::new("c1"), lasting));
+            status.wait_for(|status| status.asked == [CallId::new("c3")]).await.unwrap();
+            assert!(
+                shared.answer(&CallId::new("c3"), AuthoredAnswer { answer: PermissionAnswer::deny(), by })
+            );
+        };
+        let (answered, ()) = tokio::join!(test.approvals.ask_all(&mut test.cx, asked, &stop), answers);
+        let allowed: Vec<bool> = answered.unwrap().iter().map(Result::is_ok).collect();
+        assert_eq!(allowed, [true, true, false]);
+        assert!(test.cx.transcript.state().is_open(&CallId::new("c1")));
+        assert!(!test.cx.transcript.state().is_open(&CallId::new("c3")), "a denial is on record at once");
+        assert_eq!(test.reloaded_state().await.allowed.len(), 1, "the rule survives a restart");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unanswered_question_is_a_denial_after_its_time() {
+        let mut test = with_person().await;
+        test.cx.settings.approval_timeout = Some(Duration::from_secs(90));
+        test.record_reply(&[call("c1", "write_file", json!({ "path": "a", "content": "x" }))]);
+        let asked = question(&mut test, "c1", "a").await;
+        let stop = CancellationToken::new();
+        let mut answered = test.approvals.ask_all(&mut test.cx, vec![asked], &stop).await.unwrap();
+        let Some(Err(refused)) = answered.pop() else { panic!("nobody answered") };
+        assert_eq!(refused.finished.text(), "denied: nobody answered within 90 s");
+        assert_eq!(test.cx.shared.status.borrow().asked, [], "the question is withdrawn");
+    }
+
+    #[tokio::test]
+    async fn an_answer_on_record_is_not_asked_for_again() {
+        let mut test = with_person().await;
+        test.record_reply(&[call("c1", "write_file", json!({ "path": "a", "content": "x" }))]);
+        let (mut ready, _) = question(&mut test, "c1", "a").await;
+        allow(&mut test.cx, &mut ready, Some("only this once".to_owned()), "ada");
+        let again = approved(ready.call, &["a"]);
+        let judged = test.approvals.judge(&test.cx, "write_file", &again.effects, false).await;
+        let Authorization::Run(ready) = test.approvals.admit(&mut test.cx, again, judged) else {
+            panic!("a person has allowed it")
+        };
+        assert_eq!(ready.context, ["The user allowed this and says: only this once"]);
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_ends_the_wait_for_answers() {
+        let mut test = with_person().await;
+        test.record_reply(&[call("c1", "write_file", json!({ "path": "a", "content": "x" }))]);
+        let asked = question(&mut test, "c1", "a").await;
+        let stop = CancellationToken::new();
+        stop.cancel();
+        let mut answered = test.approvals.ask_all(&mut test.cx, vec![asked], &stop).await.unwrap();
+        let Some(Err(refused)) = answered.pop() else { panic!("the task was stopped") };
+        assert_eq!(refused.finished.state, CallState::Interrupted);
+    }
+}

@@ -153,3 +153,104 @@ fn follow_links(cx: &Context, mut effects: Effects) -> Effects {
 fn is_a_hooks_to_approve(verdict: &Verdict) -> bool {
     verdict.decision == Decision::Ask && verdict.level < Level::System && !is_by_rule(verdict)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::hooks::{HooksBuilder, PreToolAnswer};
+    use crate::test_context::{TestContext, call};
+
+    /// Authorizes a write of `path` in a context with these rules and hooks.
+    async fn authorize(rules: &str, hooks: HooksBuilder, call: &ToolUse) -> (TestContext, Authorization) {
+        let mut test = TestContext::new(&[]).await;
+        test.set_rules(rules);
+        let registry = Arc::new(Registry::rooted(&test.root));
+        let mut hooks = HookDispatch::new(hooks.build());
+        let mut previews = OverlayPreviews::new(Arc::clone(&registry));
+        let mut authorizer = Authorizer {
+            registry,
+            approvals: &mut test.approvals,
+            previews: &mut previews,
+            hooks: &mut hooks,
+            checkpoints: &mut test.checkpoints,
+        };
+        let authorized = authorizer.authorize(&mut test.cx, call, &CancellationToken::new()).await;
+        (test, authorized)
+    }
+
+    fn write(path: &str) -> ToolUse {
+        call("c1", "write_file", json!({ "path": path, "content": "x" }))
+    }
+
+    fn refusal(authorized: Authorization) -> FinishedCall {
+        match authorized {
+            Authorization::Done(refused) => refused,
+            Authorization::Run(_) | Authorization::Ask(..) => panic!("the call is to be refused"),
+        }
+    }
+
+    const DENY_SECRETS: &str = "[[rule]]\ndecision = \"deny\"\npaths = [\"secrets/**\"]\nreason = \"no\"\n";
+    const ASK_SECRETS: &str = "[[rule]]\ndecision = \"ask\"\npaths = [\"secrets/**\"]\nreason = \"look\"\n";
+
+    #[tokio::test]
+    async fn malformed_arguments_are_refused_before_policy_and_hooks() {
+        let asked = HooksBuilder::new().on_pre_tool(|_, _, _| -> PreToolDecision { panic!("not asked") });
+        let malformed = ToolUse { malformed: Some("cut off".to_owned()), ..write("a") };
+        let refused = refusal(authorize("", asked, &malformed).await.1);
+        assert_eq!(refused.state, CallState::Failed);
+        let unknown = call("c1", "write_fiel", Value::Null);
+        let refused = refusal(authorize("", HooksBuilder::new(), &unknown).await.1);
+        assert!(refused.text().contains("write_file"), "a near name is suggested: {}", refused.text());
+    }
+
+    #[tokio::test]
+    async fn a_hook_may_deny_what_policy_allows_but_not_allow_what_policy_denies() {
+        let denies = HooksBuilder::new()
+            .on_pre_tool(|_, _, _| PreToolDecision::Deny { reason: "not today".to_owned() });
+        let refused = refusal(authorize("", denies, &write("a")).await.1);
+        assert_eq!(
+            (refused.text(), refused.by.as_deref()),
+            ("denied by a hook: not today".to_owned(), Some(HOOK))
+        );
+        let approves =
+            HooksBuilder::new().on_pre_tool(|_, _, _| PreToolDecision::Approve { reason: "mine".to_owned() });
+        let refused = refusal(authorize(DENY_SECRETS, approves, &write("secrets/key")).await.1);
+        assert_eq!((refused.state, refused.by.as_deref()), (CallState::Denied, Some("policy")));
+    }
+
+    #[tokio::test]
+    async fn a_hook_does_not_answer_the_question_of_a_rule() {
+        let approves =
+            HooksBuilder::new().on_pre_tool(|_, _, _| PreToolDecision::Approve { reason: "mine".to_owned() });
+        let refused = refusal(authorize(ASK_SECRETS, approves, &write("secrets/key")).await.1);
+        assert_eq!(refused.by.as_deref(), Some("headless"), "a person is to decide, and nobody is there");
+    }
+
+    #[tokio::test]
+    async fn amended_arguments_are_judged_again() {
+        let amends = HooksBuilder::new().on_pre_tool(|_, _, _| PreToolAnswer {
+            input: Some(json!({ "path": "secrets/key", "content": "x" })),
+            context: vec!["amended".to_owned()],
+            ..PreToolAnswer::default()
+        });
+        let refused = refusal(authorize(DENY_SECRETS, amends, &write("a")).await.1);
+        assert_eq!((refused.state, refused.by.as_deref()), (CallState::Denied, Some("policy")));
+    }
+
+    #[tokio::test]
+    async fn writing_through_a_link_is_judged_by_the_real_path() {
+        let mut test = TestContext::new(&[]).await;
+        std::fs::create_dir(test.root.join("secrets")).unwrap();
+        test.write("secrets/key", "x");
+        std::os::unix::fs::symlink("secrets/key", test.root.join("link")).unwrap();
+        let effects = Effects { writes: vec![RelPath::parse("link").unwrap()], ..Effects::default() };
+        let followed = follow_links(&test.cx, effects).writes;
+        assert_eq!(followed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["link", "secrets/key"]);
+        test.set_rules(DENY_SECRETS);
+        let effects = Effects { writes: followed, ..Effects::default() };
+        let judged = test.approvals.judge(&test.cx, "write_file", &effects, false).await;
+        assert_eq!(judged.verdict.decision, Decision::Deny);
+    }
+}

@@ -239,3 +239,135 @@ fn ended(exit: &BackgroundExit) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use journeyman_protocol::{CallState, ResultPart};
+    use journeyman_tools::{ToolError, ToolOutput};
+    use serde_json::{Value, json};
+    use tokio::sync::Semaphore;
+
+    use super::*;
+    use crate::calls::finished::FinishedCall;
+    use crate::test_context::{ClosureTool, TestContext, approved, call};
+
+    /// Runs one call of a tool with a time limit.
+    async fn run(
+        test: &mut TestContext,
+        tool: ClosureTool,
+        limit: Duration,
+        cancelled: bool,
+    ) -> FinishedCall {
+        let mut registry = Registry::default();
+        registry.add(Box::new(tool));
+        let mut runner = ToolRunner::new(Arc::new(registry), Arc::clone(&test.inbox));
+        let made = call("c1", "test_tool", Value::Null);
+        test.record_reply(std::slice::from_ref(&made));
+        let ready = ApprovedCall { limit, ..approved(made, &[]) };
+        let cancel = CancellationToken::new();
+        let execution = runner.begin(&test.cx, &ready, Arc::new(|_| true), &cancel);
+        if cancelled {
+            tokio::spawn(async move { cancel.cancel() });
+        }
+        execution.run(Arc::new(Semaphore::new(1))).await.1
+    }
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn only_calls_that_touch_the_same_files_wait_for_each_other() {
+        let write = |id: &str, path: &str| approved(call(id, "write_file", json!({})), &[path]);
+        let read = |id: &str, path: &str| {
+            let mut ready = approved(call(id, "read_file", json!({})), &[]);
+            ready.effects.reads.push(RelPath::parse(path).unwrap());
+            ready
+        };
+        let command = |id: &str| {
+            let mut ready = approved(call(id, "run_command", json!({})), &["unused"]);
+            ready.effects.command = Some("make".to_owned());
+            ready
+        };
+        let ids = |calls: &[ApprovedCall]| calls.iter().map(|it| it.call.id.to_string()).collect::<Vec<_>>();
+        let mut waiting = vec![
+            read("1 reads a", "a"),
+            read("2 reads a", "a"),
+            write("3 writes a", "a"),
+            write("4 writes b", "b"),
+            read("5 reads a", "a"),
+            command("6 runs"),
+            read("7 reads c", "c"),
+        ];
+        let mut running = take_free(&mut waiting, &[]);
+        assert_eq!(ids(&running), ["1 reads a", "2 reads a", "4 writes b"]);
+        // A call doesn't overtake an earlier one that it conflicts with.
+        assert_eq!(ids(&waiting), ["3 writes a", "5 reads a", "6 runs", "7 reads c"]);
+        running.clear();
+        assert_eq!(ids(&take_free(&mut waiting, &running)), ["3 writes a"]);
+        assert_eq!(ids(&take_free(&mut waiting, &running)), ["5 reads a"]);
+        assert_eq!(ids(&take_free(&mut waiting, &running)), ["6 runs"]);
+        assert_eq!(ids(&take_free(&mut waiting, &running)), ["7 reads c"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_ends_at_its_time_limit() {
+        let mut test = TestContext::new(&[]).await;
+        let obedient = ClosureTool::new("test_tool", |context| async move {
+            context.cancel.cancelled().await;
+            Err(ToolError::Cancelled)
+        });
+        let finished = run(&mut test, obedient, Duration::from_secs(60), false).await;
+        assert_eq!((finished.state, finished.abandoned), (CallState::Failed, false));
+        assert!(finished.text().starts_with("ended at its time limit of 60 s"), "{}", finished.text());
+        let deaf = ClosureTool::new("test_tool", |_| std::future::pending());
+        let finished = run(&mut test, deaf, Duration::from_secs(60), false).await;
+        assert_eq!((finished.state, finished.abandoned), (CallState::Failed, true));
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_call_is_interrupted_unless_it_succeeded() {
+        let mut test = TestContext::new(&[]).await;
+        let stops = ClosureTool::new("test_tool", |context| async move {
+            context.cancel.cancelled().await;
+            Err(ToolError::Cancelled)
+        });
+        assert_eq!(run(&mut test, stops, HOUR, true).await.state, CallState::Interrupted);
+        let ends = ClosureTool::new("test_tool", |context| async move {
+            context.cancel.cancelled().await;
+            Ok(ToolOutput::text("done all the same".to_owned()))
+        });
+        assert_eq!(run(&mut test, ends, HOUR, true).await.state, CallState::Completed);
+    }
+
+    #[tokio::test]
+    async fn a_panicking_tool_fails_its_call_alone() {
+        let mut test = TestContext::new(&[]).await;
+        let panics = ClosureTool::new("test_tool", |_| async { panic!("a bug in the tool") });
+        let finished = run(&mut test, panics, HOUR, false).await;
+        assert_eq!(finished.state, CallState::Failed);
+        assert!(finished.text().contains("the tool panicked"), "{}", finished.text());
+    }
+
+    #[tokio::test]
+    async fn a_tools_own_event_is_logged_up_to_its_size() {
+        let mut test = TestContext::new(&[]).await;
+        let emits = ClosureTool::new("test_tool", |context| async move {
+            (context.emit)("progress", json!({ "percent": 50 }));
+            (context.emit)("progress", Value::String("x".repeat(MAX_CUSTOM)));
+            Ok(ToolOutput::text("done".to_owned()))
+        });
+        let finished = run(&mut test, emits, HOUR, false).await;
+        assert_eq!(finished.parts, [ResultPart::Text { text: "done".to_owned() }]);
+        let events = test.events().await;
+        let [Event::ToolCustomEvent { tool, kind, data, .. }, Event::Warning { message }] = &events[..]
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!(
+            (tool.as_str(), kind.as_str(), data),
+            ("test_tool", "progress", &json!({ "percent": 50 }))
+        );
+        assert!(message.contains("too long"), "{message}");
+    }
+}

@@ -426,3 +426,132 @@ async fn record_changes(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use journeyman_protocol::{CallState, ResultPart};
+    use journeyman_tools::Registry;
+    use serde_json::json;
+
+    use super::*;
+    use crate::hooks::{GateDecision, HooksBuilder};
+    use crate::request::builder::RequestBuilder;
+    use crate::test_context::{SECRET, TestContext, approved, call, user_message};
+
+    fn request(test: &mut TestContext) -> ModelRequest {
+        RequestBuilder::new(Arc::new(Registry::default()), true).build(&mut test.cx)
+    }
+
+    #[tokio::test]
+    async fn a_hook_changes_the_request_but_not_the_transcript() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.transcript.say("do it");
+        let hooks = HooksBuilder::new().on_pre_model(|_, request| {
+            request.temperature = Some(0.5);
+            GateDecision::Go { context: vec!["be brief".to_owned()] }
+        });
+        let mut hooks = HookDispatch::new(hooks.build());
+        let mut request = request(&mut test);
+        let (cx, review) = test.review();
+        let before = hooks.pre_model(cx, review, &mut request, &CancellationToken::new()).await.unwrap();
+        assert_eq!(before.unwrap(), [Message::user_text("do it")]);
+        assert_eq!(request.temperature, Some(0.5));
+        assert!(request.messages[0].text().contains("be brief"), "{:?}", request.messages);
+    }
+
+    #[tokio::test]
+    async fn a_denied_request_keeps_its_messages() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.transcript.say("do it");
+        let hooks = HooksBuilder::new().on_pre_model(|_, request| {
+            request.messages.clear();
+            GateDecision::Deny { reason: "over budget".to_owned() }
+        });
+        let mut hooks = HookDispatch::new(hooks.build());
+        let mut request = request(&mut test);
+        let (cx, review) = test.review();
+        let denied = hooks.pre_model(cx, review, &mut request, &CancellationToken::new()).await;
+        assert!(
+            matches!(denied, Err(AgentError::HookDenied { event: HookEvent::PreModel, .. })),
+            "{denied:?}"
+        );
+        assert_eq!(request.messages, [Message::user_text("do it")]);
+    }
+
+    #[tokio::test]
+    async fn hooks_send_the_model_back_a_bounded_number_of_times() {
+        let mut test = TestContext::new(&[]).await;
+        let hooks = HooksBuilder::new()
+            .on_turn_end(|_, _| TurnEndDecision::GoOn { reason: "the changelog is missing".to_owned() });
+        let mut hooks = HookDispatch::new(hooks.build());
+        let (seen, stop) = (Seen::default(), CancellationToken::new());
+        let mut sent_back = 0;
+        loop {
+            let (cx, review) = test.review();
+            if !hooks.sends_back(cx, review, &seen, "done", &stop).await {
+                break;
+            }
+            sent_back += 1;
+        }
+        assert_eq!(sent_back, MAX_SENT_BACK);
+        assert!(matches!(test.events().await[..], [Event::Warning { .. }]), "the refusal is reported");
+        hooks.begin_task();
+        let (cx, review) = test.review();
+        assert!(hooks.sends_back(cx, review, &seen, "done", &stop).await, "a task counts anew");
+    }
+
+    #[tokio::test]
+    async fn a_hook_may_change_a_result_and_its_context_is_redacted() {
+        let mut test = TestContext::new(&[]).await;
+        let hooks = HooksBuilder::new().on_post_tool(|_, _, result| {
+            result.set_text("shortened");
+            result.is_error = true;
+            vec![format!("the token is {SECRET}")]
+        });
+        let mut hooks = HookDispatch::new(hooks.build());
+        let ready = approved(call("c1", "read_file", json!({})), &[]);
+        let parts = vec![ResultPart::Text { text: "long".to_owned() }];
+        let mut finished = FinishedCall::ran(CallState::Completed, parts, Vec::new());
+        let (seen, stop) = (Seen::default(), CancellationToken::new());
+        let (cx, review) = test.review();
+        let context = hooks.post_tool(cx, review, &seen, &ready, &mut finished, &stop).await;
+        assert_eq!((finished.text(), finished.state), ("shortened".to_owned(), CallState::Failed));
+        assert!(context.len() == 1 && !context[0].contains(SECRET), "{context:?}");
+    }
+
+    #[tokio::test]
+    async fn a_refused_message_is_dropped_and_the_others_are_kept() {
+        let mut test = TestContext::new(&[]).await;
+        let hooks = HooksBuilder::new().on_prompt(|_, text| match text {
+            "bad" => GateDecision::Deny { reason: "no".to_owned() },
+            _ => GateDecision::GO,
+        });
+        let mut hooks = HookDispatch::new(hooks.build());
+        let notice = QueuedMessage { kind: MessageKind::System, ..user_message(3, "bad") };
+        let waiting = vec![user_message(1, "good"), user_message(2, "bad"), notice];
+        let (cx, review) = test.review();
+        let (kept, _, denied) = hooks.screen(cx, review, waiting).await;
+        let kept: Vec<u64> = kept.iter().map(|queued| queued.id.0).collect();
+        assert_eq!(kept, [1, 3], "only messages of a person are screened");
+        assert!(matches!(denied, Some(AgentError::HookDenied { event: HookEvent::Prompt, .. })));
+    }
+
+    #[tokio::test]
+    async fn session_start_hooks_run_once() {
+        let mut test = TestContext::new(&[]).await;
+        let begun = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&begun);
+        let hooks = HooksBuilder::new().on_session_start(move |_| {
+            *count.lock().unwrap() += 1;
+            vec!["read NOTES.md first".to_owned()]
+        });
+        let mut hooks = HookDispatch::new(hooks.build());
+        let (cx, review) = test.review();
+        assert_eq!(hooks.session_start(cx, review).await, ["read NOTES.md first"]);
+        let (cx, review) = test.review();
+        assert_eq!(hooks.session_start(cx, review).await, Vec::<String>::new());
+        assert_eq!(*begun.lock().unwrap(), 1);
+    }
+}

@@ -203,3 +203,74 @@ async fn changes_since(cx: &Context, id: CheckpointId) -> Result<Vec<FileChange>
     let workspace = Arc::clone(&cx.workspace);
     Ok(blocking("comparing the tree", move || workspace.history().changes_since(&id)).await??)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_context::TestContext;
+
+    fn paths(changes: &[FileChange]) -> Vec<String> {
+        changes.iter().map(|change| change.path.to_string()).collect()
+    }
+
+    #[tokio::test]
+    async fn changes_are_those_since_the_task_began() {
+        let mut test = TestContext::new(&[("a.rs", "one\n"), ("b.rs", "one\n")]).await;
+        let mut checkpoints = Checkpoints::default();
+        assert_eq!(
+            checkpoints.changes(&mut test.cx).await.unwrap(),
+            [],
+            "nothing is recorded, so nothing changed"
+        );
+        checkpoints.recorded(&mut test.cx).await.unwrap();
+        test.write("a.rs", "two\n");
+        assert_eq!(paths(&checkpoints.changes(&mut test.cx).await.unwrap()), ["a.rs"]);
+        let diff = checkpoints.diff(&test.cx, 4096).await.unwrap().unwrap();
+        assert!(diff.text.contains("-one\n+two\n"), "{}", diff.text);
+        checkpoints.begin_task();
+        checkpoints.recorded(&mut test.cx).await.unwrap();
+        test.write("b.rs", "two\n");
+        assert_eq!(paths(&checkpoints.changes(&mut test.cx).await.unwrap()), ["b.rs"]);
+    }
+
+    #[tokio::test]
+    async fn a_step_is_recorded_once_and_only_if_something_changed() {
+        let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
+        let mut checkpoints = Checkpoints::default();
+        for content in ["two\n", "three\n"] {
+            checkpoints.record_step(&mut test.cx, "first").await.unwrap();
+            test.write("a.rs", content);
+        }
+        test.cx.transcript.end_step(std::time::Duration::ZERO);
+        checkpoints.record_step(&mut test.cx, "second").await.unwrap();
+        test.cx.transcript.end_step(std::time::Duration::ZERO);
+        checkpoints.record_step(&mut test.cx, "third").await.unwrap();
+        let labels: Vec<(String, Option<u64>)> = test
+            .events()
+            .await
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::Checkpoint { label, step, .. } => Some((label, step)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(labels, [(BEFORE_THE_RUN.to_owned(), None), ("second".to_owned(), Some(2))]);
+    }
+
+    #[tokio::test]
+    async fn unverified_changes_include_those_of_an_interrupted_task() {
+        let mut test = TestContext::new(&[("a.rs", "one\n"), ("b.rs", "one\n")]).await;
+        let mut checkpoints = Checkpoints::default();
+        let first = checkpoints.recorded(&mut test.cx).await.unwrap();
+        test.write("a.rs", "two\n");
+        let outcome = journeyman_protocol::RunOutcome::Interrupted;
+        test.cx.transcript.note(Record::Ended { outcome, unverified: Some(first.0) });
+        checkpoints.begin_task();
+        checkpoints.recorded(&mut test.cx).await.unwrap();
+        test.write("b.rs", "two\n");
+        assert_eq!(paths(&checkpoints.changes(&mut test.cx).await.unwrap()), ["b.rs"]);
+        assert_eq!(paths(&checkpoints.unverified_changes(&mut test.cx).await.unwrap()), ["a.rs", "b.rs"]);
+        test.cx.settings.mode = Mode::Plan;
+        assert_eq!(paths(&checkpoints.unverified_changes(&mut test.cx).await.unwrap()), ["b.rs"]);
+    }
+}

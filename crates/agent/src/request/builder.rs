@@ -160,3 +160,66 @@ fn system_parts(cx: &Context, texts: Vec<SystemText>) -> Vec<SystemPart> {
     };
     texts.into_iter().map(part).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{Block, SessionId, UnixMillis};
+    use serde_json::json;
+
+    use super::*;
+    use crate::test_context::{TestContext, call};
+
+    fn builder(test: &TestContext) -> RequestBuilder {
+        let mut registry = Registry::rooted(&test.root);
+        registry.add(Box::new(apply_edit::ApplyEdit));
+        RequestBuilder::new(Arc::new(registry), true)
+    }
+
+    fn names(specs: &[ToolSpec]) -> Vec<&str> {
+        specs.iter().map(|spec| spec.name.as_str()).collect()
+    }
+
+    #[tokio::test]
+    async fn plan_mode_offers_no_tool_that_writes_except_commands() {
+        let test = TestContext::new(&[]).await;
+        let requests = builder(&test);
+        let (edit, plan) = (requests.tools(Mode::Edit), requests.tools(Mode::Plan));
+        let missing: Vec<&str> =
+            names(&edit).into_iter().filter(|name| !names(&plan).contains(name)).collect();
+        assert_eq!(missing, ["edit_file", "write_file", "stop_command"]);
+        assert!(!names(&edit).contains(&apply_edit::NAME), "only the text protocol has this tool");
+    }
+
+    #[tokio::test]
+    async fn a_request_lends_the_transcript_and_is_named_after_the_oldest_ancestor() {
+        let mut test = TestContext::new(&[]).await;
+        let oldest = SessionId::new(UnixMillis(5), 5);
+        test.cx.transcript.note(Record::Forked { parent: oldest.clone(), at: journeyman_protocol::Seq(3) });
+        test.cx.transcript.say("do it");
+        let request = builder(&test).build(&mut test.cx);
+        assert_eq!(request.session, Some(oldest.to_string()));
+        assert_eq!((request.messages.len(), test.cx.transcript.state().messages.len()), (1, 0));
+        test.cx.transcript.return_messages(request.messages);
+        assert_eq!(test.last_text(), "do it");
+    }
+
+    #[tokio::test]
+    async fn a_model_without_tools_gets_them_and_earlier_calls_as_text() {
+        let mut test = TestContext::new(&[("a.rs", "fn main() {}\n")]).await;
+        let mut requests = builder(&test);
+        let listing = test.cx.workspace.list(journeyman_workspace::ListOptions::default()).unwrap();
+        requests.pack_first(&mut test.cx, "do it", &listing, &[], None).unwrap();
+        test.record_reply(&[call("c1", "read_file", json!({ "path": "a.rs" }))]);
+        test.cx.transcript.close_calls("not run");
+        requests.fall_back_to_text(&mut test.cx);
+        requests.put_in_words(&mut test.cx);
+        let request = requests.build(&mut test.cx);
+        assert_eq!(request.tools, []);
+        let system: String = request.system.iter().map(|part| part.text.as_str()).collect();
+        assert!(system.contains("read_file"), "the prompt describes the tools: {system}");
+        let content: Vec<Block> = request.messages.iter().flat_map(|it| it.content.clone()).collect();
+        assert!(content.iter().all(|block| matches!(block, Block::Text { .. })), "{content:?}");
+        test.cx.transcript.return_messages(request.messages);
+        assert!(!test.reloaded_state().await.tool_calling(), "the change is on record");
+    }
+}

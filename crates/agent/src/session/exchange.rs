@@ -193,3 +193,87 @@ impl Exchange<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{CallId, Message};
+    use journeyman_tools::Registry;
+    use serde_json::json;
+
+    use super::*;
+    use crate::hooks::{GateDecision, Hooks, HooksBuilder};
+    use crate::test_context::TestContext;
+
+    /// The stages of exchanges that the tests keep between two requests.
+    struct Stages {
+        requests: RequestBuilder,
+        hooks: HookDispatch,
+        replies: ReplyProgress,
+    }
+
+    impl Stages {
+        fn new(hooks: Hooks) -> Self {
+            let requests = RequestBuilder::new(Arc::new(Registry::default()), true);
+            Self { requests, hooks: HookDispatch::new(hooks), replies: ReplyProgress::default() }
+        }
+
+        async fn run(&mut self, test: &mut TestContext) -> Result<ExchangeEnd, AgentError> {
+            let mut exchange = Exchange {
+                cx: &mut test.cx,
+                requests: &mut self.requests,
+                approvals: &mut test.approvals,
+                hooks: &mut self.hooks,
+                checkpoints: &mut test.checkpoints,
+                replies: &mut self.replies,
+            };
+            exchange.run(&CancellationToken::new()).await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reply_is_recorded_with_its_calls_and_its_usage() {
+        let mut test = TestContext::new(&[]).await;
+        test.set_replies(&json!([
+            { "text": "I'll look.", "calls": [{ "id": "c1", "name": "read_file", "input": { "path": "a" } }] }
+        ]));
+        test.cx.transcript.say("do it");
+        let mut stages = Stages::new(Hooks::none());
+        assert_eq!(stages.run(&mut test).await.unwrap(), ExchangeEnd::Replied);
+        assert_eq!(stages.replies.last_text(), "I'll look.");
+        assert!(test.cx.transcript.state().is_open(&CallId::new("c1")));
+        assert_eq!(test.cx.transcript.state().messages.len(), 2, "the lent messages are back");
+        let reloaded = test.assert_survives_restart().await;
+        assert_eq!(reloaded.books.turns, 1);
+        assert!(reloaded.books.usage.output.0 > 0, "{:?}", reloaded.books);
+    }
+
+    #[tokio::test]
+    async fn a_failed_request_leaves_the_transcript_as_it_was() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.transcript.say("do it");
+        let failed = Stages::new(Hooks::none()).run(&mut test).await;
+        assert!(matches!(failed, Err(AgentError::Model(ModelError::Script(_)))), "{failed:?}");
+        let denies = HooksBuilder::new().on_pre_model(|_, request| {
+            request.messages.clear();
+            GateDecision::Deny { reason: "no".to_owned() }
+        });
+        let denied = Stages::new(denies.build()).run(&mut test).await;
+        assert!(matches!(denied, Err(AgentError::HookDenied { .. })), "{denied:?}");
+        assert_eq!(test.cx.transcript.state().messages, [Message::user_text("do it")]);
+    }
+
+    #[tokio::test]
+    async fn a_cut_off_reply_is_continued_until_the_third_in_a_row() {
+        let mut test = TestContext::new(&[]).await;
+        let cut = json!({ "text": "and then", "stop": "max_tokens" });
+        test.set_replies(&json!([cut, { "text": "done" }, cut, cut, cut]));
+        let mut stages = Stages::new(Hooks::none());
+        let mut continued = Vec::new();
+        for _ in 0..5 {
+            stages.run(&mut test).await.unwrap();
+            continued.push(stages.replies.continue_reply(&mut test.cx));
+        }
+        assert_eq!(continued, [true, false, true, true, false]);
+        assert_eq!(stages.replies.end_cut_off().unwrap().outcome, RunOutcome::Limit);
+    }
+}

@@ -52,3 +52,55 @@ impl IncomingMessages<'_> {
         added
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::hooks::{GateDecision, Hooks, HooksBuilder};
+    use crate::supervision::schedule::Schedule;
+    use crate::supervision::todos::Todos;
+    use crate::test_context::{TestContext, user_message};
+    use crate::transcript::record::QueuedMessage;
+
+    async fn take(test: &mut TestContext, hooks: &mut HookDispatch, which: QueuedSelection) -> bool {
+        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
+        let mut incoming = IncomingMessages {
+            cx: &mut test.cx,
+            approvals: &mut test.approvals,
+            hooks,
+            supervision: &mut supervision,
+            checkpoints: &mut test.checkpoints,
+        };
+        incoming.take(which).await
+    }
+
+    #[tokio::test]
+    async fn a_notice_alone_does_not_make_the_model_continue() {
+        let mut test = TestContext::new(&[]).await;
+        let mut hooks = HookDispatch::new(Hooks::none());
+        hooks.keep_context(vec!["from a hook".to_owned()]);
+        let notice = QueuedMessage { kind: MessageKind::System, ..user_message(1, "a command ended") };
+        test.cx.shared.queue(notice);
+        assert!(!take(&mut test, &mut hooks, QueuedSelection::IfAnybodySpoke).await);
+        assert_eq!(test.cx.shared.waiting().len(), 1, "the notice stays queued");
+        test.cx.shared.queue(user_message(2, "and the tests?"));
+        assert!(take(&mut test, &mut hooks, QueuedSelection::IfAnybodySpoke).await);
+        assert_eq!(test.cx.shared.waiting(), []);
+        let content = &test.cx.transcript.state().messages[0].content;
+        assert_eq!(*content, blocks(["a command ended", "and the tests?", "from a hook"].map(str::to_owned)));
+    }
+
+    #[tokio::test]
+    async fn a_refused_message_is_taken_without_content() {
+        let mut test = TestContext::new(&[]).await;
+        let denies = HooksBuilder::new().on_prompt(|_, _| GateDecision::Deny { reason: "no".to_owned() });
+        let mut hooks = HookDispatch::new(denies.build());
+        test.cx.shared.queue(user_message(1, "bad"));
+        assert!(!take(&mut test, &mut hooks, QueuedSelection::All).await);
+        assert_eq!(test.cx.shared.waiting(), [], "it isn't screened again");
+        assert_eq!(test.cx.transcript.state().messages, []);
+    }
+}

@@ -20,3 +20,37 @@ pub(super) fn reached_limit(cx: &Context) -> Option<TaskEnd> {
         TaskEnd::new(RunOutcome::Limit, why)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use journeyman_model::Price;
+    use journeyman_protocol::{Tokens, Usage};
+
+    use super::*;
+    use crate::session::settings::SharedBudget;
+    use crate::test_context::TestContext;
+    use crate::transcript::record::{Record, TaskCounters};
+
+    #[tokio::test]
+    async fn requests_and_cost_are_limited() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.settings.max_turns = 2;
+        test.cx.transcript.begin_turn();
+        assert_eq!(reached_limit(&test.cx), None);
+        test.cx.transcript.begin_turn();
+        assert!(reached_limit(&test.cx).unwrap().summary.contains("--max-turns"));
+        test.cx.settings.max_turns = 100;
+        let usage = Usage { input: Tokens(1_000_000), ..Usage::default() };
+        test.cx.transcript.note(Record::Books(TaskCounters { usage, ..TaskCounters::default() }));
+        test.cx.settings.budget_usd = Some(3.0);
+        assert_eq!(reached_limit(&test.cx), None, "a model without a price has no cost");
+        test.cx.settings.price = Some(Price { input: 2.0, ..Price::FREE });
+        assert_eq!(reached_limit(&test.cx), None);
+        let shared = SharedBudget::default();
+        shared.spend(3.5);
+        test.cx.settings.shared_budget = Some(Arc::new(shared));
+        assert!(reached_limit(&test.cx).unwrap().summary.contains("--budget"), "other sessions spend it too");
+    }
+}

@@ -128,3 +128,57 @@ pub(super) async fn list_files(cx: &Context) -> Result<Listing, AgentError> {
     let options = ListOptions { limit: MAP_FILES, ..ListOptions::default() };
     Ok(blocking("listing the project", move || workspace.list(options)).await??)
 }
+
+#[cfg(test)]
+mod tests {
+    use journeyman_tools::Registry;
+
+    use super::*;
+    use crate::hooks::{GateDecision, Hooks, HooksBuilder};
+    use crate::supervision::schedule::Schedule;
+    use crate::supervision::todos::Todos;
+    use crate::test_context::{TestContext, user_message};
+
+    async fn open(test: &mut TestContext, hooks: Hooks) -> Result<(), AgentError> {
+        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let mut opening = TaskOpening {
+            cx: &mut test.cx,
+            requests: &RequestBuilder::new(Arc::new(Registry::rooted(&test.root)), true),
+            approvals: &mut test.approvals,
+            hooks: &mut HookDispatch::new(hooks),
+            supervision: &mut Supervision::new(todos, Arc::new(Schedule::default()), 0),
+            verification: &mut Verification::new(Arc::new(|_: &str| false)),
+            checkpoints: &mut test.checkpoints,
+            copy_updates: &mut CopyUpdates::default(),
+        };
+        opening.run().await
+    }
+
+    #[tokio::test]
+    async fn only_the_first_task_packs_the_context() {
+        let mut test = TestContext::new(&[("a.rs", "fn main() {}\n")]).await;
+        test.cx.shared.queue(user_message(1, "add a test"));
+        open(&mut test, Hooks::none()).await.unwrap();
+        assert!(test.last_text().contains("a.rs") && test.last_text().contains("add a test"));
+        assert!(!test.cx.transcript.state().system.is_empty());
+        test.cx.shared.queue(user_message(2, "and another"));
+        open(&mut test, Hooks::none()).await.unwrap();
+        assert_eq!(test.cx.shared.waiting(), []);
+        let kinds: Vec<&str> = test.events().await.iter().map(Event::kind).collect();
+        assert_eq!(kinds, ["run_started", "state_changed", "context_packed", "run_started"]);
+        assert!(test.last_text().ends_with("and another"), "{}", test.last_text());
+    }
+
+    #[tokio::test]
+    async fn a_refused_task_is_taken_and_notices_wait_for_the_next() {
+        let mut test = TestContext::new(&[]).await;
+        let notice = QueuedMessage { kind: MessageKind::System, ..user_message(1, "a command ended") };
+        test.cx.shared.queue(notice.clone());
+        test.cx.shared.queue(user_message(2, "bad"));
+        let denies = HooksBuilder::new().on_prompt(|_, _| GateDecision::Deny { reason: "no".to_owned() });
+        let refused = open(&mut test, denies.build()).await;
+        assert!(matches!(refused, Err(AgentError::HookDenied { .. })), "{refused:?}");
+        assert_eq!(test.cx.shared.waiting(), [notice]);
+        assert_eq!(test.cx.transcript.state().messages, []);
+    }
+}

@@ -204,3 +204,110 @@ fn describe_ignored(ignored: &[IgnoredChange]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use journeyman_protocol::{GuardViolationKind, RelPath};
+    use journeyman_tools::Registry;
+    use serde_json::json;
+
+    use super::*;
+    use crate::supervision::schedule::Schedule;
+    use crate::supervision::todos::Todos;
+    use crate::test_context::{SECRET, TestContext, call};
+
+    async fn finish(test: &mut TestContext, outcome: RunOutcome) -> RunReport {
+        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
+        let runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
+        let mut verification = Verification::new(Arc::new(|_: &str| false));
+        let mut report = TaskReport {
+            cx: &mut test.cx,
+            runner: &runner,
+            supervision: &mut supervision,
+            verification: &mut verification,
+            checkpoints: &mut test.checkpoints,
+            last_text: "done",
+        };
+        report.finish(TaskEnd::new(outcome, "finished"), Duration::from_secs(2)).await
+    }
+
+    fn violation() -> GuardViolation {
+        GuardViolation {
+            path: RelPath::parse(".git/config").unwrap(),
+            kind: GuardViolationKind::Changed,
+            repository: false,
+            moved_to: None,
+            put_back: true,
+            problem: None,
+            call: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn the_report_is_the_last_entry_and_closes_every_call() {
+        let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
+        test.cx.transcript.note(Record::Began);
+        test.checkpoints.recorded(&mut test.cx).await.unwrap();
+        test.write("a.rs", &format!("{SECRET}\n"));
+        test.record_reply(&[call("c1", "read_file", json!({}))]);
+        let report = finish(&mut test, RunOutcome::Verified).await;
+        assert_eq!((report.outcome, report.text.as_str()), (RunOutcome::Verified, "done"));
+        assert_eq!(report.changes.iter().map(|change| change.path.to_string()).collect::<Vec<_>>(), ["a.rs"]);
+        assert!(report.diff.contains("-one") && !report.diff.contains(SECRET), "{}", report.diff);
+        assert_eq!(report.undo, Some(format!("jm undo {}", test.cx.session)));
+        assert!(test.cx.transcript.state().is_settled());
+        let events = test.events().await;
+        assert!(events.iter().any(|event| matches!(event, Event::Landed { copy: None, .. })), "{events:?}");
+        assert_eq!(events.last(), Some(&Event::Done { report: Box::new(report) }));
+        assert_eq!(test.reloaded_state().await.outcome, Some(RunOutcome::Verified));
+    }
+
+    #[tokio::test]
+    async fn a_guard_violation_takes_the_proof_away() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.transcript.note_violations(None, vec![violation()]);
+        let report = finish(&mut test, RunOutcome::Verified).await;
+        assert_eq!(report.outcome, RunOutcome::Unverified);
+        assert!(report.summary.starts_with("not verified, though checks passed"), "{}", report.summary);
+        let report = finish(&mut test, RunOutcome::ChecksFail).await;
+        assert_eq!(report.outcome, RunOutcome::ChecksFail);
+        assert!(report.summary.starts_with("finished; a command did"), "{}", report.summary);
+    }
+
+    #[tokio::test]
+    async fn changes_of_an_unverified_task_are_to_be_verified_by_the_next() {
+        let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
+        test.cx.transcript.note(Record::Began);
+        let id = test.checkpoints.recorded(&mut test.cx).await.unwrap();
+        test.write("a.rs", "two\n");
+        finish(&mut test, RunOutcome::Unverified).await;
+        assert_eq!(test.reloaded_state().await.unverified, Some(id.0));
+    }
+
+    #[test]
+    fn ignored_files_are_named_by_what_undo_can_do() {
+        let change = |name: &str, is_undoable: bool, is_shared: bool| IgnoredChange {
+            change: FileChange { path: RelPath::parse(name).unwrap(), kind: FileChangeKind::Modified },
+            is_undoable,
+            is_shared,
+        };
+        assert_eq!(describe_ignored(&[]), "");
+        assert_eq!(
+            describe_ignored(&[change(".env", true, false)]),
+            "; ignored files of the run: .env (changed)"
+        );
+        assert_eq!(
+            describe_ignored(&[
+                change(".env", true, false),
+                change("db", false, false),
+                change("log", true, true)
+            ]),
+            "; ignored files of the run: .env (changed), db (changed); undo can't bring back 1 of them: db; \
+             ignored files that this run or another one changed at the same time, so that undo leaves them: \
+             log (changed)"
+        );
+    }
+}

@@ -229,3 +229,106 @@ impl Step<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use journeyman_protocol::{Block, Event};
+    use journeyman_tools::{Registry, ToolOutput};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::hooks::Hooks;
+    use crate::supervision::schedule::Schedule;
+    use crate::supervision::todos::Todos;
+    use crate::test_context::{ClosureTool, TestContext, call};
+
+    /// Runs the calls of one reply with the built-in tools and `test_tool`.
+    async fn run(test: &mut TestContext, tool: ClosureTool, stop: &CancellationToken) -> Result<(), AgentError> {
+        let mut registry = Registry::rooted(&test.root);
+        registry.add(Box::new(tool));
+        let registry = Arc::new(registry);
+        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let mut step = Step {
+            cx: &mut test.cx,
+            checkpoints: &mut test.checkpoints,
+            approvals: &mut test.approvals,
+            previews: &mut OverlayPreviews::new(Arc::clone(&registry)),
+            hooks: &mut HookDispatch::new(Hooks::none()),
+            runner: &mut ToolRunner::new(registry, Arc::clone(&test.inbox)),
+            supervision: &mut Supervision::new(todos, Arc::new(Schedule::default()), 0),
+        };
+        step.run(stop).await
+    }
+
+    /// Returns the results of the newest message: the call, and true for a failure.
+    fn results(test: &TestContext) -> Vec<(String, bool)> {
+        let last = test.cx.transcript.state().messages.last().unwrap();
+        let result = |block: &Block| match block {
+            Block::ToolResult { id, is_error, .. } => Some((id.to_string(), *is_error)),
+            _ => None,
+        };
+        last.content.iter().filter_map(result).collect()
+    }
+
+    fn answering() -> ClosureTool {
+        ClosureTool::new("test_tool", |_| async { Ok(ToolOutput::text("here".to_owned())) })
+    }
+
+    #[tokio::test]
+    async fn results_stand_in_the_order_of_the_calls() {
+        let mut test = TestContext::new(&[]).await;
+        let write = json!({ "path": "a.rs", "content": "one\n" });
+        test.record_reply(&[
+            call("c1", "write_file", write),
+            call("c2", "test_tool", Value::Null),
+            call("c3", "no_such_tool", Value::Null),
+        ]);
+        run(&mut test, answering(), &CancellationToken::new()).await.unwrap();
+        let expected = [("c1".to_owned(), false), ("c2".to_owned(), false), ("c3".to_owned(), true)];
+        assert_eq!(results(&test), expected);
+        assert_eq!(std::fs::read_to_string(test.root.join("a.rs")).unwrap(), "one\n");
+        assert!(test.checkpoints.before_task().is_some(), "the tree is recorded before a change");
+    }
+
+    #[tokio::test]
+    async fn an_intent_is_on_record_before_the_tool_runs() {
+        let mut test = TestContext::new(&[]).await;
+        test.record_reply(&[call("c1", "test_tool", Value::Null)]);
+        let log = test.cx.transcript.log().clone();
+        let unwritten = Arc::new(AtomicUsize::new(usize::MAX));
+        let seen = Arc::clone(&unwritten);
+        let tool = ClosureTool::new("test_tool", move |_| {
+            seen.store(log.waiting(), Ordering::SeqCst);
+            async { Ok(ToolOutput::text("here".to_owned())) }
+        });
+        run(&mut test, tool, &CancellationToken::new()).await.unwrap();
+        assert_eq!(unwritten.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn a_stopped_step_runs_nothing_and_answers_every_call() {
+        let mut test = TestContext::new(&[]).await;
+        test.record_reply(&[call("c1", "test_tool", Value::Null), call("c2", "test_tool", Value::Null)]);
+        let stop = CancellationToken::new();
+        stop.cancel();
+        let tool = ClosureTool::new("test_tool", |_| async { panic!("nothing is to run") });
+        run(&mut test, tool, &stop).await.unwrap();
+        assert_eq!(results(&test), [("c1".to_owned(), true), ("c2".to_owned(), true)]);
+    }
+
+    #[tokio::test]
+    async fn calls_above_the_limit_of_a_reply_are_refused() {
+        let mut test = TestContext::new(&[]).await;
+        let calls: Vec<ToolUse> =
+            (0..=MAX_CALLS).map(|number| call(&format!("c{number}"), "test_tool", Value::Null)).collect();
+        test.record_reply(&calls);
+        run(&mut test, answering(), &CancellationToken::new()).await.unwrap();
+        let failed: Vec<String> =
+            results(&test).into_iter().filter_map(|(id, is_error)| is_error.then_some(id)).collect();
+        assert_eq!(failed, [format!("c{MAX_CALLS}")]);
+        let ends = test.events().await.iter().filter(|it| matches!(it, Event::ToolEnd { .. })).count();
+        assert_eq!(ends, MAX_CALLS + 1);
+    }
+}

@@ -121,3 +121,93 @@ impl TurnVerification<'_> {
         TaskEnd::new(RunOutcome::Unverified, why)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use journeyman_tools::Registry;
+    use journeyman_workspace::ListOptions;
+
+    use super::*;
+    use crate::supervision::schedule::Schedule;
+    use crate::supervision::todos::Todos;
+    use crate::test_context::TestContext;
+
+    /// Verifies the changes of a task once with this check, which policy allows.
+    async fn verify(test: &mut TestContext, checks: Checks) -> Option<TaskEnd> {
+        test.set_rules("[[rule]]\ncommand = ['true']\ndecision = 'allow'\n[[rule]]\ncommand = ['false']\ndecision = 'allow'\n");
+        test.cx.settings.checks = checks;
+        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
+        let runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
+        let mut verification = Verification::new(Arc::new(|_: &str| false));
+        let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
+        verification.find(&test.cx, &mut test.approvals, &listing);
+        let mut stage = TurnVerification {
+            cx: &mut test.cx,
+            approvals: &mut test.approvals,
+            runner: &runner,
+            supervision: &mut supervision,
+            verification: &mut verification,
+            checkpoints: &mut test.checkpoints,
+            copy_updates: &mut CopyUpdates::default(),
+        };
+        stage.run(&CancellationToken::new()).await.unwrap()
+    }
+
+    async fn with_change() -> TestContext {
+        let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
+        test.checkpoints.recorded(&mut test.cx).await.unwrap();
+        test.write("a.rs", "two\n");
+        test
+    }
+
+    fn only(command: &str) -> Checks {
+        Checks::Custom(vec![command.to_owned()])
+    }
+
+    #[tokio::test]
+    async fn a_task_without_changes_runs_no_check() {
+        let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
+        let end = verify(&mut test, only("false")).await.unwrap();
+        assert_eq!(end.outcome, RunOutcome::Unverified);
+        assert!(end.summary.contains("no file changed"), "{}", end.summary);
+        assert_eq!(test.events().await, []);
+    }
+
+    #[tokio::test]
+    async fn passed_checks_verify_a_change_and_missing_checks_do_not() {
+        for (checks, outcome, summary) in [
+            (only("true"), RunOutcome::Verified, "verified: 1 of 1 checks passed"),
+            (Checks::Off, RunOutcome::Unverified, "finished; no check was run (--no-check)"),
+            (
+                Checks::Found,
+                RunOutcome::Unverified,
+                "finished; no check was found in the project, so nothing verified it (name one with --check)",
+            ),
+        ] {
+            let end = verify(&mut with_change().await, checks).await;
+            assert_eq!(end, Some(TaskEnd::new(outcome, summary)));
+        }
+    }
+
+    #[tokio::test]
+    async fn failed_checks_go_back_to_the_model_until_the_limit() {
+        let mut test = with_change().await;
+        test.cx.settings.max_iterations = 1;
+        assert_eq!(verify(&mut test, only("false")).await, None);
+        assert!(test.last_text().contains("false"), "{}", test.last_text());
+        let end = verify(&mut test, only("false")).await.unwrap();
+        assert_eq!(end.outcome, RunOutcome::ChecksFail);
+        let fed_back: Vec<bool> = test
+            .events()
+            .await
+            .iter()
+            .filter_map(
+                |it| if let Event::VerifyFinished { fed_back, .. } = it { Some(*fed_back) } else { None },
+            )
+            .collect();
+        assert_eq!(fed_back, [true, false]);
+    }
+}

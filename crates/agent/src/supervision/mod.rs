@@ -198,3 +198,108 @@ fn remind_of_todos(cx: &mut Context, due: TodoReminder) {
     cx.transcript.emit(Event::TodoReminder { todos, reason });
     cx.transcript.remind(ReminderCategory::Todo, text);
 }
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{CallState, ContentHash, RelPath, ResultPart, TodoReminderReason};
+    use serde_json::json;
+
+    use super::*;
+    use crate::test_context::{TestContext, call};
+    use schedule::Job;
+    use todos::TodoDraft;
+
+    fn supervision(remind_every: u32) -> Supervision {
+        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        Supervision::new(todos, Arc::new(Schedule::default()), remind_every)
+    }
+
+    fn reminders(events: &[Event]) -> Vec<ReminderCategory> {
+        let category = |event: &Event| match event {
+            Event::ReminderSent { category, .. } => Some(*category),
+            _ => None,
+        };
+        events.iter().filter_map(category).collect()
+    }
+
+    #[tokio::test]
+    async fn an_external_change_is_told_once() {
+        let mut test = TestContext::new(&[("a.rs", "one")]).await;
+        let seen = Seen::default();
+        seen.record(RelPath::parse("a.rs").unwrap(), ContentHash::of(b"one"));
+        let mut supervision = supervision(0);
+        supervision.look_around(&mut test.cx, &seen, false).await.unwrap();
+        test.write("a.rs", "two");
+        for _ in 0..2 {
+            supervision.look_around(&mut test.cx, &seen, false).await.unwrap();
+        }
+        let events = test.events().await;
+        assert_eq!(reminders(&events), [ReminderCategory::File]);
+        assert!(test.last_text().contains("- a.rs (changed)"), "{}", test.last_text());
+    }
+
+    #[tokio::test]
+    async fn scheduled_tasks_run_at_their_step() {
+        let mut test = TestContext::new(&[]).await;
+        let supervision_schedule = Arc::new(Schedule::default());
+        let todos = Arc::new(Todos::new(Arc::new(|| journeyman_protocol::UnixMillis(1))));
+        let mut supervision = Supervision::new(todos, Arc::clone(&supervision_schedule), 0);
+        let two = std::num::NonZeroU64::new(2).unwrap();
+        supervision_schedule.every("look", two, Job::Reminder("look at the goal".to_owned())).unwrap();
+        supervision_schedule
+            .every("broken", two, Job::run(|_| async { Err("no network".to_owned()) }))
+            .unwrap();
+        for _ in 0..3 {
+            supervision.look_around(&mut test.cx, &Seen::default(), false).await.unwrap();
+            test.cx.transcript.end_step(std::time::Duration::ZERO);
+        }
+        let events = test.events().await;
+        assert_eq!(reminders(&events), [ReminderCategory::General]);
+        let failed =
+            |event: &&Event| matches!(event, Event::Error { message, .. } if message.contains("no network"));
+        assert_eq!(events.iter().filter(failed).count(), 1, "a failed task is a warning: {events:?}");
+    }
+
+    #[tokio::test]
+    async fn an_idle_list_of_todos_is_brought_back_at_its_interval() {
+        let mut test = TestContext::new(&[]).await;
+        let mut supervision = supervision(2);
+        let draft = TodoDraft { title: Some("write the test".to_owned()), ..TodoDraft::default() };
+        supervision.todos().set(vec![draft]).unwrap();
+        for _ in 0..3 {
+            supervision.look_around(&mut test.cx, &Seen::default(), false).await.unwrap();
+        }
+        let events = test.events().await;
+        let reasons: Vec<_> = events
+            .iter()
+            .filter_map(|it| if let Event::TodoReminder { reason, .. } = it { Some(*reason) } else { None })
+            .collect();
+        assert_eq!(reasons, [TodoReminderReason::Interval]);
+        assert_eq!(test.reloaded_state().await.todos, supervision.todos().get(), "the list is on record");
+    }
+
+    #[tokio::test]
+    async fn a_stalled_task_is_warned_and_then_ended() {
+        let mut test = TestContext::new(&[]).await;
+        let mut supervision = supervision(0);
+        let parts = vec![ResultPart::Text { text: "no such file".to_owned() }];
+        let finished = FinishedCall::ran(CallState::Failed, parts, Vec::new());
+        let made = call("c1", "read_file", json!({ "path": "missing" }));
+        let mut end = None;
+        for _ in 0..100 {
+            supervision.observe_call(&test.cx, &made, true, false, &finished);
+            end = supervision.check_progress(&mut test.cx);
+            if end.is_some() {
+                break;
+            }
+        }
+        assert_eq!(end.unwrap().outcome, RunOutcome::Limit);
+        assert_eq!(reminders(&test.events().await), [ReminderCategory::Progress; 2]);
+        test.cx.settings.loop_guard = false;
+        supervision.begin_task();
+        for _ in 0..100 {
+            supervision.observe_call(&test.cx, &made, true, false, &finished);
+            assert_eq!(supervision.check_progress(&mut test.cx), None, "the guard is off");
+        }
+    }
+}

@@ -328,3 +328,102 @@ pub(crate) fn cut_off_event(record: &CallRecord, text: &str) -> Event {
         duration_ms: 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::StopReason;
+    use serde_json::json;
+
+    use super::*;
+    use crate::test_context::{SECRET, TestContext, call};
+
+    fn ended(id: &str) -> CallTransition {
+        CallTransition {
+            call: CallId::new(id),
+            tool: "read_file".to_owned(),
+            state: CallState::Completed,
+            note: None,
+            by: None,
+            verdict: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_restart_finds_the_state_of_the_running_session() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.transcript.note(Record::Began);
+        test.cx.transcript.say(format!("the key is {SECRET}"));
+        test.cx.transcript.begin_turn();
+        test.record_reply(&[call("c1", "read_file", json!({})), call("c2", "read_file", json!({}))]);
+        test.cx.transcript.end_call(ended("c1"), Block::result(CallId::new("c1"), "read", false));
+        test.cx.transcript.end_step(Duration::from_millis(5));
+        let reloaded = test.assert_survives_restart().await;
+        assert_eq!((reloaded.books.turns, reloaded.books.step), (1, 1));
+        assert!(!reloaded.messages[0].text().contains(SECRET), "{:?}", reloaded.messages);
+    }
+
+    #[tokio::test]
+    async fn closing_calls_gives_each_open_call_one_result() {
+        let mut test = TestContext::new(&[]).await;
+        test.record_reply(&[call("c1", "read_file", json!({})), call("c2", "run_command", json!({}))]);
+        test.cx.transcript.end_call(ended("c1"), Block::result(CallId::new("c1"), "read", false));
+        test.cx.transcript.close_calls("not run: the task ended");
+        test.cx.transcript.close_calls("not run: again");
+        assert!(test.cx.transcript.state().is_settled());
+        let results = test.cx.transcript.state().messages.last().unwrap().content.clone();
+        let expected = [
+            Block::result(CallId::new("c1"), "read", false),
+            Block::result(CallId::new("c2"), "not run: the task ended", true),
+        ];
+        assert_eq!(results, expected);
+        let ends = test.events().await.into_iter().filter(|event| matches!(event, Event::ToolEnd { .. }));
+        assert_eq!(ends.count(), 1, "a call that had its result isn't reported again");
+    }
+
+    #[tokio::test]
+    async fn the_safe_position_stays_behind_an_open_call() {
+        let mut test = TestContext::new(&[]).await;
+        let safe = test.cx.transcript.safe_place();
+        test.cx.transcript.say("do it");
+        test.cx.transcript.flush().await.unwrap();
+        let before = safe.get();
+        assert_eq!(before, test.cx.transcript.state().last);
+        test.record_reply(&[call("c1", "read_file", json!({}))]);
+        test.cx.transcript.flush().await.unwrap();
+        assert_eq!(safe.get(), before);
+        test.cx.transcript.close_calls("not run");
+        test.cx.transcript.flush().await.unwrap();
+        assert_eq!(safe.get(), test.cx.transcript.state().last);
+    }
+
+    #[tokio::test]
+    async fn a_phase_and_an_activity_are_reported_when_they_change() {
+        let mut test = TestContext::new(&[]).await;
+        for _ in 0..2 {
+            test.cx.transcript.set_state(AgentState::Working);
+            test.cx.transcript.set_phase(TurnPhase::PreModel);
+        }
+        let expected = [
+            Event::StateChanged { state: AgentState::Working },
+            Event::TurnPhaseChanged { previous: TurnPhase::Ready, current: TurnPhase::PreModel },
+        ];
+        assert_eq!(test.events().await, expected);
+    }
+
+    #[tokio::test]
+    async fn a_message_without_content_still_takes_what_was_queued() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.shared.queue(crate::test_context::user_message(1, "refused by a hook"));
+        test.cx.transcript.take(Vec::new(), vec![MessageId(1)]);
+        assert_eq!(test.cx.shared.waiting(), []);
+        assert_eq!(test.cx.transcript.state().messages, []);
+        let message = Message { role: Role::User, content: Vec::new() };
+        let expected = Record::Message {
+            message,
+            taken: vec![MessageId(1)],
+            stop: None::<StopReason>,
+            calls: Vec::new(),
+        };
+        assert_eq!(test.records().await, [expected]);
+    }
+}

@@ -244,3 +244,114 @@ pub(crate) fn end_of(verdict: Verdict, evidence: &[Evidence], iterations: u32) -
         format!("finished; what would prove the change could not run{reason}"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{CheckKind, Enforcement, Mode};
+
+    use super::*;
+    use crate::test_context::TestContext;
+
+    fn verification(test: &mut TestContext, commands: &[&str]) -> Verification {
+        let commands = commands.iter().map(|command| (*command).to_owned()).collect();
+        test.cx.settings.checks = Checks::Custom(commands);
+        let mut verification = Verification::new(Arc::new(|_: &str| false));
+        let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
+        verification.find(&test.cx, &mut test.approvals, &listing);
+        verification
+    }
+
+    fn evidence(kind: CheckKind, outcome: CheckOutcome) -> Evidence {
+        Evidence {
+            kind,
+            command: "cargo test".to_owned(),
+            directory: None,
+            outcome,
+            duration_ms: 1,
+            enforcement: Enforcement::none(),
+            diagnostics: Vec::new(),
+            output: String::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_unconfined_check_needs_a_person_and_is_refused_without_one() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.settings.mode = Mode::Ask;
+        let mut verification = verification(&mut test, &["touch ran"]);
+        let stop = CancellationToken::new();
+        let evidence = verification.run_checks(&mut test.cx, &mut test.approvals, &stop).await.unwrap();
+        let [Evidence { outcome: CheckOutcome::NotRun { reason }, .. }] = &evidence[..] else {
+            panic!("{evidence:?}")
+        };
+        assert!(reason.starts_with("denied: check needs a person's permission"), "{reason}");
+        assert!(!test.root.join("ran").exists());
+        assert_eq!(journeyman_verify::verdict(&evidence), Verdict::NothingRan);
+    }
+
+    #[tokio::test]
+    async fn a_rule_denies_one_check_and_the_others_run() {
+        let mut test = TestContext::new(&[]).await;
+        test.set_rules("[[rule]]\ncommand = ['touch']\ndecision = 'deny'\n[[rule]]\ncommand = ['true']\ndecision = 'allow'\n");
+        let mut verification = verification(&mut test, &["touch ran", "true"]);
+        let stop = CancellationToken::new();
+        let evidence = verification.run_checks(&mut test.cx, &mut test.approvals, &stop).await.unwrap();
+        let outcomes: Vec<(&str, bool)> =
+            evidence.iter().map(|one| (one.command.as_str(), one.outcome.has_passed())).collect();
+        assert_eq!(outcomes, [("touch ran", false), ("true", true)]);
+        assert!(!test.root.join("ran").exists());
+        let kinds: Vec<&str> = test.events().await.iter().map(Event::kind).collect();
+        assert_eq!(kinds, ["verify_started", "check_result", "check_started", "check_result"]);
+        let running: Vec<bool> = test
+            .records()
+            .await
+            .into_iter()
+            .filter_map(|record| if let Record::Checking { running } = record { Some(running) } else { None })
+            .collect();
+        assert_eq!(running, [true, false], "a crash between the two belongs to the checks");
+    }
+
+    #[tokio::test]
+    async fn feedback_is_one_message_and_counts_a_round() {
+        let mut test = TestContext::new(&[]).await;
+        let failed = CheckOutcome::Failed { exit_code: Some(101), reason: "exit code 101".to_owned() };
+        let evidence = [evidence(CheckKind::Test, failed)];
+        feed_back(&mut test.cx, &["write_file: src/a.rs".to_owned()], &evidence, &[]);
+        let text = test.last_text();
+        assert!(text.contains("cargo test") && text.contains("src/a.rs"), "{text}");
+        assert_eq!(test.reloaded_state().await.books.iterations, 1);
+    }
+
+    #[test]
+    fn the_verdict_and_the_rounds_make_the_outcome() {
+        let passed = || evidence(CheckKind::Test, CheckOutcome::Passed);
+        let not_run = || evidence(CheckKind::Lint, CheckOutcome::NotRun { reason: "no clippy".to_owned() });
+        for (verdict, evidence, iterations, outcome, summary) in [
+            (Verdict::Passed, vec![passed()], 0, RunOutcome::Verified, "verified: 1 of 1 checks passed"),
+            (
+                Verdict::Passed,
+                vec![passed(), not_run()],
+                2,
+                RunOutcome::Verified,
+                "verified: 1 of 2 checks passed, 1 not run",
+            ),
+            (Verdict::Failed, Vec::new(), 0, RunOutcome::ChecksFail, "finished, but checks fail"),
+            (
+                Verdict::Failed,
+                Vec::new(),
+                1,
+                RunOutcome::ChecksFail,
+                "finished, but checks fail after a round of feedback",
+            ),
+            (
+                Verdict::NothingRan,
+                vec![not_run()],
+                0,
+                RunOutcome::Unverified,
+                "finished; what would prove the change could not run (no clippy)",
+            ),
+        ] {
+            assert_eq!(end_of(verdict, &evidence, iterations), TaskEnd::new(outcome, summary));
+        }
+    }
+}
