@@ -140,7 +140,40 @@ fn notice(taken: &[RelPath], merged: &[RelPath], conflicts: &[RelPath]) -> Strin
 
 #[cfg(test)]
 mod tests {
+    use journeyman_workspace::Tier;
+
     use super::*;
+    use crate::isolation::Isolation;
+    use crate::test_context::TestContext;
+
+    #[tokio::test]
+    async fn a_copy_follows_the_users_tree_unless_commands_run_in_it() {
+        let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
+        let isolation = Isolation {
+            origin: Arc::clone(&test.cx.workspace),
+            sandbox: Arc::clone(&test.cx.sandbox),
+            git: None,
+            tiers: vec![Tier::Copy],
+        };
+        let copy = Arc::new(isolation.enter(&test.cx.session).unwrap());
+        test.cx.workspace = copy.workspace();
+        let in_copy =
+            |cx: &Context| cx.workspace.fingerprints(&[RelPath::parse("a.rs").unwrap()]).pop().flatten();
+        let hash = |text: &str| Some(journeyman_protocol::ContentHash::of(text.as_bytes()));
+        test.cx.copy = Some(copy);
+        let mut updates = CopyUpdates::default();
+        updates.announce(&test.cx);
+        updates.announce(&test.cx);
+        test.write("a.rs", "two\n");
+        let seen = Seen::default();
+        assert_eq!(updates.refresh(&mut test.cx, &seen, true).await.unwrap(), CopyState::AsItWas);
+        assert_eq!(in_copy(&test.cx), hash("one\n"));
+        assert_eq!(updates.refresh(&mut test.cx, &seen, false).await.unwrap(), CopyState::Different);
+        assert_eq!(updates.refresh(&mut test.cx, &seen, false).await.unwrap(), CopyState::AsItWas);
+        assert_eq!(in_copy(&test.cx), hash("two\n"));
+        let kinds: Vec<&str> = test.events().await.iter().map(Event::kind).collect();
+        assert_eq!(kinds, ["isolated", "copy_refreshed", "reminder_sent"], "each is announced once");
+    }
 
     #[test]
     fn a_notice_names_each_kind_and_is_bounded() {

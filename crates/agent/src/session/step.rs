@@ -245,7 +245,11 @@ mod tests {
     use crate::test_context::{ClosureTool, TestContext, call};
 
     /// Runs the calls of one reply with the built-in tools and `test_tool`.
-    async fn run(test: &mut TestContext, tool: ClosureTool, stop: &CancellationToken) -> Result<(), AgentError> {
+    async fn run(
+        test: &mut TestContext,
+        tool: ClosureTool,
+        stop: &CancellationToken,
+    ) -> Result<(), AgentError> {
         let mut registry = Registry::rooted(&test.root);
         registry.add(Box::new(tool));
         let registry = Arc::new(registry);
