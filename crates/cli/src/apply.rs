@@ -1,7 +1,6 @@
 //! `jm apply`: the edits of a reply, placed and written in one step, or none of them.
 
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -10,14 +9,14 @@ use journeyman_host::HostError;
 use journeyman_host::apply::{PlacedReply, path_in_project, placed_lines, plan_to_json};
 use journeyman_host::config::Environment;
 use journeyman_host::state::project_root;
-use journeyman_sandbox::clean;
 use journeyman_workspace::unified_diff;
 
+use crate::args::ProjectArgs;
 use crate::color::{self, Paint};
 use crate::input::read_bytes;
 use crate::runtime::open_state;
-use crate::stdout::say;
 use crate::summary;
+use crate::text::printable;
 
 /// Maximum size of a reply, in bytes: far more than the output limit of any model.
 const MAX_REPLY_BYTES: u64 = 16 << 20;
@@ -52,9 +51,8 @@ pub(crate) struct ApplyArgs {
     /// The file that is meant where the reply names none
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    directory: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArgs,
     /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -73,7 +71,7 @@ pub(crate) struct ApplyArgs {
 }
 
 pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, HostError> {
-    let root = project_root(environment, args.directory.as_deref())?;
+    let root = project_root(environment, args.project.directory.as_deref())?;
     let path = args.path.as_deref().map(|given| path_in_project(given, &root)).transpose()?;
     let reply = read_reply()?;
     let dirs = open_state(environment)?;
@@ -102,7 +100,7 @@ pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, H
 fn read_reply() -> Result<String, HostError> {
     let input = std::io::stdin().lock();
     if input.is_terminal() {
-        tell!("reading the reply from the terminal; end it with Ctrl-D");
+        errln!("reading the reply from the terminal; end it with Ctrl-D");
     }
     let bytes = read_bytes("reply", input, "standard input", MAX_REPLY_BYTES)?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -115,7 +113,7 @@ fn read_reply() -> Result<String, HostError> {
 
 fn print(args: &ApplyArgs, plan: &Plan) {
     if args.json {
-        say!("{}", plan_to_json(plan));
+        outln!("{}", plan_to_json(plan));
         return;
     }
     let paint = color::stdout();
@@ -123,48 +121,42 @@ fn print(args: &ApplyArgs, plan: &Plan) {
         if args.dry_run {
             print_diff(change, paint);
         } else {
-            say!("{}", change_line(change, paint));
+            outln!("{}", change_line(change, paint));
         }
         for note in change.notes.iter().filter_map(|note| note.note.as_deref()) {
-            tell!("  {}", clean(note.as_bytes()));
+            errln!("  {}", printable(&note));
         }
         if let Some(finding) = &change.broken {
             let warning = format!("it doesn't parse any more: line {}: {}", finding.line, finding.message);
-            tell!("  {}", color::stderr().yellow(&clean(warning.as_bytes())));
+            errln!("  {}", color::stderr().yellow(&printable(&warning)));
         }
     }
     for same in &plan.unchanged {
-        say!(
-            "{} {}: {}",
-            paint.dim("unchanged"),
-            clean(same.path.to_string().as_bytes()),
-            clean(same.reason.as_bytes())
-        );
+        outln!("{} {}: {}", paint.dim("unchanged"), printable(&same.path), printable(&same.reason));
     }
     for failure in &plan.failed {
-        tell!("{}: {}", color::stderr().red("refused"), clean(failure.message.as_bytes()));
+        errln!("{}: {}", color::stderr().red("refused"), printable(&failure.message));
     }
     if plan.failed.is_empty() {
         return;
     }
     let held = plan.changes.len() - plan.writes().len();
     if held > 0 {
-        tell!("nothing was written; {held} of the files could be changed: --partial writes those");
+        errln!("nothing was written; {held} of the files could be changed: --partial writes those");
     } else if plan.writes().is_empty() {
-        tell!("nothing was written");
+        errln!("nothing was written");
     }
 }
 
 fn change_line(change: &FileChange, paint: Paint) -> String {
-    let path = clean(change.path.to_string().as_bytes());
+    let path = printable(&change.path);
     let what = match change.kind {
         ChangeKind::Create => paint.green("created"),
         ChangeKind::Modify => paint.cyan("changed"),
         ChangeKind::Rename => paint.cyan("renamed"),
         ChangeKind::Delete => paint.red("deleted"),
     };
-    let to =
-        change.to.as_ref().map_or_else(String::new, |to| format!(" → {}", clean(to.to_string().as_bytes())));
+    let to = change.to.as_ref().map_or_else(String::new, |to| format!(" → {}", printable(&to)));
     let lines: Vec<String> = placed_lines(change).iter().map(ToString::to_string).collect();
     let place = match (lines.as_slice(), change.strategy()) {
         ([], _) | (_, None) => String::new(),
@@ -177,11 +169,11 @@ fn change_line(change: &FileChange, paint: Paint) -> String {
 /// Prints a change as a diff.
 fn print_diff(change: &FileChange, paint: Paint) {
     if let Some(to) = &change.to {
-        say!("{}", clean(format!("rename {} to {to}", change.path).as_bytes()));
+        outln!("{}", printable(&format_args!("rename {} to {to}", change.path)));
     }
     let bytes = |text: &Option<String>| text.as_ref().map(|text| text.clone().into_bytes());
     let diff = unified_diff(&change.path, bytes(&change.before).as_deref(), bytes(&change.after).as_deref());
-    for line in clean(diff.as_bytes()).lines() {
-        say!("{}", summary::colored(line, paint));
+    for line in printable(&diff).lines() {
+        outln!("{}", summary::colored(line, paint));
     }
 }

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use journeyman_agent::PermissionAnswer;
 use journeyman_host::approvals::{Answered, ApprovalQueue, ApprovalRequest, NoAnswer, Reply};
 use journeyman_protocol::{CallId, Event};
-use journeyman_sandbox::clean;
 use tokio::sync::mpsc;
 
 use crate::color::{self, Paint};
 use crate::prompt;
+use crate::text::printable;
 
 /// The open requests, and the keyboard that answers them.
 pub(crate) struct Approvals {
@@ -31,7 +31,7 @@ impl Approvals {
         let changed = self.queue.handle_event(event);
         if self.shown.is_some() && self.queue.first().map(|request| &request.call) != self.shown.as_ref() {
             self.shown = None;
-            tell!();
+            errln!();
         }
         changed
     }
@@ -56,7 +56,7 @@ impl Approvals {
             };
             match request.parse_answer(&line) {
                 Ok(reply) => break reply,
-                Err(NoAnswer::NoRule) => tell!("  {}", paint.yellow("this is asked about every time")),
+                Err(NoAnswer::NoRule) => errln!("  {}", paint.yellow("this is asked about every time")),
                 Err(NoAnswer::Empty) => {}
             }
             show_choices(paint, request);
@@ -66,10 +66,10 @@ impl Approvals {
             return std::future::pending().await;
         };
         match written {
-            Some(Ok(path)) => tell!("  {}", paint.dim(&format!("written to {}", path.display()))),
+            Some(Ok(path)) => errln!("  {}", paint.dim(&format!("written to {}", path.display()))),
             Some(Err(error)) => {
-                let text = clean(format!("it holds in this session only: {error}").as_bytes());
-                tell!("  {} {text}", paint.yellow("not written:"));
+                let text = printable(&format_args!("it holds in this session only: {error}"));
+                errln!("  {} {text}", paint.yellow("not written:"));
             }
             None => {}
         }
@@ -85,18 +85,21 @@ fn show(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAnswer> {
         Err(refusal) => return Some(refusal),
     };
     prompt::drop_typed_lines();
-    tell!();
-    tell!("{} {}", paint.yellow("May I run this?"), clean(request.summary.as_bytes()));
+    errln!();
+    errln!("{} {}", paint.yellow("May I run this?"), printable(&request.summary));
     prompt::show_quoted(paint, &whole);
-    tell!("  {} {}", paint.dim("why it asks:"), clean(request.verdict.reason.as_bytes()));
+    errln!("  {} {}", paint.dim("why it asks:"), printable(&request.verdict.reason));
     if let Some(lost) = &request.verdict.destroys {
-        tell!("  {} {}", paint.red("would be lost:"), clean(lost.as_bytes()));
+        errln!("  {} {}", paint.red("would be lost:"), printable(&lost));
     }
     if let Some(rules) = &request.rules {
         let rules: Vec<String> = rules.iter().map(|(_, rule)| rule.to_string()).collect();
-        let rules = clean(rules.join("\n").as_bytes()).replace('\n', "\n    ");
-        tell!("  {} {rules}", paint.dim("\"always\" would allow, in this session:"));
-        tell!("  {}", paint.dim("\"forever\" would allow that in every session of yours (your policy.toml)"));
+        let rules = printable(&rules.join("\n")).replace('\n', "\n    ");
+        errln!("  {} {rules}", paint.dim("\"always\" would allow, in this session:"));
+        errln!(
+            "  {}",
+            paint.dim("\"forever\" would allow that in every session of yours (your policy.toml)")
+        );
     }
     show_choices(paint, request);
     None
@@ -106,7 +109,7 @@ fn show(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAnswer> {
 fn show_choices(paint: Paint, request: &ApprovalRequest) {
     let always = if request.rules.is_some() { "  [a]lways  [f]orever" } else { "" };
     let choices = format!("[y]es{always}  [n]o  or say what to do instead:");
-    tell_part!("  {} ", paint.bold(&choices));
+    err!("  {} ", paint.bold(&choices));
 }
 
 /// Lines that the person types, each read on request. A read of a terminal can't be cancelled, so a

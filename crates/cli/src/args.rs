@@ -123,6 +123,24 @@ pub(crate) enum Command {
     },
 }
 
+/// The flag of commands that work on a project.
+#[derive(Debug, Args)]
+pub(crate) struct ProjectArgs {
+    /// The project's directory instead of the current one
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// The flags of commands that answer a question about a project.
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
+}
+
 /// Where and with which model: shared by everything that starts a session.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ModelArgs {
@@ -500,9 +518,8 @@ pub(crate) struct CheckpointsArgs {
     /// Print one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
 }
 
 #[derive(Debug, Args)]
@@ -516,19 +533,14 @@ pub(crate) struct DiffArgs {
     /// Only how much, a line a file
     #[arg(long)]
     pub(crate) stat: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) answer: AnswerArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
     /// Every key there is, with what it takes and who may set it
     #[arg(long)]
     pub(crate) keys: bool,
@@ -570,7 +582,7 @@ pub(crate) fn explain(error: &clap::Error) -> ExitCode {
 pub(crate) fn completions(shell: clap_complete::Shell) {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "jm", &mut script);
-    crate::stdout::write(&String::from_utf8_lossy(&script));
+    crate::output::write(&String::from_utf8_lossy(&script));
 }
 
 #[cfg(test)]

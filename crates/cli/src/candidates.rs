@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use journeyman_agent::candidates::CandidateEvent;
 use journeyman_agent::isolation::LandOutcome;
-use journeyman_host::candidates::{compare_candidates, land_candidate, run_candidates};
+use journeyman_host::candidates::{
+    CandidateChoice, best_verified, compare_candidates, land_candidate, no_candidates_error, run_candidates,
+};
 use journeyman_host::config::Environment;
 use journeyman_host::sessions::{find_session, newest_with_candidates};
 use journeyman_host::state::StateDirs;
 use journeyman_host::{Context as _, HostError, SessionTemplate};
-use journeyman_protocol::{CandidateReport, CopyState, Envelope, RunOutcome, SessionId};
-use journeyman_sandbox::clean;
+use journeyman_protocol::{CandidateReport, CopyState, Envelope, SessionId};
 use journeyman_store::SessionSummary;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::CandidatesArgs;
 use crate::display::{Display, OutputFormat};
 use crate::render::Renderer;
-use crate::runtime::open_state;
-use crate::runtime::stoppable;
-use crate::stdout::say;
-use crate::{color, prompt, stdout, summary};
+use crate::runtime::{open_state, stoppable};
+use crate::text::printable;
+use crate::{color, output, prompt, summary};
 
 /// Runs the candidates of a task, and offers the best.
 pub(crate) async fn run(
@@ -45,10 +45,10 @@ pub(crate) async fn run(
         display.show_late_events(&landed.events)?;
         let others = finish.report.candidates.iter().any(|candidate| candidate.state == CopyState::Kept);
         if landed.end == LandOutcome::Landed && others && display.output == OutputFormat::Text {
-            tell!("the others are kept; remove them with: jm discard --all {parent}");
+            errln!("the others are kept; remove them with: jm discard --all {parent}");
         }
     } else if display.output == OutputFormat::Text {
-        tell!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
+        errln!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
     display.print_report(&finish.report)
 }
@@ -60,31 +60,21 @@ fn pick(
     land: bool,
     display: Display,
 ) -> Result<Option<SessionId>, HostError> {
-    let best = candidates.first().filter(|best| best.outcome == Some(RunOutcome::Verified));
     if land {
-        return Ok(best.map(|best| best.session.clone()));
+        return Ok(best_verified(candidates).cloned());
     }
-    let kept: Vec<&CandidateReport> =
-        candidates.iter().filter(|candidate| candidate.state == CopyState::Kept).collect();
-    let (Some(first), true) = (kept.first(), display.is_interactive()) else { return Ok(None) };
-    let paint = color::stderr();
-    tell_part!("\n{}", summary::candidates(candidates, paint));
-    let verified = kept.iter().filter(|candidate| candidate.outcome == Some(RunOutcome::Verified));
-    let numbers: Vec<String> = verified.map(|candidate| candidate.number.to_string()).collect();
-    if numbers.is_empty() {
+    let has_kept = candidates.iter().any(|candidate| candidate.state == CopyState::Kept);
+    if !has_kept || !display.is_interactive() {
         return Ok(None);
     }
-    let question = format!("Land candidate {}? [y]es, [n]o, or another one's number: ", first.number);
+    err!("\n{}", summary::candidates(candidates, color::stderr()));
+    let Some(choice) = CandidateChoice::new(candidates) else { return Ok(None) };
+    let number = choice.proposed.number;
+    let question = format!("Land candidate {number}? [y]es, [n]o, or another one's number: ");
     loop {
-        let answer = prompt::ask(&question).context("asking")?;
-        match answer.trim() {
-            "y" | "Y" | "yes" => return Ok(Some(first.session.clone())),
-            "" | "n" | "N" | "no" => return Ok(None),
-            other if numbers.iter().any(|number| number == other) => {
-                let picked = kept.iter().find(|candidate| candidate.number.to_string() == other);
-                return Ok(picked.map(|picked| picked.session.clone()));
-            }
-            _ => tell!("there are: y, n, {}", numbers.join(", ")),
+        match choice.parse_answer(&prompt::ask(&question).context("asking")?) {
+            Ok(picked) => return Ok(picked.cloned()),
+            Err(answers) => errln!("{answers}"),
         }
     }
 }
@@ -133,27 +123,19 @@ pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Re
     };
     let (parent, all) = compare_candidates(environment, &dirs, &session).await?;
     if all.is_empty() {
-        return Err(none_began(&parent));
+        return Err(no_candidates_error(&parent));
     }
     if args.json {
-        say!("{}", serde_json::json!({ "parent": parent, "candidates": all }));
+        outln!("{}", serde_json::json!({ "parent": parent, "candidates": all }));
         return Ok(0);
     }
-    let title = clean(session.title.as_bytes());
-    say!("{}", color::stdout().bold(&title));
-    stdout::write(&summary::candidates(&all, color::stdout()));
+    let title = printable(&session.title);
+    outln!("{}", color::stdout().bold(&title));
+    output::write(&summary::candidates(&all, color::stdout()));
     if all.iter().any(|candidate| candidate.state == CopyState::Kept) {
-        say!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
+        outln!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
     Ok(0)
-}
-
-/// Says what can be done with a task whose candidates never began.
-fn none_began(parent: &SessionId) -> HostError {
-    HostError::usage(format_args!(
-        "session {parent} was cut off before any of its candidates began; give the task again with jm run \
-         --candidates, and remove this one with: jm delete {parent}"
-    ))
 }
 
 /// Says what can be resumed in place of a session whose task was given to candidates.
@@ -164,7 +146,7 @@ pub(crate) async fn refuse_resume(
 ) -> Result<HostError, HostError> {
     let (parent, all) = compare_candidates(environment, dirs, session).await?;
     if all.is_empty() {
-        return Ok(none_began(&session.id));
+        return Ok(no_candidates_error(&session.id));
     }
     Ok(HostError::usage(format_args!(
         "the task of session {parent} was given to candidates, so there is nothing of its own to go on with:\n{}\

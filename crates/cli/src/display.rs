@@ -6,8 +6,8 @@ use journeyman_host::HostError;
 use journeyman_protocol::{Envelope, RunReport};
 
 use crate::args::RunOptions;
+use crate::output::{self, print_json_line};
 use crate::render::Renderer;
-use crate::stdout::{self, print_json_line};
 use crate::summary::Streamed;
 use crate::{color, summary};
 
@@ -51,7 +51,7 @@ impl Display {
             OutputFormat::Text => {
                 let both = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
                 let streamed = if both && !self.is_quiet { Streamed::Yes } else { Streamed::No };
-                stdout::write(&summary::text(report, streamed, color::stdout()));
+                output::write(&summary::text(report, streamed, color::stdout()));
             }
             OutputFormat::Json => print_json_line(report)?,
             OutputFormat::StreamJson => {}

@@ -8,16 +8,16 @@ use journeyman_host::{HostError, doctor as examination, load_trusted};
 
 use crate::args::DoctorArgs;
 use crate::color;
+use crate::output::{self, print_json_line};
 use crate::runtime::open_state;
-use crate::stdout::{self, say};
 
 /// The exit code for damaged state.
-const DAMAGED: u8 = 8;
+const EXIT_DAMAGED: u8 = 8;
 
 pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, HostError> {
-    let progress = |line: &str| tell!("{line}");
+    let progress = |line: &str| errln!("{line}");
     if args.repair {
-        let report = |line: &str| stdout::write(&format!("{line}\n"));
+        let report = |line: &str| output::write(&format!("{line}\n"));
         examination::repair_state(environment, report, progress).await?;
         return Ok(0);
     }
@@ -27,11 +27,11 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
     let version = env!("CARGO_PKG_VERSION");
     let found = examination::examine(environment, &dirs, &config, version, progress).await?;
     if args.json {
-        say!("{}", found.report);
+        print_json_line(&found)?;
     } else {
-        report::print(&found.report);
+        report::print(&found);
     }
-    Ok(if found.is_damaged { DAMAGED } else { u8::from(!found.is_usable) })
+    Ok(if found.is_damaged() { EXIT_DAMAGED } else { u8::from(!found.is_usable()) })
 }
 
 /// Loads the user's own configuration; the state directory has no project's.
@@ -39,7 +39,7 @@ fn load_config(environment: &Environment, dirs: &StateDirs) -> Config {
     match load_trusted(environment, &dirs.dir) {
         Ok(config) => config,
         Err(error) => {
-            tell!("{} {}", color::stderr().yellow("warning: your configuration isn't used:"), error);
+            errln!("{} {}", color::stderr().yellow("warning: your configuration isn't used:"), error);
             Config::default()
         }
     }

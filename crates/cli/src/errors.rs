@@ -6,6 +6,7 @@ use journeyman_host::HostError;
 use journeyman_policy::secrets::Redactor;
 
 use crate::color;
+use crate::text::printable;
 
 /// Returns the exit code of a command that ended without a result of its own.
 pub(crate) fn exit_code(error: &HostError) -> u8 {
@@ -26,6 +27,6 @@ pub(crate) fn print_error(error: &HostError) {
 /// Returns an error's text without control sequences and secrets: it may quote files and
 /// configuration of the project.
 pub(crate) fn shown_error(error: &HostError) -> String {
-    let text = journeyman_sandbox::clean(error.to_string().as_bytes());
+    let text = printable(&error);
     Redactor::default().redact(&text).into_owned()
 }

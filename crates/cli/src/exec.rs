@@ -7,19 +7,16 @@ mod args;
 mod output;
 mod report;
 
+use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::exec::{
-    CommandAccess, CommandOptions, CommandReport, CommandRequest, DID_NOT_RUN, INTERRUPTED, OpenCommand,
-};
-use journeyman_host::{Context as _, HostError};
+use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest, DID_NOT_RUN};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::color;
 use crate::errors::{print_error, shown_error};
 use crate::input::read_bytes;
-use crate::runtime::{Signals, open_state};
-use crate::stdout::say;
+use crate::runtime::{open_state, stoppable};
 use output::CommandOutput;
 
 pub(crate) use args::ExecArgs;
@@ -35,7 +32,7 @@ pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Resu
         Err(failure @ HostError::Failed { .. }) => {
             if args.json {
                 let error = shown_error(&failure);
-                say!("{}", json!({ "exit_code": DID_NOT_RUN, "outcome": "setup_failed", "error": error }));
+                outln!("{}", json!({ "exit_code": DID_NOT_RUN, "outcome": "setup_failed", "error": error }));
             }
             print_error(&failure);
             Ok(DID_NOT_RUN)
@@ -49,10 +46,14 @@ async fn run(environment: &Environment, args: &ExecArgs) -> Result<u8, HostError
     let command = request.open(&*open_state(environment)?)?;
     if !args.quiet {
         for note in command.sandbox_notes().await {
-            tell!("{} {note}", color::stderr().yellow("jm exec:"));
+            errln!("{} {note}", color::stderr().yellow("jm exec:"));
         }
     }
-    let report = run_and_show(command, args).await?;
+    let stop = CancellationToken::new();
+    let mut output = CommandOutput::new(args);
+    let running = command.run(&stop, async |chunk| output.take(chunk).await);
+    let report = stoppable(running, &stop).await??;
+    output.end().await.ok();
     report::print(&report, args)?;
     Ok(report.code)
 }
@@ -83,54 +84,6 @@ fn options(args: &ExecArgs) -> Result<CommandOptions, HostError> {
         captures_output: args.json,
         allow_root: args.allow_root,
     })
-}
-
-/// Runs the command, and shows its output as it comes. The first Ctrl-C ends the command, the
-/// second this program.
-async fn run_and_show(mut command: OpenCommand, args: &ExecArgs) -> Result<CommandReport, HostError> {
-    let mut signals = Signals::listen()?;
-    let cancel = CancellationToken::new();
-    let mut running = command.spawn(&cancel).await?;
-    let mut output = CommandOutput::new(args);
-    let mut is_read = true;
-    loop {
-        let step = async {
-            match running.next().await {
-                Some(chunk) => output.take(chunk).await.map(|()| true),
-                None => Ok(false),
-            }
-        };
-        tokio::select! {
-            biased;
-            () = signals.next() => interrupt(&cancel),
-            more = step => match more {
-                Ok(true) => {}
-                Ok(false) => break,
-                // Nobody reads any more, so nobody needs the rest.
-                Err(_) => {
-                    cancel.cancel();
-                    is_read = false;
-                    break;
-                }
-            },
-        }
-    }
-    output.end().await.ok();
-    let mut end = std::pin::pin!(running.wait());
-    loop {
-        tokio::select! {
-            biased;
-            () = signals.next() => interrupt(&cancel),
-            completed = &mut end => return command.close(completed.context("the sandbox")?, is_read),
-        }
-    }
-}
-
-fn interrupt(cancel: &CancellationToken) {
-    if cancel.is_cancelled() {
-        std::process::exit(i32::from(INTERRUPTED));
-    }
-    cancel.cancel();
 }
 
 /// Returns the columns and rows of the terminal that this program writes to.

@@ -1,19 +1,15 @@
 //! `jm land` and `jm discard`.
 
 use std::io::IsTerminal as _;
-use std::sync::Arc;
 
 use journeyman_agent::isolation::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 use journeyman_host::candidates::find_kept_candidates;
 use journeyman_host::config::Environment;
 use journeyman_host::landing::{
-    Discarded, check_copies_exist, confirm_commit, discard_work, find_kept_work, find_orphaned_copy,
-    land_work, open_land_context,
+    Discarded, discard_work, find_discardable, find_kept_work, land_with_prompts, land_work,
+    open_land_context,
 };
-use journeyman_host::state::project_root;
 use journeyman_host::{Context as _, DeliveryOptions, HostError, Prompts};
-use journeyman_protocol::SessionId;
-use journeyman_sandbox::clean;
 use journeyman_workspace::OnConflict;
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +18,8 @@ use crate::display::is_attended;
 use crate::prompt::{self, TerminalPrompts};
 use crate::runtime::open_state;
 use crate::runtime::stoppable;
-use crate::stdout::say;
-use crate::{color, stdout, summary};
+use crate::text::{printable, quantity};
+use crate::{color, output, summary};
 
 pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -38,7 +34,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     let work = find_kept_work(&dirs, environment, args.session.as_deref()).await?;
     let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
     let context = open_land_context(environment, &dirs, &work, args.trust_project, "land", prompts).await?;
-    let mut wish = LandRequest {
+    let wish = LandRequest {
         on_conflict: match args.on_conflict {
             OnConflictArg::Refuse => OnConflict::Refuse,
             OnConflictArg::Markers => OnConflict::Markers,
@@ -49,29 +45,24 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
         unverified: if args.unverified { UnverifiedPolicy::Land } else { UnverifiedPolicy::Keep },
         commit,
     };
-    let asks = !args.json && std::io::stdin().is_terminal();
     let session = &work.session;
     let stop = CancellationToken::new();
-    if asks && !args.dry_run {
-        let confirming = confirm_commit(&context, session, &wish, &TerminalPrompts, &stop);
-        wish.commit = stoppable(confirming, &stop).await??;
-    }
-    let mut report = stoppable(land_work(&context, session, &wish, &stop), &stop).await??;
-    if report.end == LandOutcome::Unverified && asks {
-        let question = format!("Nothing verified what session {session} did. Land it all the same? [y/N] ");
-        if !prompt::confirm(&question).context("asking")? {
-            tell!("nothing was landed");
+    let report = if !args.json && std::io::stdin().is_terminal() {
+        let landing = land_with_prompts(&context, session, wish, &TerminalPrompts, &stop);
+        let Some(report) = stoppable(landing, &stop).await?? else {
+            errln!("nothing was landed");
             return Ok(1);
-        }
-        wish.unverified = UnverifiedPolicy::Land;
-        report = stoppable(land_work(&context, session, &wish, &stop), &stop).await??;
-    }
+        };
+        report
+    } else {
+        stoppable(land_work(&context, session, &wish, &stop), &stop).await??
+    };
     if args.json {
         let mut object = serde_json::to_value(&report).context("the report")?;
         if let Some(fields) = object.as_object_mut() {
             fields.insert("exit_code".to_owned(), report.exit_code().into());
         }
-        say!("{object}");
+        outln!("{object}");
     } else {
         print(&report);
     }
@@ -82,32 +73,34 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
 fn print(report: &LandReport) {
     let paint = color::stdout();
     if !report.diff.is_empty() {
-        stdout::write(&summary::diff(&report.diff, paint));
+        output::write(&summary::diff(&report.diff, paint));
     }
-    stdout::write(&summary::runs_code(report.changes.iter().map(|change| &change.path), paint));
+    output::write(&summary::runs_code(report.changes.iter().map(|change| &change.path), paint));
     for evidence in &report.evidence {
-        say!("{}", summary::evidence(evidence, paint));
+        outln!("{}", summary::evidence(evidence, paint));
     }
-    let line = clean(report.summary.as_bytes());
+    let line = printable(&report.summary);
     let line = match report.end {
         LandOutcome::Landed | LandOutcome::Nothing => paint.green(&line),
         LandOutcome::WouldLand => line,
         _ => paint.yellow(&line),
     };
-    say!("{}", paint.bold(&line));
-    stdout::write(&summary::whereabouts(&report.session, Some(&report.copy), report.commit.as_ref(), paint));
+    outln!("{}", paint.bold(&line));
+    output::write(&summary::whereabouts(&report.session, Some(&report.copy), report.commit.as_ref(), paint));
     match report.end {
-        LandOutcome::Unverified => say!("land it all the same with: jm land {} --unverified", report.session),
+        LandOutcome::Unverified => {
+            outln!("land it all the same with: jm land {} --unverified", report.session)
+        }
         LandOutcome::Conflicts => {
-            say!("say how: jm land {} --on-conflict markers|mine|theirs", report.session)
+            outln!("say how: jm land {} --on-conflict markers|mine|theirs", report.session)
         }
         _ => {}
     }
     if let Some(reason) = &report.not_committed {
-        say!("{} {}", paint.red("not committed:"), clean(reason.as_bytes()));
+        outln!("{} {}", paint.red("not committed:"), printable(&reason));
     }
     if let Some(undo) = &report.undo {
-        say!("take it back with: {undo}");
+        outln!("take it back with: {undo}");
     }
 }
 
@@ -115,23 +108,14 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
     let dirs = open_state(environment)?;
     let all = match &args.all {
         Some(word) => find_kept_candidates(environment, &dirs, word).await?,
-        None => match find_kept_work(&dirs, environment, args.session.as_deref()).await {
-            Err(unknown) => match find_orphaned_copy(environment, &dirs, args.session.as_deref())? {
-                Some(work) => vec![work],
-                None => return Err(unknown),
-            },
-            work => vec![work?],
-        },
+        None => vec![find_discardable(environment, &dirs, args.session.as_deref()).await?],
     };
-    let Some(first) = all.first() else {
-        say!("nothing is kept any more");
+    if all.is_empty() {
+        outln!("nothing is kept any more");
         return Ok(0);
-    };
-    let workspace = Arc::new(dirs.open_workspace(&project_root(environment, Some(&first.root))?)?);
-    let sessions: Vec<SessionId> = all.iter().map(|work| work.session.clone()).collect();
-    check_copies_exist(&workspace, &sessions)?;
+    }
     if !args.yes {
-        let named: Vec<&str> = sessions.iter().map(SessionId::as_str).collect();
+        let named: Vec<&str> = all.iter().map(|work| work.session.as_str()).collect();
         let question =
             format!("Discard what was changed by {}? It can't be brought back. [y/N] ", named.join(", "));
         if !prompt::confirm_removal(&question, "discards", "discarded")? {
@@ -141,12 +125,10 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
     let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
     for work in all {
         let session = &work.session;
-        let context = open_land_context(environment, &dirs, &work, false, "discard", prompts).await?;
-        match discard_work(&context, &workspace, session).await? {
-            Discarded::Orphan => say!("discarded the copy of {session}, a session that is gone"),
+        match discard_work(environment, &dirs, &work, prompts).await? {
+            Discarded::Orphan => outln!("discarded the copy of {session}, a session that is gone"),
             Discarded::Files(files) => {
-                let plural = if files == 1 { "" } else { "s" };
-                say!("discarded {files} changed file{plural} of session {session}");
+                outln!("discarded {} of session {session}", quantity(files, "changed file"));
             }
         }
     }

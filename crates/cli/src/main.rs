@@ -2,7 +2,7 @@
 //! library user needs nothing of it.
 
 #[macro_use]
-mod stderr;
+mod output;
 
 mod apply;
 mod approvals;
@@ -31,8 +31,8 @@ mod run;
 mod runtime;
 mod sessions;
 mod show;
-mod stdout;
 mod summary;
+mod text;
 mod undo;
 
 use std::process::ExitCode;

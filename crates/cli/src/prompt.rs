@@ -4,11 +4,12 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
 use journeyman_git::CommitRefusal;
-use journeyman_host::approvals::MAX_SHOWN_BYTES;
+use journeyman_host::approvals::format_commit_question;
 use journeyman_host::{Context as _, HostError, Prompts};
-use journeyman_sandbox::clean;
+use journeyman_protocol::SessionId;
 
 use crate::color::{self, Paint};
+use crate::text::printable;
 
 /// The controlling terminal.
 const TERMINAL: &str = "/dev/tty";
@@ -19,40 +20,32 @@ pub(crate) struct TerminalPrompts;
 impl Prompts for TerminalPrompts {
     fn confirm_trust(&self, path: &Path, keys: &[String], values: &[String]) -> io::Result<bool> {
         let paint = color::stderr();
-        let shown = clean(path.display().to_string().as_bytes());
-        tell!("{} {shown} sets what runs code or sends data:", paint.yellow("New or changed:"));
+        let shown = printable(&path.display());
+        errln!("{} {shown} sets what runs code or sends data:", paint.yellow("New or changed:"));
         for (key, value) in keys.iter().zip(values) {
-            tell!("  {} {} = {}", paint.dim("│"), clean(key.as_bytes()), clean(value.as_bytes()));
+            errln!("  {} {} = {}", paint.dim("│"), printable(&key), printable(&value));
         }
         confirm("Have you read it and trust it? [y/N] ")
     }
 
     fn confirm_commit(&self, refusal: &CommitRefusal, diff: &str) -> io::Result<bool> {
         let paint = color::stderr();
-        let mut shown = String::new();
-        if let CommitRefusal::Hooks { hooks, .. } = refusal {
-            for file in hooks {
-                // A file that is too long, or no text, can't be shown whole, so it can't be
-                // allowed.
-                let whole = std::fs::read_to_string(file).ok().filter(|text| text.len() <= MAX_SHOWN_BYTES);
-                let Some(text) = whole else { return Ok(false) };
-                shown.push_str(&format!("{}:\n{text}\n", file.display()));
-            }
-        }
-        shown.push_str(diff);
-        if shown.len() > MAX_SHOWN_BYTES {
-            return Ok(false);
-        }
-        tell!("{} {}", paint.yellow("Not committed yet:"), clean(refusal.to_string().as_bytes()));
-        show_quoted(paint, &clean(shown.as_bytes()));
+        // What can't be shown whole can't be allowed.
+        let Some(shown) = format_commit_question(refusal, diff) else { return Ok(false) };
+        errln!("{} {}", paint.yellow("Not committed yet:"), printable(&refusal));
+        show_quoted(paint, &printable(&shown));
         confirm("Have you read it, and is it to run with your rights? [y/N] ")
+    }
+
+    fn confirm_unverified(&self, session: &SessionId) -> io::Result<bool> {
+        confirm(&format!("Nothing verified what session {session} did. Land it all the same? [y/N] "))
     }
 }
 
 /// Shows a text with a bar before each line.
 pub(crate) fn show_quoted(paint: Paint, text: &str) {
     for line in text.lines() {
-        tell!("  {} {line}", paint.dim("│"));
+        errln!("  {} {line}", paint.dim("│"));
     }
 }
 
@@ -72,7 +65,7 @@ pub(crate) fn confirm_removal(question: &str, verb: &str, done: &str) -> Result<
     }
     let confirmed = confirm(question).context("asking")?;
     if !confirmed {
-        tell!("nothing was {done}");
+        errln!("nothing was {done}");
     }
     Ok(confirmed)
 }

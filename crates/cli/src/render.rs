@@ -7,9 +7,9 @@ use journeyman_protocol::{
     CallId, CallState, CheckOutcome, ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict,
     ReminderCategory, ResumeStrategy, Todo, TodoStatus, UnavailableTier,
 };
-use journeyman_sandbox::clean;
 
 use crate::color::Paint;
+use crate::text::{printable, quantity, seconds};
 
 /// Lines of a finished tool's result that are shown.
 const PREVIEW_LINES: usize = 4;
@@ -75,32 +75,30 @@ impl Renderer {
                 let names: Vec<String> = instructions.iter().chain(files).map(ToString::to_string).collect();
                 let with =
                     if names.is_empty() { String::new() } else { format!(", with {}", names.join(", ")) };
-                let plural = if *files_listed == 1 { "" } else { "s" };
-                self.line(&paint.dim(&format!(
-                    "context: about {tokens} tokens, {files_listed} file{plural} listed{with}"
-                )));
+                let files = quantity(files_listed, "file");
+                self.line(&paint.dim(&format!("context: about {tokens} tokens, {files} listed{with}")));
             }
             Event::TurnStarted { .. } => self.streamed = false,
             Event::TextDelta { text, .. } => {
                 self.streamed = true;
-                self.text(&clean(text.as_bytes()));
+                self.text(&printable(&text));
             }
             Event::ThinkingDelta { text, .. } => {
-                let text = clean(text.as_bytes());
+                let text = printable(&text);
                 self.text(&paint.dim(&text));
             }
             Event::TurnFinished { text, .. } => {
                 if !self.streamed && !text.trim().is_empty() {
-                    self.text(&clean(text.as_bytes()));
+                    self.text(&printable(&text));
                 }
                 self.end();
             }
             Event::Retry { attempt, of, wait_ms, reason } => {
-                let text = format!("{reason}; attempt {attempt} of {of} in {:.1} s", seconds(*wait_ms));
-                self.note(&clean(text.as_bytes()));
+                let text = format!("{reason}; attempt {attempt} of {of} in {}", seconds(*wait_ms));
+                self.note(&printable(&text));
             }
             Event::ToolStart { summary, .. } => {
-                let summary = cut(&clean(summary.as_bytes()));
+                let summary = cut(&printable(&summary));
                 self.line(&format!("{} {summary}", paint.cyan("●")));
             }
             Event::ToolEnd { state, preview, .. } => self.tool_end(*state, preview),
@@ -108,24 +106,24 @@ impl Renderer {
                 self.line(&format!("  {} {}", paint.green("✎"), change.path));
             }
             Event::VerifyStarted { checks, round } => {
-                let list = cut(&clean(checks.join(" · ").as_bytes()));
+                let list = cut(&printable(&checks.join(" · ")));
                 self.line(&format!("{} round {round}: {list}", paint.bold("verifying")));
             }
             Event::CheckStarted { command, .. } => {
-                self.line(&paint.dim(&format!("  $ {}", cut(&clean(command.as_bytes())))));
+                self.line(&paint.dim(&format!("  $ {}", cut(&printable(&command)))));
             }
             Event::CheckResult { evidence } => self.check(evidence),
             Event::VerifyFinished { fed_back: true, .. } => {
                 self.line(&paint.yellow("  the failures go back to the model"));
             }
-            Event::Warning { message } => self.note(&clean(message.as_bytes())),
+            Event::Warning { message } => self.note(&printable(&message)),
             Event::Error { severity, message, .. } => self.problem(*severity, message),
             other => self.aside(other),
         }
     }
 
     fn problem(&mut self, severity: ErrorSeverity, message: &str) {
-        let message = clean(message.as_bytes());
+        let message = printable(&message);
         match severity {
             ErrorSeverity::Error => self.line(&format!("{} {message}", self.paint.red("error:"))),
             ErrorSeverity::Warn => self.line(&format!("{} {message}", self.paint.yellow("warning:"))),
@@ -144,13 +142,13 @@ impl Renderer {
             | Event::CopyKept { .. }
             | Event::CopyDiscarded { .. }
             | Event::Committed { .. }
-            | Event::CandidatesStarted { .. } => self.copy(event),
-            Event::Done { report } if self.prefix.is_some() => self.line(&clean(report.summary.as_bytes())),
+            | Event::CandidatesStarted { .. } => self.show_copy(event),
+            Event::Done { report } if self.prefix.is_some() => self.line(&printable(&report.summary)),
             Event::AgentResumed { strategy, interrupted, changed } => {
                 self.resumed(*strategy, interrupted.len(), changed)
             }
             Event::PermissionRequired { call, summary, .. } => {
-                let summary = cut(&clean(summary.as_bytes()));
+                let summary = cut(&printable(&summary));
                 // Where it is asked, the question itself is shown.
                 if self.stream == Stream::Stdout {
                     self.line(&format!("  {} {summary}", paint.yellow("asked:")));
@@ -163,7 +161,7 @@ impl Renderer {
                 if self.stream == Stream::Stdout || by == "timeout" {
                     let what = if *allowed { paint.green("allowed") } else { paint.red("denied") };
                     let note = note.as_ref().map(|note| format!(" (\"{note}\")")).unwrap_or_default();
-                    let by = cut(&clean(format!("by {by}{note}").as_bytes()));
+                    let by = cut(&printable(&format_args!("by {by}{note}")));
                     self.line(&format!("  {what} {by}: {summary}"));
                 }
             }
@@ -190,14 +188,14 @@ impl Renderer {
 
             Event::StorageFailure { message, waiting } => {
                 let text = format!("the session log takes nothing ({message}); {waiting} entries wait");
-                self.note(&clean(text.as_bytes()));
+                self.note(&printable(&text));
             }
             _ => {}
         }
     }
 
     /// Shows an event about the copy that a session works in.
-    fn copy(&mut self, event: &Event) {
+    fn show_copy(&mut self, event: &Event) {
         let paint = self.paint;
         match event {
             Event::Isolated { tier, unavailable, reopened } => {
@@ -207,7 +205,7 @@ impl Renderer {
                     paint.bold("isolated")
                 ));
                 for UnavailableTier { tier, reason } in unavailable {
-                    let text = clean(format!("  no {tier}: {reason}").as_bytes());
+                    let text = printable(&format_args!("  no {tier}: {reason}"));
                     self.line(&paint.dim(&cut(&text)));
                 }
             }
@@ -230,13 +228,13 @@ impl Renderer {
                     0 => String::new(),
                     some => format!(", {some} of them merged with your own changes"),
                 };
-                let plural = if changes.len() == 1 { "" } else { "s" };
-                self.line(&format!("{}  {} file{plural}{merged}", paint.green("landed"), changes.len()));
+                let files = quantity(changes.len(), "file");
+                self.line(&format!("{}  {files}{merged}", paint.green("landed")));
             }
             Event::CopyKept { reason, conflicts } => {
-                self.note(&cut(&clean(format!("kept in its copy: {reason}").as_bytes())));
+                self.note(&cut(&printable(&format_args!("kept in its copy: {reason}"))));
                 for FileConflict { path, reason } in conflicts.iter().take(PREVIEW_LINES) {
-                    self.note(&cut(&clean(format!("  {path}: {reason}").as_bytes())));
+                    self.note(&cut(&printable(&format_args!("  {path}: {reason}"))));
                 }
             }
             Event::CopyDiscarded { files: 0 } => {
@@ -247,7 +245,7 @@ impl Renderer {
                 let on = commit.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
                 let short = commit.id.get(..10).unwrap_or(&commit.id);
                 let text = format!("{short}{on}: {}", commit.subject);
-                self.line(&format!("{}  {}", paint.green("committed"), cut(&clean(text.as_bytes()))));
+                self.line(&format!("{}  {}", paint.green("committed"), cut(&printable(&text))));
             }
             Event::CandidatesStarted { sessions } => {
                 self.line(&format!(
@@ -271,7 +269,7 @@ impl Renderer {
             self.line(&format!("{}  {how}", paint.bold("opened again")));
         }
         for what in changed {
-            self.note(&format!("  other than before: {}", clean(what.as_bytes())));
+            self.note(&format!("  other than before: {}", printable(&what)));
         }
     }
 
@@ -284,7 +282,7 @@ impl Renderer {
             0 => "todos: none".to_owned(),
             all => format!("todos: {done} of {all} done{now}"),
         };
-        self.line(&self.paint.dim(&format!("  {}", cut(&clean(text.as_bytes())))));
+        self.line(&self.paint.dim(&format!("  {}", cut(&printable(&text)))));
     }
 
     fn tool_end(&mut self, state: CallState, preview: &str) {
@@ -294,7 +292,7 @@ impl Renderer {
             CallState::Interrupted => "cut off",
             _ => "failed",
         };
-        let text = clean(preview.as_bytes());
+        let text = printable(&preview);
         self.line(&format!("  {}", self.paint.red(mark)));
         for line in text.lines().filter(|line| !line.trim().is_empty()).take(PREVIEW_LINES) {
             self.line(&self.paint.dim(&format!("    {}", cut(line))));
@@ -303,14 +301,14 @@ impl Renderer {
 
     fn check(&mut self, evidence: &Evidence) {
         let paint = self.paint;
-        let command = clean(evidence.command.as_bytes());
-        let took = format!("{:.1} s", seconds(evidence.duration_ms));
+        let command = printable(&evidence.command);
+        let took = seconds(evidence.duration_ms);
         match &evidence.outcome {
             CheckOutcome::Passed => {
                 self.line(&format!("  {} {} ({took})", paint.green("✓"), command));
             }
             CheckOutcome::Failed { reason, .. } => {
-                let reason = clean(reason.as_bytes());
+                let reason = printable(&reason);
                 self.line(&format!("  {} {command}: {reason} ({took})", paint.red("✗")));
                 for diagnostic in evidence.diagnostics.iter().take(PREVIEW_LINES) {
                     let place = diagnostic.path.as_ref().map(|path| match diagnostic.line {
@@ -318,11 +316,11 @@ impl Renderer {
                         None => format!("{path}: "),
                     });
                     let text = format!("{}{}", place.unwrap_or_default(), diagnostic.message);
-                    self.line(&paint.dim(&format!("    {}", cut(&clean(text.as_bytes())))));
+                    self.line(&paint.dim(&format!("    {}", cut(&printable(&text)))));
                 }
             }
             CheckOutcome::NotRun { reason } => {
-                let reason = clean(reason.as_bytes());
+                let reason = printable(&reason);
                 self.line(&format!("  {} {command}: not run: {reason}", paint.yellow("–")));
             }
         }
@@ -353,10 +351,6 @@ impl Renderer {
             Stream::Nowhere => None,
         };
     }
-}
-
-pub(crate) fn seconds(milliseconds: u64) -> f64 {
-    std::time::Duration::from_millis(milliseconds).as_secs_f64()
 }
 
 /// The first line of a text, bounded.

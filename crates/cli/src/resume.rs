@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{AgentError, CutOffPolicy, EventFilter, SessionHandle, Since, Subscription};
+use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription};
 use journeyman_host::config::Environment;
-use journeyman_host::resume::{Resumption, find_resumable};
+use journeyman_host::resume::{Resumption, find_resumable, wait_until_reopened};
 use journeyman_host::sessions::SessionClaim;
 use journeyman_host::state::StateDirs;
 use journeyman_host::{HostError, PreparedRun};
 use journeyman_protocol::Event;
-use journeyman_sandbox::clean;
 use journeyman_store::SessionSummary;
 
 use crate::args::ResumeArgs;
@@ -18,6 +17,7 @@ use crate::input::read_argument;
 use crate::render::Renderer;
 use crate::run::{print_warnings, prompts_for, watch_and_deliver};
 use crate::runtime::open_state;
+use crate::text::printable;
 use crate::{candidates, color};
 
 pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> Result<u8, HostError> {
@@ -71,8 +71,8 @@ async fn resume_claimed(
     }
     resumption.check_unfinished(message.is_some())?;
     if let Some((model, mode)) = resumption.imported.as_ref().filter(|_| !options.quiet) {
-        let model = clean(model.as_bytes());
-        tell!(
+        let model = printable(&model);
+        errln!(
             "the session was imported: elsewhere it ran with {model} in mode {}, and here it runs as you configure it",
             mode.name()
         );
@@ -99,26 +99,15 @@ async fn resume_claimed(
     let report = watch_and_deliver(&template, session, events, display).await?;
     let code = display.print_report(&report)?;
     if let Some(parent) = resumption.candidate_of.filter(|_| display.output == OutputFormat::Text) {
-        tell!("it is a candidate: compare it with the others by jm candidates {parent}");
+        errln!("it is a candidate: compare it with the others by jm candidates {parent}");
     }
     Ok(code)
 }
 
-/// Waits until the task that was cut off is closed.
+/// Shows a session until the task that was cut off is closed.
 async fn close(session: &SessionHandle, mut events: Subscription, quiet: bool) -> Result<u8, HostError> {
     let mut renderer = Renderer::new(color::stderr(), quiet);
-    let closed = loop {
-        match events.next().await {
-            Ok(Some(envelope)) => {
-                renderer.show(&envelope.event);
-                if matches!(envelope.event, Event::AgentResumed { .. }) {
-                    break Ok(());
-                }
-            }
-            Ok(None) => break Err(AgentError::Ended),
-            Err(error) => break Err(error),
-        }
-    };
+    let closed = wait_until_reopened(&mut events, &mut |event: &Event| renderer.show(event)).await;
     session.close().await;
     closed?;
     renderer.note(&format!(

@@ -12,7 +12,6 @@ use journeyman_host::{
     Delivery, HostError, Input, PreparedRun, Prompts, SessionTemplate, Surface, Workplace, watch_session,
 };
 use journeyman_protocol::{Envelope, RunReport};
-use journeyman_sandbox::clean;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
@@ -22,6 +21,7 @@ use crate::input::{MAX_TASK_BYTES, read_argument, read_text};
 use crate::prompt::TerminalPrompts;
 use crate::render::Renderer;
 use crate::runtime::{INTERRUPTED, Signals, open_state, stoppable};
+use crate::text::printable;
 use crate::{candidates, color};
 
 pub(crate) async fn run(environment: &Environment, args: Box<RunArgs>) -> Result<u8, HostError> {
@@ -56,7 +56,7 @@ pub(crate) fn prompts_for(options: &RunOptions) -> Option<&'static dyn Prompts> 
 
 pub(crate) fn print_warnings(prepared: &PreparedRun) {
     for warning in &prepared.settings.warnings {
-        tell!("{} {}", color::stderr().yellow("warning:"), clean(warning.as_bytes()));
+        errln!("{} {}", color::stderr().yellow("warning:"), printable(&warning));
     }
 }
 
@@ -117,8 +117,8 @@ pub(crate) async fn watch_and_deliver(
     let delivered = stoppable(template.deliver(&watched?, prompts, &stop), &stop).await??;
     display.show_late_events(&delivered.events)?;
     if let Some(failure) = delivered.failure.filter(|_| display.output == OutputFormat::StreamJson) {
-        let text = clean(failure.to_string().as_bytes());
-        tell!("{} not landed: {text}", color::stderr().red("error:"));
+        let text = printable(&failure);
+        errln!("{} not landed: {text}", color::stderr().red("error:"));
     }
     Ok(delivered.report)
 }

@@ -16,7 +16,7 @@ pub(crate) const INTERRUPTED: i32 = 130;
 
 /// Opens the state directory; images of containers report their progress to standard error.
 pub(crate) fn open_state(environment: &Environment) -> Result<Arc<StateDirs>, HostError> {
-    let progress = Progress::new(|line| tell!("  {line}"));
+    let progress = Progress::new(|line| errln!("  {line}"));
     Ok(Arc::new(StateDirs::open(environment)?.with_progress(progress)))
 }
 

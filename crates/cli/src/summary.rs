@@ -1,14 +1,12 @@
 //! The result of a run, for people.
 
-use std::fmt::Write as _;
-
 use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
     FileConflict, GuardViolation, RelPath, RunOutcome, RunReport, SessionId, Usage,
 };
-use journeyman_sandbox::clean;
 
 use crate::color::Paint;
+use crate::text::{printable, quantity, seconds};
 
 /// Tells if the model's words were streamed before the same reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +19,7 @@ pub(crate) enum Streamed {
 pub(crate) fn text(report: &RunReport, streamed: Streamed, paint: Paint) -> String {
     let mut out = String::new();
     if streamed == Streamed::No && report.changes.is_empty() && !report.text.trim().is_empty() {
-        push(&mut out, clean(report.text.trim().as_bytes()).as_str());
+        push(&mut out, printable(&report.text.trim()).as_str());
         push(&mut out, "");
     }
     if !report.diff.is_empty() {
@@ -45,7 +43,7 @@ pub(crate) fn text(report: &RunReport, streamed: Streamed, paint: Paint) -> Stri
         out.push_str(&candidates(&report.candidates, paint));
         push(&mut out, "");
     }
-    let summary = clean(report.summary.as_bytes());
+    let summary = printable(&report.summary);
     let head = match report.outcome {
         RunOutcome::Verified => paint.green(&summary),
         RunOutcome::Unverified | RunOutcome::Limit | RunOutcome::Conflict => paint.yellow(&summary),
@@ -77,7 +75,7 @@ pub(crate) fn violations(violations: &[GuardViolation], paint: Paint) -> String 
     const MOST_NAMED: usize = 20;
     let mut out = String::new();
     for one in violations.iter().take(MOST_NAMED) {
-        let text = clean(one.to_string().as_bytes());
+        let text = printable(&one);
         push(&mut out, &format!("{} {text}", paint.red("not a command's to do:")));
     }
     if let Some(more) = violations.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
@@ -105,7 +103,7 @@ pub(crate) fn runs_code<'a>(paths: impl Iterator<Item = &'a RelPath>, paint: Pai
 /// A diff in colour, with an empty line after it.
 pub(crate) fn diff(diff: &str, paint: Paint) -> String {
     let mut out = String::new();
-    for line in clean(diff.as_bytes()).lines() {
+    for line in printable(&diff).lines() {
         push(&mut out, &colored(line, paint));
     }
     push(&mut out, "");
@@ -114,13 +112,13 @@ pub(crate) fn diff(diff: &str, paint: Paint) -> String {
 
 /// One check and its result.
 pub(crate) fn evidence(evidence: &Evidence, paint: Paint) -> String {
-    let took = std::time::Duration::from_millis(evidence.duration_ms).as_secs_f64();
+    let took = seconds(evidence.duration_ms);
     let result = match &evidence.outcome {
         CheckOutcome::Passed => paint.green("passed"),
-        CheckOutcome::Failed { reason, .. } => paint.red(&format!("failed ({})", clean(reason.as_bytes()))),
-        CheckOutcome::NotRun { reason } => paint.yellow(&format!("not run ({})", clean(reason.as_bytes()))),
+        CheckOutcome::Failed { reason, .. } => paint.red(&format!("failed ({})", printable(&reason))),
+        CheckOutcome::NotRun { reason } => paint.yellow(&format!("not run ({})", printable(&reason))),
     };
-    format!("{}: {} — {result} in {took:.1} s", evidence.kind, clean(evidence.command.as_bytes()))
+    format!("{}: {} — {result} in {took}", evidence.kind, printable(&evidence.command))
 }
 
 /// Where the work of a session is, and what can be done with it.
@@ -139,7 +137,7 @@ pub(crate) fn whereabouts(
             push(&mut out, &format!("{how}: {}", named.join(", ")));
         }
         for FileConflict { path, reason } in conflicts {
-            push(&mut out, &format!("{} {path}: {}", paint.red("conflict"), clean(reason.as_bytes())));
+            push(&mut out, &format!("{} {path}: {}", paint.red("conflict"), printable(&reason)));
         }
         if *state == CopyState::Kept {
             push(&mut out, &format!("kept in its copy ({tier}); your files are as they were"));
@@ -150,7 +148,7 @@ pub(crate) fn whereabouts(
     if let Some(CommitReport { id, branch, subject }) = commit {
         let on = branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
         let short = id.get(..10).unwrap_or(id);
-        push(&mut out, &clean(format!("committed {short}{on}: {subject}").as_bytes()));
+        push(&mut out, &printable(&format_args!("committed {short}{on}: {subject}")));
     }
     out
 }
@@ -173,20 +171,14 @@ pub(crate) fn candidates(all: &[CandidateReport], paint: Paint) -> String {
             CopyState::Discarded => "gone",
         };
         let cost = candidate.cost_usd.map(|usd| format!("  ${usd:.4}")).unwrap_or_default();
+        let CandidateReport { number, session, added, removed, .. } = candidate;
+        let (files, turns) = (quantity(candidate.files, "file"), quantity(candidate.turns, "turn"));
         let line = format!(
-            "[{}]  {}  {outcome}  +{} −{} in {} file{}  {} turn{}{cost}  {state}",
-            candidate.number,
-            candidate.session,
-            candidate.added,
-            candidate.removed,
-            candidate.files,
-            if candidate.files == 1 { "" } else { "s" },
-            candidate.turns,
-            if candidate.turns == 1 { "" } else { "s" },
+            "[{number}]  {session}  {outcome}  +{added} −{removed} in {files}  {turns}{cost}  {state}"
         );
         push(&mut out, &line);
         if candidate.outcome != Some(RunOutcome::Verified) {
-            push(&mut out, &paint.dim(&format!("     {}", clean(candidate.summary.as_bytes()))));
+            push(&mut out, &paint.dim(&format!("     {}", printable(&candidate.summary))));
         }
     }
     out
@@ -221,18 +213,11 @@ pub(crate) fn colored(line: &str, paint: Paint) -> String {
 }
 
 fn turns(report: &RunReport) -> String {
-    let mut text = format!("{} turn{}", report.turns, if report.turns == 1 { "" } else { "s" });
-    if report.iterations > 0 {
-        // Writing to a string can't fail.
-        write!(
-            text,
-            ", {} round{} of feedback",
-            report.iterations,
-            if report.iterations == 1 { "" } else { "s" }
-        )
-        .ok();
+    let turns = quantity(report.turns, "turn");
+    match report.iterations {
+        0 => turns,
+        rounds => format!("{turns}, {} of feedback", quantity(rounds, "round")),
     }
-    text
 }
 
 /// Tokens and cost, as `1,234 in (1,000 cached), 56 out, $0.0123`.

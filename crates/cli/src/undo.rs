@@ -9,7 +9,7 @@ use journeyman_workspace::CheckpointId;
 use crate::args::{RedoArgs, UndoArgs};
 use crate::color;
 use crate::runtime::open_state;
-use crate::stdout::say;
+use crate::text::quantity;
 
 pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -40,7 +40,7 @@ enum UndoCommand {
 fn print(Undone { report, steps, violations }: &Undone, kind: UndoCommand) -> u8 {
     let paint = color::stdout();
     for violation in violations {
-        say!("a command that was cut off did what it may not: {violation}");
+        outln!("a command that was cut off did what it may not: {violation}");
     }
     for change in &report.restored {
         let what = match (change.kind, kind) {
@@ -50,18 +50,18 @@ fn print(Undone { report, steps, violations }: &Undone, kind: UndoCommand) -> u8
             (FileChangeKind::Added, UndoCommand::Redo) => "added",
             (FileChangeKind::Modified, UndoCommand::Redo) => "changed",
         };
-        say!("{what} {}", change.path);
+        outln!("{what} {}", change.path);
     }
     for (path, reason) in &report.conflicts {
-        say!("{} {path}: {reason}", paint.yellow("kept"));
+        outln!("{} {path}: {reason}", paint.yellow("kept"));
     }
     if report.dropped {
         let kept = paint.yellow("kept");
-        say!("{kept} older changes of this session: their earlier contents aren't stored any more");
+        outln!("{kept} older changes of this session: their earlier contents aren't stored any more");
     }
     if report.damaged {
         let kept = paint.yellow("kept");
-        say!(
+        outln!(
             "{kept} what damaged lines of the journal may have recorded: the undo is incomplete; see: jm doctor"
         );
     }
@@ -69,19 +69,18 @@ fn print(Undone { report, steps, violations }: &Undone, kind: UndoCommand) -> u8
         [session] => format!("session {session}"),
         sessions => format!("{} sessions", sessions.len()),
     };
-    let count = report.restored.len();
-    let files = if count == 1 { "file" } else { "files" };
+    let files = quantity(report.restored.len(), "file");
     match kind {
-        UndoCommand::Undo => say!("{whose}: {count} {files} taken back"),
+        UndoCommand::Undo => outln!("{whose}: {files} taken back"),
         UndoCommand::UndoTo(checkpoint) => {
-            say!("{whose}: {count} {files} taken back to checkpoint {checkpoint}")
+            outln!("{whose}: {files} taken back to checkpoint {checkpoint}")
         }
-        UndoCommand::Redo => say!("{whose}: {count} {files} done again"),
+        UndoCommand::Redo => outln!("{whose}: {files} done again"),
     }
-    if count > 0 {
+    if !report.restored.is_empty() {
         let other = if matches!(kind, UndoCommand::Redo) { "undo" } else { "redo" };
         let times = if *steps > 1 { format!(", {steps} times") } else { String::new() };
-        say!("{}", paint.dim(&format!("take that back with: jm {other}{times}")));
+        outln!("{}", paint.dim(&format!("take that back with: jm {other}{times}")));
     }
     // The exit code tells the caller that something was left as it is.
     u8::from(!report.conflicts.is_empty() || report.dropped || report.damaged)

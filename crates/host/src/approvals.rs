@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use journeyman_agent::PermissionAnswer;
+use journeyman_git::CommitRefusal;
 use journeyman_policy::{Layer, Rules};
 use journeyman_protocol::{CallId, Event, Verdict};
 use journeyman_sandbox::clean;
@@ -112,6 +113,21 @@ impl ApprovalRequest {
             _ => Ok(PermissionAnswer::Deny { note: Some(line.to_owned()) }.into()),
         }
     }
+}
+
+/// Formats the hooks that a commit would run outside of the sandbox, and its diff, in full. Returns
+/// `None` for a hook that is no text, and for more than anybody reads.
+#[must_use]
+pub fn format_commit_question(refusal: &CommitRefusal, diff: &str) -> Option<String> {
+    let mut whole = String::new();
+    if let CommitRefusal::Hooks { hooks, .. } = refusal {
+        for file in hooks {
+            let text = std::fs::read_to_string(file).ok().filter(|text| text.len() <= MAX_SHOWN_BYTES)?;
+            whole.push_str(&format!("{}:\n{text}\n", file.display()));
+        }
+    }
+    whole.push_str(diff);
+    (whole.len() <= MAX_SHOWN_BYTES).then_some(whole)
 }
 
 fn format_arguments(input: &Value) -> String {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use journeyman_agent::candidates::{self, CandidateEvent, CandidateOptions, CandidateRunEnd};
 use journeyman_agent::isolation::{LandReport, LandRequest, last_report};
-use journeyman_protocol::{CandidateReport, CopyState, RunReport, SessionId};
+use journeyman_protocol::{CandidateReport, CopyState, RunOutcome, RunReport, SessionId};
 use journeyman_store::SessionSummary;
 use tokio_util::sync::CancellationToken;
 
@@ -66,6 +66,65 @@ pub async fn land_candidate(
         candidate.state = landed.copy.state;
     }
     Ok(landed)
+}
+
+/// The candidates of a finished run that a person may land.
+#[derive(Debug)]
+pub struct CandidateChoice<'a> {
+    /// The candidate that is proposed.
+    pub proposed: &'a CandidateReport,
+    verified: Vec<&'a CandidateReport>,
+}
+
+impl<'a> CandidateChoice<'a> {
+    /// Makes the choice of candidates whose work is kept, the best first; `None` where none of them
+    /// is verified.
+    #[must_use]
+    pub fn new(candidates: &'a [CandidateReport]) -> Option<Self> {
+        let kept = candidates.iter().filter(|candidate| candidate.state == CopyState::Kept);
+        let verified: Vec<_> = kept.clone().filter(|candidate| is_verified(candidate)).collect();
+        let proposed = kept.clone().next().filter(|_| !verified.is_empty())?;
+        Some(Self { proposed, verified })
+    }
+
+    /// Parses a line as an answer: yes for the proposed candidate, no for none, or the number of a
+    /// verified one.
+    ///
+    /// # Errors
+    /// The answers that there are.
+    pub fn parse_answer(&self, line: &str) -> Result<Option<&'a SessionId>, String> {
+        let numbers = self.verified.iter().map(|candidate| (candidate.number.to_string(), *candidate));
+        match line.trim() {
+            "y" | "Y" | "yes" => Ok(Some(&self.proposed.session)),
+            "" | "n" | "N" | "no" => Ok(None),
+            other => match numbers.clone().find(|(number, _)| number == other) {
+                Some((_, candidate)) => Ok(Some(&candidate.session)),
+                None => {
+                    let numbers: Vec<String> = numbers.map(|(number, _)| number).collect();
+                    Err(format!("there are: y, n, {}", numbers.join(", ")))
+                }
+            },
+        }
+    }
+}
+
+/// Returns the best of the candidates if it is verified.
+#[must_use]
+pub fn best_verified(candidates: &[CandidateReport]) -> Option<&SessionId> {
+    candidates.first().filter(|best| is_verified(best)).map(|best| &best.session)
+}
+
+fn is_verified(candidate: &CandidateReport) -> bool {
+    candidate.outcome == Some(RunOutcome::Verified)
+}
+
+/// Returns the error for a session whose candidates never began, which says what to do instead.
+#[must_use]
+pub fn no_candidates_error(parent: &SessionId) -> HostError {
+    HostError::usage(format_args!(
+        "session {parent} was cut off before any of its candidates began; give the task again with jm run \
+         --candidates, and remove this one with: jm delete {parent}"
+    ))
 }
 
 /// Compares the candidates of the task that `session` belongs to, the best first. Returns the

@@ -1,21 +1,35 @@
-//! A session's conversation in the forms of other programs, and for people.
+//! Sessions in files: whole, for other programs, and for people.
 
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
+use futures_util::TryStreamExt as _;
 use journeyman_agent::State;
 use journeyman_model::{ModelRequest, Wire, request_body};
 use journeyman_protocol::{Block, Message, ResultPart, Role};
 use journeyman_sandbox::clean;
-use journeyman_store::SessionSummary;
+use journeyman_store::{SessionSummary, export, export_file};
 use serde_json::{Map, Value};
 
-use crate::state::format_minute;
+use crate::state::{StateDirs, format_minute};
 use crate::{Context as _, HostError};
 
 /// The result of a call that has none.
 const NO_RESULT: &str = "(no result: the session was cut off here)";
 
-/// The forms of a conversation.
+/// The formats that a session is exported in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// The whole log, which can be imported again.
+    Log,
+    /// The conversation alone.
+    Conversation(ConversationFormat),
+}
+
+/// The formats of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConversationFormat {
     /// The request of the Anthropic Messages API.
@@ -26,11 +40,54 @@ pub enum ConversationFormat {
     Markdown,
 }
 
-/// Returns the conversation of a session as text.
+/// Exports a session into a new file that only its owner can read, or to `write`.
 ///
 /// # Errors
-/// [`HostError::Usage`] where the session has no messages yet.
-pub fn export_conversation(
+/// [`HostError::Usage`] where the file exists already or the session has no messages yet.
+pub async fn export_session(
+    state: &StateDirs,
+    session: &SessionSummary,
+    format: ExportFormat,
+    file: Option<&Path>,
+    write: fn(&[u8]),
+) -> Result<(), HostError> {
+    if let Some(path) = file.filter(|path| path.symlink_metadata().is_ok()) {
+        return Err(HostError::usage(format_args!(
+            "{} is there already; give a new file, or leave -o out and say where with >",
+            path.display()
+        )));
+    }
+    match (format, file) {
+        (ExportFormat::Log, Some(path)) => {
+            export_file(&*state.store, &session.id, path).await.context("the session log")
+        }
+        (ExportFormat::Log, None) => {
+            let mut lines = export(&*state.store, &session.id);
+            while let Some(some) = lines.try_next().await.context("the session log")? {
+                write(&some);
+            }
+            Ok(())
+        }
+        (ExportFormat::Conversation(format), file) => {
+            let text = format_conversation(format, session, State::load(&*state.store, &session.id).await?)?;
+            match file {
+                Some(path) => write_new_file(path, &text).context(path.display().to_string()),
+                None => {
+                    write(text.as_bytes());
+                    Ok(())
+                }
+            }
+        }
+    }
+}
+
+fn write_new_file(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// Returns the conversation of a session as text.
+fn format_conversation(
     format: ConversationFormat,
     session: &SessionSummary,
     mut state: State,

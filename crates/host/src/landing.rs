@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::isolation::{self as copies, CommitOptions, LandContext, LandReport, LandRequest};
+use journeyman_agent::isolation::{
+    self as copies, CommitOptions, LandContext, LandOutcome, LandReport, LandRequest, UnverifiedPolicy,
+};
 use journeyman_agent::{AgentError, Checks, State, candidates};
 use journeyman_protocol::SessionId;
 use journeyman_store::StoreError;
@@ -62,10 +64,7 @@ pub async fn find_kept_work(
 }
 
 /// Finds a copy of the current directory whose session isn't in the log any more.
-///
-/// # Errors
-/// [`HostError::Failed`] where the project can't be opened.
-pub fn find_orphaned_copy(
+fn find_orphaned_copy(
     environment: &Environment,
     state: &StateDirs,
     word: Option<&str>,
@@ -106,11 +105,34 @@ pub async fn open_land_context(
     Ok(project.land_context(checks))
 }
 
-/// Returns the commit of `wish` after a person has seen what it would run outside of the sandbox.
+/// Lands the copy of one session, and asks the person about what a commit would run outside of the
+/// sandbox, and about work that nothing verified. Returns `None` where the person refuses.
 ///
 /// # Errors
-/// [`HostError`] where the copy can't be read or the person can't be reached.
-pub async fn confirm_commit(
+/// As [`land_work`], and where the person can't be reached.
+pub async fn land_with_prompts(
+    context: &LandContext,
+    session: &SessionId,
+    mut wish: LandRequest,
+    prompts: &dyn Prompts,
+    stop: &CancellationToken,
+) -> Result<Option<LandReport>, HostError> {
+    if !wish.dry_run {
+        wish.commit = confirm_commit(context, session, &wish, prompts, stop).await?;
+    }
+    let report = land_work(context, session, &wish, stop).await?;
+    if report.end != LandOutcome::Unverified {
+        return Ok(Some(report));
+    }
+    if !prompts.confirm_unverified(session).context("asking")? {
+        return Ok(None);
+    }
+    wish.unverified = UnverifiedPolicy::Land;
+    land_work(context, session, &wish, stop).await.map(Some)
+}
+
+/// Returns the commit of `wish` after a person has seen what it would run outside of the sandbox.
+async fn confirm_commit(
     context: &LandContext,
     session: &SessionId,
     wish: &LandRequest,
@@ -148,29 +170,48 @@ pub enum Discarded {
     Orphan,
 }
 
+/// Finds the work that can be discarded: of the session that `word` names, which may be gone from
+/// the log, or of the only session of the current directory whose work is kept.
+///
+/// # Errors
+/// As [`find_kept_work`], and [`HostError::Usage`] where the session has no copy (any more).
+pub async fn find_discardable(
+    environment: &Environment,
+    state: &StateDirs,
+    word: Option<&str>,
+) -> Result<KeptWork, HostError> {
+    let work = match find_kept_work(state, environment, word).await {
+        Err(unknown) => find_orphaned_copy(environment, state, word)?.ok_or(unknown)?,
+        Ok(work) => work,
+    };
+    let workspace = state.open_workspace(&project_root(environment, Some(&work.root))?)?;
+    check_copies_exist(&workspace, std::slice::from_ref(&work.session))?;
+    Ok(work)
+}
+
 /// Discards the copy of one session with the changes in it.
 ///
 /// # Errors
-/// As [`land_work`].
+/// As [`open_land_context`] and [`land_work`].
 pub async fn discard_work(
-    context: &LandContext,
-    workspace: &std::sync::Arc<Workspace>,
-    session: &SessionId,
+    environment: &Environment,
+    state: &StateDirs,
+    work: &KeptWork,
+    prompts: Option<&dyn Prompts>,
 ) -> Result<Discarded, HostError> {
-    match copies::discard(context, session).await {
+    let context = open_land_context(environment, state, work, false, "discard", prompts).await?;
+    match copies::discard(&context, &work.session).await {
         Err(AgentError::Store(StoreError::UnknownSession { .. })) => {
-            workspace.copies().discard(session).context("removing the copy")?;
+            let workspace = state.open_workspace(&project_root(environment, Some(&work.root))?)?;
+            workspace.copies().discard(&work.session).context("removing the copy")?;
             Ok(Discarded::Orphan)
         }
         discarded => Ok(Discarded::Files(discarded.map_err(as_usage)?)),
     }
 }
 
-/// Refuses sessions that have no copy in the project at `root`.
-///
-/// # Errors
-/// [`HostError::Usage`] naming the first of them, and whether its copy was landed.
-pub fn check_copies_exist(workspace: &Workspace, sessions: &[SessionId]) -> Result<(), HostError> {
+/// Refuses sessions that have no copy in the project.
+fn check_copies_exist(workspace: &Workspace, sessions: &[SessionId]) -> Result<(), HostError> {
     let copies = workspace.copies().list().context("looking for copies")?;
     let Some(unknown) = sessions.iter().find(|id| copies.iter().all(|copy| copy.session != **id)) else {
         return Ok(());

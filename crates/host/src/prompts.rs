@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use journeyman_git::CommitRefusal;
+use journeyman_protocol::SessionId;
 
 /// Asks the person at a surface. A surface without a person has no `Prompts`: then everything that
 /// would be asked is refused. Questions about tool calls are events of the session instead, see
@@ -22,4 +23,11 @@ pub trait Prompts {
     /// # Errors
     /// The person can't be reached.
     fn confirm_commit(&self, refusal: &CommitRefusal, diff: &str) -> io::Result<bool>;
+
+    /// Returns true if the person wants the work of a session to be landed although nothing
+    /// verified it.
+    ///
+    /// # Errors
+    /// The person can't be reached.
+    fn confirm_unverified(&self, session: &SessionId) -> io::Result<bool>;
 }

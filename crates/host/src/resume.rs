@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::{State, candidates};
-use journeyman_protocol::{MessageKind, RunOutcome, SessionId};
+use journeyman_agent::{AgentError, State, Subscription, candidates};
+use journeyman_protocol::{Event, MessageKind, RunOutcome, SessionId};
 use journeyman_store::{SessionSummary, Store as _};
 
 use crate::config::Environment;
@@ -11,7 +11,7 @@ use crate::delivery::{Delivery, DeliveryOptions, Workplace};
 use crate::sessions::{STATUS_IMPORTED, find_session};
 use crate::settings::{EarlierRun, ResolvedSettings};
 use crate::state::{StateDirs, project_root};
-use crate::{Context as _, HostError};
+use crate::{Context as _, HostError, Surface};
 
 /// Finds the session that `word` names; `last` is the newest session of `directory` or of the
 /// current directory. For `last`, a run stands for its candidates, the newest of which would
@@ -159,4 +159,21 @@ impl Resumption {
         }
         Ok(delivery)
     }
+}
+
+/// Shows the events of a session until it is open again, with what was cut off settled.
+///
+/// # Errors
+/// [`HostError`] where the session ends before that, or the surface fails.
+pub async fn wait_until_reopened(
+    events: &mut Subscription,
+    surface: &mut dyn Surface,
+) -> Result<(), HostError> {
+    while let Some(envelope) = events.next().await? {
+        surface.show(&envelope)?;
+        if matches!(envelope.event, Event::AgentResumed { .. }) {
+            return Ok(());
+        }
+    }
+    Err(AgentError::Ended.into())
 }

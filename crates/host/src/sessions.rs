@@ -1,11 +1,13 @@
-//! Finding a session, and keeping other processes away from it.
+//! Finding and listing sessions, and keeping other processes away from one.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use journeyman_agent::candidates;
-use journeyman_protocol::SessionId;
+use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use journeyman_store::{STATUS_NEW, SessionSummary, Store as _, StoreError};
 use journeyman_workspace::CopyInfo;
+use serde::Serialize;
 
 use crate::config::Environment;
 use crate::state::{StateDirs, find_session_log, now, project_root};
@@ -55,6 +57,54 @@ pub async fn session_state(state: &StateDirs, session: &SessionSummary) -> Resul
         None => session.status.clone(),
     };
     Ok(SessionState { status, holder })
+}
+
+/// A session in a list.
+#[derive(Debug, Clone, Serialize)]
+pub struct ListedSession {
+    /// The session.
+    pub id: SessionId,
+    /// The project's root.
+    pub root: String,
+    /// One line for people.
+    pub title: String,
+    /// As [`SessionState::status`].
+    pub status: String,
+    /// As [`SessionState::holder`].
+    pub holder: Option<String>,
+    /// The time of its creation.
+    pub created: UnixMillis,
+    /// The time of its last change.
+    pub updated: UnixMillis,
+    /// Its last entry.
+    pub last: Seq,
+    /// The kind of the copy that its work is kept in.
+    pub copy: Option<String>,
+}
+
+/// Lists at most `limit` sessions, the newest first: those of one root, or of all.
+///
+/// # Errors
+/// [`HostError::Failed`] where the log can't be read.
+pub async fn list_sessions(
+    state: &StateDirs,
+    root: Option<&str>,
+    limit: usize,
+) -> Result<Vec<ListedSession>, HostError> {
+    let mut copies: HashMap<String, Vec<CopyInfo>> = HashMap::new();
+    let mut listed = Vec::new();
+    for session in state.store.sessions(root, limit).await.context("the session log")? {
+        let kept = copies
+            .entry(session.root.clone())
+            .or_insert_with(|| kept_copies(state, Path::new(&session.root)))
+            .iter()
+            .find(|copy| copy.session == session.id)
+            .map(|copy| copy.tier.to_string());
+        let SessionState { status, holder } = session_state(state, &session).await?;
+        let SessionSummary { id, root, title, created, updated, last, .. } = session;
+        listed.push(ListedSession { id, root, title, status, holder, created, updated, last, copy: kept });
+    }
+    Ok(listed)
 }
 
 /// Finds the one session whose id begins with `word`; `last` is the newest session of the current

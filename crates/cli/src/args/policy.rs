@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::{AnswerArgs, ProjectArgs};
+
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
@@ -42,22 +44,14 @@ pub(crate) struct PolicyCheckArgs {
     /// The sub-agent that calls it
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) answer: AnswerArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyExplainArgs {
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) answer: AnswerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -65,7 +59,6 @@ pub(crate) struct PolicyTestArgs {
     /// Files of cases
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
 }

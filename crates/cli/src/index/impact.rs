@@ -1,15 +1,13 @@
 //! `jm impact`: what a change may matter for, and the tests that show it.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_host::index::{ChangeSet, CodeGraph, Impact};
-use journeyman_sandbox::clean;
 
-use super::open::{at_least_one, open_graph};
+use super::open::{open_graph, parse_limit};
+use crate::args::AnswerArgs;
 use crate::color;
-use crate::stdout::say;
+use crate::text::printable;
 use journeyman_host::HostError;
 
 /// Maximum number of files of a dependency path that are shown.
@@ -27,30 +25,25 @@ pub(crate) struct ImpactArgs {
     #[arg(long, value_name = "N", default_value_t = u32::MAX, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
     /// Files, at most; tests are all shown
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = parse_limit)]
     limit: usize,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    directory: Option<PathBuf>,
+    #[command(flatten)]
+    answer: AnswerArgs,
 }
 
 pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8, HostError> {
-    let mut known = open_graph(environment, args.directory.as_deref())?;
-    let directory = args.directory.as_deref();
-    let change = ChangeSet::collect(environment, directory, &mut known, &args.paths, args.diff)?;
-    if args.diff && change.parts.is_empty() && change.gone.is_empty() && !args.json {
-        tell!("nothing differs from the last commit");
+    let mut known = open_graph(environment, &args.answer)?;
+    let change = ChangeSet::collect(&mut known, &args.paths, args.diff)?;
+    if args.diff && change.parts.is_empty() && change.gone.is_empty() && !args.answer.json {
+        errln!("nothing differs from the last commit");
         return Ok(1);
     }
     let impact = Impact::find(&known, change, args.depth);
     if impact.reach.by_files {
-        tell!("note: too much hangs on it to go from symbol to symbol; it is told from file to file");
+        errln!("note: too much hangs on it to go from symbol to symbol; it is told from file to file");
     }
-    if args.json {
-        say!("{}", impact.to_json(&known, args.limit));
+    if args.answer.json {
+        outln!("{}", impact.to_json(&known, args.limit));
     } else {
         print(&known, &impact, args.limit);
     }
@@ -59,7 +52,7 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
 
 fn print(known: &CodeGraph, impact: &Impact, limit: usize) {
     for path in impact.unneeded(known) {
-        tell!("note: {} is gone; nothing here needed it", clean(path.as_bytes()));
+        errln!("note: {} is gone; nothing here needed it", printable(&path));
     }
     let paint = color::stdout();
     let name = |file: &u32| {
@@ -71,19 +64,19 @@ fn print(known: &CodeGraph, impact: &Impact, limit: usize) {
         let short: Vec<&str> = way.iter().skip(1).take(MAX_SHOWN_STEPS).map(String::as_str).collect();
         let dots = if way.len() > MAX_SHOWN_STEPS + 1 { " → …" } else { "" };
         let words = format!("needs {}{dots}", short.join(" → "));
-        say!("{:>3}  {}  {}", found.distance, paint.bold(&known.path(found.file)), paint.dim(&words));
+        outln!("{:>3}  {}  {}", found.distance, paint.bold(&known.path(found.file)), paint.dim(&words));
     }
     let more = impact.count_more(limit);
     if more > 0 || impact.reach.cut {
-        say!("     {}", paint.dim(&format!("… and {more} more; --limit shows them")));
+        outln!("     {}", paint.dim(&format!("… and {more} more; --limit shows them")));
     }
     if !impact.tests.is_empty() {
-        say!("tests to run:");
+        outln!("tests to run:");
         for test in &impact.tests {
-            say!("  {}", known.path(*test));
+            outln!("  {}", known.path(*test));
         }
     }
     if impact.is_empty() {
-        tell!("nothing here depends on it");
+        errln!("nothing here depends on it");
     }
 }

@@ -1,19 +1,15 @@
 //! `jm symbols` and `jm refs`: what a file defines, and where a name is used.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use journeyman_host::config::Environment;
-use journeyman_host::index::{
-    FileSymbols, PathResolver, References, find_indexed_file, no_symbols_reason, shown_path,
-};
+use journeyman_host::index::{CodeIndex, FileSymbols, References, no_symbols_reason, shown_path};
 use journeyman_index::Snapshot;
 use journeyman_protocol::RelPath;
-use journeyman_sandbox::clean;
 
-use super::open::{at_least_one, current};
+use super::open::{open_index, parse_limit};
+use crate::args::AnswerArgs;
 use crate::color;
-use crate::stdout::say;
+use crate::text::printable;
 use journeyman_host::HostError;
 
 /// Maximum number of links that are shown beside a symbol.
@@ -23,12 +19,8 @@ const MAX_SHOWN_LINKS: usize = 2;
 pub(crate) struct SymbolsArgs {
     /// The file
     path: String,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    directory: Option<PathBuf>,
+    #[command(flatten)]
+    answer: AnswerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -36,31 +28,26 @@ pub(crate) struct RefsArgs {
     /// The name; what it lies in may stand before it, with dots or `::` between
     symbol: String,
     /// Places, at most
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_limit)]
     limit: usize,
     /// Documentation alone
     #[arg(long)]
     docs: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    directory: Option<PathBuf>,
+    #[command(flatten)]
+    answer: AnswerArgs,
 }
 
 pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u8, HostError> {
-    let (project, snapshot) = current(environment, args.directory.as_deref())?;
-    let paths = PathResolver::new(environment, args.directory.as_deref())?;
-    let file = find_indexed_file(&paths, &project, &snapshot, &args.path)?;
-    let found = FileSymbols::find(&snapshot, file);
-    if args.json {
-        say!("{}", found.to_json());
+    let index = open_index(environment, &args.answer)?;
+    let file = index.find_file(&args.path)?;
+    let found = FileSymbols::find(&index.snapshot, file);
+    if args.answer.json {
+        outln!("{}", found.to_json());
         return Ok(u8::from(found.symbols.is_empty()));
     }
     let paint = color::stdout();
     for symbol in &found.symbols {
-        let shown = clean(symbol.signature.as_bytes());
+        let shown = printable(&symbol.signature);
         let number = paint.dim(&format!("{:>6}", symbol.line));
         let more = if symbol.links.len() > MAX_SHOWN_LINKS { " …" } else { "" };
         let links: Vec<&str> =
@@ -69,12 +56,12 @@ pub(crate) fn symbols(environment: &Environment, args: &SymbolsArgs) -> Result<u
             String::new()
         } else {
             let arrow = if found.is_document { "→" } else { "←" };
-            format!("  {}", paint.dim(&format!("{arrow} {}{more}", clean(links.join(", ").as_bytes()))))
+            format!("  {}", paint.dim(&format!("{arrow} {}{more}", printable(&links.join(", ")))))
         };
-        say!("{number} {}{:<11} {shown}{links}", "  ".repeat(symbol.depth), symbol.kind);
+        outln!("{number} {}{:<11} {shown}{links}", "  ".repeat(symbol.depth), symbol.kind);
     }
     if found.symbols.is_empty() {
-        tell!("{} defines nothing: {}", clean(found.path.as_bytes()), no_symbols_reason(&snapshot, file));
+        errln!("{} defines nothing: {}", printable(&found.path), no_symbols_reason(&index.snapshot, file));
     }
     Ok(u8::from(found.symbols.is_empty()))
 }
@@ -85,36 +72,36 @@ pub(crate) fn refs(environment: &Environment, args: &RefsArgs) -> Result<u8, Hos
     if name.is_empty() {
         return Err(HostError::usage("name a symbol"));
     }
-    let (_, snapshot) = current(environment, args.directory.as_deref())?;
+    let CodeIndex { snapshot, .. } = open_index(environment, &args.answer)?;
     let found = References::find(&snapshot, name, scope, args.docs, args.limit);
-    if args.json {
-        say!("{}", found.to_json(&snapshot));
+    if args.answer.json {
+        outln!("{}", found.to_json(&snapshot));
         return Ok(u8::from(found.is_empty()));
     }
     let paint = color::stdout();
     for (path, line, kind, scope) in &found.defined {
         let place = format!("{path}:{line}");
-        let scope = if scope.is_empty() { String::new() } else { format!(" in {}", clean(scope.as_bytes())) };
-        say!("{}  {}", paint.bold(&place), paint.dim(&format!("{kind}{scope}")));
+        let scope = if scope.is_empty() { String::new() } else { format!(" in {}", printable(&scope)) };
+        outln!("{}  {}", paint.bold(&place), paint.dim(&format!("{kind}{scope}")));
     }
     for (path, line, inside) in &found.used {
-        let inside = inside.as_deref().map(|inside| clean(inside.as_bytes())).unwrap_or_default();
-        say!("{}", format!("{path}:{line}  {}", paint.dim(&inside)).trim_end());
+        let inside = inside.as_deref().map(|inside| printable(&inside)).unwrap_or_default();
+        outln!("{}", format!("{path}:{line}  {}", paint.dim(&inside)).trim_end());
     }
     for place in &found.documented {
         let at = format!("{}:{}", shown_path(&snapshot, place.file), place.first_line);
-        say!(
+        outln!(
             "{at}  {}",
-            paint.dim(&format!("says: {}", clean(place.headings.join(" › ").as_bytes()))).trim_end()
+            paint.dim(&format!("says: {}", printable(&place.headings.join(" › ")))).trim_end()
         );
     }
     if found.more > 0 {
-        tell!("{} more; --limit shows them", found.more);
+        errln!("{} more; --limit shows them", found.more);
     }
     if found.is_empty() {
-        tell!(
+        errln!(
             "{} is neither defined nor used here{}",
-            clean(args.symbol.as_bytes()),
+            printable(&args.symbol),
             hint(&snapshot, &args.symbol)
         );
     }

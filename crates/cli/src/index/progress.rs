@@ -1,6 +1,6 @@
 //! A line of progress on a terminal.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -30,13 +30,20 @@ impl ProgressLine {
             return;
         }
         if self.last_ms.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            write!(std::io::stderr(), "\r{}: {done} of {of} files\u{1b}[K", self.verb).ok();
+            err!("\r{}: {done} of {of} files\x1b[K", self.verb);
         }
     }
 
     pub(super) fn clear(&self) {
         if self.last_ms.load(Ordering::Relaxed) > 0 {
-            write!(std::io::stderr(), "\r\u{1b}[K").ok();
+            clear_line();
         }
+    }
+}
+
+/// Clears the line that the cursor is on, where standard error is a terminal.
+pub(super) fn clear_line() {
+    if std::io::stderr().is_terminal() {
+        err!("\r\x1b[K");
     }
 }

@@ -1,7 +1,5 @@
 //! `jm search`: files, symbols, lines and documents, ranked.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
@@ -10,11 +8,11 @@ use journeyman_index::Snapshot;
 use journeyman_index::docs::{SectionHit, SectionReason};
 use journeyman_index::project::Line;
 use journeyman_index::query::{Answer, Passage, full_name};
-use journeyman_sandbox::clean;
 
-use super::open::{at_least_one, current, note, read_query};
+use super::open::{open_index, parse_limit, read_query};
+use crate::args::AnswerArgs;
 use crate::color;
-use crate::stdout::say;
+use crate::text::printable;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum KindArg {
@@ -32,7 +30,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_enum, default_value = "file")]
     kind: KindArg,
     /// Results, at most
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_limit)]
     limit: usize,
     /// Case doesn't matter (--kind text)
     #[arg(long, short)]
@@ -43,18 +41,13 @@ pub(crate) struct SearchArgs {
     /// Say what speaks for each file
     #[arg(long)]
     explain: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    directory: Option<PathBuf>,
+    #[command(flatten)]
+    answer: AnswerArgs,
 }
 
 pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8, HostError> {
     let text = read_query(&args.query)?;
-    let directory = args.directory.as_deref();
-    let (project, snapshot) = current(environment, directory)?;
+    let index = open_index(environment, &args.answer)?;
     let options = SearchOptions {
         text: &text,
         kind: match args.kind {
@@ -67,18 +60,19 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
         ignore_case: args.ignore_case,
         near: args.near.as_deref(),
     };
-    let found = SearchResults::find(environment, directory, &project, &snapshot, &options, note)?;
-    if args.json {
-        say!("{}", found.to_json(&snapshot));
+    let found = SearchResults::find(&index, &options)?;
+    let snapshot = &index.snapshot;
+    if args.answer.json {
+        outln!("{}", found.to_json(snapshot));
         return Ok(u8::from(found.is_empty()));
     }
     match &found {
-        SearchResults::Ranked(answer) => print(answer, &snapshot, args.explain),
-        SearchResults::Sections(sections) => print_sections(sections, &snapshot),
-        SearchResults::Lines(lines, has_more) => print_lines(lines, *has_more, &snapshot),
+        SearchResults::Ranked(answer) => print(answer, snapshot, args.explain),
+        SearchResults::Sections(sections) => print_sections(sections, snapshot),
+        SearchResults::Lines(lines, has_more) => print_lines(lines, *has_more, snapshot),
     }
     if found.is_empty() {
-        tell!("nothing was found");
+        errln!("nothing was found");
     }
     Ok(u8::from(found.is_empty()))
 }
@@ -92,7 +86,7 @@ fn print_sections(sections: &[SectionHit], snapshot: &Snapshot) {
             SectionReason::Words(score) => format!("{score:.2}"),
         };
         let headings = section.place.headings.join(" › ");
-        say!("{}  {}  {}", paint.bold(&place), clean(headings.as_bytes()), paint.dim(&why));
+        outln!("{}  {}  {}", paint.bold(&place), printable(&headings), paint.dim(&why));
     }
 }
 
@@ -100,10 +94,10 @@ fn print_lines(lines: &[Line], has_more: bool, snapshot: &Snapshot) {
     let paint = color::stdout();
     for line in lines {
         let place = format!("{}:{}", shown_path(snapshot, line.file), line.line);
-        say!("{}: {}", paint.bold(&place), clean(line.text.as_bytes()));
+        outln!("{}: {}", paint.bold(&place), printable(&line.text));
     }
     if has_more {
-        tell!("there are more; --limit shows them");
+        errln!("there are more; --limit shows them");
     }
 }
 
@@ -111,18 +105,22 @@ fn print(answer: &Answer, snapshot: &Snapshot, explain: bool) {
     let paint = color::stdout();
     for definition in &answer.definitions {
         let place = format!("{}:{}", shown_path(snapshot, definition.file), definition.name_line);
-        let name = clean(full_name(&definition.scope, &definition.name).as_bytes());
+        let name = printable(&full_name(&definition.scope, &definition.name));
         let how = definition.matched.name();
-        say!("{}  {} {name}  {}", paint.bold(&place), definition.kind.name(), paint.dim(how));
+        outln!("{}  {} {name}  {}", paint.bold(&place), definition.kind.name(), paint.dim(how));
     }
     for hit in &answer.files {
-        say!("{}  {}", paint.bold(&shown_path(snapshot, hit.file)), paint.dim(&format!("{:.2}", hit.score)));
+        outln!(
+            "{}  {}",
+            paint.bold(&shown_path(snapshot, hit.file)),
+            paint.dim(&format!("{:.2}", hit.score))
+        );
         for passage in &hit.passages {
-            say!("    {}", shown(passage));
+            outln!("    {}", shown(passage));
         }
         if explain {
             let told = hit.why.iter().map(|why| format!("{} {:.0}%", why.signal.name(), why.share * 100.0));
-            say!("    {}", paint.dim(&told.collect::<Vec<_>>().join(", ")));
+            outln!("    {}", paint.dim(&told.collect::<Vec<_>>().join(", ")));
         }
     }
 }
@@ -130,5 +128,5 @@ fn print(answer: &Answer, snapshot: &Snapshot, explain: bool) {
 fn shown(passage: &Passage) -> String {
     let last = passage.first_line + passage.lines.saturating_sub(1);
     let symbol = passage.symbol.as_deref().unwrap_or_default();
-    format!("{}-{last}  {}", passage.first_line, clean(symbol.as_bytes())).trim_end().to_owned()
+    format!("{}-{last}  {}", passage.first_line, printable(&symbol)).trim_end().to_owned()
 }

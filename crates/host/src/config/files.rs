@@ -2,17 +2,26 @@
 
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::ConfigError;
+use super::{ConfigError, Environment};
 
 /// Maximum size of a configuration file, in bytes. Real ones have a few kilobytes.
 pub const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 /// The directory of a project's configuration.
 pub(super) const PROJECT_DIR: &str = ".journeyman";
+
+/// Returns the paths of all configuration files for the project at `root`: the user's, the
+/// project's, and the administrator's, which is `admin`.
+#[must_use]
+pub fn config_files(environment: &Environment, root: &Path, admin: &Path) -> Vec<PathBuf> {
+    let user = environment.config_dir().map(|dir| dir.join("config.toml"));
+    let project = root.join(PROJECT_DIR).join("config.toml");
+    user.into_iter().chain([project, admin.to_owned()]).collect()
+}
 
 /// Reads one of the user's own files if it exists. Links are followed: people keep such files
 /// elsewhere.

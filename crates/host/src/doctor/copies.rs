@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use journeyman_git::Git;
 use journeyman_workspace::{CopyTools, Options, Tier, Workspace, WorkspaceError, landed_copies};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::config::{Config, Environment};
 use crate::sessions::new_session_id;
@@ -18,6 +18,30 @@ use crate::{Context as _, HostError};
 /// bound.
 const MAX_COUNTED_FILES: usize = 200_000;
 
+/// A way of copying a project.
+#[derive(Debug, Clone, Serialize)]
+pub struct CopyTier {
+    /// The name of the way.
+    pub tier: String,
+    /// True if it works here.
+    pub works: bool,
+    /// Why it doesn't work.
+    pub problem: Option<String>,
+}
+
+/// A copy of a project.
+#[derive(Debug, Clone, Serialize)]
+pub struct StoredCopy {
+    /// The session that works in it.
+    pub session: String,
+    /// Its directory.
+    pub directory: String,
+    /// The bytes that it takes on the disk.
+    pub bytes: u64,
+    /// True if its work was landed, so that the next command removes it.
+    pub landed: bool,
+}
+
 /// Tries each way on a project of one file in the state directory, where copies lie.
 ///
 /// # Errors
@@ -26,7 +50,7 @@ pub fn probe_copy_tiers(
     environment: &Environment,
     dirs: &StateDirs,
     config: &Config,
-) -> Result<Vec<Value>, HostError> {
+) -> Result<Vec<CopyTier>, HostError> {
     let place = dirs.dir.join(format!("copy-probe-{}", std::process::id()));
     let probed = probe(environment, dirs, config, &place);
     // A directory that can't be removed names itself a probe.
@@ -39,7 +63,7 @@ fn probe(
     dirs: &StateDirs,
     config: &Config,
     place: &Path,
-) -> Result<Vec<Value>, HostError> {
+) -> Result<Vec<CopyTier>, HostError> {
     let root = place.join("project");
     DirBuilder::new().recursive(true).mode(0o700).create(&root).context("trying copies")?;
     std::fs::write(root.join("file"), b"probe\n").context("trying copies")?;
@@ -64,14 +88,14 @@ fn probe(
         // A project that isn't in a repository has nothing to check out; elsewhere it may well
         // work.
         let problem = problem.filter(|_| tier != Tier::Worktree || git.is_none());
-        tiers.push(json!({ "tier": tier.to_string(), "works": problem.is_none(), "problem": problem }));
+        tiers.push(CopyTier { tier: tier.to_string(), works: problem.is_none(), problem });
     }
     Ok(tiers)
 }
 
 /// Returns the copies of all projects, with the bytes that each takes on the disk.
 #[must_use]
-pub fn list_copies(state_dir: &Path) -> Vec<Value> {
+pub fn list_copies(state_dir: &Path) -> Vec<StoredCopy> {
     let mut all = Vec::new();
     for project in subdirectories(&state_dir.join("projects")) {
         // Copies that can't be read are reported as damage.
@@ -80,7 +104,7 @@ pub fn list_copies(state_dir: &Path) -> Vec<Value> {
             let session = copy.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let landed = landed.iter().any(|landed| landed.as_str() == session);
             let (directory, bytes) = (copy.display().to_string(), size_on_disk(&copy));
-            all.push(json!({ "session": session, "directory": directory, "bytes": bytes, "landed": landed }));
+            all.push(StoredCopy { session, directory, bytes, landed });
         }
     }
     all

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use journeyman_sandbox::clean;
 use journeyman_store::{Blobs, SqliteStore, Store as _, StoreError};
 use journeyman_workspace::{Checkup, Clock, projects_in};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::config::Environment;
 use crate::state::{MAX_BLOB_BYTES, SESSION_LOG, find_session_log, now};
@@ -20,24 +20,45 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// The cost of a missing log where sessions made checkpoints.
 const LOG_GONE: &str = "the session log is gone; no session can be shown or gone on with";
 
-/// Verifies all stored state without changing it. `progress` gets a line now and then.
-///
-/// # Errors
-/// None: state that can't be examined is a `problem` of the report.
-pub async fn verify_state(environment: &Environment, progress: fn(&str)) -> Result<Value, HostError> {
-    let Some(state_dir) = environment.state_dir() else { return Ok(json!({ "damage": [], "missing": 0 })) };
-    match examine(&state_dir, progress).await {
-        Err(failure) => Ok(json!({ "damage": [], "missing": 0, "problem": failure.to_string() })),
-        found => found,
-    }
+/// The condition of stored state.
+#[derive(Debug, Default, Serialize)]
+pub struct StoredState {
+    /// The damaged files.
+    pub damage: Vec<DamagedFile>,
+    /// The number of earlier contents of files that aren't kept any more.
+    pub missing: usize,
+    /// True if there is a session log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<bool>,
+    /// Why the state can't be examined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
-async fn examine(state_dir: &Path, progress: fn(&str)) -> Result<Value, HostError> {
+/// A damaged file.
+#[derive(Debug, Serialize)]
+pub struct DamagedFile {
+    /// The file.
+    pub path: String,
+    /// The damage, and the loss that it causes.
+    pub cost: String,
+}
+
+/// Verifies all stored state without changing it. `progress` gets a line now and then.
+pub async fn verify_state(environment: &Environment, progress: fn(&str)) -> StoredState {
+    let Some(state_dir) = environment.state_dir() else { return StoredState::default() };
+    examine(&state_dir, progress).await.unwrap_or_else(|failure| StoredState {
+        problem: Some(failure.to_string()),
+        ..StoredState::default()
+    })
+}
+
+async fn examine(state_dir: &Path, progress: fn(&str)) -> Result<StoredState, HostError> {
     let mut damage = Vec::new();
     let log = find_session_log(state_dir);
     if let Some(log) = &log {
         for cost in check_log(log, progress).await? {
-            damage.push(json!({ "path": log.display().to_string(), "cost": cost }));
+            damage.push(DamagedFile { path: log.display().to_string(), cost });
         }
     }
     let (blobs, mut missing, mut checkpoints) = (open_blobs(state_dir)?, 0, 0);
@@ -49,14 +70,14 @@ async fn examine(state_dir: &Path, progress: fn(&str)) -> Result<Value, HostErro
         missing += findings.missing;
         checkpoints += findings.checkpoints;
         for found in findings.damage {
-            damage.push(json!({ "path": found.path.display().to_string(), "cost": found.cost }));
+            damage.push(DamagedFile { path: found.path.display().to_string(), cost: found.cost });
         }
     }
     if log.is_none() && checkpoints > 0 {
         let path = state_dir.join(SESSION_LOG).display().to_string();
-        damage.push(json!({ "path": path, "cost": LOG_GONE }));
+        damage.push(DamagedFile { path, cost: LOG_GONE.to_owned() });
     }
-    Ok(json!({ "damage": damage, "missing": missing, "log": log.is_some() }))
+    Ok(StoredState { damage, missing, log: Some(log.is_some()), problem: None })
 }
 
 /// Repairs damaged state where that is possible. Each repair, and each loss, is a line for

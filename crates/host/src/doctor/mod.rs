@@ -7,16 +7,16 @@ mod sandboxes;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::HostError;
 use crate::config::{Config, Environment};
 use crate::models::providers;
 use crate::state::StateDirs;
 
-pub use copies::{list_copies, probe_copy_tiers};
-pub use damage::{one_line, repair_state, verify_state};
-pub use sandboxes::survey_sandboxes;
+pub use copies::{CopyTier, StoredCopy, list_copies, probe_copy_tiers};
+pub use damage::{DamagedFile, StoredState, one_line, repair_state, verify_state};
+pub use sandboxes::{SandboxSurvey, TierProbe, TierReport, survey_sandboxes};
 
 /// Programs that this one uses if they are installed, and what for.
 const PROGRAMS: [(&str, &str); 15] = [
@@ -37,15 +37,85 @@ const PROGRAMS: [(&str, &str); 15] = [
     ("opencode", "not used yet"),
 ];
 
-/// The findings of an examination.
-#[derive(Debug)]
+/// The findings of an examination, as `jm doctor --json` prints them.
+#[derive(Debug, Serialize)]
 pub struct Examination {
-    /// The report, an object with `state`, `stored`, `sandbox`, `copies`, `programs` and `keys`.
-    pub report: Value,
-    /// True if stored state is damaged.
-    pub is_damaged: bool,
-    /// True if the state directory and a sandbox can be used.
-    pub is_usable: bool,
+    /// The version of the program.
+    pub version: String,
+    /// The state directory.
+    pub state: StateDirReport,
+    /// The condition of stored state.
+    pub stored: StoredState,
+    /// The sandboxes.
+    pub sandbox: SandboxSurvey,
+    /// The copies of projects.
+    pub copies: CopiesReport,
+    /// Programs that this one uses if they are installed.
+    pub programs: Vec<ProgramReport>,
+    /// The keys of the built-in providers.
+    pub keys: Vec<KeyReport>,
+}
+
+/// The state directory.
+#[derive(Debug, Default, Serialize)]
+pub struct StateDirReport {
+    /// Its path; `None` where the environment has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// Why it can't be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The copies of projects.
+#[derive(Debug, Default, Serialize)]
+pub struct CopiesReport {
+    /// The ways of copying.
+    pub tiers: Vec<CopyTier>,
+    /// The copies that exist.
+    pub kept: Vec<StoredCopy>,
+    /// Why the ways can't be tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A program that this one uses if it is installed.
+#[derive(Debug, Serialize)]
+pub struct ProgramReport {
+    /// Its name.
+    pub name: &'static str,
+    /// True if it is installed.
+    pub installed: bool,
+    /// The purpose.
+    #[serde(rename = "for")]
+    pub purpose: &'static str,
+}
+
+/// The keys of a provider. Nobody needs to see the value of a key.
+#[derive(Debug, Serialize)]
+pub struct KeyReport {
+    /// The provider.
+    pub provider: String,
+    /// The variables that its key may be in.
+    pub variables: Vec<String>,
+    /// Those that are set.
+    pub set: Vec<String>,
+    /// True for a provider on this machine, which needs no key.
+    pub local: bool,
+}
+
+impl Examination {
+    /// Returns true if stored state is damaged.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        !self.stored.damage.is_empty()
+    }
+
+    /// Returns true if the state directory and a sandbox can be used.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.sandbox.error.is_none() && self.state.problem.is_none() && self.stored.problem.is_none()
+    }
 }
 
 /// Examines the machine, the sandboxes and the stored state. `progress` gets a line now and then.
@@ -60,40 +130,39 @@ pub async fn examine(
     progress: fn(&str),
 ) -> Result<Examination, HostError> {
     let sandbox = survey_sandboxes(state, config).await?;
-    let programs: Vec<Value> = PROGRAMS
-        .iter()
-        .map(|(name, purpose)| json!({ "name": name, "installed": environment.has_program(name), "for": purpose }))
-        .collect();
-    let keys: Vec<Value> = providers(&Config::default())
-        .iter()
-        .map(|provider| {
-            // Names only: nobody needs to see a key's value.
-            let set: Vec<&String> =
-                provider.key_env.iter().filter(|name| environment.var(name).is_some()).collect();
-            json!({ "provider": provider.name, "variables": provider.key_env, "set": set, "local": provider.local })
-        })
-        .collect();
-    let directory = probe_state_dir(environment);
-    let stored = verify_state(environment, progress).await?;
-    let copies = match probe_copy_tiers(environment, state, config) {
-        Ok(tiers) => json!({ "tiers": tiers, "kept": list_copies(&state.dir) }),
-        Err(error) => json!({ "tiers": [], "kept": [], "problem": error.to_string() }),
-    };
-    let is_damaged = stored.get("damage").and_then(Value::as_array).is_some_and(|damage| !damage.is_empty());
-    let is_usable = sandbox.get("error").is_none()
-        && directory.get("problem").is_none()
-        && stored.get("problem").is_none();
-    let report = json!({
-        "version": version, "state": directory, "stored": stored, "sandbox": sandbox, "copies": copies,
-        "programs": programs, "keys": keys,
+    let programs = PROGRAMS.iter().map(|(name, purpose)| ProgramReport {
+        name,
+        installed: environment.has_program(name),
+        purpose,
     });
-    Ok(Examination { report, is_damaged, is_usable })
+    let keys = providers(&Config::default()).into_iter().map(|provider| KeyReport {
+        set: provider.key_env.iter().filter(|name| environment.var(name).is_some()).cloned().collect(),
+        provider: provider.name,
+        variables: provider.key_env,
+        local: provider.local,
+    });
+    let directory = probe_state_dir(environment);
+    let stored = verify_state(environment, progress).await;
+    let copies = match probe_copy_tiers(environment, state, config) {
+        Ok(tiers) => CopiesReport { tiers, kept: list_copies(&state.dir), problem: None },
+        Err(error) => CopiesReport { problem: Some(error.to_string()), ..CopiesReport::default() },
+    };
+    Ok(Examination {
+        version: version.to_owned(),
+        state: directory,
+        stored,
+        sandbox,
+        copies,
+        programs: programs.collect(),
+        keys: keys.collect(),
+    })
 }
 
 /// Returns the state directory, and why it can't be used if that is so.
-fn probe_state_dir(environment: &Environment) -> Value {
+fn probe_state_dir(environment: &Environment) -> StateDirReport {
     let Some(dir) = environment.state_dir() else {
-        return json!({ "problem": "there is no place for sessions: set HOME or XDG_STATE_HOME" });
+        let problem = "there is no place for sessions: set HOME or XDG_STATE_HOME".to_owned();
+        return StateDirReport { directory: None, problem: Some(problem) };
     };
     // Private from the start, as the log itself makes it.
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
@@ -102,8 +171,6 @@ fn probe_state_dir(environment: &Environment) -> Value {
         std::fs::write(&file, b"")?;
         std::fs::remove_file(&file)
     });
-    match probe {
-        Ok(()) => json!({ "directory": dir.display().to_string() }),
-        Err(error) => json!({ "directory": dir.display().to_string(), "problem": error.to_string() }),
-    }
+    let problem = probe.err().map(|error| error.to_string());
+    StateDirReport { directory: Some(dir.display().to_string()), problem }
 }

@@ -2,54 +2,98 @@
 
 use journeyman_protocol::{Enforcement, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxError};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::HostError;
 use crate::config::Config;
 use crate::sandboxes::{self, SANDBOX_TIERS, protections, unenforced};
 use crate::state::StateDirs;
 
-/// Reports the sandbox that commands run in (`tier` and so on, or `error`), and what every sandbox
-/// would enforce (`tiers`).
+/// The sandboxes of this machine.
+#[derive(Debug, Serialize)]
+pub struct SandboxSurvey {
+    /// The protection of the sandbox that commands run in.
+    #[serde(flatten)]
+    pub used: Option<Enforcement>,
+    /// Why commands are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// True if this program runs as root.
+    pub root: bool,
+    /// Every sandbox, strongest first.
+    pub tiers: Vec<TierReport>,
+}
+
+/// One kind of sandbox.
+#[derive(Debug, Serialize)]
+pub struct TierReport {
+    /// Its name.
+    pub tier: String,
+    /// True if commands run in it.
+    pub used: bool,
+    /// True if the configuration allows it.
+    pub allowed: bool,
+    /// True if it works here.
+    pub works: bool,
+    /// What to change so that it can be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
+    /// Its protection, or why it doesn't work.
+    #[serde(flatten)]
+    pub probe: TierProbe,
+}
+
+/// The result of trying a sandbox.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum TierProbe {
+    /// It works.
+    Works {
+        /// The protections that it enforces.
+        enforced: Vec<&'static str>,
+        /// The protections that it doesn't enforce.
+        not_enforced: Vec<&'static str>,
+        /// The mechanisms in use.
+        layers: Vec<String>,
+        /// The missing guarantees, one line each.
+        gaps: Vec<String>,
+    },
+    /// It doesn't work.
+    Fails {
+        /// The reason.
+        reason: String,
+        /// What mends it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fix: Option<String>,
+    },
+}
+
+/// Tries every sandbox, and the one that commands run in.
 ///
 /// # Errors
 /// [`HostError::Usage`] where the configuration names an unknown sandbox.
-pub async fn survey_sandboxes(dirs: &StateDirs, config: &Config) -> Result<Value, HostError> {
+pub async fn survey_sandboxes(dirs: &StateDirs, config: &Config) -> Result<SandboxSurvey, HostError> {
     let allowed = sandboxes::allowed_tiers(config)?;
     let used = dirs.sandbox(config)?.enforcement(&sandboxes::required_needs(config)?).await;
     let settings = dirs.sandbox_settings(config, SANDBOX_TIERS.to_vec(), true)?;
     let root = rustix::process::geteuid().is_root();
-    let mut rows = Vec::new();
+    let mut tiers = Vec::new();
     for (tier, seen) in Sandbox::new(settings).survey().await {
         let is_used = used.as_ref().is_ok_and(|used| used.tier == tier);
         let needs_leave = root && tier != SandboxTier::Namespaces && !config.sandbox_allow_root;
-        rows.push(row(tier, seen, is_used, allowed.contains(&tier), needs_leave));
+        tiers.push(report_tier(tier, seen, is_used, allowed.contains(&tier), needs_leave));
     }
-    let mut report = match &used {
-        Ok(enforcement) => serde_json::to_value(enforcement).unwrap_or_default(),
-        Err(error) => json!({ "error": error.to_string() }),
-    };
-    if let Value::Object(report) = &mut report {
-        report.insert("root".to_owned(), json!(root));
-        report.insert("tiers".to_owned(), json!(rows));
-    }
-    Ok(report)
+    let error = used.as_ref().err().map(ToString::to_string);
+    Ok(SandboxSurvey { used: used.ok(), error, root, tiers })
 }
 
-fn row(
+fn report_tier(
     tier: SandboxTier,
     seen: Result<Enforcement, SandboxError>,
     used: bool,
     allowed: bool,
     needs_leave: bool,
-) -> Value {
-    let mut row =
-        json!({ "tier": tier.to_string(), "used": used, "allowed": allowed, "works": seen.is_ok() });
-    let mut add = |key: &str, value: Value| {
-        if let Value::Object(row) = &mut row {
-            row.insert(key.to_owned(), value);
-        }
-    };
+) -> TierReport {
     let mut needs = Vec::new();
     if !allowed {
         needs.push(format!("sandbox.allow = [\"{tier}\"] in your configuration"));
@@ -57,22 +101,20 @@ fn row(
     if needs_leave {
         needs.push("--allow-root, or sandbox.allow_root = true in your configuration".to_owned());
     }
-    if !needs.is_empty() {
-        add("needs", json!(needs.join("; ")));
-    }
-    match seen {
+    let needs = (!needs.is_empty()).then(|| needs.join("; "));
+    let works = seen.is_ok();
+    let probe = match seen {
         Ok(enforcement) => {
             let held = protections(&enforcement).into_iter().filter(|(_, _, holds)| *holds);
-            add("enforced", json!(held.map(|(_, what, _)| what).collect::<Vec<_>>()));
-            add("not_enforced", json!(unenforced(&enforcement)));
-            add("layers", json!(enforcement.layers));
-            add("gaps", json!(enforcement.gaps));
+            TierProbe::Works {
+                enforced: held.map(|(_, what, _)| what).collect(),
+                not_enforced: unenforced(&enforcement),
+                layers: enforcement.layers,
+                gaps: enforcement.gaps,
+            }
         }
-        Err(SandboxError::Unavailable { reason, fix }) => {
-            add("reason", json!(reason));
-            add("fix", json!(fix));
-        }
-        Err(error) => add("reason", json!(error.to_string())),
-    }
-    row
+        Err(SandboxError::Unavailable { reason, fix }) => TierProbe::Fails { reason, fix: Some(fix) },
+        Err(error) => TierProbe::Fails { reason: error.to_string(), fix: None },
+    };
+    TierReport { tier: tier.to_string(), used, allowed, works, needs, probe }
 }

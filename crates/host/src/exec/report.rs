@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use journeyman_sandbox::{Captured, Completed, Network, Outcome, clean};
+use journeyman_sandbox::{Captured, Completed, Connection, Network, Outcome, clean};
 use serde_json::{Value, json};
 
 use super::project::{CommandAccess, CommandEffect};
@@ -51,6 +51,50 @@ impl CommandReport {
             }
             Outcome::TimedOut => Some("the command was killed at its time limit; see --timeout".to_owned()),
             other => other.excess().map(|what| format!("the command was killed for {what}")),
+        }
+    }
+
+    /// Describes what the sandbox enforced and how the command ended, in one line.
+    #[must_use]
+    pub fn describe_run(&self) -> String {
+        let Completed { enforcement, outcome, duration, .. } = &self.completed;
+        let mut parts = Vec::new();
+        let layers = enforcement.layers.join(", ");
+        let tier = enforcement.tier.to_string();
+        parts.push(if layers.is_empty() || layers == tier { tier } else { layers });
+        let writes = match self.access {
+            CommandAccess::ReadOnly => "nothing in the project".to_owned(),
+            CommandAccess::Overlay => "a throw-away copy".to_owned(),
+            CommandAccess::Direct => clean(self.root.as_os_str().as_encoded_bytes()),
+        };
+        let more = if self.writable > 0 { format!(" and {} more", self.writable) } else { String::new() };
+        if enforcement.writes_confined {
+            parts.push(format!("writes: {writes}{more}"));
+        } else {
+            parts.push("writes: not confined".to_owned());
+        }
+        parts.push(format!("network: {}", self.describe_network()));
+        let ended = match outcome {
+            Outcome::Exited(code) => format!("exit {code}"),
+            Outcome::Signaled(signal) => format!("signal {signal}"),
+            Outcome::TimedOut => "timed out".to_owned(),
+            Outcome::Cancelled => "interrupted".to_owned(),
+            Outcome::SetupFailed(_) => "didn't run".to_owned(),
+            excess => format!("killed for {}", excess.excess().unwrap_or_default()),
+        };
+        parts.push(format!("{ended} after {:.1} s", duration.as_secs_f64()));
+        parts.join(" | ")
+    }
+
+    fn describe_network(&self) -> String {
+        match &self.network {
+            Network::Off if self.completed.enforcement.network_off => "off".to_owned(),
+            Network::Off => "not confined".to_owned(),
+            Network::Host => "the host's".to_owned(),
+            Network::Filtered(rules) => match rules.hosts.as_slice() {
+                [one] => one.to_string(),
+                hosts => format!("{} hosts", hosts.len()),
+            },
         }
     }
 
@@ -125,6 +169,30 @@ impl CommandReport {
     }
 }
 
+/// Describes a connection that was allowed, in one line.
+#[must_use]
+pub fn describe_connection(connection: &Connection) -> String {
+    let Connection { host, port, times, sent, received, failed, .. } = connection;
+    let times = if *times > 1 { format!(" ×{times}") } else { String::new() };
+    let failed = failed.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
+    let (sent, received) = (format_bytes(*sent), format_bytes(*received));
+    format!("network: {host}:{port}{times}, {sent} sent, {received} received{failed}")
+}
+
+/// Formats a number of bytes, with a tenth from 1 kB on.
+fn format_bytes(count: u64) -> String {
+    let units = ["kB", "MB", "GB", "TB"];
+    if count < 1000 {
+        return format!("{count} B");
+    }
+    let (mut tenths, mut unit) = (count / 100, 0);
+    while tenths >= 10_000 && unit + 1 < units.len() {
+        tenths /= 1000;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, units.get(unit).unwrap_or(&"TB"))
+}
+
 /// Returns the command's own exit code, or the code for how it ended otherwise.
 pub(super) fn exit_code(outcome: &Outcome) -> u8 {
     match outcome {
@@ -156,5 +224,15 @@ mod tests {
         ] {
             assert_eq!(exit_code(&outcome), code, "{outcome:?}");
         }
+    }
+
+    #[test]
+    fn numbers_of_bytes() {
+        for (count, text) in
+            [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_999, "999.9 kB"), (1_500_000, "1.5 MB")]
+        {
+            assert_eq!(format_bytes(count), text);
+        }
+        assert_eq!(format_bytes(u64::MAX), "18446744.0 TB");
     }
 }

@@ -1,14 +1,15 @@
 //! One command from the words that a person types to the request of the sandbox.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_policy::registry;
 use journeyman_sandbox::{
-    Completed, HostEnvironment, HostPattern, Limits, Live, Network, NetworkRules, Request, Running, Sandbox,
-    SandboxError, Stdin, Streams, WriteMode, toolchains,
+    Completed, HostEnvironment, HostPattern, Limits, Live, Network, NetworkRules, OutputChunk, Request,
+    Running, Sandbox, SandboxError, Stdin, Streams, WriteMode, toolchains,
 };
 use journeyman_workspace::Tier;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use super::project::{CommandAccess, CommandProject};
 use super::report::{CommandReport, UNREAD, exit_code};
 use crate::config::{Config, Environment, parse_duration};
 use crate::state::{StateDirs, project_root};
-use crate::{HostError, load_trusted, sandboxes};
+use crate::{Context as _, HostError, load_trusted, sandboxes};
 
 /// Default wall time. A person who types a command waits for it; this only ends what was forgotten.
 const DEFAULT_WALL_TIME: Duration = Duration::from_secs(24 * 3600);
@@ -144,11 +145,32 @@ impl OpenCommand {
         sandboxes::sandbox_notes(&self.sandbox, &self.request.needs).await
     }
 
-    /// Starts the command. Its standard input is given to the first start alone.
+    /// Runs the command to its end; `show` gets its output as it comes. Where `show` fails, nobody
+    /// reads any more, and the command is ended.
     ///
     /// # Errors
-    /// [`HostError::Usage`] where the sandbox refuses a path that a flag names.
-    pub async fn spawn(&mut self, cancel: &CancellationToken) -> Result<Running, HostError> {
+    /// [`HostError::Usage`] where the sandbox refuses a path that a flag names;
+    /// [`HostError::Failed`] where the sandbox fails or the copy can't be read or removed.
+    pub async fn run(
+        mut self,
+        cancel: &CancellationToken,
+        mut show: impl AsyncFnMut(OutputChunk) -> io::Result<()>,
+    ) -> Result<CommandReport, HostError> {
+        let mut running = self.spawn(cancel).await?;
+        let mut is_read = true;
+        while let Some(chunk) = running.next().await {
+            if show(chunk).await.is_err() {
+                cancel.cancel();
+                is_read = false;
+                break;
+            }
+        }
+        let completed = running.wait().await.context("the sandbox")?;
+        self.close(completed, is_read)
+    }
+
+    /// Starts the command. Its standard input is given to the first start alone.
+    async fn spawn(&mut self, cancel: &CancellationToken) -> Result<Running, HostError> {
         let stdin = std::mem::replace(&mut self.request.stdin, Stdin::Null);
         let request = Request { stdin, ..self.request.clone() };
         let started = self.sandbox.spawn(request, cancel.clone()).await;
@@ -172,10 +194,7 @@ impl OpenCommand {
 
     /// Ends the command: its effect is settled, and a copy is discarded. `is_read` says that its
     /// output was read to the end.
-    ///
-    /// # Errors
-    /// [`HostError::Failed`] where the copy can't be read or removed.
-    pub fn close(self, completed: Completed, is_read: bool) -> Result<CommandReport, HostError> {
+    fn close(self, completed: Completed, is_read: bool) -> Result<CommandReport, HostError> {
         let effect = self.project.close(completed.enforcement.protected_kept)?;
         let code = if is_read { exit_code(&completed.outcome) } else { UNREAD };
         let Request { root, network, .. } = self.request;

@@ -3,7 +3,7 @@
 use journeyman_index::graph::{Cycle, Direction, Reach, Reached};
 use serde_json::{Value, json};
 
-use super::CodeGraph;
+use super::graph::CodeGraph;
 
 /// The neighbours of a file in the dependency graph.
 #[derive(Debug)]

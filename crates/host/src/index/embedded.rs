@@ -9,7 +9,7 @@ use journeyman_index::{Project, Snapshot};
 use journeyman_policy::secrets::Redactor;
 use serde_json::{Value, json};
 
-use super::index_threads;
+use super::open::{CodeIndex, index_threads};
 use crate::config::{Environment, load_own};
 use crate::embeddings::{Vectorer, vectorer};
 use crate::{ADMIN_CONFIG, Context as _, HostError, configured_secrets};
@@ -109,20 +109,14 @@ impl EmbeddedIndex {
     }
 }
 
-/// Returns the chunks that are like a query with the weight of that likeness, if there are vectors.
-/// `note` gets the reason where they can't be asked.
-#[must_use]
-pub fn find_similar(
-    environment: &Environment,
-    project: &Project,
-    snapshot: &Snapshot,
-    query: &str,
-    note: fn(&str),
-) -> Option<(Similar, f32)> {
-    let found =
-        open_embedded(environment, project, note).map_err(|error| error.to_string()).and_then(|held| {
-            held.map(|held| held.similar(snapshot, query).map_err(|error| error.to_string())).transpose()
-        });
+/// Returns the chunks that are like a query with the weight of that likeness, if there are vectors
+/// that can be asked.
+pub(super) fn find_similar(index: &CodeIndex, query: &str) -> Option<(Similar, f32)> {
+    let CodeIndex { project, snapshot, environment, note, .. } = index;
+    let held = open_embedded(environment, project, *note).map_err(|error| error.to_string());
+    let found = held.and_then(|held| {
+        held.map(|held| held.similar(snapshot, query).map_err(|error| error.to_string())).transpose()
+    });
     found.unwrap_or_else(|error| {
         note(&format!("note: vectors don't count this time: {error}"));
         None

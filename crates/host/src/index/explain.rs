@@ -1,14 +1,11 @@
 //! Explaining the rank of one file for a query.
 
-use std::path::Path;
-
 use journeyman_index::query::{Context, FileHit, MAX_LIMIT, Query, Searcher, Signal};
 use journeyman_index::tokens::Tokenizer;
 use serde_json::{Value, json};
 
-use super::{CodeGraph, find_similar, read_history};
-use crate::HostError;
-use crate::config::Environment;
+use super::embedded::find_similar;
+use super::graph::CodeGraph;
 
 /// The strength of one signal for a file.
 #[derive(Debug)]
@@ -38,27 +35,20 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Explains the rank of the file `node` of the graph. `note` gets what people should know.
-    ///
-    /// # Errors
-    /// [`HostError::Usage`] where the project's directory doesn't exist.
-    pub fn find(
-        environment: &Environment,
-        directory: Option<&Path>,
-        known: &CodeGraph,
-        node: u32,
-        text: &str,
-        near: &[(u32, u32)],
-        note: fn(&str),
-    ) -> Result<Self, HostError> {
-        let history = read_history(environment, directory, &known.project, note)?;
+    /// Explains the rank of the file `node` of the graph. What is near to the file `near` in the
+    /// graph counts a little more.
+    #[must_use]
+    pub fn find(known: &CodeGraph, node: u32, text: &str, near: Option<u32>) -> Self {
+        let (index, snapshot) = (&known.index, &*known.index.snapshot);
+        let history = index.read_history();
+        let near = near.map(|near| known.graph.near(near)).unwrap_or_default();
         let query = Query::new(text, &mut Tokenizer::new());
         let mut searcher = Searcher::new();
-        let raw = searcher.raw(&*known.snapshot, history.as_ref(), &query);
-        let similar = find_similar(environment, &known.project, &known.snapshot, text, note);
+        let raw = searcher.raw(snapshot, history.as_ref(), &query);
+        let similar = find_similar(index, text);
         let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
-        let context = Context { near, vectors };
-        let answer = searcher.search(&*known.snapshot, history.as_ref(), &query, context, MAX_LIMIT);
+        let context = Context { near: &near, vectors };
+        let answer = searcher.search(snapshot, history.as_ref(), &query, context, MAX_LIMIT);
         let number = known.graph.node(node).map_or(u32::MAX, |node| node.file);
         let place = answer.files.iter().position(|hit| hit.file == number);
         let hit = place.and_then(|place| answer.files.get(place));
@@ -74,7 +64,7 @@ impl Explanation {
             })
             .collect();
         let (path, of, hit) = (known.path(node), answer.files.len(), hit.cloned());
-        Ok(Self { path, rank: place, of, hit, signals: said })
+        Self { path, rank: place, of, hit, signals: said }
     }
 
     /// Returns the explanation as JSON.

@@ -1,8 +1,41 @@
-//! Events of an index that follows the files, as JSON.
+//! An index that follows the files of its project.
 
-use journeyman_index::store::Report;
-use journeyman_index::watch::WatchEvent;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use journeyman_index::Project;
+use journeyman_index::store::{Options, Report};
+use journeyman_index::watch::{WatchEvent, follow};
 use serde_json::{Value, json};
+
+use super::open::index_threads;
+use crate::{Context as _, HostError};
+
+/// Brings the index up to date whenever files change, until `stop` ends. What is under way then is
+/// stored first, so that no file is read again.
+///
+/// # Errors
+/// [`HostError::Failed`] where the files can't be followed or the index can't be written.
+pub async fn follow_files(
+    project: Project,
+    stop: impl Future<Output = ()>,
+    mut on_event: impl FnMut(WatchEvent<'_>) + Send + 'static,
+) -> Result<(), HostError> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&flag);
+    let mut following = tokio::task::spawn_blocking(move || {
+        let options = Options { threads: index_threads(), wait: false, progress: &|_| {}, stop: &stopped };
+        follow(&project, options, &mut on_event)
+    });
+    let ended = tokio::select! {
+        ended = &mut following => ended,
+        () = stop => {
+            flag.store(true, Ordering::Relaxed);
+            following.await
+        }
+    };
+    ended.context("following the files")?.context("the index")
+}
 
 /// Returns an event as JSON.
 #[must_use]

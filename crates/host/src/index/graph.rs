@@ -1,18 +1,14 @@
 //! The dependency graph of a project, and the changes whose impact is asked for.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_git::{EntryStatus, Git, StatusChange};
 use journeyman_index::graph::{Changed, ChangedPart, DeletedFile, Edge, Graph, WHOLE};
-use journeyman_index::{Project, Snapshot};
 use journeyman_protocol::RelPath;
-use journeyman_sandbox::{Sandbox, SandboxSettings, clean};
+use journeyman_sandbox::clean;
 use serde_json::{Value, json};
 
-use super::PathResolver;
-use crate::config::Environment;
-use crate::state::project_root;
+use super::open::CodeIndex;
 use crate::{Context as _, HostError};
 
 /// Maximum size of a file's text in the last commit, in bytes; longer files are generated.
@@ -31,27 +27,17 @@ struct WorkTreeDiff {
 /// The dependency graph of a project, with the files that a user names in it.
 pub struct CodeGraph {
     /// The project's index.
-    pub project: Project,
-    /// The state of the index that the graph is of.
-    pub snapshot: Arc<Snapshot>,
+    pub index: CodeIndex,
     /// The graph.
     pub graph: Arc<Graph>,
-    paths: PathResolver,
 }
 
 impl CodeGraph {
-    /// Builds the graph of an index that is up to date.
-    ///
-    /// # Errors
-    /// [`HostError::Usage`] where the project's directory doesn't exist.
-    pub fn new(
-        environment: &Environment,
-        directory: Option<&Path>,
-        project: Project,
-        snapshot: Arc<Snapshot>,
-    ) -> Result<Self, HostError> {
-        let graph = project.graph(&snapshot);
-        Ok(Self { project, snapshot, graph, paths: PathResolver::new(environment, directory)? })
+    /// Builds the graph of an index.
+    #[must_use]
+    pub fn new(index: CodeIndex) -> Self {
+        let graph = index.project.graph(&index.snapshot);
+        Self { index, graph }
     }
 
     /// Returns the file that a user names.
@@ -59,19 +45,19 @@ impl CodeGraph {
     /// # Errors
     /// [`HostError::Usage`] saying why the file isn't in the graph.
     pub fn find_file(&self, path: &str) -> Result<u32, HostError> {
-        find_node(&self.graph, &self.paths, path)
+        find_node(&self.graph, &self.index, path)
     }
 
     /// Returns the present text of a file.
     #[must_use]
     pub fn text(&self, file: u32) -> Option<String> {
-        self.project.text(&RelPath::parse(self.graph.path(file)).ok()?)
+        self.index.project.text(&RelPath::parse(self.graph.path(file)).ok()?)
     }
 
     /// Adds files that are gone, with the files that needed them. The numbers of files change.
     pub fn add_gone(&mut self, gone: &[DeletedFile]) {
-        let read = |path: &str| self.project.text(&RelPath::parse(path).ok()?);
-        self.graph = Arc::new(self.graph.with_deleted(&self.snapshot, gone, &read));
+        let read = |path: &str| self.index.project.text(&RelPath::parse(path).ok()?);
+        self.graph = Arc::new(self.graph.with_deleted(&self.index.snapshot, gone, &read));
     }
 
     /// Returns the path of a file, cleaned.
@@ -83,38 +69,28 @@ impl CodeGraph {
     /// Says why one file depends on another one.
     #[must_use]
     pub fn describe_edge(&self, from: u32, to: u32) -> String {
-        clean(self.graph.because(&self.snapshot, from, to).as_bytes())
+        clean(self.graph.because(&self.index.snapshot, from, to).as_bytes())
     }
 
     /// Returns why one file depends on another one, as JSON.
     #[must_use]
     pub fn edge_to_json(&self, from: u32, to: u32) -> Value {
         let Edge { line, part, names: weight, .. } = self.graph.edge(from, to).unwrap_or_default();
-        let names = if weight > 0 { self.graph.names(&self.snapshot, from, to) } else { Vec::new() };
+        let names = if weight > 0 { self.graph.names(&self.index.snapshot, from, to) } else { Vec::new() };
         let (line, weight) = ((line > 0).then_some(line), f64::from(weight) / f64::from(WHOLE));
         json!({"line": line, "part": part, "weight": weight, "names": names})
     }
 }
 
-fn find_node(graph: &Graph, paths: &PathResolver, path: &str) -> Result<u32, HostError> {
+fn find_node(graph: &Graph, index: &CodeIndex, path: &str) -> Result<u32, HostError> {
     let similar = |path: &str| graph.similar(path).into_iter().map(str::to_owned).collect();
-    paths.find_file(path, &|path| graph.find(path), &similar)
+    index.paths.find_file(path, &|path| graph.find(path), &similar)
 }
 
 /// Returns the files near the one that a user names, as the search takes them.
-///
-/// # Errors
-/// [`HostError::Usage`] saying why the file isn't in the graph.
-pub fn find_near(
-    environment: &Environment,
-    directory: Option<&Path>,
-    project: &Project,
-    snapshot: &Arc<Snapshot>,
-    path: &str,
-) -> Result<Vec<(u32, u32)>, HostError> {
-    let graph = project.graph(snapshot);
-    let file = find_node(&graph, &PathResolver::new(environment, directory)?, path)?;
-    Ok(graph.near(file))
+pub(super) fn find_near(index: &CodeIndex, path: &str) -> Result<Vec<(u32, u32)>, HostError> {
+    let graph = index.project.graph(&index.snapshot);
+    Ok(graph.near(find_node(&graph, index, path)?))
 }
 
 /// Changes whose impact is asked for.
@@ -132,17 +108,11 @@ impl ChangeSet {
     ///
     /// # Errors
     /// [`HostError`] where a named file isn't in the graph, or git can't tell what differs.
-    pub fn collect(
-        environment: &Environment,
-        directory: Option<&Path>,
-        known: &mut CodeGraph,
-        paths: &[String],
-        diff: bool,
-    ) -> Result<Self, HostError> {
+    pub fn collect(known: &mut CodeGraph, paths: &[String], diff: bool) -> Result<Self, HostError> {
         let mut parts = paths.iter().map(|path| parse_changed(known, path)).collect::<Result<Vec<_>, _>>()?;
         let mut gone = Vec::new();
         if diff {
-            let differing = diff_work_tree(environment, directory)?;
+            let differing = diff_work_tree(&known.index.git())?;
             // The graph has no ignored files and none whose names aren't text, and nothing in it
             // depends on them.
             parts.extend(differing.there.iter().filter_map(|(path, before)| {
@@ -199,9 +169,7 @@ fn changed_part(known: &CodeGraph, file: u32, before: &str) -> Option<ChangedPar
     ChangedPart::between(language, before, &known.text(file)?)
 }
 
-fn diff_work_tree(environment: &Environment, directory: Option<&Path>) -> Result<WorkTreeDiff, HostError> {
-    let place = project_root(environment, directory)?;
-    let git = Git::new(&place, Arc::new(Sandbox::new(SandboxSettings::default())));
+fn diff_work_tree(git: &Git) -> Result<WorkTreeDiff, HostError> {
     let status = Git::blocking(git.status()).context("git can't tell what differs from the last commit")?;
     let (mut differing, mut read) = (WorkTreeDiff::default(), 0);
     for entry in status.entries {

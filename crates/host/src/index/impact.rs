@@ -3,7 +3,7 @@
 use journeyman_index::graph::{Reach, Reached};
 use serde_json::{Value, json};
 
-use super::{ChangeSet, CodeGraph};
+use super::graph::{ChangeSet, CodeGraph};
 
 /// The files that a change reaches, and the tests to run.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Impact {
         let mut changed: Vec<u32> = parts.iter().map(|part| part.file).collect();
         changed.sort_unstable();
         changed.dedup();
-        let reach = known.graph.impact(&known.snapshot, &parts, depth);
+        let reach = known.graph.impact(&known.index.snapshot, &parts, depth);
         let tests = known.graph.tests(&changed, &reach);
         Self { changed, gone, reach, tests }
     }

@@ -1,19 +1,13 @@
 //! A map of the files that matter most, within a budget of tokens.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use journeyman_context::{Estimate, Outlined, Signature, outline_map};
 use journeyman_index::overview::{self, FOUND};
 use journeyman_index::query::{Context, Query, Searcher};
 use journeyman_index::tokens::Tokenizer;
-use journeyman_index::{Project, Snapshot};
 use journeyman_protocol::{TokenCounter as _, Tokens};
 use journeyman_sandbox::clean;
 
-use super::read_history;
-use crate::HostError;
-use crate::config::Environment;
+use super::open::CodeIndex;
 
 /// A map of a project, or of a project for a task.
 #[derive(Debug)]
@@ -31,24 +25,12 @@ pub struct ProjectMap {
 }
 
 impl ProjectMap {
-    /// Draws a map that costs at most `tokens`. `note` gets what people should know.
-    ///
-    /// # Errors
-    /// [`HostError::Usage`] where the project's directory doesn't exist.
-    pub fn draw(
-        environment: &Environment,
-        directory: Option<&Path>,
-        project: &Project,
-        snapshot: &Arc<Snapshot>,
-        task: Option<&str>,
-        tokens: Tokens,
-        note: fn(&str),
-    ) -> Result<Self, HostError> {
+    /// Draws a map that costs at most `tokens`.
+    #[must_use]
+    pub fn draw(index: &CodeIndex, task: Option<&str>, tokens: Tokens) -> Self {
+        let CodeIndex { project, snapshot, .. } = index;
         let graph = project.graph(snapshot);
-        let asked = match task {
-            Some(task) => find_for_task(environment, directory, project, snapshot, task, note)?,
-            None => Vec::new(),
-        };
+        let asked = task.map(|task| find_for_task(index, task)).unwrap_or_default();
         let order = overview::order(snapshot, Some(&graph), &asked);
         let outlined: Vec<Outlined> = order
             .iter()
@@ -64,21 +46,15 @@ impl ProjectMap {
             .collect();
         let (text, shown) = outline_map(&outlined, tokens);
         let cost = Estimate.count(&text).0;
-        Ok(Self { text, shown, cost, files: graph.len(), has_signatures: !outlined.is_empty() })
+        Self { text, shown, cost, files: graph.len(), has_signatures: !outlined.is_empty() }
     }
 }
 
 /// Returns the files that the search finds for a task, each with its share of the best one's score.
-fn find_for_task(
-    environment: &Environment,
-    directory: Option<&Path>,
-    project: &Project,
-    snapshot: &Snapshot,
-    task: &str,
-    note: fn(&str),
-) -> Result<Vec<(u32, f64)>, HostError> {
-    let history = read_history(environment, directory, project, note)?;
+fn find_for_task(index: &CodeIndex, task: &str) -> Vec<(u32, f64)> {
+    let history = index.read_history();
     let query = Query::new(task, &mut Tokenizer::new());
-    let answer = Searcher::new().search(snapshot, history.as_ref(), &query, Context::default(), FOUND);
-    Ok(overview::shares(&answer))
+    let answer =
+        Searcher::new().search(&*index.snapshot, history.as_ref(), &query, Context::default(), FOUND);
+    overview::shares(&answer)
 }

@@ -9,7 +9,7 @@ use crate::config::Environment;
 use crate::state::project_root;
 
 /// Resolves the names of files as a user writes them.
-pub struct PathResolver {
+pub(super) struct PathResolver {
     root: PathBuf,
     cwd: PathBuf,
 }
@@ -19,8 +19,13 @@ impl PathResolver {
     ///
     /// # Errors
     /// [`HostError::Usage`] where the project's directory doesn't exist.
-    pub fn new(environment: &Environment, directory: Option<&Path>) -> Result<Self, HostError> {
+    pub(super) fn new(environment: &Environment, directory: Option<&Path>) -> Result<Self, HostError> {
         Ok(Self { root: project_root(environment, directory)?, cwd: environment.cwd.clone() })
+    }
+
+    /// Returns the root of the project.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Returns the number of a file that is named from the project's root, from the current
@@ -29,7 +34,7 @@ impl PathResolver {
     ///
     /// # Errors
     /// [`HostError::Usage`] saying why the file isn't in the index.
-    pub fn find_file(
+    pub(super) fn find_file(
         &self,
         path: &str,
         find: &dyn Fn(&str) -> Option<u32>,

@@ -1,19 +1,20 @@
 //! Searching the files, symbols, lines and documents of a project.
 
-use std::path::Path;
-use std::sync::Arc;
-
+use journeyman_index::Snapshot;
 use journeyman_index::docs::{SectionHit, SectionReason, search_sections};
 use journeyman_index::project::Line;
-use journeyman_index::query::{Answer, Context, MAX_LIMIT, Query, Searcher, definitions};
+use journeyman_index::query::{
+    Answer, Context, Definition, FileHit, MAX_LIMIT, Passage, Query, Searcher, definitions, full_name,
+};
 use journeyman_index::tokens::Tokenizer;
-use journeyman_index::{Project, Snapshot};
 use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
 
-use super::{answer_to_json, find_near, find_similar, read_history, shown_path};
+use super::embedded::find_similar;
+use super::graph::find_near;
+use super::open::CodeIndex;
+use super::symbols::shown_path;
 use crate::HostError;
-use crate::config::Environment;
 
 /// The kind of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,25 +56,19 @@ pub enum SearchResults {
 }
 
 impl SearchResults {
-    /// Searches an index that is up to date. `note` gets what people should know.
+    /// Searches an index.
     ///
     /// # Errors
     /// [`HostError::Usage`] for a wrong pattern, and for a query without a word.
-    pub fn find(
-        environment: &Environment,
-        directory: Option<&Path>,
-        project: &Project,
-        snapshot: &Arc<Snapshot>,
-        options: &SearchOptions<'_>,
-        note: fn(&str),
-    ) -> Result<Self, HostError> {
+    pub fn find(index: &CodeIndex, options: &SearchOptions<'_>) -> Result<Self, HostError> {
+        let CodeIndex { project, snapshot, .. } = index;
         let SearchOptions { text, kind, limit, ignore_case, near } = *options;
         if kind == SearchKind::Text {
             let found = project.lines(snapshot, text, ignore_case, limit);
             let (lines, has_more) = found.map_err(HostError::usage)?;
             return Ok(Self::Lines(lines, has_more));
         }
-        let near = near.map(|near| find_near(environment, directory, project, snapshot, near));
+        let near = near.map(|near| find_near(index, near));
         let near = near.transpose()?.unwrap_or_default();
         let query = Query::new(text, &mut Tokenizer::new());
         if kind == SearchKind::Symbol {
@@ -83,14 +78,14 @@ impl SearchResults {
             answer.definitions = definitions(&**snapshot, text.trim(), limit);
             return Ok(Self::Ranked(answer));
         }
-        let history = read_history(environment, directory, project, note)?;
+        let history = index.read_history();
         if query.is_empty() {
             return Err(HostError::usage(
                 "the query has no word that can be looked for; --kind text finds any text by a pattern",
             ));
         }
         let max_files = if kind == SearchKind::Doc { MAX_LIMIT } else { limit };
-        let similar = find_similar(environment, project, snapshot, text, note);
+        let similar = find_similar(index, text);
         let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
         let context = Context { near: &near, vectors };
         let answer = Searcher::new().search(&**snapshot, history.as_ref(), &query, context, max_files);
@@ -127,6 +122,31 @@ impl SearchResults {
             }
         }
     }
+}
+
+fn answer_to_json(answer: &Answer, snapshot: &Snapshot) -> Value {
+    let definition = |one: &Definition| {
+        json!({
+            "path": shown_path(snapshot, one.file), "line": one.name_line, "kind": one.kind.name(),
+            "name": full_name(&one.scope, &one.name), "signature": one.signature, "match": one.matched.name(),
+        })
+    };
+    let passage = |one: &Passage| json!({"first_line": one.first_line, "lines": one.lines, "symbol": one.symbol, "score": one.score});
+    let file = |hit: &FileHit| {
+        let why = hit
+            .why
+            .iter()
+            .map(|why| json!({"signal": why.signal.name(), "strength": why.strength, "share": why.share}));
+        json!({
+            "path": shown_path(snapshot, hit.file), "score": hit.score, "why": why.collect::<Vec<_>>(),
+            "passages": hit.passages.iter().map(passage).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "definitions": answer.definitions.iter().map(definition).collect::<Vec<_>>(),
+        "files": answer.files.iter().map(file).collect::<Vec<_>>(),
+        "partial": snapshot.is_partial(),
+    })
 }
 
 fn section_to_json(section: &SectionHit, snapshot: &Snapshot) -> Value {

@@ -1,34 +1,15 @@
 //! The symbols of a file, and the places that define, use or describe a name.
 
+use journeyman_index::Snapshot;
 use journeyman_index::analysis::Content;
 use journeyman_index::docs::{Docs, SectionPlace, is_document};
 use journeyman_index::query::{Corpus as _, SymbolEntry};
-use journeyman_index::{Project, Snapshot};
-use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
-
-use super::PathResolver;
-use crate::HostError;
 
 /// Returns the path of a file of the index, as it is shown.
 #[must_use]
 pub fn shown_path(snapshot: &Snapshot, file: u32) -> String {
     snapshot.path_of(file).map(|path| path.to_string()).unwrap_or_default()
-}
-
-/// Returns the number of the file that a user names.
-///
-/// # Errors
-/// [`HostError::Usage`] saying why the file isn't in the index.
-pub fn find_indexed_file(
-    paths: &PathResolver,
-    project: &Project,
-    snapshot: &std::sync::Arc<Snapshot>,
-    path: &str,
-) -> Result<u32, HostError> {
-    let find = |path: &str| snapshot.find(&RelPath::parse(path).ok()?);
-    let similar = |path: &str| project.graph(snapshot).similar(path).into_iter().map(str::to_owned).collect();
-    paths.find_file(path, &find, &similar)
 }
 
 /// A link between a symbol and documentation.

@@ -1,4 +1,4 @@
-//! Standard output, whose reader may go away before everything is written.
+//! Standard output and standard error, whose readers may go away before everything is written.
 
 use std::io::Write as _;
 
@@ -6,12 +6,28 @@ use journeyman_host::{Context as _, HostError};
 
 /// Prints a line of the result as `println!` does, without its panic where nobody reads any more
 /// (`jm show | head`).
-macro_rules! say {
-    ($($part:tt)*) => { $crate::stdout::write(&format!("{}\n", format_args!($($part)*))) };
+macro_rules! outln {
+    ($($part:tt)*) => { $crate::output::write(&format!("{}\n", format_args!($($part)*))) };
 }
-pub(crate) use say;
 
-/// Writes a text. A reader that went away has what it wanted; any other failure ends the command.
+/// Prints a line for people to standard error as `eprintln!` does, without its panic.
+macro_rules! errln {
+    () => { $crate::output::write_stderr("\n") };
+    ($($part:tt)*) => { $crate::output::write_stderr(&format!("{}\n", format_args!($($part)*))) };
+}
+
+/// The same as [`errln`] without the line's end.
+macro_rules! err {
+    ($($part:tt)*) => { $crate::output::write_stderr(&format!($($part)*)) };
+}
+
+/// Writes a text to standard error. Where that fails, nobody can be told.
+pub(crate) fn write_stderr(text: &str) {
+    std::io::stderr().lock().write_all(text.as_bytes()).ok();
+}
+
+/// Writes a text to standard output. A reader that went away has what it wanted; any other failure
+/// ends the command.
 pub(crate) fn write(text: &str) {
     write_bytes(text.as_bytes());
 }
@@ -19,7 +35,7 @@ pub(crate) fn write(text: &str) {
 /// Writes bytes as [`write()`] does.
 pub(crate) fn write_bytes(bytes: &[u8]) {
     if let Err(error) = try_write(bytes) {
-        tell!("error: standard output: {error}");
+        errln!("error: standard output: {error}");
         std::process::exit(1);
     }
 }

@@ -1,0 +1,65 @@
+//! The events of a session from its log, those of a running session included.
+
+use std::time::Duration;
+
+use journeyman_agent::events;
+use journeyman_protocol::{Envelope, Seq, SessionId};
+use journeyman_store::Store as _;
+
+use crate::state::{StateDirs, now};
+use crate::{Context as _, HostError};
+
+/// Maximum number of events read at once.
+const PAGE_SIZE: usize = 500;
+/// Time between two looks for a process that works on the followed session.
+const HOLDER_POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Receives events one after the other; an error ends the reading.
+pub type ShowEvent<'a> = dyn FnMut(&Envelope) -> Result<(), HostError> + 'a;
+
+/// Shows all events after an entry. Returns the entry of the last one.
+///
+/// # Errors
+/// [`HostError`] where the log can't be read or an event can't be shown.
+pub async fn read_events(
+    state: &StateDirs,
+    session: &SessionId,
+    mut after: Seq,
+    show: &mut ShowEvent<'_>,
+) -> Result<Seq, HostError> {
+    loop {
+        let page = events(&*state.store, session, after, PAGE_SIZE).await?;
+        let Some(last) = page.last() else { return Ok(after) };
+        after = last.seq.unwrap_or(after);
+        page.iter().try_for_each(&mut *show)?;
+    }
+}
+
+/// Shows the events after an entry, and those that are added until no process works on the session.
+///
+/// # Errors
+/// As [`read_events`].
+pub async fn follow_events(
+    state: &StateDirs,
+    session: &SessionId,
+    mut after: Seq,
+    show: &mut ShowEvent<'_>,
+) -> Result<(), HostError> {
+    loop {
+        // Looked at before the entries are: whoever gives the session back has written all of them.
+        let is_held = state.store.holder(session, now()).await.context("the session log")?.is_some();
+        after = read_events(state, session, after, show).await?;
+        if !is_held {
+            return Ok(());
+        }
+        tokio::select! {
+            biased;
+            last = state.store.changed(session, after) => {
+                // The last entry may be a record, which isn't shown.
+                let shown = read_events(state, session, after, show).await?;
+                after = shown.max(last.context("the session log")?);
+            }
+            () = tokio::time::sleep(HOLDER_POLL_INTERVAL) => {}
+        }
+    }
+}

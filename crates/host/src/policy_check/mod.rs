@@ -1,0 +1,9 @@
+//! The rules of a project, and judging calls by them without making the calls.
+
+mod cases;
+mod overview;
+mod query;
+
+pub use cases::{FailedCase, check_cases};
+pub use overview::{FIXED_RULES, MODE_EFFECTS, PolicyOverview};
+pub use query::{CallDescription, PolicyAnswer, PolicyQuery, decision_name, judge_call};

@@ -1,0 +1,218 @@
+//! Judging calls by the rules of a project without making them.
+
+use std::path::Path;
+
+use journeyman_policy::{Call, Explained, MAIN_AGENT, Policy, check_tool_name};
+use journeyman_protocol::{Decision, Effects, Enforcement, Mode, RelPath, SandboxNeeds, Verdict};
+use journeyman_tools::Registry;
+use journeyman_workspace::ListOptions;
+use serde_json::{Value, json};
+
+use crate::config::{Config, Environment, Trusted, load, load_policy};
+use crate::state::StateDirs;
+use crate::{ADMIN_CONFIG, ADMIN_POLICY, Context as _, HostError};
+
+/// Maximum number of files that the search for checks reads, as in a session.
+const MAX_CHECK_FILES: usize = 20_000;
+/// The tool of a call that names none.
+const RUN_COMMAND: &str = "run_command";
+
+/// A call as a person describes it.
+#[derive(Debug, Clone, Default)]
+pub struct CallDescription {
+    /// The words of a shell command; a single word is a command line.
+    pub words: Vec<String>,
+    /// The tool; `run_command` without it.
+    pub tool: Option<String>,
+    /// Paths from the project's root that the tool works on.
+    pub paths: Vec<String>,
+    /// Hosts that the call reaches.
+    pub hosts: Vec<String>,
+    /// The sub-agent that makes the call.
+    pub agent: Option<String>,
+}
+
+/// A call whose verdict a person asks for.
+#[derive(Debug)]
+pub struct PolicyQuery {
+    /// The tool.
+    pub tool: String,
+    /// The sub-agent that makes the call.
+    pub agent: Option<String>,
+    /// The effects of the call.
+    pub effects: Effects,
+}
+
+impl PolicyQuery {
+    /// Makes the query for a call; `origin` is what named its tool, for an error.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for an unknown tool, and for a path that leads out of the project.
+    pub fn new(call: CallDescription, origin: &str) -> Result<Self, HostError> {
+        let tool = call.tool.unwrap_or_else(|| RUN_COMMAND.to_owned());
+        check_tool_name(&tool, &|_| false)
+            .map_err(|unknown| HostError::usage(format_args!("{origin}: {unknown}")))?;
+        let effects = Effects {
+            command: quote_command(&call.words),
+            hosts: call.hosts,
+            ..effects_on(&tool, &call.paths)?
+        };
+        Ok(Self { tool, agent: call.agent, effects })
+    }
+
+    /// Judges the call in a mode.
+    pub(super) fn judge(&self, policy: &Policy, mode: Mode, sandbox: Option<&Enforcement>) -> Verdict {
+        policy.judge(&self.call(mode, sandbox))
+    }
+
+    /// Returns the call as `policy` judges it.
+    fn call<'a>(&'a self, mode: Mode, sandbox: Option<&'a Enforcement>) -> Call<'a> {
+        let confined = sandbox.is_some_and(|it| it.first_unmet(&SandboxNeeds::ALL).is_none());
+        // As in a session: `auto` holds while commands are confined.
+        let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
+        let agent = self.agent.as_deref().filter(|agent| *agent != MAIN_AGENT);
+        Call { tool: &self.tool, agent, mode, effects: &self.effects, sandbox }
+    }
+}
+
+/// Returns the effects of a call of `tool` on these paths: a tool that only reads reads them.
+fn effects_on(tool: &str, given: &[String]) -> Result<Effects, HostError> {
+    let paths = parse_paths(given)?;
+    let reads = Registry::builtin().get(tool).is_ok_and(|tool| tool.is_read_only());
+    let (reads, writes) = if reads { (paths, Vec::new()) } else { (Vec::new(), paths) };
+    Ok(Effects { reads, writes, ..Effects::default() })
+}
+
+fn parse_paths(given: &[String]) -> Result<Vec<RelPath>, HostError> {
+    let parse = |path: &String| {
+        RelPath::parse(path).map_err(|error| HostError::usage(format_args!("the path `{path}`: {error}")))
+    };
+    given.iter().map(parse).collect()
+}
+
+/// Quotes words for a shell. A single word is a command line already.
+fn quote_command(words: &[String]) -> Option<String> {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:=,+@%".contains(c);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    match words {
+        [] => None,
+        [line] => Some(line.clone()),
+        words => Some(words.iter().map(quoted).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+/// Finds the project's own checks, as a session does.
+fn find_checks(
+    environment: &Environment,
+    state: &StateDirs,
+    root: &Path,
+    config: &Config,
+) -> Result<Vec<String>, HostError> {
+    if let Some(checks) = &config.checks {
+        return Ok(checks.clone());
+    }
+    let workspace = state.open_workspace(root)?;
+    let options = ListOptions { limit: MAX_CHECK_FILES, ..ListOptions::default() };
+    let listing = workspace.list(options).context("the project")?;
+    let found =
+        journeyman_agent::verify::find(&workspace, &listing, &|name: &str| environment.has_program(name));
+    Ok(found.into_iter().map(|check| check.command).collect())
+}
+
+/// Returns the name of a decision, as rules write it.
+#[must_use]
+pub fn decision_name(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}
+
+/// The verdicts of a call, and the reasons for them.
+#[derive(Debug)]
+pub struct PolicyAnswer {
+    /// The call.
+    pub query: PolicyQuery,
+    /// The verdict in each mode that was asked about.
+    pub verdicts: Vec<(Mode, Verdict)>,
+    /// The verdict in the mode that would hold here.
+    pub verdict: Verdict,
+    /// The parts of the command with the rules that match them.
+    pub parts: Vec<Explained>,
+    /// True if all of the command is understood.
+    pub is_understood: bool,
+}
+
+/// Judges a call by the rules and in the sandbox of the project at `root`, in one mode or in all.
+///
+/// # Errors
+/// [`HostError`] where a configuration file or the project can't be read.
+pub async fn judge_call(
+    environment: &Environment,
+    state: &StateDirs,
+    root: &Path,
+    query: PolicyQuery,
+    mode: Option<Mode>,
+) -> Result<PolicyAnswer, HostError> {
+    let loaded = load_policy(environment, root, Some(Path::new(ADMIN_POLICY)), &[])?;
+    let config = load(environment, root, &[], Trusted::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config;
+    let sandbox = state.sandbox(&config)?.enforcement(&SandboxNeeds::ALL).await.ok();
+    let policy = loaded.policy.with_checks(find_checks(environment, state, root, &config)?);
+    let judge = |mode| query.judge(&policy, mode, sandbox.as_ref());
+    let modes = mode.map_or_else(|| Mode::ALL.to_vec(), |mode| vec![mode]);
+    let verdicts = modes.into_iter().map(|mode| (mode, judge(mode))).collect();
+    let mode = mode.unwrap_or_else(|| config.mode_or(Mode::Edit));
+    let verdict = judge(mode);
+    let (parts, is_understood) = policy.explain(&query.call(mode, sandbox.as_ref()));
+    Ok(PolicyAnswer { query, verdicts, verdict, parts, is_understood })
+}
+
+impl PolicyAnswer {
+    /// Returns the verdicts as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let parts = self.parts.iter().map(|part| {
+            let rules = part.rules.iter().map(
+                |(rule, decision)| json!({ "rule": rule.to_string(), "decision": decision_name(*decision) }),
+            );
+            json!({
+                "words": part.words, "level": part.level.number(), "reason": part.reason,
+                "rules": rules.collect::<Vec<_>>(),
+            })
+        });
+        let modes = self.verdicts.iter().map(|(mode, verdict)| {
+            json!({
+                "mode": mode, "decision": verdict.decision, "level": verdict.level.number(),
+                "reason": verdict.reason, "destroys": verdict.destroys, "rules": verdict.rules,
+            })
+        });
+        json!({
+            "tool": self.query.tool, "command": self.query.effects.command, "understood": self.is_understood,
+            "parts": parts.collect::<Vec<_>>(), "modes": modes.collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn rules_know_every_tool_by_name() {
+        for spec in super::Registry::builtin().specs() {
+            assert_eq!(journeyman_policy::check_tool_name(&spec.name, &|_| false), Ok(()));
+        }
+    }
+
+    #[test]
+    fn several_words_are_quoted_and_one_is_a_line() {
+        let line = |words: &[&str]| {
+            super::quote_command(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(line(&["rm -rf x | y"]).as_deref(), Some("rm -rf x | y"));
+        assert_eq!(line(&["rm", "-rf", "a b", "it's", ""]).as_deref(), Some("rm -rf 'a b' 'it'\\''s' ''"));
+        assert_eq!(line(&[]), None);
+    }
+}

@@ -1,0 +1,128 @@
+//! Sessions as a whole: forks, snapshots, imports, removal.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use journeyman_agent::{AgentError, ForkPoint, fork, snapshot};
+use journeyman_protocol::{Seq, SessionId};
+use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import};
+use serde::Serialize;
+
+use crate::config::Environment;
+use crate::landing::check_nothing_kept;
+use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session, new_session_id};
+use crate::state::{StateDirs, now};
+use crate::{Context as _, HostError};
+
+/// A session that begins with the entries of another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ForkedSession {
+    /// The new session.
+    pub id: SessionId,
+    /// The session that it begins as.
+    pub parent: SessionId,
+    /// The last entry that both have.
+    pub at: Seq,
+}
+
+/// Forks the session that `word` names: at its end, at the number of an entry, or at a snapshot.
+///
+/// # Errors
+/// [`HostError::Usage`] where there is no such session or place.
+pub async fn fork_session(
+    environment: &Environment,
+    state: &StateDirs,
+    word: &str,
+    at: Option<&str>,
+) -> Result<ForkedSession, HostError> {
+    let parent = find_session(state, environment, word).await?.id;
+    let point = match at.map(|place| (place, place.parse())) {
+        None => ForkPoint::End,
+        Some((_, Ok(seq))) => ForkPoint::Seq(Seq(seq)),
+        Some((name, Err(_))) => ForkPoint::Snapshot(name.to_owned()),
+    };
+    let id = new_session_id();
+    let at = fork(&*state.store, &parent, &point, &id, &now).await.map_err(as_usage)?;
+    Ok(ForkedSession { id, parent, at })
+}
+
+/// Names the place where the session that `word` names stands. Returns the session and the entry.
+///
+/// # Errors
+/// [`HostError::Usage`] for a wrong name, and while another process works on the session.
+pub async fn name_snapshot(
+    environment: &Environment,
+    state: &StateDirs,
+    word: &str,
+    name: &str,
+) -> Result<(SessionId, Seq), HostError> {
+    let session = find_session(state, environment, word).await?.id;
+    let claim = SessionClaim::take(state, &session, "snapshot").await?;
+    let named = snapshot(&*state.store, &session, name, &now).await;
+    claim.release().await;
+    Ok((session, named.map_err(as_usage)?))
+}
+
+/// A place that doesn't exist is the caller's mistake.
+fn as_usage(error: AgentError) -> HostError {
+    match error {
+        AgentError::UnknownSnapshot { .. }
+        | AgentError::SnapshotName { .. }
+        | AgentError::NothingToFork { .. } => HostError::usage(error),
+        other => other.into(),
+    }
+}
+
+/// Takes in an exported session, as itself or under a new id.
+///
+/// # Errors
+/// [`HostError::Usage`] for a text that is no export, and for a session that exists already.
+pub async fn import_session(
+    state: &StateDirs,
+    source: &mut (dyn BufRead + Send),
+    name: ImportAs,
+) -> Result<SessionId, HostError> {
+    let id = import(&*state.store, source, name, now()).await.map_err(|error| match error {
+        StoreError::SessionExists { session } => HostError::usage(format_args!(
+            "session {session} is here already; --copy takes it in under a new id"
+        )),
+        error @ StoreError::BadExport { .. } => HostError::usage(error),
+        other => other.into(),
+    })?;
+    state.store.set_status(&id, STATUS_IMPORTED, now()).await.context("the session log")?;
+    Ok(id)
+}
+
+/// Finds the sessions that `words` name, each once, whose work is not kept in a copy.
+///
+/// # Errors
+/// [`HostError::Usage`] where a word names no session, and for a session whose work is kept.
+pub async fn find_deletable(
+    environment: &Environment,
+    state: &StateDirs,
+    words: &[String],
+) -> Result<Vec<SessionSummary>, HostError> {
+    let mut sessions: Vec<SessionSummary> = Vec::new();
+    for word in words {
+        let found = find_session(state, environment, word).await?;
+        if sessions.iter().all(|session| session.id != found.id) {
+            sessions.push(found);
+        }
+    }
+    for session in &sessions {
+        check_nothing_kept(state, &session.id, Path::new(&session.root)).await?;
+    }
+    Ok(sessions)
+}
+
+/// Removes a session from the log.
+///
+/// # Errors
+/// [`HostError::Usage`] while another process works on the session.
+pub async fn delete_session(state: &StateDirs, session: &SessionId) -> Result<(), HostError> {
+    // Taken first, so that nobody begins to write what is about to be gone.
+    let claim = SessionClaim::take(state, session, "delete").await?;
+    let removed = state.store.delete(session).await;
+    claim.release().await;
+    removed.context("the session log")
+}
