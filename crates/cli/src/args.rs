@@ -1,6 +1,7 @@
 //! The definition of the command line.
 
 mod policy;
+mod project;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,6 +10,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use journeyman_host::DeliveryOptions;
 
 pub(crate) use policy::{PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs};
+pub(crate) use project::{AnswerArgs, ProjectArgs};
 
 /// The commands of `jm --help`, by what they are for.
 pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
@@ -121,24 +123,6 @@ pub(crate) enum Command {
         /// bash, zsh, fish, elvish or powershell
         shell: clap_complete::Shell,
     },
-}
-
-/// The flag of commands that work on a project.
-#[derive(Debug, Args)]
-pub(crate) struct ProjectArgs {
-    /// The project's directory instead of the current one
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
-}
-
-/// The flags of commands that answer a question about a project.
-#[derive(Debug, Args)]
-pub(crate) struct AnswerArgs {
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) project: ProjectArgs,
 }
 
 /// Where and with which model: shared by everything that starts a session.

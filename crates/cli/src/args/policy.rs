@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{AnswerArgs, ProjectArgs};
+use super::project::{AnswerArgs, ProjectArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {

@@ -35,7 +35,7 @@ pub struct TierReport {
     pub allowed: bool,
     /// True if it works here.
     pub works: bool,
-    /// What to change so that it can be used.
+    /// The change that lets it be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
     /// Its protection, or why it doesn't work.
@@ -62,7 +62,7 @@ pub enum TierProbe {
     Fails {
         /// The reason.
         reason: String,
-        /// What mends it.
+        /// The remedy.
         #[serde(skip_serializing_if = "Option::is_none")]
         fix: Option<String>,
     },

@@ -1,4 +1,4 @@
-//! What is allowed, asked about and denied in a project.
+//! The modes, the fixed rules and the rule files of a project.
 
 use std::path::Path;
 
