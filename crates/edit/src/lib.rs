@@ -41,7 +41,6 @@ mod outcome;
 mod patch;
 mod place;
 mod plan;
-mod render;
 mod symbol;
 
 pub use apply::{Options, plan, plan_edits};
@@ -58,4 +57,3 @@ pub use outcome::{
 };
 pub use place::{Allow, Hunk, find, place, replace};
 pub use plan::{ChangeKind, Failure, FileChange, Plan, Unchanged};
-pub use render::{RenderError, render};

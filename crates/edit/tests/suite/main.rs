@@ -13,6 +13,7 @@ mod lazy;
 mod patches;
 mod placing;
 mod properties;
+mod render;
 mod round_trip;
 mod strategies;
 mod strategy_properties;

@@ -1,4 +1,4 @@
-//! Writing changes down, in any of the formats that are read.
+//! Writing changes down in any of the formats, so that tests can read them back.
 //!
 //! What is written is read back and placed before it is given out: a rendering that would not come
 //! to the same bytes is a [`RenderError`], never a wrong patch.
@@ -10,18 +10,14 @@ mod texts;
 
 use std::collections::BTreeMap;
 
+use journeyman_edit::{Allow, ChangeKind, FileChange, Format, Options, plan};
 use journeyman_protocol::RelPath;
 
-use crate::apply::{Options, plan};
-use crate::formats::Format;
-use crate::place::Allow;
-use crate::plan::{ChangeKind, FileChange};
 use named::Named;
 
 /// Why a change can't be written in a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RenderError {
+pub(crate) enum RenderError {
     /// The format has no way to say it, or what it says would be read as something else.
     #[error("{path}: the format `{format}` can't say this change: {what}. Use `udiff`")]
     Inexpressible {
@@ -50,7 +46,7 @@ pub enum RenderError {
 /// [`RenderError`] where a format has no word for a change: all but `edit`, `udiff` and `patch` for
 /// deletions and renames, several where only the final line break or the kind of line endings
 /// changes.
-pub fn render(changes: &[FileChange], format: Format) -> Result<String, RenderError> {
+pub(crate) fn render(changes: &[FileChange], format: Format) -> Result<String, RenderError> {
     let mut parts = Vec::with_capacity(changes.len());
     for change in changes {
         if change.to.is_none() && change.before == change.after {
@@ -85,6 +81,7 @@ fn one(change: &FileChange, format: Format) -> Result<String, RenderError> {
         Format::Blocks => texts::blocks(&named),
         Format::Whole | Format::Lazy => texts::whole(&named),
         Format::Tool => texts::tool(&named),
+        _ => Vec::new(),
     };
     let what = if ways.is_empty() { "it has no word for it" } else { "it would be read as something else" };
     let found = ways.into_iter().find(|way| reads_back(change, format, way));

@@ -1,6 +1,6 @@
 //! A change with its names as text.
 
-use crate::plan::FileChange;
+use journeyman_edit::FileChange;
 
 /// A change with its names as text.
 pub(super) struct Named<'a> {

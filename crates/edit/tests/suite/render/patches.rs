@@ -1,7 +1,7 @@
 //! Diffs as git writes them, and V4A patches.
 
-use crate::render::diff::{Hunk, hunks, unique_hunks};
-use crate::render::named::Named;
+use super::diff::{Hunk, hunks, unique_hunks};
+use super::named::Named;
 
 /// Number of context lines around a change, as in git.
 const CONTEXT: usize = 3;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::render::diff::unique_hunks;
-use crate::render::named::Named;
+use super::diff::unique_hunks;
+use super::named::Named;
 
 /// The `<edit>` block: by its changed parts, or else by its whole content.
 pub(super) fn edit(named: &Named<'_>) -> Vec<String> {

@@ -2,8 +2,6 @@
 
 use journeyman_text_diff::{DiffOp, diff_within};
 
-use crate::patch::lines::{FileLines, Level};
-
 /// Beyond this many changed lines on both sides together lines are not aligned, because that takes
 /// time with their product: the whole stretch is replaced.
 const MAX_ALIGNED: usize = 8_000;
@@ -79,11 +77,14 @@ pub(super) fn hunks<'a>(before: &'a str, after: &'a str, context: usize) -> Vec<
 
 /// The changes, each with enough around it that it stands in one place only.
 pub(super) fn unique_hunks<'a>(before: &'a str, after: &'a str) -> Vec<Hunk<'a>> {
-    let file = FileLines::new(before, 1);
+    let file: Vec<&str> = before.lines().map(str::trim_end).collect();
     let mut found = Vec::new();
     for context in CONTEXTS {
         found = hunks(before, after, context);
-        let unique = |hunk: &Hunk<'_>| file.find(&hunk.old_lines(), Level::Trailing).len() == 1;
+        let unique = |hunk: &Hunk<'_>| {
+            let old: Vec<&str> = hunk.old_lines().into_iter().map(str::trim_end).collect();
+            !old.is_empty() && file.windows(old.len()).filter(|lines| *lines == old).count() == 1
+        };
         if found.iter().all(unique) {
             break;
         }
